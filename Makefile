@@ -1,0 +1,74 @@
+# The two commands are `make train` and `make test`; `make help` lists the rest.
+# Everything is installed into $(VENV), again only when one of the three files below has changed.
+
+VENV ?= .venv
+PYTHON ?= python3
+# A package index to take torch from, such as PyTorch's index of CPU builds; empty: the usual one.
+TORCH_INDEX ?=
+# Keys for `make train`, such as ARGS="scale=workstation seed=2".
+ARGS ?=
+
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+TORCH := $(shell grep '^torch==' constraints.txt)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.NOTPARALLEL:
+.PHONY: help install train test check format lint types imports test-all test-fast test-rules fix \
+	wheel clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
+	@echo 'variables    VENV=$(VENV) PYTHON=$(PYTHON) TORCH_INDEX=$(TORCH_INDEX) ARGS=$(ARGS)'
+
+install: $(STAMP) ## make the environment, with the developers' tools
+
+$(STAMP): pyproject.toml setup.py constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
+	  { echo 'azcore needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.13' >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(if $(TORCH_INDEX),$(PIP) install --no-deps --index-url $(TORCH_INDEX) $(TORCH))
+	$(PIP) install -c constraints.txt -e '.[dev]'
+	touch $@
+
+train: $(STAMP) ## train Go; more keys in ARGS
+	$(BIN)/python -m azcore game=go $(ARGS)
+
+test: format lint types imports test-all test-rules ## every check there is
+
+check: format lint types imports test-fast ## the checks without the slow tests
+
+format: $(STAMP) ## is the code laid out as `make fix` would?
+	$(BIN)/ruff format --check
+
+lint: $(STAMP) ## ruff's rules
+	$(BIN)/ruff check
+
+types: $(STAMP) ## mypy, strict
+	$(BIN)/mypy
+
+imports: $(STAMP) ## who may import whom
+	$(BIN)/lint-imports --no-logo
+
+test-all: $(STAMP) ## all tests, compiled
+	$(BIN)/pytest
+
+test-fast: $(STAMP) ## the tests not marked slow
+	$(BIN)/pytest -m 'not slow'
+
+test-rules: $(STAMP) ## the tests marked rules again, as plain Python
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m rules
+
+fix: $(STAMP) ## lay out the code and mend what ruff can
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+wheel: $(STAMP) ## build dist/*.tar.gz and dist/*.whl
+	$(BIN)/python -m build
+
+clean: ## remove the environment, builds and caches; runs/ stays
+	rm -rf $(VENV) build dist azcore.egg-info .mypy_cache .pytest_cache .ruff_cache \
+	  .import_linter_cache
+	find azcore games conf tests -name __pycache__ -prune -exec rm -rf {} +

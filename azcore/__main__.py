@@ -1,0 +1,6 @@
+"""`python -m azcore`."""
+
+from azcore.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""The papers' loops, put together from the parts below; begin at `alphazero.train`."""

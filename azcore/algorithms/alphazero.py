@@ -1,0 +1,269 @@
+"""AlphaZero's loop (Silver 2018): the latest network plays itself, learns from the games, again.
+
+    repeat for each generation:
+        the actor plays with the latest weights until there are enough new positions
+        the learner takes `steps_per_generation` steps on positions drawn from the window
+        every so often the arena rates the weights
+        everything is saved
+
+It is one `Trainer.fit` of Lightning: an epoch is a generation, so callbacks, loggers, precision and
+checkpoints work as Lightning's users know them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import os
+import signal
+import warnings
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import torch
+from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint, Timer
+from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+from lightning.pytorch.utilities.exceptions import MisconfigurationException
+from rich.console import Console
+
+from azcore.algorithms.assembly import Config, Settings, settings_from
+from azcore.algorithms.callbacks import METRICS, GenerationMetrics, LearnerProgress, Terminal
+from azcore.algorithms.ratings import ArenaRating
+from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
+from azcore.errors import CheckpointError, SettingError
+from azcore.learner.data import SelfPlayData
+from azcore.learner.module import LearnerModule
+from azcore.networks import build_network
+from azcore.records import RecordFile
+from azcore.replay import ReplayBuffer
+from azcore.report import write_report
+from azcore.run_directory import RunDirectory, Table, create_run, find_run
+from azcore.selfplay.actor import Actor
+from azcore.settings import require
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM: leave the loop wherever it is; the last checkpoint stands."""
+
+
+def train(config: Config) -> int:
+    """Train by the composed configuration; 0 when the run reached its end, 130 when interrupted.
+
+    Raises:
+        AzcoreError: something given cannot be used; nothing saved is lost.
+    """
+    resume = config["resume"]
+    settings = settings_from(config)
+    name = settings.game.name
+    run = find_run(resume, name) if resume else create_run(config["run_dir"], name, config)
+    console = Console(soft_wrap=True)
+    terminal = Terminal(
+        console=console,
+        max_steps=config["trainer"]["max_steps"],
+        max_seconds=_max_seconds(config),
+    )
+    with _interruptible():
+        terminal.say(f"run directory {run.path}")
+        loop = TrainingLoop(config, settings, run, terminal)
+        checkpoint = loop.restore() if resume else None
+        try:
+            with terminal:
+                loop.fit(checkpoint)
+            finished = True
+        except Interrupted:
+            finished = False
+    terminal.say(f"report {write_report(run.path)}")
+    if finished:
+        terminal.say(f"done: weights {run.last_checkpoint}")
+        return 0
+    kept = f"up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing yet"
+    terminal.say(f"stopped; saved {kept}; go on with: python -m azcore game={name} resume={run.path}")
+    return 130
+
+
+class TrainingLoop:
+    """The parts of one run, and Lightning to drive them."""
+
+    def __init__(
+        self, config: Config, settings: Settings, run: RunDirectory, terminal: Terminal
+    ) -> None:
+        self._settings, self._run, self._terminal = settings, run, terminal
+        game, seed = settings.game, settings.seed
+        terminal.say(
+            f"{game.name} {_words(game.settings)}: {game.num_actions} actions, observation "
+            f"{'x'.join(map(str, game.observation_shape))}; compiling for this machine, "
+            "once per game and version of azcore"
+        )
+        network = build_network(game, settings.network, seed)
+        parameters = sum(weights.numel() for weights in network.parameters())
+        terminal.say(
+            f"network {settings.network.name} {settings.network.blocks}x"
+            f"{settings.network.channels}, {parameters:,} parameters, on {settings.device}"
+        )
+        self._description = describe_run(game, settings.network)
+        self._module = LearnerModule(
+            network=network,
+            settings=settings.learner,
+            max_steps=config["trainer"]["max_steps"],
+            description=self._description,
+        )
+        actor = Actor(
+            game=game,
+            search=settings.search,
+            settings=settings.selfplay,
+            seed=seed,
+            evaluator=settings.evaluator(network),
+        )
+        self._data = SelfPlayData(
+            actor=actor,
+            buffer=ReplayBuffer(
+                game=game,
+                window_games=settings.replay.window_games,
+                augment=settings.replay.augment,
+            ),
+            records=RecordFile(run.records),
+            settings=settings.replay,
+            batch_size=settings.learner.batch_size,
+            steps_per_generation=settings.learner.steps_per_generation,
+            seed=seed,
+            make_evaluator=lambda: settings.evaluator(self._module.network),
+            progress=lambda made, wanted: terminal.show("self-play", made, wanted, "positions"),
+        )
+        self._trainer = self._make_trainer(dict(config["trainer"]))
+
+    def fit(self, checkpoint: str | None) -> None:
+        """Run to the end, from a checkpoint if one is given."""
+        if self._module.global_step < self._module.max_steps:
+            self._trainer.fit(
+                self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
+            )
+
+    def restore(self) -> str | None:
+        """The checkpoint to go on from; None if the run was stopped before its first.
+
+        Raises:
+            CheckpointError: it is cut or altered, or of another game or network.
+        """
+        path = self._run.last_checkpoint
+        if not path.exists():
+            RecordFile(self._run.records).truncate(0)
+            self._terminal.say("no checkpoint yet: the run begins again, with the same seed")
+            return None
+        checkpoint = read_checkpoint(path)
+        require_same_run(checkpoint, self._description, path)
+        self._terminal.say(f"going on from step {checkpoint['global_step']:,}")
+        return str(path)
+
+    def _make_trainer(self, options: dict[str, Any]) -> Trainer:
+        run, learner = self._run, self._settings.learner
+        max_time = options.pop("max_time")
+        known = inspect.signature(Trainer.__init__).parameters
+        for key in options:
+            require(key in known, f"trainer.{key}", "a setting of Lightning's Trainer", key)
+        metrics = GenerationMetrics(
+            Table(run.metrics, list(METRICS)), self._data, self._terminal.generation
+        )
+        rating = ArenaRating(self._settings, run, self._data, self._terminal)
+        callbacks = [
+            LearnerProgress(self._terminal, learner.steps_per_generation),
+            rating,
+            metrics,
+            ModelCheckpoint(
+                dirpath=run.checkpoints,
+                filename="last",
+                every_n_epochs=1,
+                save_on_train_epoch_end=True,
+                enable_version_counter=False,
+            ),
+            ModelCheckpoint(
+                dirpath=run.checkpoints,
+                filename="step-{step}",
+                auto_insert_metric_name=False,
+                every_n_epochs=self._settings.arena.every_generations,
+                save_top_k=-1,
+                save_on_train_epoch_end=True,
+                enable_version_counter=False,
+            ),
+        ]
+        if max_time is not None:
+            callbacks.append(Timer(duration=max_time, interval="epoch", verbose=False))
+        try:
+            return Trainer(
+                **options,
+                max_epochs=-1,
+                callbacks=callbacks,
+                logger=TensorBoardLogger(run.path, name="logs", version=""),
+                plugins=[SafeCheckpointIO()],
+                enable_progress_bar=False,
+                enable_model_summary=False,
+                num_sanity_val_steps=0,
+                limit_val_batches=0,
+                use_distributed_sampler=False,
+            )
+        except (MisconfigurationException, ValueError, TypeError) as error:
+            raise SettingError(f"trainer: Lightning refuses these settings: {error}") from error
+
+
+class SafeCheckpointIO(TorchCheckpointIO):
+    """Lightning's checkpoints through `azcore.checkpoint`: whole, checked, never executed."""
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
+    ) -> None:
+        write_checkpoint(checkpoint, type(self)._path(path))
+
+    def load_checkpoint(
+        self, path: Any, map_location: Any = None, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        return read_checkpoint(type(self)._path(path))
+
+    @staticmethod
+    def _path(path: Any) -> Any:
+        from pathlib import Path
+
+        return Path(path)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into `Interrupted` while the loop runs."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        raise Interrupted
+
+    before = {n: signal.signal(n, interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _max_seconds(config: Config) -> float | None:
+    """trainer.max_time in seconds.
+
+    Raises:
+        SettingError: it is not days:hours:minutes:seconds.
+    """
+    text = config["trainer"]["max_time"]
+    if text is None:
+        return None
+    parts = str(text).split(":")
+    require(
+        len(parts) == 4 and all(part.isdigit() for part in parts),
+        "trainer.max_time",
+        "days:hours:minutes:seconds such as 00:00:10:00",
+        text,
+    )
+    days, hours, minutes, seconds = map(int, parts)
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
+
+
+def _words(settings: Config) -> str:
+    return ", ".join(f"{key} {value}" for key, value in settings.items())

@@ -1,0 +1,79 @@
+"""Builds azcore's parts from the composed configuration, refusing what does not fit.
+
+Each group of `conf/` has one dataclass that says which keys it must hold; this file pairs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from azcore.arena.match import ArenaSettings
+from azcore.checkpoint import load_network
+from azcore.game import Game
+from azcore.learner.settings import LearnerSettings
+from azcore.networks import NetworkSettings
+from azcore.networks.evaluator import NetworkEvaluator, choose_device, choose_precision
+from azcore.registry import make
+from azcore.replay import ReplaySettings
+from azcore.search.mcts import SearchSettings
+from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.settings import build, require
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Every group of the configuration, typed."""
+
+    game: Game
+    seed: int
+    device: torch.device
+    network: NetworkSettings
+    search: SearchSettings
+    selfplay: SelfPlaySettings
+    replay: ReplaySettings
+    learner: LearnerSettings
+    arena: ArenaSettings
+
+    def evaluator(self, network: nn.Module) -> NetworkEvaluator:
+        """A network's weights of this moment, ready for search."""
+        dtype = choose_precision(self.selfplay.precision, self.device)
+        return NetworkEvaluator(network=network, game=self.game, device=self.device, dtype=dtype)
+
+    def checkpoint_evaluator(self, path: Path) -> NetworkEvaluator:
+        """The evaluator of a checkpoint of this game."""
+        return self.evaluator(load_network(path, self.game)[0])
+
+
+def settings_from(config: Config) -> Settings:
+    """Typed settings of the composed configuration.
+
+    Raises:
+        SettingError, GameError: naming the key, the value got and the value wanted.
+    """
+    seed = config["seed"]
+    require(
+        isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63,
+        "seed",
+        "a whole number from 0 to 2^63 - 1",
+        seed,
+    )
+    game_settings = dict(config["game"])
+    return Settings(
+        game=make(game_settings.pop("name"), **game_settings),
+        seed=seed,
+        device=choose_device(config["device"]),
+        network=build(NetworkSettings, config["network"], "network"),
+        search=build(SearchSettings, config["search"], "search"),
+        selfplay=build(SelfPlaySettings, config["selfplay"], "selfplay"),
+        replay=build(ReplaySettings, config["replay"], "replay"),
+        learner=build(LearnerSettings, config["learner"], "learner"),
+        arena=build(ArenaSettings, config["arena"], "arena"),
+    )

@@ -1,0 +1,179 @@
+"""What happens at the end of a generation: metrics to disk, ratings, words on the terminal.
+
+All are Lightning callbacks; `alphazero.train` puts them in order.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+from azcore.learner.data import SelfPlayData
+from azcore.run_directory import Table
+
+METRICS = (
+    "generation step seconds games positions loss policy_loss value_loss policy_accuracy "
+    "target_entropy policy_entropy value_target_variance learning_rate game_length draw_rate "
+    "seat0_win_rate evaluations_per_s search_share network_share learner_share "
+    "samples_per_position"
+).split()
+_FROM_LEARNER = [  # epoch means that the Lightning module logs
+    "loss",
+    "policy_loss",
+    "value_loss",
+    "policy_accuracy",
+    "target_entropy",
+    "policy_entropy",
+    "value_target_variance",
+]
+
+
+class GenerationMetrics(Callback):
+    """Writes a row of metrics.csv at the end of each generation and sends it to the loggers.
+
+    Args:
+        table: metrics.csv.
+        data: whose games and actor are described.
+        report: called with each row.
+    """
+
+    def __init__(
+        self, table: Table, data: SelfPlayData, report: Callable[[dict[str, float]], None]
+    ) -> None:
+        self._table, self._data, self._report = table, data, report
+        self._seconds = 0.0  # of the whole run, resumed parts included
+        self._since = 0.0
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._since = time.perf_counter()
+        self._table.keep_before(self._data.loader.generation)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        data, stats = self._data, self._data.actor.statistics
+        now = time.perf_counter()
+        elapsed, self._since = now - self._since, now
+        self._seconds += elapsed
+        games = data.new_games
+        row: dict[str, float] = {
+            "generation": data.finished_generation,
+            "step": trainer.global_step,
+            "seconds": round(self._seconds, 2),
+            "games": data.total_games,
+            "positions": data.total_positions,
+            "learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
+            "samples_per_position": trainer.global_step
+            * data.batch_size
+            / max(1, data.total_positions),
+        }
+        for name in _FROM_LEARNER:
+            value = trainer.callback_metrics.get(f"{name}_epoch")
+            if value is not None:
+                row[name] = float(value)
+        if games:
+            outcomes = [record.outcome for record in games]
+            row["game_length"] = sum(len(record) for record in games) / len(games)
+            row["draw_rate"] = outcomes.count(0) / len(games)
+            row["seat0_win_rate"] = outcomes.count(1) / len(games)
+        if stats.seconds > 0:
+            row["evaluations_per_s"] = stats.evaluations / stats.seconds
+            row["search_share"] = (stats.seconds - stats.network_seconds) / elapsed
+            row["network_share"] = stats.network_seconds / elapsed
+            row["learner_share"] = max(0.0, 1 - stats.seconds / elapsed)
+        data.actor.reset_statistics()
+        row = {k: v if isinstance(v, int) else float(f"{v:.6g}") for k, v in row.items()}
+        self._table.append(row)
+        for logger in trainer.loggers:
+            logger.log_metrics(
+                {f"generation/{k}": v for k, v in row.items()}, step=trainer.global_step
+            )
+        self._report(row)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"seconds": self._seconds}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._seconds = state_dict["seconds"]
+
+
+@dataclass
+class Terminal:
+    """Progress for whoever watches: a bar for the generation under way, a line for each finished.
+
+    Plain lines when standard output is no terminal.
+    """
+
+    console: Console
+    max_steps: int
+    max_seconds: float | None
+    rating: str = ""
+
+    def __post_init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.fields[unit]}"),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        self._task: TaskID | None = None
+        self._began: tuple[float, int] | None = None  # seconds and step of the first line
+
+    def __enter__(self) -> Terminal:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def say(self, text: str) -> None:
+        """One line."""
+        self.console.print(text, highlight=False, markup=False)
+
+    def show(self, description: str, done: float, total: float, unit: str) -> None:
+        """Move the bar of what is under way."""
+        if self._task is None:
+            self._task = self._bar.add_task(description, total=total, unit=unit)
+        self._bar.update(
+            self._task, description=description, completed=done, total=total, unit=unit
+        )
+
+    def generation(self, row: dict[str, float]) -> None:
+        """One line for a finished generation."""
+        seconds, step = row["seconds"], int(row["step"])
+        if self._began is None:
+            self._began = (0.0, 0) if row["generation"] == 0 else (seconds, step)
+        pace = (seconds - self._began[0]) / max(1, step - self._began[1])
+        left = pace * (self.max_steps - step)
+        if self.max_seconds is not None:
+            left = min(left, self.max_seconds - seconds)
+        clock = timedelta(seconds=round(seconds))
+        self.say(
+            f"{clock}  generation {row['generation']:.0f}  step {step:,}  "
+            f"games {row['games']:,.0f}  positions {row['positions']:,.0f}  "
+            f"length {row.get('game_length', float('nan')):.0f}  "
+            f"{row.get('evaluations_per_s', 0):,.0f} evaluations/s  "
+            f"loss {row.get('policy_loss', float('nan')):.2f} policy "
+            f"{row.get('value_loss', float('nan')):.2f} value"
+            + (f"  rating {self.rating}" if self.rating else "")
+            + f"  left {timedelta(seconds=max(0, round(left)))}"
+        )
+
+
+class LearnerProgress(Callback):
+    """Moves the terminal's bar while the learner takes its steps."""
+
+    def __init__(self, terminal: Terminal, steps_per_generation: int) -> None:
+        self._terminal, self._steps = terminal, steps_per_generation
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        self._terminal.show("learning", batch_idx + 1, self._steps, "steps")

@@ -1,0 +1,1 @@
+"""Measuring strength: `match` plays games between two players, `elo` turns results into ratings."""

@@ -1,0 +1,264 @@
+"""A match: two players, pairs of games with colours swapped, all games at once.
+
+Both games of a pair begin from the same random opening, so neither player gains from a lucky one.
+Players that choose without chance would repeat the same game for ever without openings, which is
+why a result says how many of its games are distinct.
+
+Letters: G games of the match; rows 2i and 2i + 1 are a pair, `first` having seat 0 in the even one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from azcore.arena.elo import MatchScore, Rating, fit_ratings, score_interval
+from azcore.batch import make_batch
+from azcore.errors import IllegalActionError
+from azcore.game import Game, illegal_action_message
+from azcore.players import Player
+from azcore.settings import require
+
+OPENING_ATTEMPTS = 200  # draws before a game counts as having no further opening
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArenaSettings:
+    """How strength is measured during training; the numbers and reasons are in `conf/arena`."""
+
+    games: int
+    opening_plies: int
+    num_simulations: int
+    every_generations: int
+
+    def __post_init__(self) -> None:
+        _require_pairs(self.games, "arena.games")
+        require(self.opening_plies >= 0, "arena.opening_plies", "0 or more", self.opening_plies)
+        require(
+            self.num_simulations >= 1, "arena.num_simulations", "1 or more", self.num_simulations
+        )
+        require(
+            self.every_generations >= 1,
+            "arena.every_generations",
+            "1 or more",
+            self.every_generations,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchGame:
+    """One game of a match."""
+
+    first_seat: int  # seat of the match's first player
+    opening_plies: int  # how many of the actions nobody chose
+    actions: list[int]  # [T], opening included
+    outcome: int  # z as seat 0 sees it
+
+    @property
+    def points(self) -> float:
+        """Points of the match's first player: 1, 1/2 or 0."""
+        return 0.5 + 0.5 * (self.outcome if self.first_seat == 0 else -self.outcome)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchResult:
+    """What a match came to; wins, draws and losses are those of `first`."""
+
+    first: str
+    second: str
+    games: list[MatchGame]  # [G], a pair side by side
+
+    def of_seat(self, seat: int | None) -> MatchScore:
+        """The result of the games in which `first` had this seat; None: of all games."""
+        points = [g.points for g in self.games if seat is None or g.first_seat == seat]
+        return MatchScore(
+            player=self.first,
+            opponent=self.second,
+            wins=points.count(1.0),
+            draws=points.count(0.5),
+            losses=points.count(0.0),
+        )
+
+    @property
+    def wins(self) -> int:
+        return self.of_seat(None).wins
+
+    @property
+    def draws(self) -> int:
+        return self.of_seat(None).draws
+
+    @property
+    def losses(self) -> int:
+        return self.of_seat(None).losses
+
+    @property
+    def score(self) -> float:
+        """Share of the points made by `first`, in [0, 1]."""
+        return self.of_seat(None).score
+
+    @property
+    def score_interval(self) -> tuple[float, float]:
+        """95 % interval of the score."""
+        return score_interval(self.wins, self.draws, self.losses)
+
+    @property
+    def elo(self) -> Rating:
+        """Elo of `first` above `second`, with its 95 % interval; finite at any score."""
+        score = MatchScore(
+            player="first",
+            opponent="second",
+            wins=self.wins,
+            draws=self.draws,
+            losses=self.losses,
+        )
+        return fit_ratings([score], anchor="second")["first"]
+
+    @property
+    def lengths(self) -> list[int]:
+        """Plies of each game, opening included."""
+        return [len(game.actions) for game in self.games]
+
+    @property
+    def distinct_games(self) -> int:
+        """Different sequences of actions; far below G, the result says less than it seems to."""
+        return len({tuple(game.actions) for game in self.games})
+
+
+def play_match(
+    game: Game,
+    first: Player,
+    second: Player,
+    *,
+    num_games: int,
+    opening_plies: int,
+    seed: int,
+    progress: Callable[[int], None] | None = None,
+) -> MatchResult:
+    """Play G games, each player asked for all of its games at once.
+
+    Args:
+        game: what is played.
+        first: has seat 0 in even rows, seat 1 in odd ones.
+        second: has the other seat; another object than `first`, for both keep their trees.
+        num_games: G, even.
+        opening_plies: random legal actions before the players take over, the same in both games of
+            a pair, pairs differing as long as the game has enough openings; after that the same
+            openings come again in turn.
+        seed: of openings and players; the same seed repeats the match.
+        progress: called after each ply of all games with how many games have ended.
+
+    Returns:
+        The result; all games are played to their end.
+
+    Raises:
+        SettingError: G is odd or below 2, or games end within `opening_plies`.
+        IllegalActionError: a player chose what the rules forbid.
+    """
+    _require_pairs(num_games, "num_games")
+    require(first is not second, "second", "another player object than first", second.name)
+    openings = random_openings(game, num_games // 2, opening_plies, seed)
+    states = make_batch(game, num_games)
+    actions: list[list[int]] = []
+    for player in (first, second):
+        player.begin(num_games, seed)
+    for row in range(num_games):
+        opening, state = openings[row // 2]
+        actions.append(list(opening))
+        states.set(row, state)
+        for player in (first, second):
+            player.start(row, state)
+
+    live = list(range(num_games))
+    while live:
+        # The one who moves in a row: seat 0 is first's in even rows.
+        mover = {row: (game.current_player(states.get(row)) + row) % 2 for row in live}
+        chosen: dict[int, int] = {}
+        for who, player in enumerate((first, second)):
+            rows = [row for row in live if mover[row] == who]
+            if rows:
+                chosen.update(zip(rows, player.choose(rows), strict=True))
+        for row, action in chosen.items():
+            _require_legal(game, states.get(row), action, (first, second)[mover[row]])
+            actions[row].append(action)
+            states.step(row, action)
+            for player in (first, second):
+                player.advance(row, action)
+        live = [row for row in live if not game.is_terminal(states.get(row))]
+        if progress is not None:
+            progress(num_games - len(live))
+
+    return MatchResult(
+        first=first.name,
+        second=second.name,
+        games=[
+            MatchGame(
+                first_seat=row % 2,
+                opening_plies=opening_plies,
+                actions=actions[row],
+                outcome=game.outcome(states.get(row)),
+            )
+            for row in range(num_games)
+        ],
+    )
+
+
+def random_openings(game: Game, count: int, plies: int, seed: int) -> list[tuple[list[int], Any]]:
+    """(actions, state) of `count` openings of uniformly drawn legal actions, none of them over.
+
+    Positions differ from each other until the game seems to have no further one, then they come
+    again in turn.
+
+    Raises:
+        SettingError: no game was found that lasts longer than `plies`.
+    """
+    require(plies >= 0, "opening_plies", "0 or more", plies)
+    rng = np.random.default_rng(seed)
+    found: list[tuple[list[int], Any]] = []
+    seen: set[str] = set()
+    while len(found) < count:
+        for _ in range(OPENING_ATTEMPTS):
+            opening, state = _random_opening(game, plies, rng)
+            # Positions are compared, not actions: two orders of the same moves are one opening.
+            if len(opening) == plies and (text := game.state_to_text(state)) not in seen:
+                seen.add(text)
+                found.append((opening, state))
+                break
+        else:
+            break
+    require(
+        bool(found),
+        "opening_plies",
+        f"so few that {game.name} is not over by then",
+        plies,
+    )
+    return [found[i % len(found)] for i in range(count)]
+
+
+def _random_opening(game: Game, plies: int, rng: np.random.Generator) -> tuple[list[int], Any]:
+    """Actions and the state after them; one action short of `plies` or more if the game ended."""
+    state = game.initial_state()
+    opening: list[int] = []
+    for _ in range(plies):
+        action = int(rng.choice(np.flatnonzero(game.legal_action_mask(state))))
+        state = game.step(state, action)
+        if game.is_terminal(state):
+            break
+        opening.append(action)
+    return opening, state
+
+
+def _require_legal(game: Game, state: Any, action: int, player: Player) -> None:
+    if not (0 <= action < game.num_actions and game.legal_action_mask(state)[action]):
+        raise IllegalActionError(f"{player.name}: {illegal_action_message(game, state, action)}")
+
+
+def _require_pairs(num_games: int, where: str) -> None:
+    require(
+        num_games >= 2 and num_games % 2 == 0,
+        where,
+        "an even number above 0, since games come in pairs with colours swapped",
+        num_games,
+    )

@@ -1,0 +1,246 @@
+"""Many positions of one game at once: what search and replay ask of a game.
+
+Both need one operation: take some root positions, replay a path of actions from each, and describe
+where it ends. `GameBatch.replay` does that, compiled for a `CompiledGame`, in a Python loop for any
+other `Game`; callers cannot tell which.
+
+Trees keep only the root's state: a leaf is reached by replaying, so history planes and repetition
+rules come out right and memory does not grow with the tree.
+
+Letters: B roots, S positions described at once, T longest path in plies, A actions, C H W planes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import config, njit, types
+
+from azcore.errors import GameError
+from azcore.game import CompiledGame, Game, rule_signatures
+
+
+class Positions:
+    """Room for the description of S positions, filled by `GameBatch.replay`."""
+
+    def __init__(self, game: Game, size: int) -> None:
+        self.observations = np.zeros((size, *game.observation_shape), np.float32)  # [S, C, H, W]
+        self.legal_actions = np.zeros((size, game.num_actions), np.int32)  # [S, A], ascending
+        self.num_legal = np.zeros(size, np.int32)  # [S], entries of legal_actions that count
+        self.current_player = np.zeros(size, np.int8)  # [S], seat to move
+        self.is_terminal = np.zeros(size, np.bool_)  # [S]
+        self.outcome = np.zeros(size, np.int8)  # [S], view of seat 0, 0 where not terminal
+
+    def legal_action_mask(self, num_actions: int) -> npt.NDArray[np.bool_]:
+        """bool [S, A], True = legal."""
+        mask = np.zeros((len(self.num_legal), num_actions), np.bool_)
+        for row, count in enumerate(self.num_legal):
+            mask[row, self.legal_actions[row, :count]] = True
+        return mask
+
+
+class GameBatch(ABC):
+    """B root states of one game; starts with B initial states."""
+
+    def __init__(self, game: Game, size: int) -> None:
+        self.game = game
+        self.size = size
+
+    @abstractmethod
+    def get(self, row: int) -> Any:
+        """The root state of `row`, not to be changed."""
+
+    @abstractmethod
+    def set(self, row: int, state: Any) -> None:
+        """Make `state` the root of `row`."""
+
+    @abstractmethod
+    def step(self, row: int, action: int) -> None:
+        """Play a legal action on the root of `row`; legality is the caller's duty."""
+
+    @abstractmethod
+    def replay(
+        self,
+        roots: npt.NDArray[np.int32],
+        paths: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        out: Positions,
+    ) -> None:
+        """Describe in `out` where each path ends.
+
+        Args:
+            roots: int32 [S], which root each path starts from; below 0 skips the row.
+            paths: int32 [S, T], legal actions.
+            lengths: int32 [S], how many of them to play.
+            out: room for at least S positions.
+        """
+
+
+def make_batch(game: Game, size: int) -> GameBatch:
+    """The batch for a game, compiled if the game is."""
+    return CompiledBatch(game, size) if isinstance(game, CompiledGame) else PlainBatch(game, size)
+
+
+class PlainBatch(GameBatch):
+    """States are Python objects, rules are called one at a time."""
+
+    def __init__(self, game: Game, size: int) -> None:
+        super().__init__(game, size)
+        self._states = [game.initial_state() for _ in range(size)]
+
+    def get(self, row: int) -> Any:
+        return self._states[row]
+
+    def set(self, row: int, state: Any) -> None:
+        self._states[row] = state
+
+    def step(self, row: int, action: int) -> None:
+        self._states[row] = self.game.step(self._states[row], action)
+
+    def replay(
+        self,
+        roots: npt.NDArray[np.int32],
+        paths: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        out: Positions,
+    ) -> None:
+        game = self.game
+        for row, root in enumerate(roots):
+            if root < 0:
+                continue
+            state = self._states[root]
+            for action in paths[row, : lengths[row]]:
+                state = game.step(state, int(action))
+            legal = np.flatnonzero(game.legal_action_mask(state))
+            out.num_legal[row] = len(legal)
+            out.legal_actions[row, : len(legal)] = legal
+            out.current_player[row] = game.current_player(state)
+            out.is_terminal[row] = game.is_terminal(state)
+            out.outcome[row] = game.outcome(state) if out.is_terminal[row] else 0
+            out.observations[row] = game.observation(state)
+
+
+class CompiledBatch(GameBatch):
+    """States are rows of a structured array, rules and loops are compiled."""
+
+    def __init__(self, game: CompiledGame, size: int) -> None:
+        super().__init__(game, size)
+        self._states = np.zeros(size, game.state_dtype)
+        self._states[:] = game.initial_state()
+        self._scratch = np.zeros(1, game.state_dtype)
+        self._rules = game.rules
+        self._replay = replay_kernel(game.record_type)
+
+    def get(self, row: int) -> Any:
+        return self._states[row].copy()
+
+    def set(self, row: int, state: Any) -> None:
+        if getattr(state, "dtype", None) != self._states.dtype:
+            raise GameError(
+                f"{self.game.name}: a state must be a record of this game, "
+                f"got {type(state).__name__}"
+            )
+        self._states[row] = state
+
+    def step(self, row: int, action: int) -> None:
+        self._rules.step(self._states[row], action)
+
+    def replay(
+        self,
+        roots: npt.NDArray[np.int32],
+        paths: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        out: Positions,
+    ) -> None:
+        rules = self._rules
+        self._replay(
+            rules.current_player,
+            rules.legal_actions,
+            rules.step,
+            rules.is_terminal,
+            rules.outcome,
+            rules.observe,
+            self._states,
+            self._scratch,
+            roots,
+            paths,
+            lengths,
+            out.observations,
+            out.legal_actions,
+            out.num_legal,
+            out.current_player,
+            out.is_terminal,
+            out.outcome,
+        )
+
+
+@cache
+def replay_kernel(record: Any) -> Any:
+    """`_replay_paths` compiled for one record type.
+
+    Rules arrive as first-class functions with written-out signatures: numba can then cache the
+    kernel for the next process, which it cannot when it specialises on the functions themselves.
+    """
+    if config.DISABLE_JIT:
+        return _replay_paths
+    states = types.Array(record, 1, "C")
+    vector = types.int32[::1]
+    rules = [types.FunctionType(signature) for signature in rule_signatures(record).values()]
+    signature = types.void(
+        *rules,
+        states,
+        states,
+        vector,
+        types.int32[:, ::1],
+        vector,
+        types.float32[:, :, :, ::1],
+        types.int32[:, ::1],
+        vector,
+        types.int8[::1],
+        types.boolean[::1],
+        types.int8[::1],
+    )
+    return njit(signature, nogil=True, cache=True)(_replay_paths)
+
+
+def _replay_paths(
+    current_player: Any,
+    legal_actions: Any,
+    step: Any,
+    is_terminal: Any,
+    outcome: Any,
+    observe: Any,
+    states: Any,
+    scratch: Any,
+    roots: Any,
+    paths: Any,
+    lengths: Any,
+    out_observations: Any,
+    out_legal_actions: Any,
+    out_num_legal: Any,
+    out_current_player: Any,
+    out_is_terminal: Any,
+    out_outcome: Any,
+) -> None:
+    """The loop of `GameBatch.replay` over a compiled game's rules; see there."""
+    for row in range(roots.shape[0]):
+        if roots[row] < 0:
+            continue
+        scratch[0] = states[roots[row]]
+        state = scratch[0]
+        for i in range(lengths[row]):
+            step(state, paths[row, i])
+        out_current_player[row] = current_player(state)
+        out_is_terminal[row] = is_terminal(state)
+        out_outcome[row] = 0
+        out_num_legal[row] = 0
+        if out_is_terminal[row]:
+            out_outcome[row] = outcome(state)
+        else:
+            out_num_legal[row] = legal_actions(state, out_legal_actions[row])
+        out_observations[row] = 0.0
+        observe(state, out_observations[row])

@@ -1,0 +1,174 @@
+"""The command line: one Hydra application, `python -m azcore KEY=VALUE ...`.
+
+Composes the settings, hands them to a command as plain values, and turns whatever input cannot be
+used into one sentence on standard error and exit status 2. The only importer of hydra.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from importlib.metadata import entry_points
+from typing import Any
+
+import hydra
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.errors import HydraException
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+
+from azcore.errors import AzcoreError, SettingError
+
+# What a resumed run may not change: games in play, weights and windows depend on it.
+FIXED = ("game", "network", "seed", "selfplay.num_games", "learner.steps_per_generation")
+
+
+class PluginConfigs(SearchPathPlugin):
+    """Lets an installed game bring its own `conf` package."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        packages = {point.module.split(".")[0] for point in entry_points(group="azcore.games")}
+        for package in sorted(packages - {"azcore"}):
+            search_path.append(provider=package, path=f"pkg://{package}.conf")
+
+
+def run_command(config: dict[str, Any]) -> int:
+    """Run the command that the settings name; its exit status.
+
+    Raises:
+        SettingError: there is no such command.
+    """
+    commands: Mapping[str, Callable[[dict[str, Any]], int]] = {
+        "train": _train,
+        "arena": _arena,
+        "bench": _bench,
+        "check": _check,
+    }
+    command = config["command"]
+    if command not in commands:
+        raise SettingError(f"command must be one of {', '.join(commands)}, got {command!r}")
+    return commands[command](config)
+
+
+# Each command imports what it needs when it is called: --help and check need no Lightning.
+
+
+def _train(config: dict[str, Any]) -> int:
+    from azcore.algorithms.alphazero import train
+
+    return train(config)
+
+
+def _arena(config: dict[str, Any]) -> int:
+    from azcore.algorithms.ratings import rate_checkpoint
+
+    return rate_checkpoint(config)
+
+
+def _bench(config: dict[str, Any]) -> int:
+    from azcore.bench import bench
+
+    return bench(config)
+
+
+def _check(config: dict[str, Any]) -> int:
+    from azcore.registry import make
+    from azcore.testing import check_game
+
+    settings = dict(config["game"])
+    print(check_game(make(settings.pop("name"), **settings)))
+    return 0
+
+
+def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
+    """The saved settings of the run to resume, with this command line's changes on top.
+
+    Raises:
+        SettingError: a change that a resumed run cannot make.
+    """
+    from azcore.run_directory import find_run, read_config
+
+    saved = OmegaConf.create(read_config(find_run(config.resume, config.game.name)))
+    for override in overrides:
+        key = override.split("=", 1)[0].lstrip("+~")
+        if "." not in key and key in ("algorithm", "scale", "preset"):
+            raise SettingError(
+                f"resume={config.resume} goes on with the run's own {key}, it cannot become "
+                f"{override.split('=', 1)[1]}"
+            )
+        new, old = OmegaConf.select(config, key), OmegaConf.select(saved, key)
+        if new != old and (key in FIXED or key.split(".")[0] in FIXED):
+            raise SettingError(
+                f"resume={config.resume} cannot change {key}: the run has {old!r}, got {new!r}"
+            )
+        OmegaConf.update(saved, key, new, force_add=True)
+    return _plain(saved)
+
+
+def _plain(config: DictConfig) -> dict[str, Any]:
+    return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
+
+
+@hydra.main(version_base="1.3", config_path="pkg://azcore.conf", config_name="config")
+def application(config: DictConfig) -> None:
+    """What Hydra calls with the composed settings."""
+    job = HydraConfig.get()
+    if config.resume is not None:
+        plain = resumed(config, list(job.overrides.task))
+    else:
+        if job.mode is not None and job.mode.name == "MULTIRUN" and config.run_dir is None:
+            config.run_dir = os.path.join(job.sweep.dir, job.sweep.subdir)
+        plain = _plain(config)
+    status = run_command(plain)
+    if status:
+        sys.exit(status)
+
+
+def main() -> None:
+    """Entry point: one sentence and status 2 for whatever was asked wrongly."""
+    os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come to us instead of being printed
+    Plugins.instance().register(PluginConfigs)
+    try:
+        application()
+    except (AzcoreError, HydraException, OmegaConfBaseException) as error:
+        print(f"azcore: {_sentence(error)}", file=sys.stderr)
+        sys.exit(2)
+    except BrokenPipeError:  # the reader of our output went away
+        sys.stderr.close()
+        sys.exit(1)
+
+
+def _sentence(error: Exception) -> str:
+    """One line of an error; Hydra's spread over several and advise what we do not want."""
+    if isinstance(error, AzcoreError):
+        return str(error)
+    text = str(error)
+    unknown = re.search(r"Could not override '([^']+)'", text)
+    if unknown:
+        return _unknown(unknown.group(1))
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = [line for line in lines if not line.startswith(("full_key", "object_type", "See https"))]
+    return " ".join(lines)
+
+
+def _unknown(key: str) -> str:
+    """The sentence for a key that is no setting, with the nearest one."""
+    from azcore.settings import unknown_key
+
+    with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+        config = hydra.compose("config")
+    known: list[str] = []
+
+    def collect(node: Any, prefix: str) -> None:
+        for name, value in node.items():
+            known.append(prefix + name)
+            if isinstance(value, DictConfig):
+                collect(value, f"{prefix}{name}.")
+
+    collect(config, "")
+    return unknown_key(key, known)

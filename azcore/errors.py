@@ -1,0 +1,40 @@
+"""What azcore says when it is given something it cannot use.
+
+Every error a user can cause is an `AzcoreError` whose text is one sentence naming the value got and
+the value wanted. The command line prints that sentence and leaves with status 2; anything else that
+is raised is a fault of the program and keeps its traceback.
+"""
+
+from __future__ import annotations
+
+
+class AzcoreError(ValueError):
+    """Base of every error caused by input: settings, files, moves, plugins."""
+
+
+class SettingError(AzcoreError):
+    """A setting is unknown, of the wrong type or out of range."""
+
+
+class GameError(AzcoreError):
+    """A game is unknown, was asked for an impossible board, or breaks the contract."""
+
+
+class InvalidTextError(AzcoreError):
+    """Text that is not an action or a state at all, such as `z99`."""
+
+
+class IllegalActionError(AzcoreError):
+    """A well-formed action that the rules forbid in this state."""
+
+
+class AmbiguousTextError(AzcoreError):
+    """Text that could mean more than one legal action."""
+
+
+class RecordError(AzcoreError):
+    """A game record is cut, altered or of another game or version."""
+
+
+class CheckpointError(AzcoreError):
+    """A checkpoint is cut, altered, of another game or version, or missing."""

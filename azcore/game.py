@@ -1,0 +1,288 @@
+"""The contract between azcore and a game: read this file first.
+
+A game states its rules, how a position looks to the network, and how actions are written. azcore
+does the rest. There are two ways to state the rules, and azcore treats them alike:
+
+* `CompiledGame`: the state is a NumPy record and the rules are six plain functions over it, which
+  azcore compiles with numba and calls for many positions at once. `games/tic_tac_toe/compiled.py`
+  is the smallest complete one, `games/go` the reference.
+* `Game`: the state is any Python object. Slower, same results: `games/tic_tac_toe/plain.py`.
+
+Letters used for shapes: A number of actions, C planes, H rows, W columns of an observation.
+Seats are numbered 0 (moves first) and 1; colours are a matter of each game.
+
+Identities that must hold (`azcore.testing.check_game` checks them on random positions):
+
+1. A state is terminal or has a legal action, never both.
+2. `step` accepts exactly the actions of `legal_action_mask`, returns a new state and leaves the old
+   one untouched.
+3. A game ends within `max_game_length` plies.
+4. `current_player` is 0 or 1, and `outcome` is -1, 0 or +1 as seat 0 sees it.
+5. `observation` is finite, float32 [C, H, W], drawn from the view of the player to move; equal
+   states have equal observations, and the same state seen twice is the same twice.
+6. Texts round-trip: `text_to_action(s, action_to_text(s, a)) == a`, and a state read back from
+   `state_to_text` allows the same actions for the same player.
+7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation and
+   the same outcome.
+8. Rules compiled and rules interpreted agree.
+
+This file knows numpy and numba, no search and no network.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+from numba import njit, types
+
+from azcore.errors import GameError, IllegalActionError
+
+Setting = str | int | float | bool
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symmetry:
+    """One symmetry of a game, as two permutations.
+
+    With `g` the mapped position of `s`:
+    `observation(g)[:, cell] == observation(s)[:, cells[cell]]` over flattened cells, and
+    `mask(g)[a] == mask(s)[actions[a]]`: entry i names where the mapped position's i comes from.
+    """
+
+    cells: IntArray  # [H * W]
+    actions: IntArray  # [A]
+
+
+class Game(ABC):
+    """Rules, encoding and texts of one game with one set of settings. Holds no position.
+
+    Args of the constructor, all static facts:
+        name: registry name, `go`.
+        version: raised whenever rules or encodings change; checkpoints and records store it and
+            refuse another one.
+        settings: what was asked for, `{"board_size": 9, "komi": 7.0}`; stored and compared as well.
+        num_actions: A. Actions are the integers 0 to A - 1.
+        observation_shape: (C, H, W).
+        max_game_length: no game lasts longer, in plies.
+        dirichlet_alpha: concentration of the root noise, inverse to the usual number of legal
+            actions (AlphaZero: 0.03 Go 19x19, 0.3 chess, 0.15 shogi).
+        symmetries: zero or more, the identity left out.
+
+    Raises:
+        GameError: a fact is out of range, named with the value got.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        version: int,
+        settings: Mapping[str, Setting],
+        num_actions: int,
+        observation_shape: tuple[int, int, int],
+        max_game_length: int,
+        dirichlet_alpha: float,
+        symmetries: tuple[Symmetry, ...] = (),
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.settings = dict(settings)
+        self.num_actions = num_actions
+        self.observation_shape = observation_shape
+        self.max_game_length = max_game_length
+        self.dirichlet_alpha = dirichlet_alpha
+        self.symmetries = symmetries
+        for fact in ("version", "num_actions", "max_game_length", "dirichlet_alpha"):
+            if not getattr(self, fact) > 0:
+                raise GameError(f"{name}: {fact} must be above 0, got {getattr(self, fact)!r}")
+        if len(observation_shape) != 3 or min(observation_shape) < 1:
+            raise GameError(
+                f"{name}: observation_shape must be three positive sizes (C, H, W), "
+                f"got {observation_shape!r}"
+            )
+        cells = observation_shape[1] * observation_shape[2]
+        for i, symmetry in enumerate(symmetries):
+            for what, permutation, size in (
+                ("cells", symmetry.cells, cells),
+                ("actions", symmetry.actions, num_actions),
+            ):
+                if not np.array_equal(np.sort(permutation), np.arange(size)):
+                    raise GameError(
+                        f"{name}: symmetry {i} needs a permutation of {size} {what}, "
+                        f"got {permutation!r}"
+                    )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Name, version and settings: what must be equal for weights or records to be of use."""
+        return {"name": self.name, "version": self.version, "settings": dict(self.settings)}
+
+    # -- rules, one position at a time ----------------------------------------------------------
+
+    @abstractmethod
+    def initial_state(self) -> Any:
+        """A new state, in which seat 0 is to move."""
+
+    @abstractmethod
+    def current_player(self, state: Any) -> int:
+        """The seat to move, 0 or 1. In a terminal state: the seat that would move next."""
+
+    @abstractmethod
+    def legal_action_mask(self, state: Any) -> BoolArray:
+        """bool [A], True = legal; all False in a terminal state."""
+
+    @abstractmethod
+    def step(self, state: Any, action: int) -> Any:
+        """The state after `action`; `state` itself is not changed.
+
+        Raises:
+            IllegalActionError: the action is not legal here.
+        """
+
+    @abstractmethod
+    def is_terminal(self, state: Any) -> bool:
+        """Whether the game is over."""
+
+    @abstractmethod
+    def outcome(self, state: Any) -> int:
+        """Final result z of a terminal state: +1 seat 0 won, 0 draw, -1 seat 1 won."""
+
+    @abstractmethod
+    def observation(self, state: Any) -> FloatArray:
+        """float32 [C, H, W], what the network sees, from the view of the player to move."""
+
+    # -- texts, for people, protocols and pages -------------------------------------------------
+
+    @abstractmethod
+    def action_to_text(self, state: Any, action: int) -> str:
+        """The action as the game's protocol writes it (`D4`, `e7e8q`, `P*5e`)."""
+
+    @abstractmethod
+    def text_to_action(self, state: Any, text: str) -> int:
+        """The legal action that `text` means.
+
+        Raises:
+            InvalidTextError: not an action at all.
+            IllegalActionError: an action that is not legal here.
+            AmbiguousTextError: more than one legal action.
+        """
+
+    @abstractmethod
+    def state_to_text(self, state: Any) -> str:
+        """The position as text that `state_from_text` reads (FEN, SFEN, rows of a board)."""
+
+    @abstractmethod
+    def state_from_text(self, text: str) -> Any:
+        """A state with this position; history that the text does not hold is empty.
+
+        Raises:
+            InvalidTextError: not a position.
+        """
+
+    @abstractmethod
+    def render(self, state: Any) -> str:
+        """The board drawn for a terminal, several lines."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The rules of a compiled game: plain functions over its record, scalars in and out.
+
+    They are compiled with the signatures below, so they may use what numba supports: integers,
+    loops, record fields and nested arrays. A helper they call must be decorated with
+    `numba.extending.register_jitable`. With NUMBA_DISABLE_JIT=1 all of it is ordinary Python.
+    """
+
+    current_player: Callable[[Any], int]  # (state) -> 0 or 1
+    legal_actions: Callable[[Any, Any], int]  # (state, int32 [A]) -> count; written ascending
+    step: Callable[[Any, int], None]  # (state, action): changes the record in place
+    is_terminal: Callable[[Any], bool]  # (state)
+    outcome: Callable[[Any], int]  # (terminal state) -> -1, 0 or +1, view of seat 0
+    observe: Callable[[Any, Any], None]  # (state, float32 [C, H, W] holding zeros)
+
+
+def rule_signatures(record: Any) -> dict[str, Any]:
+    """The numba signature of each function of `Rules` over one record type."""
+    return {
+        "current_player": types.int64(record),
+        "legal_actions": types.int64(record, types.int32[::1]),
+        "step": types.void(record, types.int64),
+        "is_terminal": types.boolean(record),
+        "outcome": types.int64(record),
+        "observe": types.void(record, types.float32[:, :, ::1]),
+    }
+
+
+class CompiledGame(Game):
+    """A game whose state is a NumPy record and whose rules azcore compiles.
+
+    A concrete game gives `initial_state` and the texts; the rest follows from its `Rules`.
+
+    Args of the constructor beyond those of `Game`:
+        state_dtype: fields of the record. Sizes of nested arrays are compile-time constants, so
+            loops over `state.board.shape[0]` cost nothing extra.
+        rules: the functions.
+    """
+
+    def __init__(self, *, state_dtype: list[Any], rules: Rules, **facts: Any) -> None:
+        super().__init__(**facts)
+        # np.record lets rules write `state.board` both compiled and interpreted.
+        self.state_dtype: np.dtype[Any] = np.dtype((np.record, np.dtype(state_dtype, align=True)))
+        self.record_type = numba.from_dtype(self.state_dtype)
+        signatures = rule_signatures(self.record_type)
+        # Compiled rules land in numba's cache, so only the first start of a game pays for them.
+        self.rules = Rules(
+            **{
+                field.name: njit(signatures[field.name], nogil=True, cache=True)(
+                    getattr(rules, field.name)
+                )
+                for field in fields(Rules)
+            }
+        )
+
+    def blank_state(self) -> Any:
+        """A record of zeros for `initial_state` to fill."""
+        return np.zeros(1, self.state_dtype)[0]
+
+    def current_player(self, state: Any) -> int:
+        return int(self.rules.current_player(state))
+
+    def legal_action_mask(self, state: Any) -> BoolArray:
+        actions = np.empty(self.num_actions, np.int32)
+        mask = np.zeros(self.num_actions, np.bool_)
+        mask[actions[: self.rules.legal_actions(state, actions)]] = True
+        return mask
+
+    def step(self, state: Any, action: int) -> Any:
+        if not (0 <= action < self.num_actions and self.legal_action_mask(state)[action]):
+            raise IllegalActionError(illegal_action_message(self, state, action))
+        successor = state.copy()
+        self.rules.step(successor, action)
+        return successor
+
+    def is_terminal(self, state: Any) -> bool:
+        return bool(self.rules.is_terminal(state))
+
+    def outcome(self, state: Any) -> int:
+        return int(self.rules.outcome(state))
+
+    def observation(self, state: Any) -> FloatArray:
+        planes = np.zeros(self.observation_shape, np.float32)
+        self.rules.observe(state, planes)
+        return planes
+
+
+def illegal_action_message(game: Game, state: Any, action: int) -> str:
+    """One sentence for an action that `game` forbids in `state`."""
+    if not 0 <= action < game.num_actions:
+        return f"{game.name}: action must be 0 to {game.num_actions - 1}, got {action}"
+    return f"{game.name}: {game.action_to_text(state, action)} (action {action}) is not legal here"

@@ -1,0 +1,1 @@
+"""The learner: a Lightning module with the papers' loss, and the data module that feeds it."""

@@ -1,0 +1,153 @@
+"""Feeds the learner: an epoch is a generation, which begins by pulling new games from the actor.
+
+The learner asks, the actor plays: a generation of `steps_per_generation` batches needs
+steps x batch_size / samples_per_position new positions, so learning and self-play keep their ratio
+whatever the machine. Batches are drawn by a counter (seed, step), so no random state needs saving.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import torch
+from lightning.pytorch import LightningDataModule
+from torch import Tensor
+
+from azcore.errors import CheckpointError
+from azcore.evaluators import Evaluator
+from azcore.records import RecordFile, require_same_game
+from azcore.replay import ReplayBuffer, ReplaySettings
+from azcore.selfplay.actor import Actor
+
+Progress = Callable[[int, int], None]  # (positions so far, positions wanted)
+
+
+class GenerationLoader:
+    """A sized, stateful train loader: `num_batches` per pass, resumed at the batch it stopped at."""
+
+    def __init__(
+        self, begin: Callable[[int], None], draw: Callable[[int], dict[str, Tensor]], size: int
+    ) -> None:
+        self._begin, self._draw, self._size = begin, draw, size
+        self.generation = 0  # of the pass that is under way or comes next
+        self.batch = 0  # next batch of that pass; above 0: its games are already there
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __iter__(self) -> Iterator[dict[str, Tensor]]:
+        if self.batch == 0:
+            self._begin(self.generation)
+        while self.batch < self._size:
+            step = self.generation * self._size + self.batch
+            self.batch += 1
+            batch = self._draw(step)
+            if self.batch == self._size:
+                self.generation, self.batch = self.generation + 1, 0
+                yield batch
+                return
+            yield batch
+
+    def state_dict(self) -> dict[str, int]:
+        return {"generation": self.generation, "batch": self.batch}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        self.generation, self.batch = state["generation"], state["batch"]
+
+
+class SelfPlayData(LightningDataModule):
+    """The window of games, the actor that extends it, and the batches drawn from it.
+
+    Args:
+        actor: plays the games.
+        buffer: the window.
+        records: the file every finished game is appended to.
+        settings: how often a position is to be drawn.
+        batch_size: N.
+        steps_per_generation: batches of an epoch.
+        seed: of the run.
+        make_evaluator: the newest weights ready for search.
+        progress: told of the positions made while a generation's games are played.
+    """
+
+    def __init__(
+        self,
+        *,
+        actor: Actor,
+        buffer: ReplayBuffer,
+        records: RecordFile,
+        settings: ReplaySettings,
+        batch_size: int,
+        steps_per_generation: int,
+        seed: int,
+        make_evaluator: Callable[[], Evaluator],
+        progress: Progress,
+    ) -> None:
+        super().__init__()
+        self.actor, self.buffer, self.records = actor, buffer, records
+        self.batch_size, self._seed = batch_size, seed
+        self._make_evaluator, self._progress = make_evaluator, progress
+        samples = batch_size * steps_per_generation
+        self.positions_per_generation = max(1, round(samples / settings.samples_per_position))
+        self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
+        self.new_games: list[Any] = []  # records of the generation under way, for logs
+        self.total_games = 0
+        self.total_positions = 0
+
+    @property
+    def finished_generation(self) -> int:
+        """The generation whose batches were drawn last."""
+        return self.loader.generation - (self.loader.batch == 0)
+
+    def train_dataloader(self) -> GenerationLoader:
+        return self.loader
+
+    def _generate(self, generation: int) -> None:
+        """Play until the generation has its new positions, and keep the games on disk."""
+        assert self.trainer is not None
+        wanted = self.positions_per_generation
+        self.actor.set_evaluator(self._make_evaluator(), self.trainer.global_step)
+        self.new_games = self.actor.play(wanted, lambda made: self._progress(made, wanted))
+        for record in self.new_games:
+            self.records.append(record)
+        self.records.sync()
+        self.buffer.extend(self.new_games)
+        self.total_games += len(self.new_games)
+        self.total_positions += sum(len(record) for record in self.new_games)
+
+    def _draw(self, step: int) -> dict[str, Tensor]:
+        rng = np.random.Generator(np.random.Philox(key=(self._seed, step)))
+        samples = self.buffer.sample(self.batch_size, rng)
+        return {
+            name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in vars(samples).items()
+        }
+
+    def state_dict(self) -> dict[str, Any]:
+        """Games in play and how far the record file counts; the window is read back from it."""
+        return {
+            "actor": self.actor.state_dict(),
+            "record_bytes": self.records.size(),
+            "total_games": self.total_games,
+            "total_positions": self.total_positions,
+        }
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Back to the moment of a checkpoint: later records are cut off and will be made anew.
+
+        Raises:
+            CheckpointError, RecordError: the records the checkpoint counts on are not there.
+        """
+        self.actor.load_state_dict(state_dict["actor"])
+        self.records.truncate(state_dict["record_bytes"])
+        records = list(self.records.read())
+        if len(records) != state_dict["total_games"]:
+            raise CheckpointError(
+                f"{self.records.path} must hold {state_dict['total_games']} games, got {len(records)}"
+            )
+        for record in records:
+            require_same_game(record, self.buffer.game, str(self.records.path))
+        self.buffer.extend(records)
+        self.total_games = state_dict["total_games"]
+        self.total_positions = state_dict["total_positions"]

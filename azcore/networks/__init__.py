@@ -1,0 +1,8 @@
+"""Networks: a tower of convolutions and the heads that read policy and value from it.
+
+`build_network` makes one by name; `NetworkEvaluator` runs one for search.
+"""
+
+from azcore.networks.towers import NetworkSettings, build_network
+
+__all__ = ["NetworkSettings", "build_network"]

@@ -1,0 +1,131 @@
+"""The replay buffer: a window over the latest games, from which the learner draws positions.
+
+Only records are kept, a few dozen to a few hundred bytes a position; a drawn position is rebuilt by
+replaying its game, compiled, which costs a few microseconds. Memory is bounded by `window_games`.
+
+Letters: N positions of a batch, A actions, C H W planes, T plies of a game.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from azcore.batch import Positions, make_batch
+from azcore.game import BoolArray, FloatArray, Game, IntArray
+from azcore.records import GameRecord
+from azcore.settings import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySettings:
+    """How much to remember; the numbers and their sources are in `conf/replay`."""
+
+    window_games: int
+    samples_per_position: float
+    augment: bool
+
+    def __post_init__(self) -> None:
+        require(self.window_games >= 1, "replay.window_games", "1 or more", self.window_games)
+        require(
+            self.samples_per_position > 0,
+            "replay.samples_per_position",
+            "above 0",
+            self.samples_per_position,
+        )
+
+
+@dataclass(frozen=True)
+class Samples:
+    """N training rows, every value from the view of the player to move."""
+
+    observations: FloatArray  # [N, C, H, W]
+    legal_action_mask: BoolArray  # [N, A], True = legal
+    policy_targets: FloatArray  # [N, A], pi: normalised visits
+    value_targets: FloatArray  # [N], z: the game's outcome for the player to move
+
+
+class ReplayBuffer:
+    """The latest `window_games` games.
+
+    Args:
+        game: whose records these are.
+        window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
+        augment: whether to map each sample by a random symmetry of the game.
+    """
+
+    def __init__(self, *, game: Game, window_games: int, augment: bool) -> None:
+        self.game = game
+        self.augment = augment
+        self._window_games = window_games
+        self._records: list[GameRecord] = []
+        self._ends: IntArray | None = None  # [games], running total of positions
+        self._root = make_batch(game, 1)  # paths are replayed from the initial state
+
+    def __len__(self) -> int:
+        """Games in the window."""
+        return len(self._records)
+
+    @property
+    def num_positions(self) -> int:
+        """Positions in the window."""
+        return sum(len(record) for record in self._records)
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of the records' arrays."""
+        return sum(len(r.actions) * 10 + len(r.visit_actions) * 4 + 100 for r in self._records)
+
+    def extend(self, records: Iterable[GameRecord]) -> None:
+        """Add games; the oldest leave when the window is full."""
+        self._records = [*self._records, *records][-self._window_games :]
+        self._ends = None
+
+    def sample(self, size: int, rng: np.random.Generator) -> Samples:
+        """Positions drawn uniformly from all positions of the window.
+
+        Args:
+            size: N.
+            rng: the only chance used.
+        """
+        if self._ends is None:
+            lengths = [len(record) for record in self._records]
+            self._ends = np.cumsum(lengths, dtype=np.int64).astype(np.int32)
+        drawn = rng.integers(0, self._ends[-1], size)
+        games = np.searchsorted(self._ends, drawn, side="right")
+        records = [self._records[i] for i in games]
+        plies = drawn - (self._ends[games] - [len(record) for record in records])
+        paths = np.zeros((size, max(1, int(plies.max()))), np.int32)
+        policy_targets = np.zeros((size, self.game.num_actions), np.float32)
+        for row, (record, ply) in enumerate(zip(records, plies, strict=True)):
+            paths[row, :ply] = record.actions[:ply]
+            policy_targets[row] = record.policy_target(int(ply), self.game.num_actions)
+        positions = Positions(self.game, size)
+        self._root.replay(np.zeros(size, np.int32), paths, plies.astype(np.int32), positions)
+        outcomes = np.array([record.outcome for record in records], np.float32)
+        samples = Samples(
+            observations=positions.observations,
+            legal_action_mask=positions.legal_action_mask(self.game.num_actions),
+            policy_targets=policy_targets,
+            value_targets=np.where(positions.current_player == 0, outcomes, -outcomes),
+        )
+        return self._mapped(samples, rng) if self.augment and self.game.symmetries else samples
+
+    def _mapped(self, samples: Samples, rng: np.random.Generator) -> Samples:
+        """Each row seen through a random symmetry, the identity among them."""
+        size = len(samples.value_targets)
+        shape = samples.observations.shape
+        cells = np.stack([np.arange(shape[2] * shape[3])] + [s.cells for s in self.game.symmetries])
+        actions = np.stack(
+            [np.arange(self.game.num_actions)] + [s.actions for s in self.game.symmetries]
+        )
+        chosen = rng.integers(0, len(cells), size)
+        planes = samples.observations.reshape(size, shape[1], -1)
+        return Samples(
+            observations=np.take_along_axis(planes, cells[chosen][:, None, :], 2).reshape(shape),
+            legal_action_mask=np.take_along_axis(samples.legal_action_mask, actions[chosen], 1),
+            policy_targets=np.take_along_axis(samples.policy_targets, actions[chosen], 1),
+            value_targets=samples.value_targets,
+        )

@@ -1,0 +1,165 @@
+"""The run directory: where a run keeps everything it may need again.
+
+    config.yaml           the composed settings
+    checkpoints/last.ckpt written whole at the end of every generation
+    checkpoints/step-*.ckpt  earlier ones, kept for ratings
+    games/records.azg     every finished game
+    metrics.csv           a row a generation
+    matches.csv           a row a rating match
+    logs/                 TensorBoard
+    report.html           written when the run stops
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from azcore.errors import CheckpointError, SettingError
+
+RUNS = Path("runs")
+
+
+class RunDirectory:
+    """Paths of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.yaml"
+        self.checkpoints = path / "checkpoints"
+        self.last_checkpoint = self.checkpoints / "last.ckpt"
+        self.records = path / "games" / "records.azg"
+        self.metrics = path / "metrics.csv"
+        self.matches = path / "matches.csv"
+        self.logs = path / "logs"
+        self.report = path / "report.html"
+
+
+def create_run(run_dir: str | None, game: str, config: Mapping[str, Any]) -> RunDirectory:
+    """A new run directory holding its settings.
+
+    Args:
+        run_dir: where; None: a new folder `runs/<game>/<date and time>`.
+        game: the game's name.
+        config: plain values.
+
+    Raises:
+        SettingError: a run is there already, or the place cannot be written to.
+    """
+    if run_dir is None:
+        path = _unused(RUNS / game / datetime.now().strftime("%Y-%m-%d-%H%M%S"))
+    else:
+        path = Path(run_dir)
+    run = RunDirectory(path.absolute())
+    if run.config.exists():
+        raise SettingError(
+            f"run_dir {path} already holds a run: go on with it by resume={path}, or name another"
+        )
+    try:
+        run.checkpoints.mkdir(parents=True, exist_ok=True)
+        run.records.parent.mkdir(exist_ok=True)
+        run.config.write_text(yaml.safe_dump(dict(config), sort_keys=False))
+    except OSError as error:
+        raise SettingError(f"run_dir {path} cannot be written to: {error.strerror}") from error
+    return run
+
+
+def find_run(resume: str, game: str) -> RunDirectory:
+    """The run that `resume` means: `latest` of this game, a run directory, or its last checkpoint.
+
+    Raises:
+        CheckpointError: there is none, or it never reached a checkpoint.
+    """
+    if resume == "latest":
+        runs = sorted((RUNS / game).glob("*/config.yaml"), key=lambda path: path.stat().st_mtime)
+        if not runs:
+            raise CheckpointError(
+                f"resume=latest finds no run of {game} in {(RUNS / game).absolute()}"
+            )
+        path = runs[-1].parent
+    else:
+        path = Path(resume)
+        if path.suffix == ".ckpt":
+            if path.name != "last.ckpt":
+                raise CheckpointError(
+                    f"resume={resume}: a run goes on from its checkpoints/last.ckpt; to begin a new "
+                    f"run from these weights give checkpoint={resume}"
+                )
+            path = path.parent.parent
+    run = RunDirectory(path.absolute())
+    if not run.config.is_file():
+        raise CheckpointError(f"resume={resume}: {path} is no run directory, it has no config.yaml")
+    return run
+
+
+def read_config(run: RunDirectory) -> dict[str, Any]:
+    """The settings a run was started with.
+
+    Raises:
+        SettingError: the file is not a mapping in YAML.
+    """
+    try:
+        config = yaml.safe_load(run.config.read_text())
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise SettingError(f"{run.config} cannot be read: {error}") from error
+    if not isinstance(config, dict):
+        raise SettingError(f"{run.config} must hold settings, got {type(config).__name__}")
+    return config
+
+
+class Table:
+    """A CSV file that rows are appended to; `keep_before` undoes what a killed run had written on.
+
+    Args:
+        path: the file.
+        columns: its header; the first is the generation.
+    """
+
+    def __init__(self, path: Path, columns: list[str]) -> None:
+        self.path, self.columns = path, columns
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a row; cells not given stay empty.
+
+        Raises:
+            SettingError: the disk refuses.
+        """
+        try:
+            is_new = not self.path.exists()
+            with self.path.open("a", newline="") as file:
+                writer = csv.DictWriter(file, self.columns)
+                if is_new:
+                    writer.writeheader()
+                writer.writerow(row)
+        except OSError as error:
+            raise SettingError(f"{self.path} cannot be written to: {error.strerror}") from error
+
+    def rows(self) -> list[dict[str, str]]:
+        """Every whole row."""
+        if not self.path.exists():
+            return []
+        with self.path.open(newline="") as file:
+            return [row for row in csv.DictReader(file) if None not in row.values()]
+
+    def keep_before(self, generation: int) -> None:
+        """Drop rows of `generation` and later: the resumed run writes them again."""
+        kept = [row for row in self.rows() if int(row[self.columns[0]]) < generation]
+        if self.path.exists():
+            self.path.rename(self.path.with_suffix(".csv.tmp"))
+        for row in kept:
+            self.append(row)
+        self.path.with_suffix(".csv.tmp").unlink(missing_ok=True)
+
+
+def _unused(path: Path) -> Path:
+    """`path`, or with a number behind it if that is taken."""
+    candidate, number = path, 2
+    while candidate.exists():
+        candidate = path.with_name(f"{path.name}-{number}")
+        number += 1
+    return candidate

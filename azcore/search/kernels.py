@@ -1,0 +1,387 @@
+"""Select, expand and backup over many trees, compiled; nothing here knows any game.
+
+These functions trust their arguments: friendly checks live in `mcts.py`.
+
+Letters as in `tree.py`, and: S slots, a slot being one simulation on its way; T longest path;
+b tree, s slot, n node, e edge.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba import njit
+from numba.extending import register_jitable
+
+from azcore.search.puct import exploration_scale, first_play_value
+from azcore.search.tree import NO_NODE, PENDING, Tree
+
+
+class Selection(NamedTuple):
+    """Numbers of the selection rule; see `puct.py` for each."""
+
+    c_init: float
+    c_base: float
+    count_parent: bool
+    first_play: float  # constant Q of an untried action, or the reduction if relative
+    first_play_relative: bool
+    virtual_loss: int  # n_vl, added to N and taken from W while a simulation is in flight
+
+
+class Slots(NamedTuple):
+    """Simulations on their way: the path each has taken from its root to a leaf."""
+
+    tree: npt.NDArray[np.int32]  # [S], or -1: slot is empty
+    leaf: npt.NDArray[np.int32]  # [S], node to be expanded
+    length: npt.NDArray[np.int32]  # [S], plies from the root
+    edges: npt.NDArray[np.int32]  # [S, T]
+    actions: npt.NDArray[np.int32]  # [S, T], what the edges play, for the game to replay
+
+
+def make_slots(size: int, longest_path: int) -> Slots:
+    """S empty slots."""
+    return Slots(
+        tree=np.full(size, -1, np.int32),
+        leaf=np.zeros(size, np.int32),
+        length=np.zeros(size, np.int32),
+        edges=np.zeros((size, longest_path), np.int32),
+        actions=np.zeros((size, longest_path), np.int32),
+    )
+
+
+@register_jitable
+def best_edge(tree: Tree, b: int, n: int, rule: Selection) -> int:
+    """argmax over a of Q(s, a) + U(s, a); ties go to the higher prior, then the lower action."""
+    first = tree.node_first_edge[b, n]
+    tried = tree.node_num_tried[b, n]
+    scale = exploration_scale(
+        float(tree.node_visits[b, n]), rule.count_parent, rule.c_init, rule.c_base
+    )
+    best = -1
+    best_score = -np.inf
+    for e in range(first, first + min(tried + 1, tree.node_num_edges[b, n])):
+        visits = tree.edge_visits[b, e]
+        if visits > 0:
+            q = tree.edge_total[b, e] / visits
+        else:
+            q = first_play_value(
+                float(tree.node_value[b, n]),
+                rule.first_play,
+                rule.first_play,
+                rule.first_play_relative,
+            )
+        score = q + scale * float(tree.edge_prior[b, e]) / (1.0 + visits)
+        if best < 0 or score > best_score or (score == best_score and precedes(tree, b, e, best)):
+            best = e
+            best_score = score
+    return best
+
+
+@register_jitable
+def precedes(tree: Tree, b: int, e: int, other: int) -> bool:
+    """Whether edge e goes before another of the same score: higher prior, then lower action."""
+    if tree.edge_prior[b, e] != tree.edge_prior[b, other]:
+        return bool(tree.edge_prior[b, e] > tree.edge_prior[b, other])
+    return bool(tree.edge_action[b, e] < tree.edge_action[b, other])
+
+
+@register_jitable
+def bring_next_candidate(tree: Tree, b: int, n: int) -> None:
+    """Swap the untried edge of highest prior to the place behind the tried ones."""
+    place = tree.node_first_edge[b, n] + tree.node_num_tried[b, n]
+    end = tree.node_first_edge[b, n] + tree.node_num_edges[b, n]
+    best = place
+    for e in range(place + 1, end):
+        if precedes(tree, b, e, best):
+            best = e
+    if best != place:
+        action, prior = tree.edge_action[b, place], tree.edge_prior[b, place]
+        tree.edge_action[b, place] = tree.edge_action[b, best]
+        tree.edge_prior[b, place] = tree.edge_prior[b, best]
+        tree.edge_action[b, best] = action
+        tree.edge_prior[b, best] = prior
+
+
+@register_jitable
+def add_along_path(
+    tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, visits: int, total: float
+) -> None:
+    """Add to N and W of a path's edges, the same for every player: virtual losses come and go."""
+    n = 0
+    for i in range(length):
+        e = edges[i]
+        tree.edge_visits[b, e] += visits
+        tree.edge_total[b, e] += total
+        tree.node_visits[b, n] += visits
+        n = tree.edge_child[b, e]
+
+
+@register_jitable
+def back_up(tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, leaf: int) -> None:
+    """N += 1, W += v along a path; the one place where the sign of a value turns.
+
+    The leaf's value is its player's; an edge takes it as the player who chose the edge sees it.
+    """
+    value = float(tree.node_value[b, leaf])
+    player = tree.node_player[b, leaf]
+    n = 0
+    for i in range(length):
+        e = edges[i]
+        tree.edge_visits[b, e] += 1
+        tree.edge_total[b, e] += value if tree.node_player[b, n] == player else -value
+        tree.node_visits[b, n] += 1
+        n = tree.edge_child[b, e]
+
+
+@njit(nogil=True, cache=True)
+def select(
+    tree: Tree,
+    rows: npt.NDArray[np.int32],
+    budget: npt.NDArray[np.int32],
+    leaves_per_tree: int,
+    rule: Selection,
+    slots: Slots,
+) -> int:
+    """Walk each tree down to leaves that need the network, and note the paths in the slots.
+
+    A known end of the game needs no network: it is backed up at once and the walk begins again. A
+    simulation takes one from the tree's budget; the evaluation of a root does not.
+
+    Args:
+        tree: changed: new nodes, virtual losses.
+        rows: int32 [R], the trees to walk.
+        budget: int32 [B], simulations left, counted down.
+        leaves_per_tree: most leaves in flight at once in one tree; the slots of tree b are
+            b * leaves_per_tree and following.
+        rule: numbers of the selection rule.
+        slots: filled; slots of these trees without a leaf are marked empty.
+
+    Returns:
+        How many slots hold a leaf.
+    """
+    filled = 0
+    for b in rows:
+        for j in range(leaves_per_tree):
+            slots.tree[b * leaves_per_tree + j] = -1
+        used = 0
+        while used < leaves_per_tree:
+            s = b * leaves_per_tree + used
+            edges = slots.edges[s]
+            if tree.node_num_edges[b, 0] == PENDING:
+                if used == 0:  # the root itself; further leaves wait until it is known
+                    slots.tree[s], slots.leaf[s], slots.length[s] = b, 0, 0
+                    used += 1
+                break
+            if budget[b] <= 0:
+                break
+            n, length = 0, 0
+            is_new = False
+            while tree.node_num_edges[b, n] > 0:
+                e = best_edge(tree, b, n, rule)
+                edges[length] = e
+                slots.actions[s, length] = tree.edge_action[b, e]
+                length += 1
+                child = tree.edge_child[b, e]
+                if child == NO_NODE:
+                    child = tree.num_nodes[b]
+                    tree.num_nodes[b] = child + 1
+                    tree.node_terminal[b, child] = False
+                    tree.node_visits[b, child] = 0
+                    tree.node_num_edges[b, child] = PENDING
+                    tree.node_num_tried[b, child] = 0
+                    tree.edge_child[b, e] = child
+                    tree.node_num_tried[b, n] += 1
+                    bring_next_candidate(tree, b, n)
+                    is_new = True
+                n = child
+            if tree.node_terminal[b, n]:
+                budget[b] -= 1
+                back_up(tree, b, edges, length, n)
+                continue
+            if not is_new:  # met a leaf that is in flight already: nothing more to find now
+                break
+            budget[b] -= 1
+            if rule.virtual_loss:
+                add_along_path(tree, b, edges, length, rule.virtual_loss, -rule.virtual_loss)
+            slots.tree[s], slots.leaf[s], slots.length[s] = b, n, length
+            used += 1
+        filled += used
+    return filled
+
+
+@njit(nogil=True, cache=True)
+def expand_and_back_up(
+    tree: Tree,
+    rows: npt.NDArray[np.int32],
+    leaves_per_tree: int,
+    virtual_loss: int,
+    slots: Slots,
+    legal_actions: npt.NDArray[np.int32],
+    num_legal: npt.NDArray[np.int32],
+    current_player: npt.NDArray[np.int8],
+    is_terminal: npt.NDArray[np.bool_],
+    outcome: npt.NDArray[np.int8],
+    policy_logits: npt.NDArray[np.float32],
+    values: npt.NDArray[np.float32],
+) -> bool:
+    """Give each slot's leaf its edges and value and back the value up.
+
+    Args:
+        tree: changed.
+        rows: int32 [R], the trees whose slots are to be emptied.
+        leaves_per_tree: as for `select`.
+        virtual_loss: n_vl that `select` added.
+        slots: the paths; emptied.
+        legal_actions: int32 [S, A], the first num_legal of a row count.
+        num_legal: int32 [S].
+        current_player: int8 [S], seat to move at the leaf.
+        is_terminal: bool [S].
+        outcome: int8 [S], final result as seat 0 sees it; read where terminal.
+        policy_logits: float32 [S, A]; read where not terminal.
+        values: float32 [S], view of the player to move; read where not terminal.
+
+    Returns:
+        Whether every value and logit read was finite; if not, the trees are not to be used.
+    """
+    finite = True
+    for b in rows:
+        for s in range(b * leaves_per_tree, (b + 1) * leaves_per_tree):
+            if slots.tree[s] < 0:
+                continue
+            n = slots.leaf[s]
+            tree.node_player[b, n] = current_player[s]
+            tree.node_first_edge[b, n] = tree.num_edges[b]
+            tree.node_visits[b, n] = 1
+            if is_terminal[s]:
+                tree.node_terminal[b, n] = True
+                tree.node_num_edges[b, n] = 0
+                result = float(outcome[s])
+                tree.node_value[b, n] = result if current_player[s] == 0 else -result
+            else:
+                tree.node_value[b, n] = values[s]
+                count = num_legal[s]
+                tree.node_num_edges[b, n] = count
+                first = tree.num_edges[b]
+                tree.num_edges[b] = first + count
+                total = write_priors(
+                    tree.edge_prior[b, first : first + count], legal_actions[s], policy_logits[s]
+                )
+                finite = finite and math.isfinite(total) and math.isfinite(values[s])
+                for i in range(count):
+                    tree.edge_action[b, first + i] = legal_actions[s, i]
+                    tree.edge_child[b, first + i] = NO_NODE
+                    tree.edge_visits[b, first + i] = 0
+                    tree.edge_total[b, first + i] = 0.0
+                bring_next_candidate(tree, b, n)
+            if virtual_loss:
+                add_along_path(
+                    tree, b, slots.edges[s], slots.length[s], -virtual_loss, virtual_loss
+                )
+            back_up(tree, b, slots.edges[s], slots.length[s], n)
+            slots.tree[s] = -1
+    return finite
+
+
+@register_jitable
+def write_priors(
+    priors: npt.NDArray[np.float32],
+    legal_actions: npt.NDArray[np.int32],
+    policy_logits: npt.NDArray[np.float32],
+) -> float:
+    """P = softmax of the logits over the legal actions; returns the sum of exponentials."""
+    highest = -np.inf
+    for i in range(priors.shape[0]):
+        highest = max(highest, float(policy_logits[legal_actions[i]]))
+    total = 0.0
+    for i in range(priors.shape[0]):
+        weight = math.exp(float(policy_logits[legal_actions[i]]) - highest)
+        priors[i] = weight
+        total += weight
+    for i in range(priors.shape[0]):
+        priors[i] = float(priors[i]) / total
+    return total
+
+
+@njit(nogil=True, cache=True)
+def mix_root_noise(
+    tree: Tree, b: int, noise: npt.NDArray[np.float32], fraction: float, actions: Any
+) -> None:
+    """P = (1 - fraction) P + fraction noise at the root of tree b.
+
+    Args:
+        tree: changed.
+        b: the tree.
+        noise: float32 [L], one entry per legal action.
+        fraction: epsilon of the papers.
+        actions: int32 [L], the legal actions that the noise belongs to, ascending.
+    """
+    first = tree.node_first_edge[b, 0]
+    for e in range(first, first + tree.node_num_edges[b, 0]):
+        i = np.searchsorted(actions, tree.edge_action[b, e])
+        prior = float(tree.edge_prior[b, e])
+        tree.edge_prior[b, e] = (1.0 - fraction) * prior + fraction * float(noise[i])
+    bring_next_candidate(tree, b, 0)
+
+
+@njit(nogil=True, cache=True)
+def reroot(tree: Tree, b: int, action: int, new_id: npt.NDArray[np.int32]) -> bool:
+    """Make the child behind `action` the root of tree b and move its subtree to the front.
+
+    Nodes and edges are created parents first, so both move towards the front in their order and
+    nothing is overwritten before it is read.
+
+    Args:
+        tree: changed.
+        b: the tree; no simulation in flight.
+        action: a legal action of the root.
+        new_id: int32 [M], scratch.
+
+    Returns:
+        False if that child was never visited; the tree is then as it was.
+    """
+    top = NO_NODE
+    first = tree.node_first_edge[b, 0]
+    for e in range(first, first + tree.node_num_tried[b, 0]):
+        if tree.edge_action[b, e] == action:
+            top = tree.edge_child[b, e]
+    if top == NO_NODE:
+        return False
+    new_id[: tree.num_nodes[b]] = NO_NODE
+    new_id[top] = 0
+    for n in range(top, tree.num_nodes[b]):
+        if new_id[n] != NO_NODE:
+            first = tree.node_first_edge[b, n]
+            for e in range(first, first + tree.node_num_tried[b, n]):
+                new_id[tree.edge_child[b, e]] = 0
+    nodes = 0
+    for n in range(top, tree.num_nodes[b]):
+        if new_id[n] != NO_NODE:
+            new_id[n] = nodes
+            nodes += 1
+    edges = 0
+    for n in range(top, tree.num_nodes[b]):
+        m = new_id[n]
+        if m == NO_NODE:
+            continue
+        first, count = tree.node_first_edge[b, n], tree.node_num_edges[b, n]
+        tree.node_player[b, m] = tree.node_player[b, n]
+        tree.node_terminal[b, m] = tree.node_terminal[b, n]
+        tree.node_value[b, m] = tree.node_value[b, n]
+        tree.node_visits[b, m] = tree.node_visits[b, n]
+        tree.node_first_edge[b, m] = edges
+        tree.node_num_edges[b, m] = count
+        tree.node_num_tried[b, m] = tree.node_num_tried[b, n]
+        for e in range(first, first + count):
+            child = tree.edge_child[b, e]
+            tree.edge_action[b, edges] = tree.edge_action[b, e]
+            tree.edge_prior[b, edges] = tree.edge_prior[b, e]
+            tree.edge_child[b, edges] = NO_NODE if child == NO_NODE else new_id[child]
+            tree.edge_visits[b, edges] = tree.edge_visits[b, e]
+            tree.edge_total[b, edges] = tree.edge_total[b, e]
+            edges += 1
+    tree.num_nodes[b] = nodes
+    tree.num_edges[b] = edges
+    return True

@@ -1,0 +1,332 @@
+"""The search loop: B trees of one game, searched together to give the evaluator full batches.
+
+One simulation is select (walk to a leaf), replay (the game describes the leaf), evaluate, expand
+and back up (Silver 2017, Nature 24270, Methods "Search algorithm"). Each call of `wave` advances
+every unfinished tree by up to `leaves_per_tree` simulations:
+
+    search.start(row)                     # or start(row, state)
+    search.begin(row, num_simulations)    # for each row to be searched
+    while search.wave():
+        ...
+    search.result(row)
+    search.advance(row, action)           # keeps the subtree
+
+Letters: B trees, S slots = B * leaves_per_tree, A actions, K legal actions of a root.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.batch import Positions, make_batch
+from azcore.errors import AzcoreError, GameError
+from azcore.evaluators import Evaluator
+from azcore.game import FloatArray, Game, IntArray
+from azcore.search import kernels
+from azcore.search.tree import PENDING, allocate, clear, with_more_edges
+from azcore.settings import require
+
+Noise = Callable[[int, int], FloatArray]  # (row, K) -> float32 [K], Dirichlet noise of that root
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How to search; the numbers and their sources are in `conf/search`."""
+
+    num_simulations: int
+    c_init: float
+    c_base: float
+    count_parent_visit: bool
+    first_play: float
+    first_play_relative: bool
+    virtual_loss: int
+    leaves_per_tree: int
+    dirichlet_fraction: float
+    dirichlet_alpha: float | None  # None: the game's own
+    reuse_subtree: bool
+    reuse_limit: float
+
+    def __post_init__(self) -> None:
+        require(
+            self.num_simulations >= 1, "search.num_simulations", "1 or more", self.num_simulations
+        )
+        require(self.c_base > 0, "search.c_base", "above 0", self.c_base)
+        require(0 <= self.c_init < math.inf, "search.c_init", "0 or more", self.c_init)
+        require(math.isfinite(self.first_play), "search.first_play", "finite", self.first_play)
+        require(self.virtual_loss >= 0, "search.virtual_loss", "0 or more", self.virtual_loss)
+        require(
+            self.leaves_per_tree >= 1, "search.leaves_per_tree", "1 or more", self.leaves_per_tree
+        )
+        require(
+            self.leaves_per_tree == 1 or self.virtual_loss > 0,
+            "search.virtual_loss",
+            "above 0 when leaves_per_tree is above 1, or all leaves are one",
+            self.virtual_loss,
+        )
+        require(
+            0 <= self.dirichlet_fraction <= 1,
+            "search.dirichlet_fraction",
+            "0 to 1",
+            self.dirichlet_fraction,
+        )
+        require(
+            self.dirichlet_alpha is None or self.dirichlet_alpha > 0,
+            "search.dirichlet_alpha",
+            "above 0, or null for the game's own",
+            self.dirichlet_alpha,
+        )
+        require(
+            0 <= self.reuse_limit < math.inf, "search.reuse_limit", "0 or more", self.reuse_limit
+        )
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found at one root; values as the player to move there sees them."""
+
+    actions: IntArray  # [K], legal actions, ascending
+    visit_counts: IntArray  # [K], N(s, a)
+    q_values: FloatArray  # [K], Q(s, a); 0 where never visited
+    priors: FloatArray  # [K], P(s, a), noise included where it was added
+    value: float  # mean over the root's simulations; the network's own value if there were none
+    network_value: float  # the evaluator's value of the root itself
+
+    def policy_target(self) -> FloatArray:
+        """pi: visits normalised, float32 [K] (the temperature of move choice is applied apart)."""
+        return (self.visit_counts / max(1, self.visit_counts.sum())).astype(np.float32)
+
+
+class Search:
+    """B trees of one game and the evaluator that judges their leaves.
+
+    Args:
+        game: whose positions are searched.
+        num_trees: B.
+        evaluator: judge of leaves; may be replaced by `set_evaluator`.
+        settings: how to search.
+    """
+
+    def __init__(
+        self, *, game: Game, num_trees: int, evaluator: Evaluator, settings: SearchSettings
+    ) -> None:
+        self.game = game
+        self.settings = settings
+        self.num_trees = num_trees
+        self.states = make_batch(game, num_trees)
+        self._evaluator = evaluator
+        leaves = settings.leaves_per_tree
+        kept = int(settings.reuse_limit * settings.num_simulations) if settings.reuse_subtree else 0
+        self._max_nodes = 1 + settings.num_simulations + kept + leaves
+        self._tree = allocate(num_trees, self._max_nodes, self._edge_room(32))
+        self._slots = kernels.make_slots(
+            num_trees * leaves, min(game.max_game_length, self._max_nodes) + 1
+        )
+        self._positions = Positions(game, num_trees * leaves)
+        self._rule = kernels.Selection(
+            c_init=settings.c_init,
+            c_base=settings.c_base,
+            count_parent=settings.count_parent_visit,
+            first_play=settings.first_play,
+            first_play_relative=settings.first_play_relative,
+            virtual_loss=settings.virtual_loss if leaves > 1 else 0,
+        )
+        self._budget = np.zeros(num_trees, np.int32)
+        self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
+        self._noise: list[Noise | None] = [None] * num_trees  # to be mixed in once
+        self._scratch = np.empty(self._max_nodes, np.int32)
+
+    # -- positions ------------------------------------------------------------------------------
+
+    def start(self, row: int, state: Any = None) -> None:
+        """Put a position (None: the initial one) at the root of a tree, nothing known of it."""
+        self.states.set(row, self.game.initial_state() if state is None else state)
+        self._forget(row)
+
+    def advance(self, row: int, action: int) -> None:
+        """Play a legal action at a root; the subtree behind it is kept if settings say so."""
+        kept = self.settings.reuse_subtree and kernels.reroot(
+            self._tree, row, action, self._scratch
+        )
+        room = self._max_nodes - self.settings.num_simulations - self.settings.leaves_per_tree
+        if not kept or self._tree.num_nodes[row] > room:
+            clear(self._tree, row)
+        self._active[row] = False
+        self.states.step(row, action)
+
+    def set_evaluator(self, evaluator: Evaluator) -> None:
+        """Judge by another evaluator from now on.
+
+        Every tree is forgotten, since the statistics of one evaluator are not another's; searches
+        that were under way are over and want a new `begin`.
+        """
+        self._evaluator = evaluator
+        for row in range(self.num_trees):
+            self._forget(row)
+
+    def _forget(self, row: int) -> None:
+        clear(self._tree, row)
+        self._active[row] = False
+        self._budget[row] = 0
+        self._slots.tree[self._slot_range(row)] = -1
+
+    # -- searching ------------------------------------------------------------------------------
+
+    def begin(
+        self, row: int, num_simulations: int | None = None, noise: Noise | None = None
+    ) -> None:
+        """Ask for simulations at a root, on top of what its tree holds if there is room for them.
+
+        Args:
+            row: the tree; its root is not terminal.
+            num_simulations: at most the setting of that name, which None stands for.
+            noise: gives the root's Dirichlet noise, asked once, when the legal actions are known.
+
+        Raises:
+            GameError: the root is terminal, or more simulations than there is room for.
+        """
+        simulations = self.settings.num_simulations if num_simulations is None else num_simulations
+        if simulations > self.settings.num_simulations:
+            raise GameError(
+                f"a search may run at most search.num_simulations = "
+                f"{self.settings.num_simulations} simulations, got {simulations}"
+            )
+        if self.game.is_terminal(self.states.get(row)):
+            raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
+        wanted = simulations + self.settings.leaves_per_tree
+        if self._tree.num_nodes[row] + wanted > self._max_nodes:
+            clear(self._tree, row)
+        self._budget[row] = simulations
+        self._active[row] = True
+        self._noise[row] = noise
+        self._mix_noise(row)
+
+    def wave(self) -> bool:
+        """Up to `leaves_per_tree` simulations in every unfinished tree; False when none is left."""
+        if not self.select():
+            return False
+        self.finish(*self.evaluate())
+        return True
+
+    def run(self, rows: list[int], num_simulations: int | None = None) -> list[SearchResult]:
+        """Search some roots to their end, without noise."""
+        for row in rows:
+            self.begin(row, num_simulations)
+        while self.wave():
+            pass
+        return [self.result(row) for row in rows]
+
+    def select(self) -> bool:
+        """First half of a wave: find the leaves and describe them; False if no tree needs one."""
+        rows = np.flatnonzero(self._active).astype(np.int32)
+        if len(rows) == 0:
+            return False
+        self._make_room_for_edges()
+        self._rows = rows
+        slots = self._slots
+        filled = kernels.select(
+            self._tree, rows, self._budget, self.settings.leaves_per_tree, self._rule, slots
+        )
+        self._active[rows] = (self._budget[rows] > 0) | self._waiting(rows)
+        self.states.replay(slots.tree, slots.actions, slots.length, self._positions)
+        return filled > 0
+
+    def evaluate(self) -> tuple[FloatArray, FloatArray]:
+        """Middle of a wave: the evaluator's logits [S, A] and values [S] for the leaves."""
+        waiting = np.flatnonzero(self._slots.tree >= 0)
+        observations = self._positions.observations
+        if len(waiting) == len(observations):
+            return self._evaluator.evaluate(observations)
+        logits = np.zeros((len(observations), self.game.num_actions), np.float32)
+        values = np.zeros(len(observations), np.float32)
+        logits[waiting], values[waiting] = self._evaluator.evaluate(observations[waiting])
+        return logits, values
+
+    def finish(self, policy_logits: FloatArray, values: FloatArray) -> None:
+        """Last half of a wave: give the leaves what the evaluator said of them.
+
+        Raises:
+            AzcoreError: a value or logit is not a number.
+        """
+        positions = self._positions
+        finite = kernels.expand_and_back_up(
+            self._tree,
+            self._rows,
+            self.settings.leaves_per_tree,
+            self._rule.virtual_loss,
+            self._slots,
+            positions.legal_actions,
+            positions.num_legal,
+            positions.current_player,
+            positions.is_terminal,
+            positions.outcome,
+            policy_logits,
+            values,
+        )
+        if not finite:
+            raise AzcoreError("the network gave a policy or value that is not a finite number")
+        self._active[self._rows] = self._budget[self._rows] > 0
+        for row in self._rows:
+            self._mix_noise(row)
+
+    def finished(self, row: int) -> bool:
+        """Whether a tree has had its simulations."""
+        return not self._active[row]
+
+    def result(self, row: int) -> SearchResult:
+        """What the search of one root has found so far."""
+        tree = self._tree
+        first, count = tree.node_first_edge[row, 0], max(0, tree.node_num_edges[row, 0])
+        edges = slice(first, first + count)
+        order = np.argsort(tree.edge_action[row, edges])
+        visits = tree.edge_visits[row, edges][order]
+        totals = tree.edge_total[row, edges][order]
+        network_value = float(tree.node_value[row, 0])
+        simulations = int(visits.sum())
+        return SearchResult(
+            actions=tree.edge_action[row, edges][order],
+            visit_counts=visits,
+            q_values=(totals / np.maximum(visits, 1)).astype(np.float32),
+            priors=tree.edge_prior[row, edges][order],
+            value=float(totals.sum() / simulations) if simulations else network_value,
+            network_value=network_value,
+        )
+
+    # -- inside ---------------------------------------------------------------------------------
+
+    def _slot_range(self, row: int) -> slice:
+        leaves = self.settings.leaves_per_tree
+        return slice(row * leaves, (row + 1) * leaves)
+
+    def _waiting(self, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
+        """bool [R], whether a leaf of the tree is in flight."""
+        return np.asarray((self._slots.tree.reshape(self.num_trees, -1)[rows] >= 0).any(axis=1))
+
+    def _mix_noise(self, row: int) -> None:
+        """Mix pending noise into a root whose legal actions are known."""
+        noise, tree = self._noise[row], self._tree
+        if noise is None or tree.node_num_edges[row, 0] == PENDING:
+            return
+        self._noise[row] = None
+        first, count = tree.node_first_edge[row, 0], tree.node_num_edges[row, 0]
+        actions = np.sort(tree.edge_action[row, first : first + count])
+        kernels.mix_root_noise(
+            tree, row, noise(row, int(count)), self.settings.dirichlet_fraction, actions
+        )
+
+    def _edge_room(self, expansions: int) -> int:
+        """Edges per tree for so many expansions of a typical number of legal actions."""
+        return self.game.num_actions * min(self._max_nodes, expansions)
+
+    def _make_room_for_edges(self) -> None:
+        """Double the edges of all trees when one might not hold its next leaves."""
+        room = self._tree.edge_action.shape[1]
+        wanted = int(self._tree.num_edges.max())
+        wanted += self.game.num_actions * self.settings.leaves_per_tree
+        if wanted > room:
+            self._tree = with_more_edges(self._tree, max(wanted, 2 * room))

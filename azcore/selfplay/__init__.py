@@ -1,0 +1,1 @@
+"""Self-play: `actor.Actor` plays many games at once, `schedule` decides how greedily."""

@@ -1,0 +1,220 @@
+"""The actor: B games of self-play in step, a finished one replaced at once.
+
+All trees share one batch per wave, and no game waits for another: a game whose search is done moves
+and goes on, so the batch is always full. A game depends on (weights, seed, game index) alone: its
+chance comes from a counter, and trees never outlive the weights that judged them.
+
+    actor.set_network(evaluator, weights_version)
+    records = actor.play(num_positions)      # finished games only; the others stay in play
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from azcore.errors import CheckpointError
+from azcore.evaluators import Evaluator
+from azcore.game import FloatArray, Game
+from azcore.records import GameRecord
+from azcore.search.mcts import Search, SearchSettings
+from azcore.selfplay.schedule import SelfPlaySettings, choose_action, move_generator
+
+
+@dataclass
+class GameInPlay:
+    """One unfinished game: all there is to know of it between two moves."""
+
+    game_index: int
+    actions: list[int] = field(default_factory=list)
+    visits: list[tuple[list[int], list[int]]] = field(default_factory=list)  # actions, counts
+    root_values: list[float] = field(default_factory=list)
+
+
+@dataclass
+class ActorStatistics:
+    """What the actor has done since it was last asked, for logs; seconds of wall time."""
+
+    evaluations: int = 0
+    simulations: int = 0
+    seconds: float = 0.0
+    network_seconds: float = 0.0
+
+
+class Actor:
+    """Plays games against itself.
+
+    Args:
+        game: to be played.
+        search: how each move is searched; root noise as it says.
+        settings: how many games at once, and how moves are chosen.
+        seed: of the run.
+        evaluator: judge of leaves; `set_evaluator` brings newer ones.
+    """
+
+    def __init__(
+        self,
+        *,
+        game: Game,
+        search: SearchSettings,
+        settings: SelfPlaySettings,
+        seed: int,
+        evaluator: Evaluator,
+    ) -> None:
+        self.game = game
+        self.settings = settings
+        self.seed = seed
+        self._search = Search(
+            game=game, num_trees=settings.num_games, evaluator=evaluator, settings=search
+        )
+        self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
+        self._fraction = search.dirichlet_fraction
+        self._weights_version = 0
+        self._next_index = 0
+        self._games = [self._new_game(row) for row in range(settings.num_games)]
+        self._to_begin = set(range(settings.num_games))
+        self.statistics = ActorStatistics()
+
+    def set_evaluator(self, evaluator: Evaluator, weights_version: int) -> None:
+        """Go on with newer weights; a move under way is searched anew with them."""
+        self._search.set_evaluator(evaluator)
+        self._weights_version = weights_version
+        self._to_begin = set(range(len(self._games)))
+
+    def play(
+        self, num_positions: int, progress: Callable[[int], None] | None = None
+    ) -> list[GameRecord]:
+        """Play on until finished games hold at least `num_positions` positions.
+
+        Args:
+            num_positions: sum of the lengths of the games returned, at least.
+            progress: called after each wave with the positions so far.
+
+        Returns:
+            The finished games in the order they ended.
+        """
+        records: list[GameRecord] = []
+        positions = 0
+        search, stats = self._search, self.statistics
+        began = time.perf_counter()
+        while positions < num_positions:
+            for row in sorted(self._to_begin):
+                search.begin(row, noise=self._noise if self._fraction > 0 else None)
+            self._to_begin.clear()
+            if search.select():
+                before = time.perf_counter()
+                logits, values = search.evaluate()
+                stats.network_seconds += time.perf_counter() - before
+                stats.evaluations += len(values)
+                search.finish(logits, values)
+            for row in range(len(self._games)):
+                if search.finished(row):
+                    record = self._move(row)
+                    self._to_begin.add(row)
+                    if record is not None:
+                        records.append(record)
+                        positions += len(record)
+            if progress is not None:
+                progress(positions)
+        stats.seconds += time.perf_counter() - began
+        return records
+
+    def _move(self, row: int) -> GameRecord | None:
+        """Choose and play the searched move; the record if it ended the game."""
+        in_play, search = self._games[row], self._search
+        result = search.result(row)
+        ply = len(in_play.actions)
+        rng = move_generator(self.seed, in_play.game_index, ply)
+        rng.bit_generator.advance(1 << 32)  # type: ignore[attr-defined]  # past the noise's numbers
+        action = choose_action(result, self.settings.temperature_at(ply), rng)
+        visited = np.flatnonzero(result.visit_counts)
+        in_play.actions.append(action)
+        in_play.visits.append(
+            (result.actions[visited].tolist(), result.visit_counts[visited].tolist())
+        )
+        in_play.root_values.append(result.value)
+        self.statistics.simulations += int(result.visit_counts.sum())
+        search.advance(row, action)
+        state = search.states.get(row)
+        if not self.game.is_terminal(state):
+            return None
+        record = self._finished(in_play, self.game.outcome(state))
+        self._games[row] = self._new_game(row)
+        return record
+
+    def _new_game(self, row: int) -> GameInPlay:
+        index = self._next_index
+        self._next_index += 1
+        self._search.start(row)
+        return GameInPlay(game_index=index)
+
+    def _noise(self, row: int, num_legal: int) -> FloatArray:
+        """eta of Dir(alpha) for the root of a row, float32 [K]."""
+        in_play = self._games[row]
+        rng = move_generator(self.seed, in_play.game_index, len(in_play.actions))
+        return rng.dirichlet(np.full(num_legal, self._alpha)).astype(np.float32)
+
+    def _finished(self, in_play: GameInPlay, outcome: int) -> GameRecord:
+        counts = [len(actions) for actions, _ in in_play.visits]
+        return GameRecord(
+            game=self.game.identity,
+            actions=np.array(in_play.actions, np.uint16),
+            visit_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32),
+            visit_actions=np.array([a for acts, _ in in_play.visits for a in acts], np.uint16),
+            visit_counts=np.array([n for _, ns in in_play.visits for n in ns], np.uint16),
+            root_values=np.array(in_play.root_values, np.float32),
+            outcome=outcome,
+            seed=self.seed,
+            game_index=in_play.game_index,
+            weights_version=self._weights_version,
+        )
+
+    def reset_statistics(self) -> None:
+        """Count from zero again."""
+        self.statistics = ActorStatistics()
+
+    # -- exact resume ---------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """The games in play, as plain lists; trees are not needed, see `set_evaluator`."""
+        return {
+            "next_index": self._next_index,
+            "games": [
+                {
+                    "game_index": in_play.game_index,
+                    "actions": list(in_play.actions),
+                    "visits": [[list(a), list(n)] for a, n in in_play.visits],
+                    "root_values": list(in_play.root_values),
+                }
+                for in_play in self._games
+            ],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Put the games in play back as they were.
+
+        Raises:
+            CheckpointError: another number of games than `selfplay.num_games`.
+        """
+        if len(state["games"]) != len(self._games):
+            raise CheckpointError(
+                f"selfplay.num_games must stay {len(state['games'])} as in the checkpoint, "
+                f"got {len(self._games)}"
+            )
+        self._next_index = state["next_index"]
+        for row, saved in enumerate(state["games"]):
+            self._games[row] = GameInPlay(
+                game_index=saved["game_index"],
+                actions=list(saved["actions"]),
+                visits=[(list(a), list(n)) for a, n in saved["visits"]],
+                root_values=list(saved["root_values"]),
+            )
+            self._search.start(row)
+            for action in saved["actions"]:
+                self._search.states.step(row, action)
+        self._to_begin = set(range(len(self._games)))
+

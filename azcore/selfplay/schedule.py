@@ -1,0 +1,62 @@
+"""How an actor chooses among searched actions, ply by ply, and where its chance comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from azcore.search.mcts import SearchResult
+from azcore.settings import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class SelfPlaySettings:
+    """How games are generated; the numbers and their sources are in `conf/selfplay`."""
+
+    num_games: int
+    temperature: float
+    temperature_plies: int
+    final_temperature: float
+    precision: str
+
+    def __post_init__(self) -> None:
+        require(self.num_games >= 1, "selfplay.num_games", "1 or more", self.num_games)
+        require(self.temperature > 0, "selfplay.temperature", "above 0", self.temperature)
+        require(
+            self.final_temperature >= 0,
+            "selfplay.final_temperature",
+            "0 or more",
+            self.final_temperature,
+        )
+        require(
+            self.temperature_plies >= 0,
+            "selfplay.temperature_plies",
+            "0 or more",
+            self.temperature_plies,
+        )
+
+    def temperature_at(self, ply: int) -> float:
+        """Temperature of the move choice at a ply (Silver 2017: 1 for 30 moves, then to 0)."""
+        return self.temperature if ply < self.temperature_plies else self.final_temperature
+
+
+def move_generator(seed: int, game_index: int, ply: int) -> np.random.Generator:
+    """The chance of one move: a function of (seed, game, ply), so no state needs saving.
+
+    Root noise is drawn first, then the move.
+    """
+    return np.random.Generator(np.random.Philox(key=(seed, game_index), counter=(0, 0, 0, ply)))
+
+
+def choose_action(result: SearchResult, temperature: float, rng: np.random.Generator) -> int:
+    """An action with probability N(a)^(1/temperature) / sum N(b)^(1/temperature).
+
+    At temperature 0: most visits; ties go to the higher prior, then the lower action.
+    """
+    visits = result.visit_counts
+    if temperature == 0:
+        return int(result.actions[np.lexsort((result.actions, -result.priors, -visits))[0]])
+    # Scaled by the largest, so that a small temperature does not overflow.
+    weights = (visits / visits.max()) ** (1.0 / temperature)
+    return int(rng.choice(result.actions, p=weights / weights.sum()))

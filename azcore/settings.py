@@ -1,0 +1,72 @@
+"""Turns the plain values of a configuration into typed settings, refusing what does not fit.
+
+The numbers live in `conf/*.yaml` and nowhere else, each with a comment. A part of azcore declares
+what it needs as a frozen dataclass without defaults; `build` fills it, so a missing, unknown or
+ill-typed key is one clear sentence before any work starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from difflib import get_close_matches
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from azcore.errors import SettingError
+
+T = TypeVar("T")
+
+
+def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
+    """A `kind` dataclass from `values`.
+
+    Args:
+        kind: a dataclass whose fields are int, float, bool, str, tuples of those, or optional.
+        values: exactly its fields by name.
+        where: the group's name in the configuration, for error messages.
+
+    Raises:
+        SettingError: a key is unknown or missing, or a value has the wrong type.
+    """
+    hints = get_type_hints(kind)
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
+    for key in values:
+        if key not in names:
+            raise SettingError(unknown_key(f"{where}.{key}", [f"{where}.{name}" for name in names]))
+    missing = [name for name in names if name not in values]
+    if missing:
+        raise SettingError(f"{where}.{missing[0]} is not set")
+    return kind(**{name: _convert(hints[name], values[name], f"{where}.{name}") for name in names})
+
+
+def unknown_key(key: str, known: list[str]) -> str:
+    """The sentence for a setting that does not exist, with the nearest one that does."""
+    close = get_close_matches(key, known, n=1, cutoff=0.5)
+    return f"there is no setting {key}" + (f"; did you mean {close[0]}?" if close else "")
+
+
+def require(condition: bool, where: str, wanted: str, got: object) -> None:
+    """Raise a SettingError naming the value got and the value wanted unless `condition`."""
+    if not condition:
+        raise SettingError(f"{where} must be {wanted}, got {got!r}")
+
+
+def _convert(hint: Any, value: Any, where: str) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, UnionType):
+        options = get_args(hint)
+        if value is None and NoneType in options:
+            return None
+        hint = next(option for option in options if option is not NoneType)
+        origin = get_origin(hint)
+    if origin is tuple:
+        require(isinstance(value, list | tuple), where, "a list", value)
+        item = get_args(hint)[0]
+        return tuple(_convert(item, entry, f"{where}[{i}]") for i, entry in enumerate(value))
+    if hint is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+    fits = isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
+    require(fits, where, names.get(hint, str(hint)), value)
+    return value

@@ -1,0 +1,115 @@
+"""Go for azcore: static facts, settings and their checks; the rest is in the files beside this one.
+
+`rules.py` has the rules, `encoding.py` the planes and symmetries, `notation.py` the texts, and
+README.md the specifications in tables.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from azcore.errors import GameError
+from azcore.game import CompiledGame, Rules
+
+from . import encoding, notation, rules
+
+MAX_KOMI = rules.MAX_SIZE**2
+
+
+class Go(CompiledGame):
+    """Go by area scoring with positional superko. Seat 0 is Black.
+
+    Actions 0 to N × N - 1 are the points row by row from the top left, N × N is a pass.
+
+    Args:
+        board_size: N, 2 to 19.
+        komi: points added to White's area, whole or half. A whole number allows draws.
+        suicide: whether a play may remove its own chain.
+
+    Raises:
+        GameError: a setting is of another type or out of range.
+    """
+
+    def __init__(
+        self, *, board_size: int = 9, komi: int | float = 7.5, suicide: bool = False
+    ) -> None:
+        # The defaults are for direct use; runs take conf/game/go.yaml.
+        check_settings(board_size, komi, suicide)
+        self.board_size = board_size
+        self.komi = float(komi)
+        self.suicide = suicide
+        num_cells = board_size * board_size
+        super().__init__(
+            name="go",
+            version=1,
+            settings={"board_size": board_size, "komi": self.komi, "suicide": suicide},
+            num_actions=num_cells + 1,
+            observation_shape=(encoding.NUM_PLANES, board_size, board_size),
+            max_game_length=rules.max_plies(board_size),
+            # The paper's 0.03 on 19×19, inverse to the number of points.
+            dirichlet_alpha=0.03 * 361 / num_cells,
+            symmetries=encoding.symmetries(board_size),
+            state_dtype=rules.record_fields(board_size),
+            rules=Rules(
+                current_player=rules.current_player,
+                legal_actions=rules.legal_actions,
+                step=rules.step,
+                is_terminal=rules.is_terminal,
+                outcome=rules.outcome,
+                observe=encoding.observe,
+            ),
+        )
+
+    def initial_state(self) -> Any:
+        state = self.blank_state()
+        rules.set_up(state, self.komi, self.suicide)
+        return state
+
+    def score(self, state: Any) -> float:
+        """Black's area less White's and komi, in any state; `outcome` is its sign."""
+        return float(rules.area_lead(state)) - self.komi
+
+    def board(self, state: Any) -> np.ndarray[Any, np.dtype[np.int8]]:
+        """int8 [N, N], top row first: 0 empty, 1 Black, 2 White; a copy."""
+        stones = state.history
+        return ((stones & 1) | (stones >> 7 & 2)).astype(np.int8)
+
+    def action_to_text(self, state: Any, action: int) -> str:
+        return notation.action_to_text(self.board_size, action)
+
+    def text_to_action(self, state: Any, text: str) -> int:
+        return notation.text_to_legal_action(self, state, text)
+
+    def state_to_text(self, state: Any) -> str:
+        return notation.state_to_text(state)
+
+    def state_from_text(self, text: str) -> Any:
+        return notation.state_from_text(self.initial_state(), text)
+
+    def render(self, state: Any) -> str:
+        return notation.render(state)
+
+
+def check_settings(board_size: object, komi: object, suicide: object) -> None:
+    """Refuse what is not a board, a komi or a choice; bool is no number here.
+
+    Raises:
+        GameError: names the value got and the values possible.
+    """
+    sizes = range(rules.MIN_SIZE, rules.MAX_SIZE + 1)
+    if type(board_size) is not int or board_size not in sizes:
+        raise GameError(
+            f"go: board_size must be a whole number from {sizes[0]} to {sizes[-1]}, "
+            f"got {board_size!r}"
+        )
+    if type(komi) not in (int, float) or not (
+        math.isfinite(komi) and abs(komi) <= MAX_KOMI and komi * 2 == int(komi * 2)  # type: ignore[arg-type,operator]
+    ):
+        raise GameError(
+            f"go: komi must be a whole or half number from -{MAX_KOMI} to {MAX_KOMI}, got {komi!r}"
+        )
+    if type(suicide) is not bool:
+        raise GameError(f"go: suicide must be true or false, got {suicide!r}")

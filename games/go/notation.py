@@ -1,0 +1,309 @@
+"""Go as text: moves, positions, drawn boards, and SGF files.
+
+Moves are written as in the Go Text Protocol: columns A to T without I, rows from 1 at the bottom,
+`pass`. A position is one line, its rows top first, then whose turn it is, and where it matters what
+a picture of the board does not show:
+
+    ..O/.XO/XX. b                  the board, Black to move
+    .../.X./... w passes=1         Black has just passed (2: the game is over)
+    .XO./XO.O/.XO./.... b ko=C3    playing at C3 would repeat an earlier board
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from azcore.errors import IllegalActionError, InvalidTextError
+from azcore.game import illegal_action_message
+
+from . import rules
+
+if TYPE_CHECKING:
+    from .game import Go
+
+COLUMNS = "ABCDEFGHJKLMNOPQRST"  # no I, which is easily taken for a J or a 1
+STONES = ".XO"  # by colour: empty, Black, White
+PLAYERS = "bw"  # by seat
+
+
+# -- moves -------------------------------------------------------------------------------------
+
+
+def action_to_text(size: int, action: int) -> str:
+    """`D4` or `pass`."""
+    if action == size * size:
+        return "pass"
+    return f"{COLUMNS[action % size]}{size - action // size}"
+
+
+def text_to_action(size: int, text: str) -> int:
+    """The action that `text` names on a board of this size, in either case, legal or not.
+
+    Raises:
+        InvalidTextError: not a point of the board and not a pass.
+    """
+    word = text.strip().upper()
+    if word == "PASS":
+        return size * size
+    match = re.fullmatch(f"([{COLUMNS[:size]}])([1-9][0-9]?)", word, re.ASCII)
+    if match is None or int(match[2]) > size:
+        raise InvalidTextError(
+            f"go: a move is pass or a point A1 to {COLUMNS[size - 1]}{size} (no column I), "
+            f"got {text[:20]!r}"
+        )
+    return (size - int(match[2])) * size + COLUMNS.index(match[1])
+
+
+def text_to_legal_action(game: Go, state: Any, text: str) -> int:
+    """The legal action that `text` means.
+
+    Raises:
+        InvalidTextError: not a point of the board and not a pass.
+        IllegalActionError: not legal in this state.
+    """
+    action = text_to_action(game.board_size, text)
+    if not game.legal_action_mask(state)[action]:
+        raise IllegalActionError(illegal_action_message(game, state, action))
+    return action
+
+
+# -- positions ---------------------------------------------------------------------------------
+
+
+def state_to_text(state: Any) -> str:
+    """One line, as at the head of this file."""
+    size = state.history.shape[0]
+    words = ["/".join(board_rows(state)), PLAYERS[state.player]]
+    if rules.is_terminal(state):
+        words.append("passes=2")  # also where the limit of plies ended the game
+    elif state.passes:
+        words.append(f"passes={state.passes}")
+    if repeating := repeating_actions(state):
+        words.append("ko=" + ",".join(action_to_text(size, action) for action in repeating))
+    return " ".join(words)
+
+
+def state_from_text(state: Any, text: str) -> Any:
+    """Set up the position that `text` describes, on a state at the start of its game.
+
+    Rows may be separated by slashes or line breaks. Earlier boards, the number of plies and
+    prisoners are not in the text: history is empty.
+
+    Args:
+        state: an initial state, which is changed and returned.
+
+    Raises:
+        InvalidTextError: names what is wrong and where.
+    """
+    size = state.history.shape[0]
+    rows, player, passes, repeating = split_state_text(size, text)
+    for action, stone in enumerate("".join(rows)):
+        if stone != ".":
+            rules.place_stone(state, rules.point_of(action, size), STONES.index(stone))
+    if board_rows(state) != rows:
+        raise InvalidTextError("go: a position has a chain without liberties: " + " ".join(rows))
+    state.player = player
+    state.passes = passes
+    # This is the first board of the game now, in place of the empty one.
+    state.num_positions = 0
+    state.filter[:] = 0
+    rules.remember_position(state, state.hash)
+    for action in repeating:
+        point, colour = rules.point_of(action, size), player + 1
+        if state.board[point] != rules.EMPTY:
+            raise InvalidTextError(
+                f"go: ko= names {action_to_text(size, action)}, where there is a stone"
+            )
+        # The board that may not come back was one of the game's, and its ply counts.
+        survives = rules.survives(state, point, colour)
+        state.held[point] |= colour
+        rules.remember_position(state, rules.hash_after(state, point, colour, survives))
+        state.ply += 1
+    return state
+
+
+def split_state_text(size: int, text: str) -> tuple[list[str], int, int, list[int]]:
+    """Rows of `.XO`, seat to move, passes in a row, and actions that would repeat a board.
+
+    Raises:
+        InvalidTextError: names what is wrong and where.
+    """
+    lines = text.replace("/", " ").split()
+    rows, words = lines[:size], lines[size:]
+    for number, row in enumerate(rows, 1):
+        if len(row) != size or row.strip(STONES):
+            raise InvalidTextError(
+                f"go: row {number} from the top must be {size} of {STONES!r}, got {row[:20]!r}"
+            )
+    if len(rows) < size or not words or words[0] not in PLAYERS:
+        raise InvalidTextError(
+            f"go: a position is {size} rows and then b or w for whose turn it is, "
+            f"got {len(rows)} rows and then {' '.join(words)[:20]!r}"
+        )
+    passes, repeating = 0, []
+    for word in words[1:]:
+        key, _, value = word.partition("=")
+        if key == "passes" and value in ("1", "2"):
+            passes = int(value)
+        elif key == "ko":
+            repeating = [text_to_action(size, name) for name in value.split(",")]
+        else:
+            raise InvalidTextError(
+                f"go: after whose turn it is come passes=1, passes=2 or ko=, got {word[:20]!r}"
+            )
+    if size * size in repeating or len(set(repeating)) < len(repeating):
+        raise InvalidTextError("go: ko= must name points, each once")
+    return rows, PLAYERS.index(words[0]), passes, repeating
+
+
+def board_rows(state: Any) -> list[str]:
+    """N rows of `.XO`, top row first."""
+    size = state.history.shape[0]
+    stones = [STONES[state.board[rules.point_of(i, size)]] for i in range(size * size)]
+    return ["".join(stones[row * size : (row + 1) * size]) for row in range(size)]
+
+
+def repeating_actions(state: Any) -> list[int]:
+    """Actions that superko alone forbids: they would bring back a board other than this one."""
+    size = state.history.shape[0]
+    colour = state.player + 1
+    repeating = []
+    for action in range(size * size):
+        point = rules.point_of(action, size)
+        if state.board[point] != rules.EMPTY:
+            continue
+        survives = rules.survives(state, point, colour)
+        if survives or state.suicide:
+            board_hash = rules.hash_after(state, point, colour, survives)
+            if board_hash != state.hash and rules.has_occurred(state, board_hash):
+                repeating.append(action)
+    return repeating
+
+
+# -- drawn boards ------------------------------------------------------------------------------
+
+
+def render(state: Any) -> str:
+    """The board with coordinates, the last move in brackets; then prisoners, komi and turn."""
+    size = state.history.shape[0]
+    letters = "   " + " ".join(COLUMNS[:size])
+    lines = [letters]
+    for row, stones in enumerate(board_rows(state)):
+        cells = " " + " ".join(stones) + " "
+        if state.last_action >= 0 and state.last_action // size == row:
+            at = 2 * (int(state.last_action) % size)
+            cells = f"{cells[:at]}({cells[at + 1]}){cells[at + 3 :]}"
+        lines.append(f"{size - row:2}{cells}{size - row}")
+    lines.append(letters)
+    lines.append(
+        f"Black (X) has taken {state.prisoners[0]}, White (O) {state.prisoners[1]}; "
+        f"komi {state.komi:g}"
+    )
+    if rules.is_terminal(state):
+        lead = float(rules.area_lead(state)) - float(state.komi)
+        lines.append(f"The game is over: {score_to_text(lead)}")
+    else:
+        last = "" if state.last_action != size * size else "; the last move was a pass"
+        lines.append(f"{'White' if state.player else 'Black'} to move{last}")
+    return "\n".join(lines)
+
+
+# -- games -------------------------------------------------------------------------------------
+
+
+def score_to_text(lead: float) -> str:
+    """A result as SGF writes it: `B+3.5`, `W+1`, `0` for a draw."""
+    if lead == 0:
+        return "0"
+    return f"{'B' if lead > 0 else 'W'}+{abs(lead):g}"
+
+
+def game_to_sgf(
+    game: Go,
+    actions: Sequence[int],
+    comments: Sequence[str] | None = None,
+    result: str | None = None,
+) -> str:
+    """A game as SGF.
+
+    Args:
+        game: whose settings are written: SZ, KM and, as words, RU.
+        actions: from the initial state, each legal.
+        comments: a text for each action, empty for none; fewer texts than actions are allowed.
+        result: RE for a game that did not end by its rules, such as "W+R"; left out, a finished
+            game gets its score and an unfinished one no RE.
+
+    Raises:
+        IllegalActionError: an action is not legal where it is played.
+    """
+    from sgfmill import sgf  # only games that are written or read as SGF need it
+
+    size = game.board_size
+    document = sgf.Sgf_game(size)
+    root = document.get_root()
+    root.set("KM", game.komi)
+    root.set("RU", "Tromp-Taylor" if game.suicide else "Tromp-Taylor without suicide")
+    state = game.initial_state()
+    for ply, action in enumerate(actions):
+        node = document.extend_main_sequence()
+        at = None if action == size * size else (size - 1 - action // size, action % size)
+        node.set_move(PLAYERS[state.player], at)
+        if comments is not None and ply < len(comments) and comments[ply]:
+            node.set("C", comments[ply])
+        state = game.step(state, action)
+    if result is None and game.is_terminal(state):
+        result = score_to_text(game.score(state))
+    if result is not None:
+        root.set("RE", result)
+    return document.serialise().decode()
+
+
+def sgf_to_actions(game: Go, text: str) -> list[int]:
+    """The actions of the main line of an SGF game.
+
+    Komi and rules named in the file are not looked at: they change no action.
+
+    Raises:
+        InvalidTextError: not SGF, another board, set-up stones, or a move that is out of turn or
+            not legal, with its number.
+    """
+    from sgfmill import sgf
+
+    size = game.board_size
+    try:
+        document = sgf.Sgf_game.from_string(text)
+        if document.get_size() != size:
+            raise InvalidTextError(
+                f"go: the SGF board must be {size}x{size}, "
+                f"got {document.get_size()}x{document.get_size()}"
+            )
+        nodes = document.get_main_sequence()
+        set_up = [node.has_setup_stones() for node in nodes]
+        moves = [node.get_move() for node in nodes]
+    except ValueError as error:
+        if isinstance(error, InvalidTextError):
+            raise
+        raise InvalidTextError(f"go: not a readable SGF game: {error}") from error
+    if any(set_up):
+        raise InvalidTextError("go: the SGF game sets up stones, and only games from the empty "
+                               f"board can be read (node {set_up.index(True)})")
+    actions: list[int] = []
+    state = game.initial_state()
+    for colour, at in moves:
+        if colour is None:
+            continue
+        number = len(actions) + 1
+        if colour != PLAYERS[state.player]:
+            raise InvalidTextError(
+                f"go: move {number} of the SGF game must be {PLAYERS[state.player].upper()}'s, "
+                f"got {colour.upper()}'s"
+            )
+        action = size * size if at is None else (size - 1 - at[0]) * size + at[1]
+        try:
+            state = game.step(state, action)
+        except IllegalActionError as error:
+            raise InvalidTextError(f"go: move {number} of the SGF game: {error}") from error
+        actions.append(action)
+    return actions

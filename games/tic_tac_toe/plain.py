@@ -1,0 +1,103 @@
+"""Tic-tac-toe over ordinary Python objects: the smallest game without compiled code.
+
+Any object may be the state and any library may know the rules; this one keeps a string. azcore
+treats it like a compiled game, only slower. Same numbers, planes and texts as `compiled.py`:
+
+    3  0 1 2
+    2  3 4 5
+    1  6 7 8
+       a b c
+"""
+
+import re
+
+import numpy as np
+
+from azcore.errors import IllegalActionError, InvalidTextError
+from azcore.game import BoolArray, FloatArray, Game, Symmetry, illegal_action_message
+
+LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
+
+
+def has_line(state: str, stone: str) -> bool:
+    return any(all(state[cell] == stone for cell in line) for line in LINES)
+
+
+class TicTacToePlain(Game):
+    """Tic-tac-toe; it has no settings.
+
+    The state is a string of nine cells, `.` empty, `X` seat 0, `O` seat 1. Who is to move follows
+    from the number of stones.
+    """
+
+    def __init__(self) -> None:
+        grid = np.arange(9, dtype=np.int32).reshape(3, 3)
+        turned = [np.rot90(grid, quarters) for quarters in range(4)]
+        mapped = turned[1:] + [np.fliplr(board) for board in turned]  # the identity left out
+        super().__init__(
+            name="tic_tac_toe_plain",
+            version=1,
+            settings={},
+            num_actions=9,
+            observation_shape=(2, 3, 3),
+            max_game_length=9,
+            dirichlet_alpha=1.0,  # AlphaZero's three are near 10 / legal actions; 9 here at first
+            symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
+        )
+
+    def initial_state(self) -> str:
+        return "." * 9
+
+    def current_player(self, state: str) -> int:
+        return (9 - state.count(".")) % 2
+
+    def legal_action_mask(self, state: str) -> BoolArray:
+        over = self.is_terminal(state)
+        return np.array([cell == "." and not over for cell in state])
+
+    def step(self, state: str, action: int) -> str:
+        if not (0 <= action < 9 and self.legal_action_mask(state)[action]):
+            raise IllegalActionError(illegal_action_message(self, state, action))
+        return state[:action] + "XO"[self.current_player(state)] + state[action + 1 :]
+
+    def is_terminal(self, state: str) -> bool:
+        return "." not in state or has_line(state, "X") or has_line(state, "O")
+
+    def outcome(self, state: str) -> int:
+        return has_line(state, "X") - has_line(state, "O")
+
+    def observation(self, state: str) -> FloatArray:
+        # Own stones first, whoever moves: one network plays both seats. No plane says which seat
+        # it is, since the number of stones does.
+        own, other = "XO" if self.current_player(state) == 0 else "OX"
+        planes = [[cell == stone for cell in state] for stone in (own, other)]
+        return np.array(planes, np.float32).reshape(2, 3, 3)
+
+    def action_to_text(self, state: str, action: int) -> str:
+        return "abc"[action % 3] + "321"[action // 3]
+
+    def text_to_action(self, state: str, text: str) -> int:
+        if not re.fullmatch("[abc][123]", text):
+            raise InvalidTextError(f"an action is a column a to c and a row 1 to 3, got {text!r}")
+        action = "321".index(text[1]) * 3 + "abc".index(text[0])
+        if not self.legal_action_mask(state)[action]:
+            raise IllegalActionError(illegal_action_message(self, state, action))
+        return action
+
+    def state_to_text(self, state: str) -> str:
+        return f"{state[:3]}/{state[3:6]}/{state[6:]} {'xo'[self.current_player(state)]}"
+
+    def state_from_text(self, text: str) -> str:
+        if not re.fullmatch("[.XO]{3}/[.XO]{3}/[.XO]{3} [xo]", text):
+            raise InvalidTextError(f"a position looks like X.O/.X./... o, got {text[:40]!r}")
+        player = "xo".index(text[-1])
+        if text.count("X") != text.count("O") + player:
+            raise InvalidTextError(f"X and O alternate and X begins, which does not fit {text!r}")
+        state = text[:11].replace("/", "")
+        if has_line(state, "XO"[player]):
+            raise InvalidTextError(f"the seat to move has three in a row already in {text!r}")
+        return state
+
+    def render(self, state: str) -> str:
+        rows = self.state_to_text(state)[:11].split("/")
+        return "\n".join(f"{3 - i} {' '.join(row)}" for i, row in enumerate(rows)) + "\n  a b c"

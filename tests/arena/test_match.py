@@ -1,0 +1,243 @@
+"""Matches: pairs, openings, counting, and that a seed repeats them."""
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import azcore
+from azcore.arena.match import ArenaSettings, MatchGame, MatchResult, play_match, random_openings
+from azcore.errors import IllegalActionError, SettingError
+from azcore.evaluators import UniformEvaluator
+from azcore.game import Game
+from azcore.players import Player, RandomPlayer, SearchPlayer
+from azcore.search.mcts import SearchSettings
+from azcore.settings import build
+
+SEARCH = SearchSettings(
+    num_simulations=50,
+    c_init=1.25,
+    c_base=19652.0,
+    count_parent_visit=True,
+    first_play=0.0,
+    first_play_relative=False,
+    virtual_loss=0,
+    leaves_per_tree=1,
+    dirichlet_fraction=0.25,
+    dirichlet_alpha=None,
+    reuse_subtree=True,
+    reuse_limit=2.0,
+)
+
+
+@pytest.fixture(scope="module", params=["tic_tac_toe", "tic_tac_toe_plain"])
+def game(request: pytest.FixtureRequest) -> Game:
+    return azcore.make(request.param)
+
+
+def searcher(game: Game, **options: Any) -> SearchPlayer:
+    return SearchPlayer(game=game, evaluator=UniformEvaluator(game), settings=SEARCH, **options)
+
+
+class Scripted(Player):
+    """The first or last legal action, always; notes what it is told."""
+
+    def __init__(self, game: Game, name: str, pick: Callable[[Any], int]) -> None:
+        self.name, self.game, self.pick = name, game, pick
+
+    def begin(self, num_games: int, seed: int) -> None:
+        self.states: list[Any] = [None] * num_games
+        self.seen: list[list[int]] = [[] for _ in range(num_games)]
+        self.calls: list[list[int]] = []
+
+    def start(self, row: int, state: Any) -> None:
+        self.states[row] = state
+
+    def choose(self, rows: list[int]) -> list[int]:
+        self.calls.append(rows)
+        legal = [np.flatnonzero(self.game.legal_action_mask(self.states[row])) for row in rows]
+        return [int(self.pick(actions)) for actions in legal]
+
+    def advance(self, row: int, action: int) -> None:
+        self.states[row] = self.game.step(self.states[row], action)
+        self.seen[row].append(action)
+
+
+def test_pairs_swap_seats_and_share_their_opening(game: Game) -> None:
+    first, second = Scripted(game, "low", min), Scripted(game, "high", max)
+    result = play_match(game, first, second, num_games=8, opening_plies=3, seed=5)
+    assert [g.first_seat for g in result.games] == [0, 1] * 4
+    openings = [tuple(g.actions[:3]) for g in result.games]
+    assert openings[::2] == openings[1::2]
+    assert len(set(openings)) == 4
+    # After three plies seat 1 is to move: the odd rows of first, the even ones of second.
+    assert first.calls[0] == [1, 3, 5, 7]
+    assert second.calls[0] == [0, 2, 4, 6]
+    for player in (first, second):  # each hears of every action after the opening
+        assert [[*openings[row], *seen] for row, seen in enumerate(player.seen)] == [
+            g.actions for g in result.games
+        ]
+
+
+def test_every_game_is_played_to_its_true_end(game: Game) -> None:
+    result = play_match(
+        game, RandomPlayer(game=game), searcher(game), num_games=20, opening_plies=2, seed=2
+    )
+    for played in result.games:
+        state = game.initial_state()
+        for action in played.actions:
+            assert not game.is_terminal(state)
+            state = game.step(state, action)
+        assert game.is_terminal(state)
+        assert game.outcome(state) == played.outcome
+    assert result.lengths == [len(g.actions) for g in result.games]
+
+
+def test_a_pair_without_chance_is_seen_to_repeat_itself(game: Game) -> None:
+    result = play_match(
+        game,
+        searcher(game),
+        searcher(game, name="same"),
+        num_games=20,
+        opening_plies=0,
+        seed=1,
+    )
+    assert result.distinct_games == 1
+    varied = play_match(
+        game, searcher(game), searcher(game, name="same"), num_games=20, opening_plies=2, seed=1
+    )
+    # The same player on both sides: the two games of a pair are one.
+    assert varied.distinct_games == 10
+    assert varied.score == 0.5
+
+
+def test_temperature_brings_variety(game: Game) -> None:
+    result = play_match(
+        game,
+        searcher(game, temperature=1.0, temperature_plies=4),
+        searcher(game, name="other", temperature=1.0, temperature_plies=4),
+        num_games=20,
+        opening_plies=0,
+        seed=1,
+    )
+    assert result.distinct_games > 10
+
+
+def test_search_beats_random(game: Game) -> None:
+    result = play_match(
+        game,
+        searcher(game, num_simulations=100),
+        RandomPlayer(game=game),
+        num_games=60,
+        opening_plies=0,
+        seed=3,
+    )
+    assert result.wins + result.draws + result.losses == 60
+    assert result.score > 0.85
+    assert result.elo.low > 150
+    assert result.distinct_games > 30
+
+
+def test_a_seed_repeats_the_match_and_another_does_not(game: Game) -> None:
+    def play(seed: int, second: Player) -> MatchResult:
+        return play_match(
+            game, RandomPlayer(game=game), second, num_games=10, opening_plies=2, seed=seed
+        )
+
+    assert play(4, searcher(game)) == play(4, searcher(game))
+    assert play(4, searcher(game)) != play(5, searcher(game))
+    again = searcher(game)
+    assert play(4, again) == play(4, again)  # nothing is left from the match before
+
+
+def test_a_game_does_not_depend_on_the_others(game: Game) -> None:
+    """Rows 0 and 1 are the same in a match of 2 and of 12 games."""
+
+    def play(num_games: int) -> list[MatchGame]:
+        players = RandomPlayer(game=game), searcher(game)
+        return play_match(game, *players, num_games=num_games, opening_plies=1, seed=9).games
+
+    assert play(2) == play(12)[:2]
+
+
+def test_seats_are_counted_apart() -> None:
+    def played(first_seat: int, outcome: int) -> MatchGame:
+        return MatchGame(first_seat=first_seat, opening_plies=0, actions=[1], outcome=outcome)
+
+    result = MatchResult(
+        first="a",
+        second="b",
+        games=[
+            played(0, 1),
+            played(1, 1),
+            played(0, 1),
+            played(1, 0),
+            played(0, -1),
+            played(1, -1),
+        ],
+    )
+    assert (result.wins, result.draws, result.losses) == (3, 1, 2)
+    seat_0, seat_1 = result.of_seat(0), result.of_seat(1)
+    assert (seat_0.wins, seat_0.draws, seat_0.losses) == (2, 0, 1)
+    assert (seat_1.wins, seat_1.draws, seat_1.losses) == (1, 1, 1)
+    assert result.score == pytest.approx(3.5 / 6)
+    assert result.score_interval[0] < result.score < result.score_interval[1]
+    assert result.elo.low < 0 < result.elo.value < result.elo.high
+    assert result.distinct_games == 1
+
+
+def test_openings_differ_as_long_as_the_game_has_enough(game: Game) -> None:
+    texts = [game.state_to_text(state) for _, state in random_openings(game, 12, 1, seed=0)]
+    # Nine first moves, then the same ones again in turn.
+    assert len(set(texts[:9])) == 9
+    assert max(Counter(texts).values()) == 2
+    long = random_openings(game, 30, 8, seed=0)
+    assert not any(game.is_terminal(state) for _, state in long)
+    assert {len(actions) for actions, _ in long} == {8}
+
+
+@pytest.mark.parametrize("num_games", [7, 0, -2])
+def test_games_that_do_not_pair_up_are_refused(game: Game, num_games: int) -> None:
+    players = RandomPlayer(game=game), RandomPlayer(game=game, name="other")
+    with pytest.raises(SettingError, match=f"num_games must be an even number.*got {num_games}"):
+        play_match(game, *players, num_games=num_games, opening_plies=0, seed=0)
+
+
+def test_openings_longer_than_the_game_are_refused(game: Game) -> None:
+    with pytest.raises(SettingError, match=r"opening_plies must be so few.*got 9"):
+        random_openings(game, 1, 9, seed=0)
+
+
+def test_one_object_cannot_play_itself(game: Game) -> None:
+    player = RandomPlayer(game=game)
+    with pytest.raises(SettingError, match="another player object"):
+        play_match(game, player, player, num_games=2, opening_plies=0, seed=0)
+
+
+def test_an_illegal_action_is_refused_by_name(game: Game) -> None:
+    stubborn = Scripted(game, "stubborn", lambda legal: 4)
+    with pytest.raises(IllegalActionError, match=r"stubborn: .* is not legal here"):
+        play_match(game, stubborn, RandomPlayer(game=game), num_games=2, opening_plies=0, seed=0)
+
+
+def test_progress_counts_ended_games(game: Game) -> None:
+    ended: list[int] = []
+    players = RandomPlayer(game=game), RandomPlayer(game=game, name="other")
+    play_match(game, *players, num_games=6, opening_plies=0, seed=0, progress=ended.append)
+    assert ended == sorted(ended)
+    assert ended[-1] == 6
+
+
+def test_arena_settings_are_checked() -> None:
+    values = {"games": 40, "opening_plies": 2, "num_simulations": 64, "every_generations": 1}
+    assert build(ArenaSettings, values, "arena").games == 40
+    for key, value in [
+        ("games", 41),
+        ("opening_plies", -1),
+        ("num_simulations", 0),
+        ("every_generations", 0),
+    ]:
+        with pytest.raises(SettingError, match=rf"arena\.{key} must be .*got {value}"):
+            build(ArenaSettings, values | {key: value}, "arena")

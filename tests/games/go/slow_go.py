@@ -1,0 +1,126 @@
+"""Go the slow, obvious way: what the compiled rules are compared with.
+
+It shares no code with them. A board is a dict of the stones on it, liberties are found by flooding,
+superko by keeping every board, and a move is tried out to see whether it is legal.
+"""
+
+from __future__ import annotations
+
+Point = tuple[int, int]  # row from the top, column
+Board = dict[Point, str]  # stones alone: "X" Black, "O" White
+
+
+class SlowGo:
+    def __init__(self, size: int, suicide: bool) -> None:
+        self.size = size
+        self.suicide = suicide
+        self.boards: list[Board] = [{}]  # after every ply, passes too, the empty one first
+        self.seen = {frozenset[tuple[Point, str]]()}
+        self.passes = 0
+        self.colour = "X"
+
+    @property
+    def board(self) -> Board:
+        return self.boards[-1]
+
+    def over(self) -> bool:
+        return self.passes == 2 or len(self.boards) - 1 == 2 * self.size**2
+
+    def legal(self) -> set[int]:
+        if self.over():
+            return set()
+        cells = range(self.size**2)
+        return {cell for cell in cells if self.board_after(cell) is not None} | {self.size**2}
+
+    def is_legal(self, action: int) -> bool:
+        return not self.over() and (
+            action == self.size**2 or self.board_after(action) is not None
+        )
+
+    def play(self, action: int) -> None:
+        if action == self.size**2:
+            self.boards.append(self.board)
+            self.passes += 1
+        else:
+            after = self.board_after(action)
+            assert after is not None, "not a legal play"
+            self.boards.append(after)
+            self.seen.add(frozenset(after.items()))
+            self.passes = 0
+        self.colour = other(self.colour)
+
+    def board_after(self, cell: int) -> Board | None:
+        """The board after a play, or None if it is not legal."""
+        point = divmod(cell, self.size)
+        if point in self.board:
+            return None
+        board = dict(self.board)
+        board[point] = self.colour
+        for near in self.neighbours(point):
+            if board.get(near) == other(self.colour):
+                self.remove_if_dead(board, near)
+        self.remove_if_dead(board, point)
+        if not self.suicide and point not in board:
+            return None
+        return None if frozenset(board.items()) in self.seen else board
+
+    def remove_if_dead(self, board: Board, point: Point) -> None:
+        chain, around = self.flood(board, point)
+        if all(near in board for near in around):
+            for stone in chain:
+                del board[stone]
+
+    def flood(self, board: Board, start: Point) -> tuple[set[Point], set[Point]]:
+        """The points joined to `start` that hold the same, and the points around them."""
+        same, around, waiting = {start}, set(), [start]
+        while waiting:
+            for near in self.neighbours(waiting.pop()):
+                if board.get(near) != board.get(start):
+                    around.add(near)
+                elif near not in same:
+                    same.add(near)
+                    waiting.append(near)
+        return same, around
+
+    def neighbours(self, point: Point) -> list[Point]:
+        row, column = point
+        around = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
+        return [(r, c) for r, c in around if 0 <= r < self.size and 0 <= c < self.size]
+
+    def lead(self) -> int:
+        """Black's area less White's."""
+        lead = 0
+        for cell in range(self.size**2):
+            point = divmod(cell, self.size)
+            if point in self.board:
+                owners = {self.board[point]}
+            else:
+                _, around = self.flood(self.board, point)
+                owners = {self.board[near] for near in around}
+            lead += (owners == {"X"}) - (owners == {"O"})
+        return lead
+
+    def rows(self) -> list[str]:
+        return draw(self.board, self.size)
+
+    def planes(self) -> list[list[list[int]]]:
+        """The network's 17 planes, as lists."""
+        boards = [*reversed(self.boards), *[{}] * 8][:8]
+        own, opponent = self.colour, other(self.colour)
+        planes = [
+            [
+                [int(board.get((row, column)) == colour) for column in range(self.size)]
+                for row in range(self.size)
+            ]
+            for colour in (own, opponent)
+            for board in boards
+        ]
+        return [*planes, [[int(own == "X")] * self.size] * self.size]
+
+
+def other(colour: str) -> str:
+    return "O" if colour == "X" else "X"
+
+
+def draw(board: Board, size: int) -> list[str]:
+    return ["".join(board.get((row, column), ".") for column in range(size)) for row in range(size)]

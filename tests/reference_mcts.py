@@ -1,0 +1,211 @@
+"""The slow textbook search that `azcore.search` must agree with, number for number.
+
+One tree, one node object per position, a dict entry per legal action, a plain maximum over all of
+them; states are stepped one at a time through `Game`. It shares no code with `azcore.search`.
+
+Priors are kept in float32, as the arrays keep them, so that ties break alike. Letters are the
+papers' (N, W, Q, P), each said below.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from azcore.evaluators import Evaluator
+from azcore.game import FloatArray, Game
+
+
+class HashEvaluator(Evaluator):
+    """Judges a position by the hash of its observation: arbitrary, but always the same.
+
+    Logits are halves and values eighths, coarse enough that scores tie now and then.
+    """
+
+    def __init__(self, game: Game, seed: int = 0) -> None:
+        self._num_actions = game.num_actions
+        self._seed = seed
+        self._known: dict[bytes, tuple[FloatArray, np.float32]] = {}
+
+    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+        judged = [self._judge(observation.tobytes()) for observation in observations]
+        if not judged:
+            return np.zeros((0, self._num_actions), np.float32), np.zeros(0, np.float32)
+        logits, values = zip(*judged, strict=True)
+        return np.stack(logits), np.array(values, np.float32)
+
+    def _judge(self, key: bytes) -> tuple[FloatArray, np.float32]:
+        if key not in self._known:
+            rng = np.random.default_rng([self._seed, zlib.crc32(key)])
+            logits = rng.integers(-3, 4, self._num_actions).astype(np.float32) / 2
+            self._known[key] = logits, np.float32(rng.integers(-8, 9) / 8)
+        return self._known[key]
+
+
+@dataclass(eq=False)
+class Node:
+    """One position. Edge values are seen by `player`, who chooses among the edges."""
+
+    state: Any
+    player: int
+    is_terminal: bool
+    value: float = 0.0  # evaluation or final result, view of `player`
+    is_known: bool = False  # the evaluation has arrived, or the final result has
+    prior: dict[int, float] = field(default_factory=dict)  # P(s, a), keys are the legal actions
+    visits: dict[int, int] = field(default_factory=dict)  # N(s, a), without those in flight
+    total: dict[int, float] = field(default_factory=dict)  # W(s, a)
+    in_flight: dict[int, int] = field(default_factory=dict)  # simulations below that edge
+    children: dict[int, Node] = field(default_factory=dict)
+
+
+class ReferenceSearch:
+    """One tree; settings as of `SearchSettings`, read as plain attributes."""
+
+    def __init__(self, *, game: Game, evaluator: Evaluator, settings: Any) -> None:
+        self.game = game
+        self.evaluator = evaluator
+        self.settings = settings
+        self.ends_met: Counter[int] = Counter()  # simulations that ended the game, by outcome
+        self.start(game.initial_state())
+
+    def start(self, state: Any) -> None:
+        self.root = self._node(state)
+
+    def advance(self, action: int) -> None:
+        child = self.root.children.get(action)
+        limit = 1 + int(self.settings.reuse_limit * self.settings.num_simulations)
+        if child is None or not self.settings.reuse_subtree or count(child) > limit:
+            child = self._node(self.game.step(self.root.state, action))
+        self.root = child
+
+    def search(self, num_simulations: int, noise: Sequence[float] | None = None) -> None:
+        """Run simulations, up to `leaves_per_tree` evaluated together, after the root is known.
+
+        Args:
+            num_simulations: how many.
+            noise: one number per legal action, ascending; mixed into the root's priors.
+        """
+        if not self.root.is_known:
+            self._evaluate([self.root])
+        if noise is not None:
+            epsilon = self.settings.dirichlet_fraction
+            for a, eta in zip(sorted(self.root.prior), noise, strict=True):
+                mixed = (1.0 - epsilon) * self.root.prior[a] + epsilon * float(eta)
+                self.root.prior[a] = float(np.float32(mixed))
+        left = num_simulations
+        while left > 0:
+            wave: list[tuple[list[tuple[Node, int]], Node]] = []
+            while left > 0 and len(wave) < self.settings.leaves_per_tree:
+                path, leaf, is_new = self._descend()
+                if leaf.is_terminal and leaf.is_known:
+                    left -= 1
+                    self._back_up(path, leaf)
+                elif is_new:
+                    left -= 1
+                    wave.append((path, leaf))
+                    for node, a in path:
+                        node.in_flight[a] += 1
+                else:
+                    break  # that leaf is being evaluated: the wave is full
+            self._evaluate([leaf for _, leaf in wave])
+            for path, leaf in wave:
+                for node, a in path:
+                    node.in_flight[a] -= 1
+                self._back_up(path, leaf)
+
+    def _node(self, state: Any) -> Node:
+        return Node(state, self.game.current_player(state), self.game.is_terminal(state))
+
+    def _descend(self) -> tuple[list[tuple[Node, int]], Node, bool]:
+        """Walk to a leaf: the path, the leaf, and whether this walk made it."""
+        node, path = self.root, []
+        while node.is_known and not node.is_terminal:
+            a = self._best_action(node)
+            path.append((node, a))
+            if a not in node.children:
+                node.children[a] = self._node(self.game.step(node.state, a))
+                return path, node.children[a], True
+            node = node.children[a]
+        return path, node, False
+
+    def _best_action(self, node: Node) -> int:
+        """argmax of Q + U, ties to the higher prior and then to the lower action."""
+        rule = self.settings
+        losses = rule.virtual_loss if rule.leaves_per_tree > 1 else 0
+        visits = {a: node.visits[a] + losses * node.in_flight[a] for a in node.prior}
+        total = {a: node.total[a] - losses * node.in_flight[a] for a in node.prior}
+        n = sum(visits.values())
+        if rule.count_parent_visit:
+            n += 1
+        c = rule.c_init
+        if not math.isinf(rule.c_base):
+            c = math.log((1.0 + n + rule.c_base) / rule.c_base) + rule.c_init
+        first_play = node.value - rule.first_play if rule.first_play_relative else rule.first_play
+
+        def rank(a: int) -> tuple[float, float, int]:
+            q = total[a] / visits[a] if visits[a] else first_play
+            u = c * math.sqrt(n) * node.prior[a] / (1.0 + visits[a])
+            return q + u, node.prior[a], -a
+
+        return max(node.prior, key=rank)
+
+    def _evaluate(self, leaves: list[Node]) -> None:
+        for node in leaves:
+            node.is_known = True
+            if node.is_terminal:
+                z = self.game.outcome(node.state)
+                node.value = float(z if node.player == 0 else -z)
+                continue
+            logits, values = self.evaluator.evaluate(self.game.observation(node.state)[None])
+            node.value = float(values[0])
+            legal = [int(a) for a in np.flatnonzero(self.game.legal_action_mask(node.state))]
+            highest = max(float(logits[0, a]) for a in legal)
+            weights = [math.exp(float(logits[0, a]) - highest) for a in legal]
+            whole = 0.0
+            for weight in weights:  # not sum(), which rounds otherwise from Python 3.12 on
+                whole += weight
+            for a, weight in zip(legal, weights, strict=True):
+                node.prior[a] = float(np.float32(float(np.float32(weight)) / whole))
+                node.visits[a], node.total[a], node.in_flight[a] = 0, 0.0, 0
+
+    def _back_up(self, path: list[tuple[Node, int]], leaf: Node) -> None:
+        if leaf.is_terminal:
+            self.ends_met[self.game.outcome(leaf.state)] += 1
+        for node, a in path:
+            node.visits[a] += 1
+            node.total[a] += leaf.value if node.player == leaf.player else -leaf.value
+
+
+def count(top: Node) -> int:
+    """Nodes of a subtree."""
+    waiting, found = [top], 0
+    while waiting:
+        node = waiting.pop()
+        found += 1
+        waiting.extend(node.children.values())
+    return found
+
+
+Snapshot = dict[tuple[int, ...], tuple[Any, ...]]
+
+
+def snapshot(top: Node) -> Snapshot:
+    """Everything a tree holds, by path from its root.
+
+    Each entry: player, is_terminal, value, N(s), {action: (P, N, W)}.
+    """
+    waiting: list[tuple[tuple[int, ...], Node]] = [((), top)]
+    found: Snapshot = {}
+    while waiting:
+        path, node = waiting.pop()
+        edges = {a: (node.prior[a], node.visits[a], node.total[a]) for a in node.prior}
+        visits = 1 + sum(node.visits.values()) if node.is_known else 0
+        found[path] = (node.player, node.is_terminal, node.value, visits, edges)
+        waiting.extend(((*path, a), child) for a, child in node.children.items())
+    return found
