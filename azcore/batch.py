@@ -18,8 +18,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from numba import config, njit, types
+from numba import config, types
 
+from azcore.compilation import compiled
 from azcore.errors import GameError
 from azcore.game import CompiledGame, Game, rule_signatures
 
@@ -204,7 +205,7 @@ def replay_kernel(record: Any) -> Any:
         types.boolean[::1],
         types.int8[::1],
     )
-    return njit(signature, nogil=True, cache=True)(_replay_paths)
+    return compiled(_replay_paths, signature, sources=[__file__])
 
 
 def _replay_paths(

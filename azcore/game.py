@@ -34,13 +34,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba import njit, types
+from numba import types
 
+from azcore.compilation import compiled
 from azcore.errors import GameError, IllegalActionError
 
 Setting = str | int | float | bool
@@ -239,11 +241,12 @@ class CompiledGame(Game):
         self.state_dtype: np.dtype[Any] = np.dtype((np.record, np.dtype(state_dtype, align=True)))
         self.record_type = numba.from_dtype(self.state_dtype)
         signatures = rule_signatures(self.record_type)
-        # Compiled rules land in numba's cache, so only the first start of a game pays for them.
         self.rules = Rules(
             **{
-                field.name: njit(signatures[field.name], nogil=True, cache=True)(
-                    getattr(rules, field.name)
+                field.name: compiled(
+                    getattr(rules, field.name),
+                    signatures[field.name],
+                    sources=_package_sources(getattr(rules, field.name)),
                 )
                 for field in fields(Rules)
             }
@@ -286,3 +289,8 @@ def illegal_action_message(game: Game, state: Any, action: int) -> str:
     if not 0 <= action < game.num_actions:
         return f"{game.name}: action must be 0 to {game.num_actions - 1}, got {action}"
     return f"{game.name}: {game.action_to_text(state, action)} (action {action}) is not legal here"
+
+
+def _package_sources(function: Callable[..., Any]) -> list[Path]:
+    """Every Python file beside the one that holds `function`: what a rule may call into."""
+    return list(Path(function.__code__.co_filename).parent.glob("*.py"))

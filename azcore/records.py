@@ -12,14 +12,15 @@ Letters: T length of the game in plies, K total legal actions with visits over a
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -123,39 +124,35 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
 class RecordFile:
     """Appends records to a file and reads them back.
 
-    Every append reaches the operating system at once, so a killed process loses at most the record
-    it was writing; `truncate` cuts such a rest off.
+    A process killed while it appends leaves a cut record at the end; `truncate` removes such a rest.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file: BinaryIO | None = None
 
-    def append(self, record: GameRecord) -> None:
-        """Write one record at the end.
+    def append(self, records: Iterable[GameRecord]) -> None:
+        """Write records at the end and wait until the disk has them.
 
         Raises:
-            RecordError: the disk refuses, with what the system said; the file keeps whole records.
+            RecordError: the disk refuses, with what the system said; the file is as it was.
         """
+        before = self.size()
         try:
-            if self._file is None:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._file = self.path.open("ab", buffering=0)
-            frame, size = record.to_bytes(), self.size()
-            if self._file.write(frame) != len(frame):
-                self._file.truncate(size)
-                raise RecordError(f"{self.path}: no room for a record of {len(frame)} bytes")
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab") as file:
+                file.write(b"".join(record.to_bytes() for record in records))
+                file.flush()
+                os.fsync(file.fileno())
         except OSError as error:
-            raise RecordError(f"{self.path}: could not write a game record: {error}") from error
+            with contextlib.suppress(OSError):
+                os.truncate(self.path, before)
+            raise RecordError(
+                f"{self.path}: could not write game records: {error.strerror}"
+            ) from error
 
     def size(self) -> int:
         """Bytes in the file; the place where the next record begins."""
         return self.path.stat().st_size if self.path.exists() else 0
-
-    def sync(self) -> None:
-        """Wait until the records are on the disk itself."""
-        if self._file is not None:
-            os.fsync(self._file.fileno())
 
     def truncate(self, size: int) -> None:
         """Cut the file to `size` bytes, which must be where a record ends.
@@ -168,15 +165,8 @@ class RecordFile:
                 f"{self.path} must hold at least {size} bytes of records, got {self.size()}: "
                 "games that the checkpoint counts on are missing"
             )
-        self.close()
         if self.size() > size:
             os.truncate(self.path, size)
-
-    def close(self) -> None:
-        """Close the file; a later append opens it again."""
-        if self._file is not None:
-            self._file.close()
-            self._file = None
 
     def frames(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
         """(offset, frame) of each record from byte `start` to `end`, unparsed but whole.

@@ -39,17 +39,31 @@ class RunDirectory:
         self.logs = path / "logs"
         self.report = path / "report.html"
 
+    def create(self, config: Mapping[str, Any]) -> None:
+        """Make the folders and keep the settings.
 
-def create_run(run_dir: str | None, game: str, config: Mapping[str, Any]) -> RunDirectory:
-    """A new run directory holding its settings.
+        Raises:
+            SettingError: the place cannot be written to.
+        """
+        try:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            self.records.parent.mkdir(exist_ok=True)
+            self.config.write_text(yaml.safe_dump(dict(config), sort_keys=False))
+        except OSError as error:
+            raise SettingError(
+                f"run_dir {self.path} cannot be written to: {error.strerror}"
+            ) from error
+
+
+def new_run(run_dir: str | None, game: str) -> RunDirectory:
+    """Where a new run will be; nothing is written yet.
 
     Args:
         run_dir: where; None: a new folder `runs/<game>/<date and time>`.
         game: the game's name.
-        config: plain values.
 
     Raises:
-        SettingError: a run is there already, or the place cannot be written to.
+        SettingError: a run is there already.
     """
     if run_dir is None:
         path = _unused(RUNS / game / datetime.now().strftime("%Y-%m-%d-%H%M%S"))
@@ -60,12 +74,6 @@ def create_run(run_dir: str | None, game: str, config: Mapping[str, Any]) -> Run
         raise SettingError(
             f"run_dir {path} already holds a run: go on with it by resume={path}, or name another"
         )
-    try:
-        run.checkpoints.mkdir(parents=True, exist_ok=True)
-        run.records.parent.mkdir(exist_ok=True)
-        run.config.write_text(yaml.safe_dump(dict(config), sort_keys=False))
-    except OSError as error:
-        raise SettingError(f"run_dir {path} cannot be written to: {error.strerror}") from error
     return run
 
 

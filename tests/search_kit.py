@@ -95,6 +95,8 @@ def check_tree(search: Search, row: int, noisy_root: bool = False) -> None:
     tree = search._tree
     assert tree.num_nodes[row] <= tree.node_value.shape[1]
     assert tree.num_edges[row] <= tree.edge_action.shape[1]
+    held = sum(len(edges_of(tree, row, n)) for n in range(tree.num_nodes[row]))
+    assert tree.num_edges[row] == held, "edges are kept that no node has"
     for n in range(tree.num_nodes[row]):
         edges = edges_of(tree, row, n)
         if tree.node_terminal[row, n]:

@@ -15,11 +15,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
-import os
 import signal
 import warnings
 from collections.abc import Iterator
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -40,8 +40,8 @@ from azcore.learner.module import LearnerModule
 from azcore.networks import build_network
 from azcore.records import RecordFile
 from azcore.replay import ReplayBuffer
-from azcore.report import write_report
-from azcore.run_directory import RunDirectory, Table, create_run, find_run
+from azcore.report.report import write_report
+from azcore.run_directory import RunDirectory, Table, find_run, new_run
 from azcore.selfplay.actor import Actor
 from azcore.settings import require
 
@@ -56,19 +56,25 @@ def train(config: Config) -> int:
     Raises:
         AzcoreError: something given cannot be used; nothing saved is lost.
     """
+    _quiet_lightning()
     resume = config["resume"]
     settings = settings_from(config)
     name = settings.game.name
-    run = find_run(resume, name) if resume else create_run(config["run_dir"], name, config)
+    run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
     console = Console(soft_wrap=True)
-    terminal = Terminal(
-        console=console,
-        max_steps=config["trainer"]["max_steps"],
-        max_seconds=_max_seconds(config),
+    max_steps = config["trainer"]["max_steps"]
+    require(
+        isinstance(max_steps, int) and max_steps >= 1,
+        "trainer.max_steps",
+        "1 or more, the length that learning rates refer to",
+        max_steps,
     )
+    terminal = Terminal(console=console, max_steps=max_steps, max_seconds=_max_seconds(config))
     with _interruptible():
-        terminal.say(f"run directory {run.path}")
         loop = TrainingLoop(config, settings, run, terminal)
+        if not resume:  # only now, so that settings that are refused leave no empty run behind
+            run.create(config)
+        terminal.say(f"run directory {run.path}")
         checkpoint = loop.restore() if resume else None
         try:
             with terminal:
@@ -83,6 +89,17 @@ def train(config: Config) -> int:
     kept = f"up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing yet"
     terminal.say(f"stopped; saved {kept}; go on with: python -m azcore game={name} resume={run.path}")
     return 130
+
+
+def _quiet_lightning() -> None:
+    """Keep Lightning's notes on hardware and its products off the terminal."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    # Lightning 2.6 asks torch's tree functions in a way that torch 2.13 is about to drop.
+    warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
+    # One process makes the games; workers would each need a copy of the window.
+    warnings.filterwarnings("ignore", message=".*does not have many workers")
+    # A resumed run writes into the directory it left.
+    warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
 
 
 class TrainingLoop:
@@ -164,6 +181,10 @@ class TrainingLoop:
         known = inspect.signature(Trainer.__init__).parameters
         for key in options:
             require(key in known, f"trainer.{key}", "a setting of Lightning's Trainer", key)
+        # Lightning warns of an interval longer than an epoch.
+        options["log_every_n_steps"] = min(
+            options["log_every_n_steps"], learner.steps_per_generation
+        )
         metrics = GenerationMetrics(
             Table(run.metrics, list(METRICS)), self._data, self._terminal.generation
         )
@@ -176,15 +197,6 @@ class TrainingLoop:
                 dirpath=run.checkpoints,
                 filename="last",
                 every_n_epochs=1,
-                save_on_train_epoch_end=True,
-                enable_version_counter=False,
-            ),
-            ModelCheckpoint(
-                dirpath=run.checkpoints,
-                filename="step-{step}",
-                auto_insert_metric_name=False,
-                every_n_epochs=self._settings.arena.every_generations,
-                save_top_k=-1,
                 save_on_train_epoch_end=True,
                 enable_version_counter=False,
             ),
@@ -214,18 +226,12 @@ class SafeCheckpointIO(TorchCheckpointIO):
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
     ) -> None:
-        write_checkpoint(checkpoint, type(self)._path(path))
+        write_checkpoint(checkpoint, Path(path))
 
     def load_checkpoint(
         self, path: Any, map_location: Any = None, weights_only: bool | None = None
     ) -> dict[str, Any]:
-        return read_checkpoint(type(self)._path(path))
-
-    @staticmethod
-    def _path(path: Any) -> Any:
-        from pathlib import Path
-
-        return Path(path)
+        return read_checkpoint(Path(path))
 
 
 @contextlib.contextmanager

@@ -1,7 +1,8 @@
 """Ratings of the weights in training, and `command=arena`: matches against the baselines.
 
 Opponents: `random` (any legal action, the anchor of the ratings), `search` (plain search with
-uniform evaluations and the same simulations) and the weights of the last rating before.
+uniform evaluations and the same simulations), the weights of the last rating before and those at
+half the steps.
 """
 
 from __future__ import annotations
@@ -99,6 +100,7 @@ class ArenaRating(Callback):
                     "seconds": round(seconds, 1),
                 }
             )
+        trainer.save_checkpoint(self._run.checkpoints / f"{name}.ckpt")  # the next one's opponent
         rating = self._describe()
         if rating is not None:
             pl_module.log("rating", rating)
@@ -129,10 +131,12 @@ class ArenaRating(Callback):
         if last.get("search", 0.0) < SURE_WIN:
             uniform = UniformEvaluator(settings.game)
             opponents.append(search_player(settings, uniform, "search"))
-        if scores:
-            earlier = self._run.checkpoints / f"{scores[-1].player}.ckpt"
-            evaluator = settings.checkpoint_evaluator(earlier)
-            opponents.append(search_player(settings, evaluator, scores[-1].player))
+        # The last weights tell of progress; those at half the steps keep the ladder of ratings
+        # short, so that its errors do not add up over hundreds of rungs.
+        rated = list(dict.fromkeys(score.player for score in scores))
+        for name in dict.fromkeys((rated[-1:] + rated[(len(rated) - 1) // 2 :][:1])):
+            evaluator = settings.checkpoint_evaluator(self._run.checkpoints / f"{name}.ckpt")
+            opponents.append(search_player(settings, evaluator, name))
         return opponents
 
     def _describe(self) -> float | None:

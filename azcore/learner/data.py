@@ -110,9 +110,7 @@ class SelfPlayData(LightningDataModule):
         wanted = self.positions_per_generation
         self.actor.set_evaluator(self._make_evaluator(), self.trainer.global_step)
         self.new_games = self.actor.play(wanted, lambda made: self._progress(made, wanted))
-        for record in self.new_games:
-            self.records.append(record)
-        self.records.sync()
+        self.records.append(self.new_games)
         self.buffer.extend(self.new_games)
         self.total_games += len(self.new_games)
         self.total_positions += sum(len(record) for record in self.new_games)

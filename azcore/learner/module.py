@@ -40,7 +40,13 @@ class LearnerModule(LightningModule):
         self.description = description
 
     def training_step(self, batch: dict[str, Tensor], _index: int) -> Tensor:
-        """Loss of one batch.
+        loss, metrics = self.loss(batch)
+        size = len(batch["value_targets"])
+        self.log_dict(metrics, on_step=True, on_epoch=True, batch_size=size)
+        return loss
+
+    def loss(self, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        """(z - v)^2 - pi^T log p in the mean of a batch, and what else is worth logging of it.
 
         Args:
             batch: observations float32 [N, C, H, W]; legal_action_mask bool [N, A]; policy_targets
@@ -55,25 +61,19 @@ class LearnerModule(LightningModule):
         log_policy = log_policy.masked_fill(illegal, 0.0)
         policy_loss = -(targets * log_policy).sum(1).mean()
         value_loss = nn.functional.mse_loss(values.float(), outcomes)
-        loss = policy_loss + value_loss
         with torch.no_grad():
             policy = log_policy.exp().masked_fill(illegal, 0.0)
-            self.log_dict(
-                {
-                    "loss": loss,
-                    "policy_loss": policy_loss,
-                    "value_loss": value_loss,
-                    "policy_accuracy": (policy.argmax(1) == targets.argmax(1)).float().mean(),
-                    "policy_entropy": -(policy * log_policy).sum(1).mean(),
-                    "target_entropy": -torch.xlogy(targets, targets).sum(1).mean(),
-                    # What a value head that knows nothing would lose.
-                    "value_target_variance": outcomes.var(correction=0),
-                },
-                on_step=True,
-                on_epoch=True,
-                batch_size=len(outcomes),
-            )
-        return loss
+            metrics = {
+                "loss": policy_loss + value_loss,
+                "policy_loss": policy_loss,
+                "value_loss": value_loss,
+                "policy_accuracy": (policy.argmax(1) == targets.argmax(1)).float().mean(),
+                "policy_entropy": -(policy * log_policy).sum(1).mean(),
+                "target_entropy": -torch.xlogy(targets, targets).sum(1).mean(),
+                # What a value head that knows nothing would lose.
+                "value_target_variance": outcomes.var(correction=0),
+            }
+        return policy_loss + value_loss, metrics
 
     def configure_optimizers(self) -> dict[str, Any]:
         """SGD with momentum. The gradient of c |theta|^2 is 2 c theta: weight_decay = 2 c."""
@@ -96,3 +96,19 @@ class LearnerModule(LightningModule):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Say in the checkpoint which game and network it is of."""
         checkpoint[KEY] = dict(self.description)
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Begin a new epoch after a checkpoint that was written at the end of one.
+
+        Lightning counts such an epoch as under way until its last hooks have run, and without a
+        validation loop takes one batch of the next generation for it. The progress is set to what
+        it is a moment after the end.
+        """
+        loop = checkpoint["loops"]["fit_loop"]
+        batches = loop["epoch_loop.batch_progress"]
+        if batches["is_last_batch"]:
+            epochs = loop["epoch_progress"]
+            for span in ("total", "current"):
+                epochs[span]["completed"] = epochs[span]["processed"]
+            batches["current"] = dict.fromkeys(batches["current"], 0)
+            batches["is_last_batch"] = False

@@ -78,10 +78,15 @@ class NetworkEvaluator(Evaluator):
         folded.requires_grad_(False)
         self._network = folded
 
-    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Logits [S, A] and values [S] of a batch that is on the device already."""
         with torch.inference_mode():
-            batch = torch.from_numpy(np.ascontiguousarray(observations)).to(
-                device=self.device, dtype=self.dtype, memory_format=torch.channels_last
-            )
-            policy_logits, values = self._network(batch)
-            return policy_logits.float().cpu().numpy(), values.float().cpu().numpy()
+            policy_logits, values = self._network(observations)
+        return policy_logits, values
+
+    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+        batch = torch.from_numpy(np.ascontiguousarray(observations)).to(
+            device=self.device, dtype=self.dtype, memory_format=torch.channels_last
+        )
+        policy_logits, values = self.forward(batch)
+        return policy_logits.float().cpu().numpy(), values.float().cpu().numpy()

@@ -1,4 +1,1 @@
-"""The page a run leaves behind."""
-from pathlib import Path
-def write_report(run_dir: Path) -> Path:
-    return run_dir / "report.html"
+"""The report of a run: `report.write_report` turns a run directory into one page."""

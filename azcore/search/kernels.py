@@ -9,15 +9,24 @@ b tree, s slot, n node, e edge.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from numba import njit
 from numba.extending import register_jitable
 
+from azcore.compilation import compiled
+from azcore.search import puct
+from azcore.search import tree as tree_arrays
 from azcore.search.puct import exploration_scale, first_play_value
 from azcore.search.tree import NO_NODE, PENDING, Tree
+
+_SOURCES = (__file__, puct.__file__, tree_arrays.__file__)
+
+
+def _compiled(function: Callable[..., Any]) -> Any:
+    return compiled(function, sources=_SOURCES)
 
 
 class Selection(NamedTuple):
@@ -136,7 +145,7 @@ def back_up(tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, leaf:
         n = tree.edge_child[b, e]
 
 
-@njit(nogil=True, cache=True)
+@_compiled
 def select(
     tree: Tree,
     rows: npt.NDArray[np.int32],
@@ -212,7 +221,7 @@ def select(
     return filled
 
 
-@njit(nogil=True, cache=True)
+@_compiled
 def expand_and_back_up(
     tree: Tree,
     rows: npt.NDArray[np.int32],
@@ -305,7 +314,7 @@ def write_priors(
     return total
 
 
-@njit(nogil=True, cache=True)
+@_compiled
 def mix_root_noise(
     tree: Tree, b: int, noise: npt.NDArray[np.float32], fraction: float, actions: Any
 ) -> None:
@@ -326,7 +335,7 @@ def mix_root_noise(
     bring_next_candidate(tree, b, 0)
 
 
-@njit(nogil=True, cache=True)
+@_compiled
 def reroot(tree: Tree, b: int, action: int, new_id: npt.NDArray[np.int32]) -> bool:
     """Make the child behind `action` the root of tree b and move its subtree to the front.
 

@@ -99,11 +99,15 @@ class SearchResult:
 
     def policy_target(self) -> FloatArray:
         """pi: visits normalised, float32 [K] (the temperature of move choice is applied apart)."""
-        return (self.visit_counts / max(1, self.visit_counts.sum())).astype(np.float32)
+        total = max(1, int(self.visit_counts.sum()))
+        return np.asarray(self.visit_counts / total, np.float32)
 
 
 class Search:
     """B trees of one game and the evaluator that judges their leaves.
+
+    Between `select` and `finish` leaves are in flight: `start` and `set_evaluator` may be called
+    then, `begin`, `advance` and `result` only for trees that are finished.
 
     Args:
         game: whose positions are searched.
@@ -272,7 +276,7 @@ class Search:
             raise AzcoreError("the network gave a policy or value that is not a finite number")
         self._active[self._rows] = self._budget[self._rows] > 0
         for row in self._rows:
-            self._mix_noise(row)
+            self._mix_noise(int(row))
 
     def finished(self, row: int) -> bool:
         """Whether a tree has had its simulations."""

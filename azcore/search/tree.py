@@ -12,7 +12,7 @@ Memory of a tree: 22 bytes a node and 24 an edge, the edges growing with use.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -81,7 +81,7 @@ def clear(tree: Tree, b: int) -> None:
 def with_more_edges(tree: Tree, edges_per_tree: int) -> Tree:
     """The same trees with room for more edges each."""
 
-    def grown(old: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+    def grown(old: npt.NDArray[Any]) -> npt.NDArray[Any]:
         new = np.empty((old.shape[0], edges_per_tree), old.dtype)
         for row, used in enumerate(tree.num_edges):
             new[row, :used] = old[row, :used]

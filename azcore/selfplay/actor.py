@@ -99,27 +99,35 @@ class Actor:
         """
         records: list[GameRecord] = []
         positions = 0
-        search, stats = self._search, self.statistics
-        began = time.perf_counter()
         while positions < num_positions:
-            for row in sorted(self._to_begin):
-                search.begin(row, noise=self._noise if self._fraction > 0 else None)
-            self._to_begin.clear()
-            if search.select():
-                before = time.perf_counter()
-                logits, values = search.evaluate()
-                stats.network_seconds += time.perf_counter() - before
-                stats.evaluations += len(values)
-                search.finish(logits, values)
-            for row in range(len(self._games)):
-                if search.finished(row):
-                    record = self._move(row)
-                    self._to_begin.add(row)
-                    if record is not None:
-                        records.append(record)
-                        positions += len(record)
+            for record in self.play_wave():
+                records.append(record)
+                positions += len(record)
             if progress is not None:
                 progress(positions)
+        return records
+
+    def play_wave(self) -> list[GameRecord]:
+        """One simulation in every game, and a move in each whose search is done by then; the games
+        that ended."""
+        search, stats = self._search, self.statistics
+        began = time.perf_counter()
+        for row in sorted(self._to_begin):
+            search.begin(row, noise=self._noise if self._fraction > 0 else None)
+        self._to_begin.clear()
+        if search.select():
+            before = time.perf_counter()
+            policy_logits, values = search.evaluate()
+            stats.network_seconds += time.perf_counter() - before
+            stats.evaluations += len(values)
+            search.finish(policy_logits, values)
+        records = []
+        for row in range(len(self._games)):
+            if search.finished(row):
+                self._to_begin.add(row)
+                record = self._move(row)
+                if record is not None:
+                    records.append(record)
         stats.seconds += time.perf_counter() - began
         return records
 

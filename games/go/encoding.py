@@ -26,16 +26,19 @@ NUM_PLANES = 2 * NUM_BOARDS + 1
 def observe(state: Any, planes: Any) -> None:
     """Write float32 [17, N, N], which hold zeros, from the view of the player to move."""
     size = state.history.shape[0]
-    # `history` has Black's eight boards in bits 0 to 7 and White's in bits 8 to 15.
-    own_bit = 8 * state.player
-    for age in range(NUM_BOARDS):
-        for row in range(size):
-            for column in range(size):
-                boards = state.history[row, column]
-                planes[age, row, column] = boards >> (own_bit + age) & 1
-                planes[NUM_BOARDS + age, row, column] = boards >> (8 - own_bit + age) & 1
+    # Flat rows, since the compiler makes wide instructions of one long loop and not of short ones.
+    history = state.history.reshape(size * size)
+    cells = planes.reshape(NUM_PLANES, size * size)
+    # Bits 0 to 7 of `history` are Black's eight boards and bits 8 to 15 White's: the planes' order
+    # if Black is to move, and with the halves exchanged if White is.
+    first_bit = NUM_BOARDS * int(state.player)  # int: an int8 is too small for what follows
+    for plane in range(2 * NUM_BOARDS):
+        bit = (plane + first_bit) % (2 * NUM_BOARDS)
+        mask = np.uint16(1 << bit)
+        for cell in range(size * size):
+            cells[plane, cell] = np.float32(1.0) if history[cell] & mask else np.float32(0.0)
     if state.player == 0:
-        planes[2 * NUM_BOARDS] = 1.0
+        cells[2 * NUM_BOARDS] = 1.0
 
 
 def symmetries(size: int) -> tuple[Symmetry, ...]:

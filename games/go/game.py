@@ -7,9 +7,11 @@ README.md the specifications in tables.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from azcore.errors import GameError
 from azcore.game import CompiledGame, Rules
@@ -72,10 +74,11 @@ class Go(CompiledGame):
         """Black's area less White's and komi, in any state; `outcome` is its sign."""
         return float(rules.area_lead(state)) - self.komi
 
-    def board(self, state: Any) -> np.ndarray[Any, np.dtype[np.int8]]:
+    def board(self, state: Any) -> npt.NDArray[np.int8]:
         """int8 [N, N], top row first: 0 empty, 1 Black, 2 White; a copy."""
-        stones = state.history
-        return ((stones & 1) | (stones >> 7 & 2)).astype(np.int8)
+        boards = state.history
+        stones: npt.NDArray[np.int8] = (boards & 1 | boards >> 7 & 2).astype(np.int8)
+        return stones
 
     def action_to_text(self, state: Any, action: int) -> str:
         return notation.action_to_text(self.board_size, action)
@@ -91,6 +94,19 @@ class Go(CompiledGame):
 
     def render(self, state: Any) -> str:
         return notation.render(state)
+
+    def game_to_sgf(
+        self,
+        actions: Sequence[int],
+        comments: Sequence[str] | None = None,
+        result: str | None = None,
+    ) -> str:
+        """`notation.game_to_sgf` of this game."""
+        return notation.game_to_sgf(self, actions, comments, result)
+
+    def sgf_to_actions(self, text: str) -> list[int]:
+        """`notation.sgf_to_actions` of this game."""
+        return notation.sgf_to_actions(self, text)
 
 
 def check_settings(board_size: object, komi: object, suicide: object) -> None:

@@ -142,13 +142,14 @@ def split_state_text(size: int, text: str) -> tuple[list[str], int, int, list[in
             f"go: a position is {size} rows and then b or w for whose turn it is, "
             f"got {len(rows)} rows and then {' '.join(words)[:20]!r}"
         )
-    passes, repeating = 0, []
+    passes = 0
+    repeating: list[int] = []
     for word in words[1:]:
         key, _, value = word.partition("=")
         if key == "passes" and value in ("1", "2"):
             passes = int(value)
         elif key == "ko":
-            repeating = [text_to_action(size, name) for name in value.split(",")]
+            repeating += [text_to_action(size, name) for name in value.split(",")]
         else:
             raise InvalidTextError(
                 f"go: after whose turn it is come passes=1, passes=2 or ko=, got {word[:20]!r}"
@@ -257,7 +258,7 @@ def game_to_sgf(
         result = score_to_text(game.score(state))
     if result is not None:
         root.set("RE", result)
-    return document.serialise().decode()
+    return str(document.serialise().decode())
 
 
 def sgf_to_actions(game: Go, text: str) -> list[int]:
@@ -287,8 +288,10 @@ def sgf_to_actions(game: Go, text: str) -> list[int]:
             raise
         raise InvalidTextError(f"go: not a readable SGF game: {error}") from error
     if any(set_up):
-        raise InvalidTextError("go: the SGF game sets up stones, and only games from the empty "
-                               f"board can be read (node {set_up.index(True)})")
+        raise InvalidTextError(
+            "go: the SGF game sets up stones, and only games from the empty "
+            f"board can be read (node {set_up.index(True)})"
+        )
     actions: list[int] = []
     state = game.initial_state()
     for colour, at in moves:

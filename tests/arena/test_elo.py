@@ -111,3 +111,26 @@ def test_known_ratings_are_recovered() -> None:
             errors.append(fitted.value - known[name])
     assert min(covered.values()) >= 90
     assert abs(np.mean(errors)) < 10
+
+
+def test_a_run_is_rated_right_though_it_always_beats_the_anchors() -> None:
+    """Checkpoints meet random play, plain search and the one before, as in training."""
+    generations = 12
+    known = {"random": 0.0, "search": 350.0}
+    known |= {f"step-{g}": 1400 * (1 - 0.75**g) for g in range(1, generations + 1)}
+    covered, errors = 0, []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        results = []
+        for g in range(1, generations + 1):
+            player = f"step-{g}"
+            for opponent in ("random", "search", f"step-{g - 1}"):
+                if opponent in known:
+                    chance = expected_score(known[player] - known[opponent])
+                    wins = int(rng.binomial(40, chance))
+                    results.append(score(player, opponent, wins, 0, 40 - wins))
+        last = fit_ratings(results, "random")[f"step-{generations}"]
+        covered += last.low <= known[f"step-{generations}"] <= last.high
+        errors.append(last.value - known[f"step-{generations}"])
+    assert covered >= 90
+    assert abs(np.mean(errors)) < 60  # Elo, of 1,356; the interval is about 300 to either side

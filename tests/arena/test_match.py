@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 import pytest
+import yaml
 
 import azcore
 from azcore.arena.match import ArenaSettings, MatchGame, MatchResult, play_match, random_openings
@@ -231,8 +233,9 @@ def test_progress_counts_ended_games(game: Game) -> None:
 
 
 def test_arena_settings_are_checked() -> None:
-    values = {"games": 40, "opening_plies": 2, "num_simulations": 64, "every_generations": 1}
-    assert build(ArenaSettings, values, "arena").games == 40
+    text = (files("azcore.conf") / "arena" / "default.yaml").read_text()
+    values = yaml.safe_load(text)
+    assert build(ArenaSettings, values, "arena").games == values["games"]
     for key, value in [
         ("games", 41),
         ("opening_plies", -1),

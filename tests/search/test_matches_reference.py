@@ -138,7 +138,7 @@ def test_drawn_and_passed_go_inside_the_tree() -> None:
 @pytest.mark.rules
 @pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
 def test_compiled_or_interpreted(key: str) -> None:
-    """Run by `make check-rules` with NUMBA_DISABLE_JIT=1 too: both equal the same reference."""
+    """Run by `make test-rules` as plain Python too: both equal the same reference."""
     settings = search_settings(num_simulations=16, leaves_per_tree=2, virtual_loss=1)
     assert compare_games(make(key), settings, noise=True, seed=5, most_moves=5).ends
     settings = search_settings(num_simulations=16, first_play=0.25, first_play_relative=True)

@@ -33,9 +33,7 @@ class SlowGo:
         return {cell for cell in cells if self.board_after(cell) is not None} | {self.size**2}
 
     def is_legal(self, action: int) -> bool:
-        return not self.over() and (
-            action == self.size**2 or self.board_after(action) is not None
-        )
+        return not self.over() and (action == self.size**2 or self.board_after(action) is not None)
 
     def play(self, action: int) -> None:
         if action == self.size**2:

@@ -1,0 +1,312 @@
+// Draws the charts and steps through the game. The numbers stand in the page as JSON; whatever
+// comes from there reaches the page as text, never as HTML.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const SVG = "http://www.w3.org/2000/svg";
+  const colour = (i) => `var(--s${i % 3})`;
+
+  function element(name, attributes = {}, text = null, parent = null) {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== null) made.textContent = text;
+    if (parent) parent.append(made);
+    return made;
+  }
+
+  function shape(parent, name, attributes, text = null) {
+    const made = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    if (text !== null) made.textContent = text;
+    parent.append(made);
+    return made;
+  }
+
+  // -- numbers ---------------------------------------------------------------------------------
+
+  const minus = (text) => text.replace("-", "−");
+
+  function short(value) {  // for axes: 1.2k, 3M
+    const size = Math.abs(value);
+    for (const [unit, letter] of [[1e9, "G"], [1e6, "M"], [1e3, "k"]])
+      if (size >= unit) return minus(String(+(value / unit).toPrecision(4))) + letter;
+    return minus(String(+value.toPrecision(4)));
+  }
+
+  function exact(value) {  // for the pointer: 1,234 and 0.1234
+    const digits = Math.abs(value) >= 1000 ? 0 : Math.abs(value) >= 100 ? 1 : 3;
+    return minus(value.toLocaleString("en", { maximumFractionDigits: digits }));
+  }
+
+  const whole = (value) => minus((Math.round(value) || 0).toLocaleString("en"));
+  const percent = (value) => `${+(100 * value).toFixed(1)} %`;
+  const signed = (value) => (value > 0 ? "+" : "") + minus(value.toFixed(2));
+
+  function ticks(low, high, wanted) {
+    const rough = (high - low) / wanted;
+    const power = 10 ** Math.floor(Math.log10(rough));
+    const step = [1, 2, 2.5, 5, 10].map((m) => m * power).find((s) => s >= rough * 0.999);
+    const marks = [];
+    for (let i = Math.ceil(low / step - 1e-6); i * step <= high + step * 1e-6; i++) marks.push(i * step + 0);  // + 0 makes 0 of −0
+    return { step, marks };
+  }
+
+  // -- one chart -------------------------------------------------------------------------------
+  // spec: title, x [R], xName, xFormat, yName, yFormat, low and high (bounds, or null), height,
+  //       series [{label, y [R], colour, dashed, bandLow, bandHigh}], lines [{label, value}],
+  //       heads [R] or null (title of a point), marker (an x) or null, pick(i) or null
+
+  function draw(host, spec) {
+    const width = host.clientWidth;
+    if (!width) return;
+    host.replaceChildren();
+    const used = spec.x.map((x, i) => i)
+      .filter((i) => spec.x[i] !== null && spec.series.some((s) => s.y[i] !== null));
+    if (!used.length) {
+      element("p", { class: "missing" }, "No numbers for this axis.", host);
+      return;
+    }
+    if (spec.series.length > 1) {
+      const legend = element("ul", { class: "legend" }, null, host);
+      for (const series of spec.series) {
+        const item = element("li", {}, null, legend);
+        element("span", { class: series.dashed ? "key dashed" : "key", style: `border-color:${series.colour}` }, null, item);
+        item.append(series.label);
+      }
+    }
+
+    // Scales.
+    const values = spec.lines.map((line) => line.value);
+    for (const series of spec.series)
+      for (const list of [series.y, series.bandLow, series.bandHigh])
+        if (list) for (const i of used) if (list[i] !== null) values.push(list[i]);
+    let low = spec.low ?? Math.min(...values), high = spec.high ?? Math.max(...values);
+    if (!(high > low)) { const room = Math.abs(high) * 0.1 || 1; high += room; if (spec.low === null) low -= room; }
+    const height = spec.height, top = 26, bottom = 44, right = 14;
+    const y = ticks(low, high, Math.max(3, (height - top - bottom) / 38));
+    if (spec.high === null) high = Math.ceil(high / y.step - 1e-6) * y.step;
+    if (spec.low === null) low = Math.floor(low / y.step + 1e-6) * y.step;
+    y.marks = ticks(low, high, Math.round((high - low) / y.step)).marks;
+    const labels = y.marks.map(spec.yFormat);
+    const left = 14 + 7 * Math.max(...labels.map((label) => label.length));
+    let first = Math.min(...used.map((i) => spec.x[i])), last = Math.max(...used.map((i) => spec.x[i]));
+    if (!(last > first)) { const room = Math.abs(first) * 0.1 || 1; first -= room; last += room; }
+    const px = (value) => left + (value - first) / (last - first) * (width - left - right);
+    const py = (value) => top + (high - value) / (high - low) * (height - top - bottom);
+
+    const seen = spec.series.map((series) => {
+      const some = used.filter((i) => series.y[i] !== null);
+      return some.length ? `${series.label} from ${spec.yFormat(series.y[some[0]])} to ${spec.yFormat(series.y[some.at(-1)])}` : "";
+    }).filter(Boolean);
+    const svg = shape(host, "svg", {
+      height, viewBox: `0 0 ${width} ${height}`, tabindex: 0, role: "img",
+      "aria-label": `${spec.title}, ${spec.yName}, over ${spec.xName}: ${seen.join("; ")}. Arrow keys read the values.`,
+    });
+    shape(svg, "text", { x: 0, y: 12 }, spec.yName);
+    y.marks.forEach((mark, i) => {
+      shape(svg, "line", { class: "gridline", x1: left, x2: width - right, y1: py(mark), y2: py(mark) });
+      shape(svg, "text", { x: left - 7, y: py(mark) + 4, "text-anchor": "end" }, labels[i]);
+    });
+    shape(svg, "line", { class: "axisline", x1: left, x2: width - right, y1: height - bottom, y2: height - bottom });
+    for (const mark of ticks(first, last, Math.max(2, (width - left) / 62)).marks) {
+      const at = px(mark);
+      shape(svg, "line", { class: "axisline", x1: at, x2: at, y1: height - bottom, y2: height - bottom + 5 });
+      shape(svg, "text", { x: Math.min(at, width - 16), y: height - bottom + 18, "text-anchor": "middle" }, spec.xFormat(mark));
+    }
+    shape(svg, "text", { x: (left + width - right) / 2, y: height - 5, "text-anchor": "middle" }, spec.xName);
+
+    // Curves.
+    for (const line of spec.lines) {
+      shape(svg, "line", { x1: left, x2: width - right, y1: py(line.value), y2: py(line.value), stroke: "var(--soft)", "stroke-dasharray": "3 4" });
+      if (line.label) shape(svg, "text", { x: width - right, y: py(line.value) - 5, "text-anchor": "end" }, line.label);
+    }
+    for (const series of spec.series) {
+      const points = used.filter((i) => series.y[i] !== null);
+      if (series.bandLow) {
+        const path = points.map((i) => `${px(spec.x[i])},${py(series.bandHigh[i])}`)
+          .concat(points.slice().reverse().map((i) => `${px(spec.x[i])},${py(series.bandLow[i])}`));
+        if (points.length > 1) shape(svg, "polygon", { class: "band", points: path.join(" "), fill: series.colour });
+        else if (points.length) shape(svg, "line", { x1: px(spec.x[points[0]]), x2: px(spec.x[points[0]]), y1: py(series.bandLow[points[0]]), y2: py(series.bandHigh[points[0]]), stroke: series.colour, "stroke-width": 2 });
+      }
+      shape(svg, "polyline", {
+        class: "curve", stroke: series.colour, points: points.map((i) => `${px(spec.x[i])},${py(series.y[i])}`).join(" "),
+        ...(series.dashed ? { "stroke-dasharray": "5 5" } : {}),
+      });
+      if (points.length === 1 || (points.length <= 40 && !series.dashed))
+        for (const i of points) shape(svg, "circle", { cx: px(spec.x[i]), cy: py(series.y[i]), r: points.length > 1 ? 2.6 : 4, fill: series.colour });
+    }
+    if (spec.marker !== null) {
+      const at = px(Math.min(Math.max(spec.marker, first), last));
+      shape(svg, "line", { x1: at, x2: at, y1: top, y2: height - bottom, stroke: "var(--s1)", "stroke-width": 2 });
+    }
+
+    // Values under the pointer, or under the keys.
+    const cursor = shape(svg, "g", { visibility: "hidden" });
+    const tip = element("div", { class: "tip", role: "status", hidden: "" }, null, host);
+    let at = used.length - 1;
+    function show(k) {
+      at = k;
+      const i = used[k], x = px(spec.x[i]);
+      cursor.replaceChildren();
+      cursor.setAttribute("visibility", "visible");
+      shape(cursor, "line", { class: "cursor", x1: x, x2: x, y1: top, y2: height - bottom });
+      tip.replaceChildren();
+      tip.hidden = false;
+      element("div", {}, spec.heads ? spec.heads[i] : `${exact(spec.x[i])} ${spec.xName}`, tip);
+      for (const series of spec.series) {
+        if (series.y[i] === null) continue;
+        shape(cursor, "circle", { cx: x, cy: py(series.y[i]), r: 4.5, fill: series.colour });
+        const row = element("div", {}, null, tip);
+        element("span", { class: series.dashed ? "key dashed" : "key", style: `border-color:${series.colour}` }, null, row);
+        row.append(series.label);
+        const band = series.bandLow ? ` (${spec.yExact(series.bandLow[i])} to ${spec.yExact(series.bandHigh[i])})` : "";
+        element("b", {}, spec.yExact(series.y[i]) + band, row);
+      }
+      const room = width - tip.offsetWidth;
+      tip.style.left = `${Math.max(0, Math.min(x + 14, x + 14 > room ? x - 14 - tip.offsetWidth : room))}px`;
+      tip.style.top = `${svg.getBoundingClientRect().top - host.getBoundingClientRect().top}px`;
+    }
+    function hide() { tip.hidden = true; cursor.setAttribute("visibility", "hidden"); }
+    function nearest(event) {
+      const x = event.clientX - svg.getBoundingClientRect().left;
+      let best = 0;
+      used.forEach((i, k) => { if (Math.abs(px(spec.x[i]) - x) < Math.abs(px(spec.x[used[best]]) - x)) best = k; });
+      return best;
+    }
+    svg.addEventListener("pointermove", (event) => show(nearest(event)));
+    svg.addEventListener("pointerdown", (event) => show(nearest(event)));
+    svg.addEventListener("pointerleave", hide);
+    svg.addEventListener("blur", hide);
+    if (spec.pick) svg.addEventListener("click", (event) => spec.pick(used[nearest(event)]));
+    svg.addEventListener("keydown", (event) => {
+      const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (!move) return;
+      event.preventDefault();
+      event.stopPropagation();  // else the game would move as well
+      show(Math.max(0, Math.min(used.length - 1, at + move)));
+    });
+  }
+
+  // -- charts over the run ---------------------------------------------------------------------
+
+  function axis(kind, x) {
+    if (kind !== "seconds") return { x, xName: kind === "step" ? "optimizer steps" : "games", xFormat: short };
+    const longest = Math.max(...x.filter((value) => value !== null), 0);
+    const [unit, xName] = longest > 7200 ? [3600, "hours"] : longest > 120 ? [60, "minutes"] : [1, "seconds"];
+    return { x: x.map((value) => (value === null ? null : value / unit)), xName, xFormat: short };
+  }
+
+  function drawAll() {
+    const kind = document.querySelector("input[name=axis]:checked").value;
+    for (const chart of data.charts) {
+      const host = document.querySelector(`[data-chart="${chart.name}"]`);
+      if (!host) continue;
+      const series = chart.series.map((s, i) => ({
+        label: s.label, dashed: s.dashed, y: data.columns[s.column],
+        colour: s.dashed ? "var(--soft)" : colour(i),
+      })).filter((s) => s.y.some((value) => value !== null));
+      const format = chart.percent ? percent : short;
+      draw(host, {
+        ...axis(kind, data.x[kind]), title: chart.title, yName: chart.unit, series, lines: [], height: 230,
+        yFormat: format, yExact: chart.percent ? percent : exact, low: chart.from_zero ? 0 : null,
+        high: chart.percent ? 1 : null, heads: null, marker: null, pick: null,
+      });
+    }
+    const host = document.querySelector('[data-chart="rating"]');
+    if (!host) return;
+    const rating = data.rating;
+    draw(host, {
+      ...axis(kind, rating.x[kind]), title: "Rating", yName: "Elo", height: 320, low: null, high: null,
+      yFormat: whole, yExact: whole, heads: rating.names, marker: null, pick: null,
+      lines: rating.lines.map((line) => ({ ...line, label: `${line.label} ${whole(line.value)}` })),
+      series: [{ label: "rating", y: rating.value, bandLow: rating.low, bandHigh: rating.high, colour: colour(0) }],
+    });
+  }
+
+  // -- the game --------------------------------------------------------------------------------
+
+  function viewer(game) {
+    const id = (name) => document.getElementById(name);
+    const board = element("span"), slider = id("ply"), total = game.plies.length;
+    const seats = ["first player", "second player"];
+    const ends = { 1: "The first player has won", 0: "A draw", "-1": "The second player has won" };
+    let ply = 0;
+    id("board").append(board);
+    slider.max = total;
+
+    function fit() {  // the widest row of the board fills its frame, within reason
+      const columns = game.boards.flatMap((text) => text.split("\n")).reduce((most, line) => Math.max(most, [...line].length), 1);
+      const size = (id("board").clientWidth - 36) / (columns * 0.61);
+      id("board").style.fontSize = `${Math.max(8, Math.min(22, size))}px`;
+    }
+
+    function course() {
+      draw(id("course"), {
+        title: "Value over the game", x: game.plies.map((_, i) => i + 1), xName: "ply", xFormat: short,
+        yName: "value, first player's view", yFormat: signed, yExact: signed, low: -1, high: 1, height: 190,
+        series: [{ label: "value", y: game.plies.map((p) => (p.seat === 0 ? p.value : -p.value)), colour: colour(0) }],
+        lines: [{ label: "", value: 0 }], heads: game.plies.map((p, i) => `ply ${i + 1}: ${p.action}`),
+        marker: ply + 1, pick: go,
+      });
+    }
+
+    function go(wanted) {
+      ply = Math.max(0, Math.min(total, wanted));
+      const now = game.plies[ply], rows = id("top").tBodies[0];
+      board.textContent = game.boards[ply];
+      slider.value = ply;
+      slider.setAttribute("aria-valuetext", `after ${ply} of ${total} plies`);
+      id("board").setAttribute("aria-label", `Board after ${ply} plies: ${game.boards[ply]}`);
+      id("where").textContent = `Position ${ply} of ${total} · game ${game.index.toLocaleString("en")}, weights of step ${game.step.toLocaleString("en")}`;
+      rows.replaceChildren();
+      id("top").hidden = !now || !now.top.length;
+      if (now) {
+        id("move").textContent = `${seats[now.seat][0].toUpperCase()}${seats[now.seat].slice(1)} plays ${now.action}`;
+        id("value").textContent = `Value ${signed(now.value)} for the ${seats[now.seat]}, after ${now.visits.toLocaleString("en")} visits`;
+        for (const [text, visits, played] of now.top) {
+          const row = element("tr", played ? { class: "played" } : {}, null, rows);
+          element("td", {}, played ? `${text} ✓` : text, row);
+          const bar = element("div", { class: "bar" }, null, element("td", {}, null, row));
+          element("i", { style: `width:${68 * visits / now.top[0][1]}%` }, null, bar);
+          bar.append(visits < 0.005 * now.visits ? "< 1 %" : `${Math.round(100 * visits / now.visits)} %`);
+          element("td", {}, visits.toLocaleString("en"), row);
+        }
+      } else {
+        const cut = game.length > total;
+        id("move").textContent = cut ? "The game goes on" : ends[game.outcome];
+        id("value").textContent = cut ? `${game.length - total} further plies are not shown` : `After ${total} plies`;
+      }
+      for (const button of document.querySelectorAll("[data-go]"))
+        button.disabled = ["first", "back"].includes(button.dataset.go) ? ply === 0 : ply === total;
+      course();
+    }
+
+    const moves = { first: () => 0, back: () => ply - 1, next: () => ply + 1, last: () => total };
+    const keys = { Home: "first", ArrowLeft: "back", ArrowRight: "next", End: "last" };
+    for (const button of document.querySelectorAll("[data-go]"))
+      button.addEventListener("click", () => go(moves[button.dataset.go]()));
+    slider.addEventListener("input", () => go(+slider.value));
+    document.addEventListener("keydown", (event) => {
+      const inside = id("viewer").contains(event.target);
+      const arrow = event.key.startsWith("Arrow");
+      // Home and End belong to the page unless the game has the focus.
+      if (!keys[event.key] || event.target.tagName === "INPUT" || event.ctrlKey || event.altKey || event.metaKey || (!arrow && !inside)) return;
+      event.preventDefault();
+      go(moves[keys[event.key]]());
+    });
+    fit();
+    go(0);
+    return () => { fit(); course(); };
+  }
+
+  const refit = data.game ? viewer(data.game) : () => {};
+  drawAll();
+  for (const input of document.querySelectorAll("input[name=axis]")) input.addEventListener("change", drawAll);
+  let before = window.innerWidth;
+  window.addEventListener("resize", () => {
+    if (window.innerWidth === before) return;  // phones resize when their address bar hides
+    before = window.innerWidth;
+    drawAll();
+    refit();
+  });
+})();

@@ -1,0 +1,44 @@
+"""The kit for authors of games: does a game keep the contract of `azcore/game.py`?
+
+    report = check_game(game)                   # random games, every identity of the contract
+    report = check_game(game, oracle=slow_game) # and a second statement of the same rules
+    check_position(game, moves=["b2"], player=1, illegal={"b2"})   # a fact you know
+    check_playthrough(game, Path("game.txt").read_text())          # a recorded game, as it was
+
+A broken identity raises `ContractError`, whose text names the identity, what was got and what was
+wanted, the actions that lead there and the position drawn.
+
+What can be seen in one game alone, and what cannot. Alone: forms and ranges, masks against `step`,
+changed states, lengths, unsteady observations, texts, symmetries, compiled against interpreted
+rules, batches, writes out of bounds. Not alone: rules that are wrong but consistent, such as an
+outcome with the wrong sign, a forgotten repetition rule or history planes one ply late. Those need
+an oracle (a second form of the game, best over somebody else's rules), facts stated by the author
+or a playthrough recorded when all was well; `swap_colours` shows observations from the wrong view.
+Random games seldom reach rare rules: state those as facts.
+
+Where to begin: `contract.py` lists the identities, `identities.py` has `check_game`, which plays
+and calls the checks of `rules.py`, `texts.py`, `compiled.py` and `agreement.py`. `checker.py` is
+what these share: the position reached, the counts, and how a fault is told. Apart from them stand
+`facts.py`, `playthrough.py` and `random_play.py`; `view.py` is what a game says about one state.
+
+Letters: A actions, C planes, H rows, W columns. The kit knows numpy, the contract and
+`azcore/batch.py`, no search and no network.
+"""
+
+from azcore.testing.contract import ContractError, Identity, Report
+from azcore.testing.facts import check_position
+from azcore.testing.identities import check_game
+from azcore.testing.playthrough import check_playthrough, record_playthrough
+from azcore.testing.random_play import random_game, random_states
+
+__all__ = [
+    "ContractError",
+    "Identity",
+    "Report",
+    "check_game",
+    "check_playthrough",
+    "check_position",
+    "random_game",
+    "random_states",
+    "record_playthrough",
+]

@@ -1,0 +1,79 @@
+"""What the kit says: the identities of the contract, the error for a broken one, the report."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from azcore.errors import GameError
+
+
+class Identity(StrEnum):
+    """What must hold, as the sentence an error quotes."""
+
+    FACTS = "facts are plain values and seat 0 begins"
+    OVER_OR_LEGAL = "a state is terminal or has a legal action, never both"
+    MASK = "the mask is bool [A] and holds what the rules list"
+    STEP = "step accepts exactly the legal actions"
+    UNTOUCHED = "no method changes the state it is given"
+    LENGTH = "a game ends within max_game_length"
+    SEAT = "current_player is 0 or 1"
+    OUTCOME = "the outcome of a terminal state is -1, 0 or +1"
+    OBSERVATION = "an observation is finite float32 [C, H, W]"
+    STEADY = "equal states are described alike, now and later"
+    VIEW = "colours swapped, the player to move sees the same"
+    ACTION_TEXT = "an action is read back from its text"
+    STATE_TEXT = "a state is read back from its text"
+    GARBAGE = "text without meaning raises InvalidTextError"
+    SYMMETRY = "mapped actions lead to the mapped position"
+    INTERPRETED = "compiled and interpreted rules agree"
+    BOUNDS = "rules write only into what they are lent"
+    BATCH = "a batch says what the game says one at a time"
+    ORACLE = "the game agrees with its oracle"
+    POSITION = "the position is as its author states"
+    PLAYTHROUGH = "a recorded game is described as it was"
+
+
+class ContractError(GameError):
+    """A game breaks an identity; the text says which, where, what was got and what was wanted."""
+
+    def __init__(self, identity: Identity, message: str) -> None:
+        super().__init__(message)
+        self.identity = identity
+
+
+# Facts and playthroughs are checked by functions of their own.
+_OF_GAMES = [i for i in Identity if i not in (Identity.POSITION, Identity.PLAYTHROUGH)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """What `check_game` has seen; `str()` gives a table."""
+
+    game: str  # name, version and settings
+    positions: int  # looked at, terminal ones included
+    games: int
+    mean_length: float  # plies
+    longest: int  # plies
+    mean_legal_actions: float  # per position that is not terminal
+    seat_0_wins: int
+    draws: int
+    seat_1_wins: int
+    checks: dict[Identity, int]  # how often each identity was looked at
+
+    def __str__(self) -> str:
+        wins = f"{self.seat_0_wins} / {self.draws} / {self.seat_1_wins}"
+        rows = [
+            ("positions", f"{self.positions}"),
+            ("random games", f"{self.games}"),
+            ("plies per game", f"{self.mean_length:.1f}, at most {self.longest}"),
+            ("legal actions", f"{self.mean_legal_actions:.1f}"),
+            ("seat 0 wins / draws / seat 1 wins", wins),
+            ("", ""),
+            ("identity", "checks"),
+            *((name.value, str(self.checks.get(name, 0) or "not checked")) for name in _OF_GAMES),
+        ]
+        width = max(len(name) for name, _ in rows)
+        return "\n".join(
+            [self.game, *(f"  {name:{width}}  {value}".rstrip() for name, value in rows)]
+        )

@@ -1,0 +1,138 @@
+"""A run that was stopped, cleanly or by SIGKILL, goes on as if it never had been."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from conftest import TINY
+
+from azcore.algorithms.alphazero import train
+from azcore.checkpoint import read_checkpoint
+from azcore.run_directory import RunDirectory, Table
+
+Tiny = Callable[..., dict[str, Any]]
+KILLS = int(os.environ.get("AZCORE_KILLS", "5"))  # the kill test's moments; `make kill-test` has 20
+
+
+def fingerprint(run_dir: Path) -> tuple[str, str]:
+    """Digests of all that training has made: weights with optimizer, and game records."""
+    run = RunDirectory(run_dir)
+    checkpoint = read_checkpoint(run.last_checkpoint)
+    digest = hashlib.sha256()
+    momentum = checkpoint["optimizer_states"][0]["state"]
+    tensors = [*checkpoint["state_dict"].values(), *(s["momentum_buffer"] for s in momentum.values())]
+    for tensor in tensors:
+        digest.update(tensor.numpy().tobytes())
+    digest.update(str(checkpoint["global_step"]).encode())
+    return digest.hexdigest(), hashlib.sha256(run.records.read_bytes()).hexdigest()
+
+
+def generations(run_dir: Path) -> list[str]:
+    return [row["generation"] for row in Table(RunDirectory(run_dir).metrics, []).rows()]
+
+
+def test_same_seed_same_run_other_seed_another(tiny: Tiny, tmp_path: Path) -> None:
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        assert train(tiny(f"run_dir={name}", f"seed={seed}")) == 0
+    assert fingerprint(tmp_path / "a") == fingerprint(tmp_path / "b")
+    weights, games = fingerprint(tmp_path / "c")
+    assert weights != fingerprint(tmp_path / "a")[0]
+    assert games != fingerprint(tmp_path / "a")[1]
+
+
+@pytest.mark.parametrize("stop", [4, 6, 7, 8, 13])  # ends and middles of generations of 4 steps
+def test_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path, stop: int) -> None:
+    assert train(tiny("run_dir=whole")) == 0
+    # The schedule of learning rates belongs to the whole run, so it is stopped from outside.
+    halves = tiny("run_dir=halves")
+    _train_until(halves, stop)
+    assert read_checkpoint(tmp_path / "halves/checkpoints/last.ckpt")["global_step"] == stop
+    assert train({**halves, "resume": "halves"}) == 0
+    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    assert generations(tmp_path / "halves") == ["0", "1", "2", "3"]
+
+
+def _train_until(config: dict[str, Any], step: int) -> None:
+    """Train, asking Lightning to stop at a step, as a Timer or EarlyStopping would."""
+    from azcore.algorithms import callbacks
+
+    original = callbacks.LearnerProgress.on_train_batch_end
+
+    def stop(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        trainer.should_stop = trainer.global_step >= step
+
+    callbacks.LearnerProgress.on_train_batch_end = stop  # type: ignore[method-assign]
+    try:
+        train(config)
+    finally:
+        callbacks.LearnerProgress.on_train_batch_end = original  # type: ignore[method-assign]
+
+
+def command(run_dir: Path, resume: bool) -> list[str]:
+    where = f"resume={run_dir}" if resume else f"run_dir={run_dir}"
+    changes = [] if resume else [*TINY, "trainer.max_steps=40"]
+    return [sys.executable, "-m", "azcore", *changes, "game=tic_tac_toe", where]
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments(tmp_path: Path) -> None:
+    """SIGKILL, again and again, from before the first game to the last write."""
+    whole, killed = tmp_path / "whole", tmp_path / "killed"
+    began = time.perf_counter()
+    subprocess.run(command(whole, resume=False), check=True, stdout=subprocess.DEVNULL, cwd=tmp_path)
+    duration = time.perf_counter() - began
+    rng = random.Random(2026)
+    for _ in range(KILLS):
+        process = subprocess.Popen(
+            command(killed, resume=(killed / "config.yaml").exists()),
+            stdout=subprocess.DEVNULL,
+            cwd=tmp_path,
+        )
+        try:
+            # Two thirds of a run: late enough to reach every part, early enough to be killed.
+            process.wait(timeout=rng.uniform(0.3, 0.66) * duration)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+        process.wait()
+    subprocess.run(
+        command(killed, resume=(killed / "config.yaml").exists()),
+        check=True,
+        stdout=subprocess.DEVNULL,
+        cwd=tmp_path,
+    )
+    assert fingerprint(killed) == fingerprint(whole)
+    assert generations(killed) == generations(whole)
+
+
+@pytest.mark.slow
+def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
+    run_dir = tmp_path / "run"
+    process = subprocess.Popen(
+        [*command(run_dir, resume=False), "trainer.max_steps=100000"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        cwd=tmp_path,
+    )
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if "generation 1" in line:
+            process.send_signal(signal.SIGINT)
+    assert process.wait() == 130
+    assert f"resume={run_dir}" in lines[-1]
+    assert "Traceback" not in "".join(lines)
+    assert (run_dir / "report.html").exists()
+    torch.load(run_dir / "checkpoints/last.ckpt", weights_only=True)

@@ -1,0 +1,54 @@
+"""What several tests share: the composed configuration, and sizes that finish in seconds."""
+
+from __future__ import annotations
+
+import os
+
+# As the command line does, before torch is imported: see azcore/cli.py.
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import hydra
+import pytest
+from omegaconf import OmegaConf
+
+TINY = [
+    "game=tic_tac_toe",
+    "network.blocks=1",
+    "network.channels=4",
+    "network.value_hidden=4",
+    "search.num_simulations=8",
+    "selfplay.num_games=4",
+    "selfplay.precision=float32",
+    "replay.window_games=60",
+    "learner.batch_size=16",
+    "learner.steps_per_generation=4",
+    "arena.games=2",
+    "arena.every_generations=2",
+    "arena.num_simulations=4",
+    "trainer.max_steps=16",
+]
+
+
+def compose(*overrides: str) -> dict[str, Any]:
+    """The configuration as the command line composes it, as plain values."""
+    with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+        config = hydra.compose("config", overrides=list(overrides))
+    container = OmegaConf.to_container(config, resolve=True)
+    assert isinstance(container, dict)
+    return container  # type: ignore[return-value]
+
+
+@pytest.fixture(name="compose")
+def compose_fixture() -> Callable[..., dict[str, Any]]:
+    return compose
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
+    """Composes a run of tic-tac-toe that takes a second or two, in an empty current directory."""
+    monkeypatch.chdir(tmp_path)
+    return lambda *overrides: compose(*TINY, *overrides)

@@ -1,0 +1,392 @@
+"""The report: one page, whole and harmless whatever the run directory holds."""
+
+import csv
+import json
+import math
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import yaml
+
+import azcore
+from azcore.records import GameRecord, RecordFile
+from azcore.report.report import (
+    MAX_POINTS,
+    duration,
+    json_for_script,
+    last_of_each,
+    last_record,
+    read_rows,
+    thinned,
+    write_report,
+)
+
+METRICS = [
+    "generation",
+    "step",
+    "seconds",
+    "games",
+    "positions",
+    "loss",
+    "policy_loss",
+    "value_loss",
+    "policy_accuracy",
+    "target_entropy",
+    "policy_entropy",
+    "value_target_variance",
+    "learning_rate",
+    "game_length",
+    "draw_rate",
+    "seat0_win_rate",
+    "evaluations_per_s",
+    "search_share",
+    "network_share",
+    "learner_share",
+    "samples_per_position",
+]
+MATCHES = [
+    "generation",
+    "step",
+    "player",
+    "opponent",
+    "games",
+    "wins",
+    "draws",
+    "losses",
+    "distinct_games",
+    "seconds",
+]
+VOID = {"meta", "link", "input", "br"}
+
+
+def record_of(name: str = "tic_tac_toe", game_index: int = 0) -> GameRecord:
+    """X wins on the top row; made-up visits."""
+    actions = [4, 8, 0, 5, 1, 3, 2] if game_index % 2 else [0, 3, 1, 4, 2]
+    visits = [[(action, 40), ((action + 1) % 9, 20)] for action in actions]
+    flat = [pair for ply in visits for pair in ply]
+    return GameRecord(
+        game=azcore.make(name).identity,
+        actions=np.array(actions, np.uint16),
+        visit_offsets=np.arange(0, 2 * len(actions) + 1, 2).astype(np.uint32),
+        visit_actions=np.array([action for action, _ in flat], np.uint16),
+        visit_counts=np.array([visit for _, visit in flat], np.uint16),
+        root_values=np.linspace(-0.2, 0.9, len(actions)).astype(np.float32),
+        outcome=1,
+        seed=1,
+        game_index=game_index,
+        weights_version=1200,
+    )
+
+
+def write_rows(path: Path, columns: list[str], rows: list[dict[str, Any]]) -> None:
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns)
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def metrics_rows(generations: int) -> list[dict[str, Any]]:
+    rows = []
+    for g in range(1, generations + 1):
+        progress = 1 - math.exp(-4 * g / generations)
+        rows.append(
+            dict.fromkeys(METRICS, "")
+            | {
+                "generation": g,
+                "step": 200 * g,
+                "seconds": 90.5 * g,
+                "games": 64 * g,
+                "positions": 3000 * g,
+                "policy_loss": 4 - 2 * progress,
+                "value_loss": 1 - 0.6 * progress,
+                "target_entropy": 3 - 1.5 * progress,
+                "policy_entropy": 4 - 2.2 * progress,
+                "value_target_variance": 0.97,
+                "policy_accuracy": 0.1 + 0.4 * progress,
+                "game_length": 60 + 40 * progress,
+                "draw_rate": 0.0,
+                "seat0_win_rate": 0.55,
+                "evaluations_per_s": 9000.0,
+                "search_share": 0.2,
+                "network_share": 0.6,
+                "learner_share": 0.2,
+            }
+        )
+    return rows
+
+
+def match_rows(generations: int) -> list[dict[str, Any]]:
+    rows = []
+    for g in range(1, generations + 1):
+        for opponent, wins in (
+            ("random", 30 + 10 * g // generations),
+            ("search", 10 + 28 * g // generations),
+            (f"step-{200 * (g - 1)}", 24),
+        ):
+            if opponent == "step-0":
+                continue
+            rows.append(
+                {
+                    "generation": g,
+                    "step": 200 * g,
+                    "player": f"step-{200 * g}",
+                    "opponent": opponent,
+                    "games": 40,
+                    "wins": wins,
+                    "draws": 0,
+                    "losses": 40 - wins,
+                    "distinct_games": 38,
+                    "seconds": 12.5,
+                }
+            )
+    return rows
+
+
+def make_run(path: Path, generations: int = 6, num_games: int = 3) -> Path:
+    """A run directory as training leaves it."""
+    path.mkdir()
+    config = {
+        "game": {"name": "tic_tac_toe"},
+        "network": {"blocks": 4, "channels": 32},
+        "search": {"num_simulations": 60},
+        "seed": 1,
+    }
+    (path / "config.yaml").write_text(yaml.safe_dump(config))
+    write_rows(path / "metrics.csv", METRICS, metrics_rows(generations))
+    write_rows(path / "matches.csv", MATCHES, match_rows(generations))
+    records = RecordFile(path / "games" / "records.azg")
+    for index in range(num_games):
+        records.append(record_of(game_index=index))
+    records.close()
+    return path
+
+
+class Page(HTMLParser):
+    """Checks that elements close in order and collects what a browser would load or run."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.scripts: list[str] = []
+        self.tags: list[str] = []
+        self.loads: list[str] = []
+        self.ids: list[str] = []
+        self.words = ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        for name, value in attrs:
+            assert not name.startswith("on"), f"{tag} runs {name}"
+            if name in ("src", "href"):
+                self.loads.append(value or "")
+            if name == "id":
+                self.ids.append(value or "")
+        if tag == "script":
+            self.scripts.append("")
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] == "script":
+            self.scripts[-1] += data
+        else:
+            self.words += data
+
+
+def page_of(run: Path) -> tuple[Page, dict[str, Any]]:
+    report = write_report(run)
+    assert report == run.absolute() / "report.html" or report == run / "report.html"
+    page = Page(report.read_text(encoding="utf-8"))
+    return page, json.loads(page.scripts[0])
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return make_run(tmp_path / "run")
+
+
+def test_the_page_is_whole(run: Path) -> None:
+    page, data = page_of(run)
+    assert page.words.count("metrics.csv") == 0  # nothing is missing
+    assert len(set(page.ids)) == len(page.ids)
+    assert len(page.scripts) == 2
+    assert data["x"]["step"] == [200 * g for g in range(1, 7)]
+    assert len(data["columns"]["policy_loss"]) == 6
+    assert data["rating"]["names"][-1] == "step-1200"
+    assert data["rating"]["low"][-1] < data["rating"]["value"][-1] < data["rating"]["high"][-1]
+    assert data["rating"]["x"]["games"][-1] == 384
+    assert [line["label"] for line in data["rating"]["lines"]] == ["random", "search"]
+    assert "Tic tac toe" in page.words
+    assert "18,000" in page.words  # positions
+    assert "9 min 03 s" in page.words
+    assert not list(run.glob("*.part"))
+
+
+def test_nothing_is_loaded_from_anywhere(run: Path) -> None:
+    text = write_report(run).read_text(encoding="utf-8")
+    hosts = re.findall(r"https?:[^\s\"']*", text)
+    assert set(hosts) == {"http://www.w3.org/2000/svg"}
+    assert Page(text).loads == ["data:,"]
+    assert "@import" not in text
+    assert "url(" not in text
+    assert "innerHTML" not in text
+
+
+def test_the_sample_game_is_the_last_one(run: Path) -> None:
+    _, data = page_of(run)
+    game = data["game"]
+    assert game["index"] == 2
+    assert [ply["action"] for ply in game["plies"]] == ["a3", "a2", "b3", "b2", "c3"]
+    assert [ply["seat"] for ply in game["plies"]] == [0, 1, 0, 1, 0]
+    assert len(game["boards"]) == 6
+    assert game["boards"][-1].startswith("3 X X X")
+    assert game["plies"][0]["top"] == [["a3", 40, True], ["b3", 20, False]]
+    assert game["plies"][0]["value"] == pytest.approx(-0.2)
+    assert game["outcome"] == 1
+
+
+@pytest.mark.parametrize("cut", [1, 30, 200])
+def test_a_cut_tail_shows_the_game_before(run: Path, cut: int) -> None:
+    path = run / "games" / "records.azg"
+    path.write_bytes(path.read_bytes()[:-cut])
+    _, data = page_of(run)
+    assert data["game"]["index"] == 1
+
+
+def test_an_altered_record_shows_the_game_before(run: Path) -> None:
+    path = run / "games" / "records.azg"
+    content = bytearray(path.read_bytes())
+    content[-3] ^= 1
+    path.write_bytes(content)
+    record = last_record(path)
+    assert record is not None
+    assert record.game_index == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"AZ", b"AZG1", b"rubbish" * 50])
+def test_a_file_without_records_is_said_to_be_so(run: Path, content: bytes) -> None:
+    (run / "games" / "records.azg").write_bytes(content)
+    page, data = page_of(run)
+    assert data["game"] is None
+    assert "holds no finished game yet" in page.words
+
+
+def test_a_game_of_another_version_is_said_to_be_so(run: Path) -> None:
+    record = record_of()
+    record.game["version"] = 99
+    (run / "games" / "records.azg").write_bytes(record.to_bytes())
+    page, data = page_of(run)
+    assert data["game"] is None
+    assert "cannot be shown" in page.words
+
+
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        ("config.yaml", "config.yaml is missing"),
+        ("metrics.csv", "metrics.csv has no numbers"),
+        ("matches.csv", "matches.csv holds no match yet"),
+        ("games/records.azg", "holds no finished game yet"),
+    ],
+)
+def test_a_missing_file_is_named(run: Path, gone: str, said: str) -> None:
+    (run / gone).unlink()
+    page, _ = page_of(run)
+    assert said in page.words
+
+
+def test_an_empty_directory_has_a_report(tmp_path: Path) -> None:
+    page, data = page_of(tmp_path)
+    assert "Unknown game" in page.words
+    assert data["game"] is None
+
+
+def test_files_of_rubbish_have_a_report(run: Path) -> None:
+    for name in ("config.yaml", "metrics.csv", "matches.csv"):
+        (run / name).write_bytes(bytes(range(256)) * 20)
+    page_of(run)
+
+
+def test_a_row_still_being_written_is_left_out(run: Path) -> None:
+    with (run / "metrics.csv").open("a") as file:
+        file.write("7,1400,99")
+    rows = read_rows(run / "metrics.csv")
+    assert len(rows) == 6
+    (run / "metrics.csv").write_text("generation,step\n1,nan\n2,inf\n3,\n4,x\n5,5\n6\n7,8,9\n")
+    _, data = page_of(run)
+    assert data["x"]["step"] == [None, None, None, None, 5.0]
+
+
+def test_a_resumed_run_replaces_its_last_rows() -> None:
+    rows = [{"generation": "1", "v": "a"}, {"generation": "2", "v": "b"}]
+    rows += [{"generation": "2", "v": "c"}]
+    assert last_of_each(rows, ("generation",)) == [rows[0], rows[2]]
+
+
+def test_hostile_names_stay_text(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "<img src=x onerror=alert(1)>")
+    evil = "</script><script>alert(1)</script><!--"
+    (run / "config.yaml").write_text(
+        yaml.safe_dump({"game": {"name": evil, evil: evil}, "seed": "{{data}}", evil: [evil]})
+    )
+    rows = match_rows(2)
+    rows += [rows[0] | {"generation": 9, "player": evil, "opponent": "random"}]
+    rows += [rows[0] | {"generation": 9, "player": "step-9", "opponent": f"<b>{evil}"}]
+    write_rows(run / "matches.csv", MATCHES, rows)
+    clean = Page(write_report(make_run(tmp_path / "clean")).read_text(encoding="utf-8"))
+    page, data = page_of(run)
+    assert len(page.scripts) == 2
+    assert "img" not in page.tags
+    # The same elements but for the rows of the tables and the settings shown.
+    varying = {"tr", "td", "li", "b"}
+    assert [t for t in page.tags if t not in varying] == [t for t in clean.tags if t not in varying]
+    assert evil in data["rating"]["names"]
+    assert evil in page.words
+    assert "{{data}}" in page.words
+
+
+def test_json_cannot_leave_its_script() -> None:
+    text = json_for_script({"a": "</script><!-- & \u2028"})
+    assert not set("<>&\u2028") & set(text)
+    assert json.loads(text) == {"a": "</script><!-- & \u2028"}
+
+
+def test_a_long_run_is_thinned(run: Path) -> None:
+    write_rows(run / "metrics.csv", METRICS, metrics_rows(5000))
+    write_rows(run / "matches.csv", MATCHES, match_rows(150))
+    page, data = page_of(run)
+    assert len(data["x"]["step"]) == MAX_POINTS
+    assert (data["x"]["step"][0], data["x"]["step"][-1]) == (200, 1_000_000)
+    assert page.tags.count("tr") == 202  # heads of two tables and the latest 200 matches
+    assert "249 earlier matches" in page.words
+    assert (run / "report.html").stat().st_size < 1_000_000
+    assert thinned(3) == [0, 1, 2]
+
+
+def test_a_repeating_pair_is_marked(run: Path) -> None:
+    rows = match_rows(1)
+    rows[0]["distinct_games"] = 2
+    write_rows(run / "matches.csv", MATCHES, rows)
+    page, _ = page_of(run)
+    assert page.words.count("repeats") == 1
+
+
+def test_writing_again_replaces_the_page(run: Path) -> None:
+    first = write_report(run).read_bytes()
+    assert write_report(run).read_bytes() == first
+    (run / "metrics.csv").unlink()
+    assert write_report(run).read_bytes() != first
+
+
+def test_durations_read_well() -> None:
+    assert [duration(s) for s in (40.2, 725, 11_220)] == ["40 s", "12 min 05 s", "3 h 07 min"]

@@ -1,0 +1,101 @@
+"""Samples drawn from the window are the positions that were played."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import azcore
+from azcore.bench import FreeEvaluator
+from azcore.records import GameRecord
+from azcore.replay import ReplayBuffer
+from azcore.search.mcts import SearchSettings
+from azcore.selfplay.actor import Actor
+from azcore.selfplay.schedule import SelfPlaySettings
+
+
+def played(game: azcore.Game, num_positions: int) -> list[GameRecord]:
+    actor = Actor(
+        game=game,
+        search=SearchSettings(
+            num_simulations=4,
+            c_init=1.25,
+            c_base=19652.0,
+            count_parent_visit=True,
+            first_play=0.0,
+            first_play_relative=False,
+            virtual_loss=0,
+            leaves_per_tree=1,
+            dirichlet_fraction=0.25,
+            dirichlet_alpha=None,
+            reuse_subtree=True,
+            reuse_limit=2.0,
+        ),
+        settings=SelfPlaySettings(
+            num_games=4,
+            temperature=1.0,
+            temperature_plies=100,
+            final_temperature=0.0,
+            precision="float32",
+        ),
+        seed=3,
+        evaluator=FreeEvaluator(game, 4),
+    )
+    return actor.play(num_positions)
+
+
+@pytest.mark.parametrize(
+    "game",
+    [azcore.make("tic_tac_toe"), azcore.make("tic_tac_toe_plain"), azcore.make("go", board_size=3)],
+    ids=lambda game: game.name,
+)
+@pytest.mark.parametrize("augment", [False, True])
+def test_samples_are_positions_of_the_records(game: azcore.Game, augment: bool) -> None:
+    records = played(game, 40)
+    # What a sample may be: (observation, mask, policy, value), mapped by any symmetry if augmented.
+    cells = [np.arange(np.prod(game.observation_shape[1:]))]
+    actions = [np.arange(game.num_actions)]
+    if augment:
+        cells += [symmetry.cells for symmetry in game.symmetries]
+        actions += [symmetry.actions for symmetry in game.symmetries]
+    known = set()
+    for record in records:
+        state = game.initial_state()
+        for ply, action in enumerate(record.actions):
+            planes = game.observation(state).reshape(game.observation_shape[0], -1)
+            mask = game.legal_action_mask(state)
+            policy = record.policy_target(ply, game.num_actions)
+            value = record.outcome if game.current_player(state) == 0 else -record.outcome
+            for c, a in zip(cells, actions, strict=True):
+                key = (planes[:, c].tobytes(), mask[a].tobytes(), policy[a].tobytes(), value)
+                known.add(key)
+            state = game.step(state, int(action))
+        assert game.outcome(state) == record.outcome
+    buffer = ReplayBuffer(game=game, window_games=len(records), augment=augment)
+    buffer.extend(records)
+    samples = buffer.sample(300, np.random.default_rng(1))
+    drawn = {
+        (
+            samples.observations[i].tobytes(),
+            samples.legal_action_mask[i].tobytes(),
+            samples.policy_targets[i].tobytes(),
+            int(samples.value_targets[i]),
+        )
+        for i in range(300)
+    }
+    assert drawn <= known
+    assert len(drawn) > 20
+
+
+def test_window_holds_the_latest_games_and_is_drawn_uniformly() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = played(game, 200)
+    buffer = ReplayBuffer(game=game, window_games=10, augment=False)
+    buffer.extend(records)
+    assert len(buffer) == 10
+    latest = records[-10:]
+    assert buffer.num_positions == sum(len(record) for record in latest)
+    empty = buffer.sample(20_000, np.random.default_rng(1)).observations.sum((1, 2, 3)) == 0
+    # One position of each game is the empty board.
+    expected = 10 / buffer.num_positions
+    assert empty.mean() == pytest.approx(expected, rel=0.15)
