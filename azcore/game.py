@@ -21,7 +21,9 @@ Identities that must hold (`azcore.testing.check_game` checks them on random pos
 5. `observation` is finite, float32 [C, H, W], drawn from the view of the player to move; equal
    states have equal observations, and the same state seen twice is the same twice.
 6. Texts round-trip: `text_to_action(s, action_to_text(s, a)) == a`, and a state read back from
-   `state_to_text` allows the same actions for the same player.
+   `state_to_text` allows the same actions for the same player. Its first word is the placement of
+   the pieces, as in FEN, SFEN and the rows of Go; a state read back has no history, so an action
+   that only history forbids may be allowed.
 7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation and
    the same outcome.
 8. Rules compiled and rules interpreted agree.

@@ -1,0 +1,154 @@
+"""Checks of a game played in other ways at the same time: mapped, by an oracle, in batches."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from azcore.batch import GameBatch, PlainBatch, Positions, make_batch
+from azcore.game import CompiledGame, Game
+from azcore.testing.checker import Checker
+from azcore.testing.contract import Identity
+from azcore.testing.view import View, legal_texts, view_of
+
+
+class MappedGames:
+    """The game in play under each of its symmetries, played alongside."""
+
+    def __init__(self, checker: Checker) -> None:
+        self.checker = checker
+        self.symmetries = checker.game.symmetries
+        self.states: list[Any] = []  # one for each symmetry
+        self.games = 0  # finished
+
+    def begin(self) -> None:
+        self.states = [self.checker.game.initial_state() for _ in self.symmetries]
+
+    def check(self, view: View) -> None:
+        """Symmetries take turns, and all are looked at where the game ends."""
+        turn = len(self.checker.actions) + self.games
+        for i, symmetry in enumerate(self.symmetries):
+            if not view.is_terminal and i != turn % len(self.symmetries):
+                continue
+            planes = view.observation.reshape(view.observation.shape[0], -1)[:, symmetry.cells]
+            want = replace(
+                view,
+                legal_action_mask=view.legal_action_mask[symmetry.actions],
+                observation=planes.reshape(view.observation.shape),
+            )
+            seen = self.checker.look(self.states[i])
+            self.checker.expect_same(Identity.SYMMETRY, seen, want, f"symmetry {i}")
+        self.games += view.is_terminal
+
+    def step(self, action: int) -> None:
+        for i, symmetry in enumerate(self.symmetries):
+            # Entry a of `actions` is where a comes from, so the inverse is where `action` goes.
+            image = int(np.flatnonzero(symmetry.actions == action)[0])
+            what = f"symmetry {i}: step with {image} for {action}"
+            with self.checker.during(Identity.SYMMETRY, what):
+                self.states[i] = self.checker.game.step(self.states[i], image)
+
+
+class OracleGame:
+    """The game in play by the rules of an oracle, played alongside."""
+
+    def __init__(self, checker: Checker, oracle: Game) -> None:
+        self.checker = checker
+        self.oracle = oracle
+        self.by_text = checker.game.num_actions != oracle.num_actions
+        self.state: Any = None
+
+    def begin(self) -> None:
+        self.state = self.oracle.initial_state()
+
+    def check(self, state: Any, view: View) -> None:
+        checker = self.checker
+        with checker.during(Identity.ORACLE, "the oracle"):
+            want = view_of(self.oracle, self.state)
+            if self.by_text:
+                got_texts = legal_texts(checker.game, state, view)
+                want_texts = legal_texts(self.oracle, self.state, want)
+                extra, missing = sorted(got_texts - want_texts), sorted(want_texts - got_texts)
+                what = f"allows {extra} too many and lacks {missing}"
+                checker.expect(Identity.ORACLE, got_texts == want_texts, what)
+                want = replace(want, legal_action_mask=view.legal_action_mask)
+        if want.observation.shape != view.observation.shape:
+            want = replace(want, observation=view.observation)
+        checker.expect_same(Identity.ORACLE, view, want, "against the oracle", tolerance=1e-6)
+
+    def step(self, state: Any, action: int) -> None:
+        """Play in the oracle what `action` means in `state`."""
+        with self.checker.during(Identity.ORACLE, f"the oracle's step with {action}"):
+            if self.by_text:
+                text = self.checker.game.action_to_text(state, action)
+                action = self.oracle.text_to_action(self.state, text)
+            self.state = self.oracle.step(self.state, action)
+
+
+class Batches:
+    """Batches in which parts of finished games are replayed."""
+
+    def __init__(self, checker: Checker) -> None:
+        self.checker = checker
+        self.batches: list[GameBatch] = []  # made with the first game
+
+    def check(self, states: list[Any], views: list[View]) -> None:
+        """Replay parts of the game just played, into buffers that hold leftovers."""
+        checker, identity = self.checker, Identity.BATCH
+        game, rng, actions = checker.game, checker.rng, checker.actions
+        num_roots, num_rows = 3, 8
+        if not self.batches:
+            self.batches = [make_batch(game, num_roots)]
+            if isinstance(game, CompiledGame):
+                self.batches.append(PlainBatch(game, num_roots))
+            for batch in self.batches:
+                checker.expect_same(identity, checker.look(batch.get(1)), views[0], "a new batch")
+        starts = [0, *rng.integers(len(states), size=num_roots - 1).tolist()]
+        roots = rng.integers(num_roots, size=num_rows).astype(np.int32)
+        roots[:2] = 0, -1  # the whole game, and a row to skip
+        ends = [int(rng.integers(starts[root], len(states))) for root in roots]
+        ends[0] = len(states) - 1
+        lengths = np.array([e - starts[r] for e, r in zip(ends, roots, strict=True)], np.int32)
+        paths = np.full((num_rows, len(states)), -7, np.int32)  # never an action
+        for row, root in enumerate(roots):
+            paths[row, : lengths[row]] = actions[starts[root] : ends[row]]
+        for batch in self.batches:
+            for root, start in enumerate(starts):
+                batch.set(root, states[start])
+            out = Positions(game, num_rows)
+            for array in vars(out).values():
+                array[:] = 1 if array.dtype == np.bool_ else 7
+            with checker.during(identity, "replay"):
+                batch.replay(roots, paths, lengths, out)
+            for row in np.flatnonzero(roots >= 0).tolist():
+                view = _row_of(out, row, game.num_actions)
+                what = f"{type(batch).__name__}.replay to ply {ends[row]}"
+                checker.expect_same(identity, view, views[ends[row]], what)
+            left = all((array[1] == array.dtype.type(7)).all() for array in vars(out).values())
+            checker.expect(identity, left, "replay wrote to a row it was to skip")
+            for root, start in enumerate(starts):
+                what = f"the root of {type(batch).__name__} at ply {start}"
+                seen = checker.look(batch.get(root))
+                checker.expect_same(identity, seen, views[start], what)
+                if start + 1 < len(states):
+                    batch.step(root, actions[start])
+                    seen = checker.look(batch.get(root))
+                    checker.expect_same(identity, seen, views[start + 1], f"{what}, one step on")
+                    seen = checker.look(states[start])
+                    checker.expect_same(identity, seen, views[start], "its source")
+
+
+def _row_of(out: Positions, row: int, num_actions: int) -> View:
+    """Row `row` of what `replay` wrote."""
+    listed = out.legal_actions[row, : out.num_legal[row]]
+    mask = np.zeros(num_actions, np.bool_)
+    mask[listed[(listed >= 0) & (listed < num_actions)]] = True
+    return View(
+        current_player=int(out.current_player[row]),
+        is_terminal=bool(out.is_terminal[row]),
+        legal_action_mask=mask,
+        outcome=int(out.outcome[row]),
+        observation=out.observations[row].copy(),
+    )

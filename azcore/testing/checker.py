@@ -1,0 +1,126 @@
+"""What all checks of one `check_game` share: the position reached, the counts, how faults are told.
+
+A check is a function or method of the files beside this one. It asks the game, and says through
+`expect` and its relatives what must hold; the first thing that does not ends the run.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.game import Game
+from azcore.testing.contract import ContractError, Identity
+from azcore.testing.view import View, difference, drawn
+
+
+class Checker:
+    """A game, the way to the position at which it is being looked at, and the counts so far."""
+
+    def __init__(self, game: Game, rng: np.random.Generator) -> None:
+        self.game = game
+        self.rng = rng
+        self.checks: Counter[Identity] = Counter()
+        self.state: Any = None  # None: a fault lies in no position
+        self.actions: list[int] = []  # that lead there
+        self.moves: list[str] = []  # their texts
+
+    def sample(self, actions: npt.NDArray[np.intp], most: int) -> list[int]:
+        """`most` of the actions drawn at random, or all: a game may have thousands."""
+        some: list[int] = self.rng.choice(actions, min(most, len(actions)), replace=False).tolist()
+        return some
+
+    def fail(self, identity: Identity, message: str) -> NoReturn:
+        moves = " ".join(self.moves) or "(no action)"
+        where = "" if self.state is None else f"\nafter {moves}\n{drawn(self.game, self.state)}"
+        raise ContractError(
+            identity, f"{self.game.name} breaks the contract, '{identity.value}': {message}{where}"
+        )
+
+    def expect(self, identity: Identity, holds: Any, message: str) -> None:
+        self.checks[identity] += 1
+        if not holds:
+            self.fail(identity, message)
+
+    def expect_same(
+        self, identity: Identity, got: View, want: View, what: str, tolerance: float = 0.0
+    ) -> None:
+        self.checks[identity] += 1
+        told = difference(got, want, tolerance)
+        if told is not None:
+            self.fail(identity, f"{what}: {told}")
+
+    @contextmanager
+    def during(self, identity: Identity, what: str, *allowed: type[Exception]) -> Iterator[None]:
+        """Turn any exception that is not `allowed` into a broken identity."""
+        try:
+            yield
+        except ContractError:
+            raise
+        except Exception as error:
+            if isinstance(error, allowed):
+                raise
+            self.fail(identity, f"{what} raised {type(error).__name__}: {error}")
+
+    def expect_refusal(
+        self, identity: Identity, kind: type[Exception], method: str, *args: Any
+    ) -> None:
+        """A method of the game must raise `kind`, and nothing else, for its last argument."""
+        what = f"{method} of {_shown(args[-1])}"
+        self.checks[identity] += 1
+        try:
+            result = getattr(self.game, method)(*args)
+        except kind:
+            return
+        except Exception as error:
+            told = f"{what} raised {type(error).__name__} ({error})"
+            self.fail(identity, f"{told}, want {kind.__name__}")
+        self.fail(identity, f"{what} gave {_shown(result)}, want {kind.__name__}")
+
+    def ask(self, identity: Identity, method: str, *args: Any) -> Any:
+        """What a method of the game answers; it may not raise."""
+        with self.during(identity, method):
+            return getattr(self.game, method)(*args)
+
+    def look(self, state: Any) -> View:
+        """All that the game says about `state`, each in the promised form."""
+        player = self.ask(Identity.SEAT, "current_player", state)
+        self.expect(Identity.SEAT, _is_int(player) and player in (0, 1), f"got {player!r}")
+        over = self.ask(Identity.OVER_OR_LEGAL, "is_terminal", state)
+        self.expect(Identity.OVER_OR_LEGAL, over in (True, False), f"is_terminal is {over!r}")
+        mask = self.ask(Identity.MASK, "legal_action_mask", state)
+        self.expect_form(Identity.MASK, mask, f"bool ({self.game.num_actions},)")
+        outcome = self.ask(Identity.OUTCOME, "outcome", state) if over else 0
+        in_range = _is_int(outcome) and outcome in (-1, 0, 1)
+        self.expect(Identity.OUTCOME, in_range, f"got {outcome!r}")
+        planes = self.ask(Identity.OBSERVATION, "observation", state)
+        self.expect_form(Identity.OBSERVATION, planes, f"float32 {self.game.observation_shape}")
+        bad = np.count_nonzero(~np.isfinite(planes))
+        self.expect(Identity.OBSERVATION, bad == 0, f"{bad} values are not finite")
+        return View(
+            current_player=int(player),
+            is_terminal=bool(over),
+            legal_action_mask=mask.copy(),
+            outcome=int(outcome),
+            observation=planes.copy(),
+        )
+
+    def expect_form(self, identity: Identity, value: Any, want: str) -> None:
+        """`value` must be an array of form `want`, such as `float32 (17, 9, 9)`."""
+        array = isinstance(value, np.ndarray)
+        form = f"{value.dtype} {value.shape}" if array else type(value).__name__
+        self.expect(identity, form == want, f"got {form}, want {want}")
+
+
+def _is_int(value: Any) -> bool:
+    return isinstance(value, int | np.integer)
+
+
+def _shown(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:50]}... ({len(text)} characters)"

@@ -1,0 +1,78 @@
+"""Checks of compiled rules: writes out of bounds, and the same rules interpreted."""
+
+from __future__ import annotations
+
+import math
+from copy import copy
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+
+from azcore.game import CompiledGame, Game, Rules
+from azcore.testing.checker import Checker
+from azcore.testing.contract import Identity
+from azcore.testing.view import View, content, view_of
+
+_GUARD = 64  # entries on both sides of an array lent to compiled rules
+
+
+def check_bounds(checker: Checker, game: CompiledGame, state: Any) -> list[int]:
+    """The actions that the rules list, after lending them arrays with guards on both sides.
+
+    Compiled code is not stopped by the end of an array, so this comes before all other looks.
+    """
+    record, rules, identity = state.copy(), game.rules, Identity.BOUNDS
+    planes = np.full(math.prod(game.observation_shape) + 2 * _GUARD, 77.0, np.float32)
+    planes[_GUARD:-_GUARD] = 0.0
+    with checker.during(Identity.OBSERVATION, "rules.observe"):
+        rules.observe(record, planes[_GUARD:-_GUARD].reshape(game.observation_shape))
+    kept = (planes[:_GUARD] == 77.0).all() and (planes[-_GUARD:] == 77.0).all()
+    checker.expect(identity, kept, "observe wrote outside of its planes")
+    lent = np.full(game.num_actions + 2 * _GUARD, -77, np.int32)
+    with checker.during(Identity.MASK, "rules.legal_actions"):
+        over = rules.is_terminal(record)  # a batch asks for actions only if not
+        count = 0 if over else rules.legal_actions(record, lent[_GUARD:-_GUARD])
+    kept = (lent[:_GUARD] == -77).all() and (lent[-_GUARD:] == -77).all()
+    checker.expect(identity, kept, "legal_actions wrote outside of its array")
+    listed: list[int] = lent[_GUARD : _GUARD + max(0, count)].tolist()
+    good = all(0 <= a < game.num_actions for a in listed) and sorted(set(listed)) == listed
+    checker.expect(Identity.MASK, good, f"legal_actions wrote {listed}, want ascending actions")
+    kept = content(record) == content(state)
+    checker.expect(Identity.UNTOUCHED, kept, "legal_actions or observe changed the record")
+    if listed:
+        records = np.zeros(3, game.state_dtype)
+        records.view(np.uint8)[:] = 0xA5
+        records[1] = record
+        with checker.during(Identity.STEP, "rules.step"):
+            rules.step(records[1], int(checker.rng.choice(listed)))
+        kept = (records.view(np.uint8).reshape(3, -1)[[0, 2]] == 0xA5).all()
+        checker.expect(identity, kept, "step wrote outside of its record")
+    return listed
+
+
+def interpreted(game: Game) -> CompiledGame | None:
+    """The same game with its rules as plain Python; None where there is nothing compiled."""
+    if not isinstance(game, CompiledGame):
+        return None
+    rules = {field.name: getattr(game.rules, field.name) for field in fields(Rules)}
+    if not all(hasattr(rule, "py_func") for rule in rules.values()):
+        return None
+    twin = copy(game)
+    twin.rules = Rules(**{name: rule.py_func for name, rule in rules.items()})
+    return twin
+
+
+def check_interpreted(checker: Checker, twin: CompiledGame, state: Any, view: View) -> None:
+    """`twin`, the game with interpreted rules, must say the same and step to the same record."""
+    identity = Identity.INTERPRETED
+    # Integers of fixed width wrap in compiled code; NumPy's do the same with a warning.
+    with np.errstate(over="ignore"), checker.during(identity, "an interpreted rule"):
+        checker.expect_same(identity, view_of(twin, state), view, "interpreted")
+        if not view.is_terminal:
+            action = int(checker.rng.choice(np.flatnonzero(view.legal_action_mask)))
+            got = content(twin.step(state, action)) or ()
+            want = content(checker.game.step(state, action)) or ()
+            names = twin.state_dtype.names or ()
+            differ = [n for n, a, b in zip(names, got, want, strict=True) if a != b]
+            checker.expect(identity, not differ, f"step with {action}: fields {differ} differ")

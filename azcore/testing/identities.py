@@ -1,0 +1,204 @@
+"""`check_game`: random games, and every identity of the contract on their positions.
+
+Begin with `_RandomGames.check_one`: it plays a game ply by ply and names the checks in their order.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Collection
+from typing import Any
+
+import numpy as np
+
+from azcore.game import CompiledGame, FloatArray, Game
+from azcore.testing.agreement import Batches, MappedGames, OracleGame
+from azcore.testing.checker import Checker
+from azcore.testing.compiled import check_bounds, check_interpreted, interpreted
+from azcore.testing.contract import Identity, Report
+from azcore.testing.rules import check_over_or_legal, check_steady, check_steps, checked_step
+from azcore.testing.texts import StateTexts, check_action_texts, check_nonsense
+from azcore.testing.view import View, content
+
+_INTERPRETED_EVERY = 20  # positions; interpreted rules are a hundred times slower
+
+
+def check_game(
+    game: Game,
+    *,
+    num_positions: int = 2000,
+    seed: int = 0,
+    oracle: Game | None = None,
+    swap_colours: Callable[[str], str] | None = None,
+    colour_planes: Collection[int] = (),
+) -> Report:
+    """Play random games and check every identity of the contract on their positions.
+
+    Text of a state may hold less than the state: a position forbidden because it would be repeated
+    may be allowed after reading the text back, if its placement (the text's first word) was on the
+    board before.
+
+    Args:
+        game: any game.
+        num_positions: at least so many are looked at; the last game is played to its end.
+        seed: same seed, same games, same report.
+        oracle: the same rules stated a second time. Played alongside, it must agree on player,
+            end and outcome, on legal actions by number (by text where `num_actions` differs) and,
+            where the shapes are equal, on observations within 1e-6.
+        swap_colours: from a state's text to the text with the colours of all pieces and the player
+            to move swapped (and the board turned, if the game looks at it from the mover's side).
+            Both must have the same mask and the same observation.
+        colour_planes: planes that `swap_colours` may change, such as one for the seat to move.
+
+    Raises:
+        ContractError: an identity does not hold.
+    """
+    checker = Checker(game, np.random.default_rng(seed))
+    _check_static_facts(checker)
+    games = _RandomGames(
+        checker,
+        None if oracle is None else OracleGame(checker, oracle),
+        StateTexts(checker, swap_colours, colour_planes),
+    )
+    while games.positions < num_positions:
+        games.check_one()
+    return games.report()
+
+
+def _check_static_facts(checker: Checker) -> None:
+    """What does not change, and the start of the game."""
+    game, facts = checker.game, Identity.FACTS
+    named = isinstance(game.name, str) and re.fullmatch("[a-z][a-z0-9_]*", game.name)
+    checker.expect(facts, named, f"name is a lower-case word, got {game.name!r}")
+    for name in ("version", "num_actions", "max_game_length", "observation_shape"):
+        value = getattr(game, name)
+        whole = all(type(part) is int for part in np.atleast_1d(np.array(value, object)))
+        checker.expect(facts, whole, f"{name} must be whole, got {value!r}")
+    finite = math.isfinite(game.dirichlet_alpha)
+    checker.expect(facts, finite, f"dirichlet_alpha must be finite, got {game.dirichlet_alpha}")
+    with checker.during(facts, "writing the settings as JSON"):
+        read_back = json.loads(json.dumps(game.identity))
+    checker.expect(facts, read_back == game.identity, f"settings are {game.settings!r}")
+    pairs = [(tuple(s.cells.tolist()), tuple(s.actions.tolist())) for s in game.symmetries]
+    moved = {pair for pair in pairs if any(list(p) != sorted(p) for p in pair)}
+    what = f"{len(pairs)} symmetries, of which {len(moved)} are distinct and move something"
+    checker.expect(facts, len(moved) == len(pairs), what)
+    with checker.during(facts, "initial_state"):
+        state = checker.state = game.initial_state()
+    if isinstance(game, CompiledGame):
+        check_bounds(checker, game, state)
+    view = checker.look(state)
+    ready = view.current_player == 0 and not view.is_terminal
+    what = f"the initial state has seat {view.current_player}, terminal {view.is_terminal}"
+    checker.expect(facts, ready, f"{what}, want seat 0 to move")
+    check_nonsense(checker, state)
+
+
+class _RandomGames:
+    """Random games checked one after the other, and what the report says of them."""
+
+    def __init__(
+        self, checker: Checker, oracle: OracleGame | None, state_texts: StateTexts
+    ) -> None:
+        self.checker = checker
+        self.oracle = oracle
+        self.state_texts = state_texts
+        self.mapped = MappedGames(checker)
+        self.batches = Batches(checker)
+        self.interpreted = interpreted(checker.game)
+        self.known: dict[Any, tuple[Any, ...]] = {}  # see `check_steady`
+        self.positions = 0
+        self.lengths: list[int] = []  # plies of each game
+        self.legal_counts: list[int] = []  # of each position that is not terminal
+        self.outcomes: Counter[int] = Counter()
+
+    def check_one(self) -> None:
+        """Play one game to its end, and look at each of its positions and at the whole."""
+        checker, game, rng = self.checker, self.checker.game, self.checker.rng
+        state = game.initial_state()
+        checker.actions, checker.moves = [], []
+        self.state_texts.begin()
+        self.mapped.begin()
+        if self.oracle is not None:
+            self.oracle.begin()
+        states: list[Any] = []
+        views: list[View] = []
+        handed_out: list[FloatArray] = []  # observations as given, to see whether they stay so
+        while True:
+            checker.state = state
+            view = self._look(state)
+            states.append(state)
+            views.append(view)
+            handed_out.append(game.observation(state))
+            self._check_position(state, view)
+            self.positions += 1
+            if view.is_terminal:
+                break
+            goes_on = len(checker.actions) < game.max_game_length
+            checker.expect(Identity.LENGTH, goes_on, f"no end after {len(checker.actions)} plies")
+            self.legal_counts.append(int(view.legal_action_mask.sum()))
+            action = int(rng.choice(np.flatnonzero(view.legal_action_mask)))
+            if self.oracle is not None:
+                self.oracle.step(state, action)
+            self.mapped.step(action)
+            successor = checked_step(checker, state, action, view)
+            checker.actions.append(action)
+            checker.moves.append(game.action_to_text(state, action))
+            state = successor
+        for ply, (given, view) in enumerate(zip(handed_out, views, strict=True)):
+            kept = np.array_equal(given, view.observation)
+            told = f"the observation of ply {ply} was written to later"
+            checker.expect(Identity.STEADY, kept, told)
+        # What was true on the way must still be: states may share parts with their successors.
+        for ply in rng.integers(len(states), size=4).tolist():
+            what = f"the state of ply {ply}, at the end"
+            checker.expect_same(Identity.UNTOUCHED, checker.look(states[ply]), views[ply], what)
+        self.batches.check(states, views)
+        self.lengths.append(len(checker.actions))
+        self.outcomes[views[-1].outcome] += 1
+        checker.state = None
+
+    def _look(self, state: Any) -> View:
+        """The first look at a state: compiled rules are lent guarded arrays before all else."""
+        checker, game = self.checker, self.checker.game
+        if not isinstance(game, CompiledGame):
+            return checker.look(state)
+        listed = check_bounds(checker, game, state)
+        view = checker.look(state)
+        legal = np.flatnonzero(view.legal_action_mask).tolist()
+        checker.expect(Identity.MASK, listed == legal, f"{legal}, but the rules list {listed}")
+        return view
+
+    def _check_position(self, state: Any, view: View) -> None:
+        checker = self.checker
+        fields = content(state)
+        check_over_or_legal(checker, view)
+        if self.oracle is not None:
+            self.oracle.check(state, view)
+        check_steady(checker, state, view, self.known)
+        check_steps(checker, state, view)
+        check_action_texts(checker, state, view)
+        self.state_texts.check(state, view)
+        self.mapped.check(view)
+        if self.interpreted is not None and self.positions % _INTERPRETED_EVERY == 0:
+            check_interpreted(checker, self.interpreted, state, view)
+        checker.expect(Identity.UNTOUCHED, content(state) == fields, "the record has changed")
+        checker.expect_same(Identity.UNTOUCHED, checker.look(state), view, "looked at again")
+
+    def report(self) -> Report:
+        game = self.checker.game
+        return Report(
+            game=f"{game.name} version {game.version} {json.dumps(game.settings)}",
+            positions=self.positions,
+            games=len(self.lengths),
+            mean_length=float(np.mean(self.lengths)),
+            longest=max(self.lengths),
+            mean_legal_actions=float(np.mean(self.legal_counts)),
+            seat_0_wins=self.outcomes[1],
+            draws=self.outcomes[0],
+            seat_1_wins=self.outcomes[-1],
+            checks=dict(self.checker.checks),
+        )

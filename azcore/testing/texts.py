@@ -1,0 +1,148 @@
+"""Checks of texts: actions and states read back, text without meaning, colours swapped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError
+from azcore.testing.checker import Checker
+from azcore.testing.contract import Identity
+from azcore.testing.rules import check_over_or_legal
+from azcore.testing.view import View, drawn
+
+# Each position is looked at thoroughly, but these many are enough where a game has thousands.
+_LEGAL = 32  # legal actions per position read back from text
+_ILLEGAL = 4  # illegal ones
+
+_REFUSALS = (InvalidTextError, IllegalActionError, AmbiguousTextError)
+# `²` is a digit to str.isdigit but not to int; the full-width one is a digit to both.
+_NONSENSE = ("", " ", "?", "\0", "é", "²", "\uff11", "?" * 9, "x" * 5000, "\n", "none of this")
+
+
+def check_nonsense(checker: Checker, state: Any) -> None:
+    for text in _NONSENSE:
+        checker.expect_refusal(Identity.GARBAGE, InvalidTextError, "text_to_action", state, text)
+        checker.expect_refusal(Identity.GARBAGE, InvalidTextError, "state_from_text", text)
+
+
+def check_action_texts(checker: Checker, state: Any, view: View) -> None:
+    game, identity = checker.game, Identity.ACTION_TEXT
+    legal = np.flatnonzero(view.legal_action_mask)
+    owner: dict[str, int] = {}
+    for action in legal.tolist():
+        with checker.during(identity, f"action_to_text of {action}"):
+            text = game.action_to_text(state, action)
+        good = isinstance(text, str) and text != "" and text.isprintable()
+        checker.expect(identity, good, f"the text of action {action} is {text!r}")
+        first = owner.setdefault(text, action)
+        checker.expect(identity, first == action, f"actions {first} and {action} are both {text}")
+    for action in checker.sample(legal, _LEGAL):
+        text = game.action_to_text(state, action)
+        with checker.during(identity, f"text_to_action of {text!r}"):
+            meant = game.text_to_action(state, text)
+        checker.expect(identity, meant == action, f"{text!r} is {meant}, want {action}")
+    if owner:
+        text = str(checker.rng.choice(sorted(owner)))
+        for nonsense in (text + "?", text + "\0", "é" + text, text[:-1] + "²"):
+            checker.expect_refusal(
+                Identity.GARBAGE, InvalidTextError, "text_to_action", state, nonsense
+            )
+    # The text of an illegal action may also mean a legal one, but never the illegal one.
+    for action in checker.sample(np.flatnonzero(~view.legal_action_mask), _ILLEGAL):
+        with checker.during(identity, f"action_to_text of {action}"):
+            text = game.action_to_text(state, action)
+        what = f"text_to_action of {text!r}"
+        got: int | None = None
+        with suppress(*_REFUSALS), checker.during(identity, what, *_REFUSALS):
+            got = game.text_to_action(state, text)
+        checker.expect(identity, got is None or got in legal, f"{what} gave {got}: not legal")
+
+
+class StateTexts:
+    """The check of states read back; it remembers which placements a game has seen."""
+
+    def __init__(
+        self,
+        checker: Checker,
+        swap_colours: Callable[[str], str] | None,
+        colour_planes: Collection[int],
+    ) -> None:
+        self.checker = checker
+        self.swap_colours = swap_colours
+        num_planes = checker.game.observation_shape[0]
+        self.seen_planes = [c for c in range(num_planes) if c not in colour_planes]
+        self.placements: list[str] = []  # first word of the text of each state so far
+
+    def begin(self) -> None:
+        self.placements = []
+
+    def check(self, state: Any, view: View) -> None:
+        checker, game, identity = self.checker, self.checker.game, Identity.STATE_TEXT
+        with checker.during(identity, "state_to_text"):
+            text = game.state_to_text(state)
+        good = isinstance(text, str) and text.strip() != "" and text.isprintable()
+        checker.expect(identity, good, f"state_to_text is one line, got {text!r}")
+        with checker.during(identity, f"state_from_text of {text!r}"):
+            again = game.state_from_text(text)
+            text_again = game.state_to_text(again)
+        same = text_again == text
+        checker.expect(identity, same, f"written again it is {text_again!r}, was {text!r}")
+        seen = checker.look(again)
+        check_over_or_legal(checker, seen)
+        placement = text.split()[0]
+        self._check_read_back(text, again, seen, view, placement)
+        if self.swap_colours is not None:
+            self._check_colours(self.swap_colours(text), seen)
+        self.placements.append(placement)
+        checker.expect(identity, drawn(game, state).strip() != "", "render draws nothing")
+        # Cut within the placement it is no position; cut later it may be one (FEN's counters).
+        cut = int(checker.rng.integers(len(placement)))
+        for nonsense in (text[:cut], text + "?", text + "\0", text + " é", "²" + text[1:]):
+            checker.expect_refusal(Identity.GARBAGE, InvalidTextError, "state_from_text", nonsense)
+        part = text[: int(checker.rng.integers(len(text)))]
+        what = f"state_from_text of {part!r}"
+        with suppress(InvalidTextError), checker.during(Identity.GARBAGE, what, InvalidTextError):
+            game.state_from_text(part)
+
+    def _check_read_back(
+        self, text: str, again: Any, seen: View, view: View, placement: str
+    ) -> None:
+        """A state read back must be the same position, history apart."""
+        checker, game, identity = self.checker, self.checker.game, Identity.STATE_TEXT
+        what = f"read back from {text!r}"
+        if not checker.actions:  # no history yet, so nothing may differ
+            checker.expect_same(identity, seen, view, what)
+        player = seen.current_player
+        told = f"{what}: seat {player} is to move, want {view.current_player}"
+        checker.expect(identity, player == view.current_player, told)
+        missing = np.flatnonzero(view.legal_action_mask & ~seen.legal_action_mask).tolist()
+        checker.expect(identity, not missing, f"{what}: actions {missing} are missing")
+        if seen.is_terminal:
+            checker.expect_same(identity, seen, replace(view, observation=seen.observation), what)
+        elif view.is_terminal:
+            # Ended by a repetition, by passes or by length: history the text need not hold.
+            ended = placement in self.placements or len(checker.actions) == game.max_game_length
+            checker.expect(identity, ended, f"{what}: the game is not over, want it over")
+        else:
+            earlier = set(self.placements) - {placement}
+            for action in np.flatnonzero(seen.legal_action_mask & ~view.legal_action_mask).tolist():
+                after = game.state_to_text(game.step(again, action)).split()[0]
+                told = f"{what}: action {action} is legal but was not, and repeats no position"
+                checker.expect(identity, after in earlier, told)
+
+    def _check_colours(self, swapped: str, seen: View) -> None:
+        """The text with colours swapped must be seen like the one it was made of."""
+        checker = self.checker
+        with checker.during(Identity.VIEW, f"state_from_text of {swapped!r}"):
+            other = checker.look(checker.game.state_from_text(swapped))
+        observation = seen.observation.copy()
+        observation[self.seen_planes] = other.observation[self.seen_planes]
+        # The outcome need not be opposite: a game may favour one colour.
+        want = replace(seen, current_player=1 - seen.current_player, outcome=other.outcome)
+        got = replace(other, observation=observation)
+        checker.expect_same(Identity.VIEW, got, want, f"{swapped!r}")

@@ -1,0 +1,92 @@
+"""The loss is the papers', from numbers worked out apart from the code."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from azcore.learner.module import LearnerModule
+from azcore.learner.settings import LearnerSettings
+
+
+class Fixed(nn.Module):
+    """Gives the logits and values it was made with."""
+
+    def __init__(self, policy_logits: Tensor, values: Tensor) -> None:
+        super().__init__()
+        self.policy_logits = nn.Parameter(policy_logits)
+        self.values = nn.Parameter(values)
+
+    def forward(self, _observations: Tensor) -> tuple[Tensor, Tensor]:
+        return self.policy_logits, self.values
+
+
+def module(network: nn.Module, **changes: object) -> LearnerModule:
+    settings: dict[str, object] = {
+        "batch_size": 2,
+        "steps_per_generation": 1,
+        "learning_rates": (0.5, 0.25),
+        "milestones": (0.5,),
+        "momentum": 0.0,
+        "l2": 0.0,
+    }
+    return LearnerModule(
+        network=network,
+        settings=LearnerSettings(**{**settings, **changes}),  # type: ignore[arg-type]
+        max_steps=10,
+        description={},
+    )
+
+
+def batch() -> dict[str, Tensor]:
+    return {
+        "observations": torch.zeros(2, 1, 1, 1),
+        "legal_action_mask": torch.tensor([[True, True, False], [True, True, True]]),
+        "policy_targets": torch.tensor([[0.25, 0.75, 0.0], [0.0, 0.0, 1.0]]),
+        "value_targets": torch.tensor([1.0, -1.0]),
+    }
+
+
+def test_loss_by_hand() -> None:
+    # Row 1: two legal actions with logits ln 1 and ln 3: p = 1/4, 3/4; the third is illegal and its
+    # logit of 50 counts nothing. Row 2: three equal logits: p = 1/3 each.
+    logits = torch.tensor([[math.log(1.0), math.log(3.0), 50.0], [2.0, 2.0, 2.0]])
+    values = torch.tensor([0.5, 0.0])
+    loss, metrics = module(Fixed(logits, values)).loss(batch())
+    policy = (-(0.25 * math.log(0.25) + 0.75 * math.log(0.75)) - math.log(1 / 3)) / 2
+    value = ((1 - 0.5) ** 2 + (-1 - 0.0) ** 2) / 2
+    assert metrics["policy_loss"].item() == pytest.approx(policy)
+    assert metrics["value_loss"].item() == pytest.approx(value)
+    assert loss.item() == pytest.approx(policy + value)
+    assert metrics["policy_accuracy"].item() == pytest.approx(0.5)
+    assert metrics["value_target_variance"].item() == pytest.approx(1.0)
+    target_entropy = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75)) / 2
+    assert metrics["target_entropy"].item() == pytest.approx(target_entropy)
+
+
+def test_l2_is_c_times_the_square_of_the_weights() -> None:
+    # One step of SGD on loss + c |theta|^2 without momentum: theta - rate (gradient + 2 c theta).
+    logits, values = torch.zeros(2, 3), torch.tensor([0.5, 0.25])
+    learner = module(Fixed(logits, values), l2=0.1)
+    optimizer = learner.configure_optimizers()["optimizer"]
+    loss, _ = learner.loss(batch())
+    loss.backward()
+    gradient = (2 * (0.5 - 1.0) / 2, 2 * (0.25 + 1.0) / 2)
+    optimizer.step()
+    expected = [v - 0.5 * (g + 2 * 0.1 * v) for v, g in zip((0.5, 0.25), gradient, strict=True)]
+    assert learner.network.values.detach().tolist() == pytest.approx(expected)
+
+
+def test_learning_rate_falls_at_its_milestones() -> None:
+    learner = module(nn.Linear(1, 1))
+    schedule = learner.configure_optimizers()
+    optimizer, scheduler = schedule["optimizer"], schedule["lr_scheduler"]["scheduler"]
+    rates = []
+    for _ in range(10):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    assert rates == [0.5] * 5 + [0.25] * 5

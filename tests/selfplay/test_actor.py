@@ -1,0 +1,121 @@
+"""Self-play: a game depends on weights, seed and index alone, and records are what was played."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from search_kit import search_settings
+
+import azcore
+from azcore.errors import CheckpointError
+from azcore.search.mcts import SearchResult
+from azcore.selfplay.actor import Actor
+from azcore.selfplay.schedule import SelfPlaySettings, choose_action, move_generator
+from reference_mcts import HashEvaluator
+
+
+def actor(game: azcore.Game, *, num_games: int = 4, seed: int = 1, plies: int = 6) -> Actor:
+    return Actor(
+        game=game,
+        search=search_settings(num_simulations=12),
+        settings=SelfPlaySettings(
+            num_games=num_games,
+            temperature=1.0,
+            temperature_plies=plies,
+            final_temperature=0.0,
+            precision="float32",
+        ),
+        seed=seed,
+        evaluator=HashEvaluator(game),
+    )
+
+
+def test_games_do_not_depend_on_their_company() -> None:
+    game = azcore.make("tic_tac_toe")
+    few = {r.game_index: r.to_bytes() for r in actor(game, num_games=3).play(150)}
+    many = {r.game_index: r.to_bytes() for r in actor(game, num_games=16).play(150)}
+    shared = few.keys() & many.keys()
+    assert len(shared) >= 10
+    assert all(few[index] == many[index] for index in shared)
+    other = {r.game_index: r.to_bytes() for r in actor(game, num_games=3, seed=2).play(150)}
+    assert any(other[index] != few[index] for index in few.keys() & other.keys())
+
+
+def test_compiled_and_plain_play_the_same_games() -> None:
+    compiled = actor(azcore.make("tic_tac_toe")).play(60)
+    plain = actor(azcore.make("tic_tac_toe_plain")).play(60)
+    assert [r.actions.tolist() for r in compiled] == [r.actions.tolist() for r in plain]
+    assert [r.visit_counts.tolist() for r in compiled] == [r.visit_counts.tolist() for r in plain]
+
+
+def test_records_hold_the_search() -> None:
+    game = azcore.make("go", board_size=3)
+    for record in actor(game).play(60):
+        state = game.initial_state()
+        for ply, action in enumerate(record.actions):
+            target = record.policy_target(ply, game.num_actions)
+            legal = game.legal_action_mask(state)
+            assert target[~legal].sum() == 0
+            assert target[action] > 0
+            if ply >= 6:  # temperature 0
+                assert target[action] == target.max()
+            state = game.step(state, int(action))
+        assert game.is_terminal(state)
+        assert record.outcome == game.outcome(state)
+        counts = np.add.reduceat(record.visit_counts.astype(int), record.visit_offsets[:-1])
+        assert (counts >= 12).all()  # twelve new simulations, and what the tree held already
+        assert np.abs(record.root_values).max() <= 1
+
+
+@pytest.mark.parametrize("waves", [1, 7, 30])
+def test_state_resumes_where_it_was_when_weights_change(waves: int) -> None:
+    game = azcore.make("tic_tac_toe")
+    first = actor(game)
+    for _ in range(waves):
+        first.play_wave()
+    state = first.state_dict()
+    second = actor(game)
+    second.load_state_dict(state)
+    first.set_evaluator(HashEvaluator(game), weights_version=5)
+    second.set_evaluator(HashEvaluator(game), weights_version=5)
+    games = [[r.to_bytes() for r in a.play(40)] for a in (first, second)]
+    assert games[0] == games[1]
+    with pytest.raises(CheckpointError, match="num_games must stay 4"):
+        actor(game, num_games=5).load_state_dict(state)
+
+
+def result(visits: list[int]) -> SearchResult:
+    count = len(visits)
+    return SearchResult(
+        actions=np.arange(10, 10 + count, dtype=np.int32),
+        visit_counts=np.array(visits, np.int32),
+        q_values=np.zeros(count, np.float32),
+        priors=np.array([0.2, 0.5, 0.3], np.float32)[:count],
+        value=0.0,
+        network_value=0.0,
+    )
+
+
+@pytest.mark.parametrize(("temperature", "expected"), [(1.0, [1, 2, 5]), (0.5, [1, 4, 25])])
+def test_temperature(temperature: float, expected: list[int]) -> None:
+    drawn = [
+        choose_action(result([1, 2, 5]), temperature, move_generator(1, game, 0))
+        for game in range(4000)
+    ]
+    shares = np.bincount(np.array(drawn) - 10, minlength=3) / 4000
+    np.testing.assert_allclose(shares, np.array(expected) / sum(expected), atol=0.03)
+
+
+def test_temperature_zero_breaks_ties_by_prior_then_action() -> None:
+    rng = move_generator(1, 1, 1)
+    assert choose_action(result([3, 5, 1]), 0.0, rng) == 11
+    assert choose_action(result([5, 5, 5]), 0.0, rng) == 11
+    assert choose_action(result([7, 5, 7]), 0.0, rng) == 12
+
+
+def test_chance_belongs_to_game_and_ply() -> None:
+    draws = {
+        (game, ply): move_generator(3, game, ply).random() for game in range(20) for ply in range(20)
+    }
+    assert len(set(draws.values())) == 400
+    assert move_generator(3, 4, 5).random() == draws[4, 5]

@@ -1,0 +1,65 @@
+"""Every option of every group composes and builds, and one key is not set in two homes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.resources import files
+from typing import Any
+
+import pytest
+
+from azcore.algorithms.assembly import settings_from
+from azcore.bench import BenchSettings
+from azcore.networks import build_network
+from azcore.settings import build
+
+Compose = Callable[..., dict[str, Any]]
+GROUPS = sorted(
+    f"{group.name}={option.name.removesuffix('.yaml')}"
+    for group in files("azcore.conf").iterdir()
+    if group.is_dir() and group.name not in ("preset", "__pycache__")
+    for option in group.iterdir()
+    if option.name.endswith(".yaml")
+)
+
+
+@pytest.mark.parametrize("option", GROUPS)
+def test_every_option_builds(compose: Compose, option: str) -> None:
+    config = compose(option)
+    settings_from(config)
+    build(BenchSettings, config["bench"], "bench")
+
+
+@pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])
+@pytest.mark.parametrize("game", ["go", "tic_tac_toe"])
+def test_scales_and_games(compose: Compose, game: str, scale: str) -> None:
+    settings = settings_from(compose(f"game={game}", f"scale={scale}"))
+    if game == "go":
+        assert settings.game.settings["board_size"] == (19 if scale == "paper" else 9)
+
+
+def test_paper_scale_has_the_papers_numbers(compose: Compose) -> None:
+    config = compose("game=go", "scale=paper")
+    assert config["search"]["num_simulations"] == 800
+    assert config["search"]["c_init"] == 1.25
+    assert config["search"]["c_base"] == 19652
+    assert config["search"]["dirichlet_fraction"] == 0.25
+    assert config["selfplay"]["temperature_plies"] == 30
+    assert config["replay"]["window_games"] == 1_000_000
+    assert config["replay"]["augment"] is False
+    assert config["learner"]["batch_size"] == 4096
+    assert config["learner"]["learning_rates"] == [0.2, 0.02, 0.002, 0.0002]
+    assert config["learner"]["l2"] == 0.0001
+    assert config["trainer"]["max_steps"] == 700_000
+    settings = settings_from(config)
+    steps = [100_100, 300_300, 499_800]  # 100k, 300k and 500k within a thousandth of the run
+    rates = [settings.learner.learning_rate(step, 700_000) for step in [0, *steps]]
+    assert rates == [0.2, 0.02, 0.002, 0.0002]
+    assert settings.game.dirichlet_alpha == pytest.approx(0.03)
+    assert settings.game.max_game_length == 722
+    parameters = sum(p.numel() for p in build_network(settings.game, settings.network, 1).parameters())
+    # By hand: stem 17*9*256 + 2*256; a block 2 * (9*256*256 + 2*256); policy 512 + 4 + 722*362 + 362;
+    # value 256 + 2 + 361*256 + 256 + 256 + 1.
+    stem, block = 17 * 9 * 256 + 512, 2 * (9 * 256 * 256 + 512)
+    heads = 512 + 4 + 722 * 362 + 362 + 256 + 2 + 361 * 256 + 256 + 256 + 1
+    assert parameters == stem + 19 * block + heads
