@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -157,8 +158,8 @@ def rules_us_per_ply(game: Game, seconds: float) -> float:
     plies, times = 200, [0.0]
     while times[-1] < seconds / 8:  # grow until one run is long enough to trust
         plies *= 4
-        times.append(_timed(lambda: run(plies, 1)))
-    times = [_timed(lambda seed=seed: run(plies, seed)) for seed in range(2, 9)]
+        times.append(_timed(partial(run, plies, 1)))
+    times = [_timed(partial(run, plies, seed)) for seed in range(2, 9)]
     return statistics.median(times) / plies * 1e6
 
 
@@ -194,14 +195,14 @@ def _random_plies(
     seed: int,
 ) -> int:
     """Play `plies` random plies from states[0], a new game after each end; their number."""
-    np.random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002 (numba's own generator is reached by the old names)
     states[1] = states[0]
     state = states[1]
     for _ in range(plies):
         if is_terminal(state):
             states[1] = states[0]
         count = legal_actions(state, actions)
-        step(state, np.int64(actions[np.random.randint(count)]))
+        step(state, np.int64(actions[np.random.randint(count)]))  # noqa: NPY002
     return plies
 
 
@@ -243,9 +244,7 @@ def search_us_per_simulation(settings: Settings, options: BenchSettings) -> floa
     return statistics.median(times) * 1e6
 
 
-def selfplay_and_network(
-    settings: Settings, options: BenchSettings
-) -> tuple[float, float, float]:
+def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[float, float, float]:
     """Evaluations/s of self-play and of the bare network in turn, and the median of their ratio."""
     game, size = settings.game, settings.selfplay.num_games
     evaluator = settings.evaluator(build_network(game, settings.network, settings.seed))
@@ -307,7 +306,7 @@ def learner_ratio(settings: Settings, options: BenchSettings) -> float:
     def step(batch: dict[str, torch.Tensor]) -> None:
         optimizer.zero_grad()
         loss, _ = module.loss({name: tensor.to(settings.device) for name, tensor in batch.items()})
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
         if settings.device.type == "cuda":
             torch.cuda.synchronize()
@@ -330,9 +329,7 @@ def learner_ratio(settings: Settings, options: BenchSettings) -> float:
 
 def ready_seconds(config: Config, *, cold: bool) -> float:
     """Seconds until a new process has played its first move, with or without numba's cache."""
-    code = (
-        "import json, sys; from azcore.bench import first_move; first_move(json.load(sys.stdin))"
-    )
+    code = "import json, sys; from azcore.bench import first_move; first_move(json.load(sys.stdin))"
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "NUMBA_CACHE_DIR": folder} if cold else dict(os.environ)
         began = time.perf_counter()
@@ -350,9 +347,7 @@ def first_move(config: Config) -> None:
     """What a program does before its first move: build everything and search once."""
     settings = settings_from(config)
     evaluator = settings.evaluator(build_network(settings.game, settings.network, settings.seed))
-    search = Search(
-        game=settings.game, num_trees=1, evaluator=evaluator, settings=settings.search
-    )
+    search = Search(game=settings.game, num_trees=1, evaluator=evaluator, settings=settings.search)
     search.run([0], 1)
 
 

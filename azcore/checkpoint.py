@@ -68,7 +68,9 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     if hashlib.sha256(body).hexdigest().encode() != comment:
         raise CheckpointError(f"{path}: this checkpoint's bytes were altered (checksum mismatch)")
     try:
-        checkpoint = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        checkpoint: dict[str, Any] = torch.load(
+            io.BytesIO(data), map_location="cpu", weights_only=True
+        )
     except (pickle.UnpicklingError, RuntimeError, ValueError, EOFError) as error:
         raise CheckpointError(f"{path}: this checkpoint cannot be loaded: {error}") from error
     ours = checkpoint.get(KEY) if isinstance(checkpoint, dict) else None

@@ -155,7 +155,7 @@ def _refuse(sentence: str) -> NoReturn:
 
 
 def _composition_error(text: str) -> str:
-    """Hydra's message in one sentence; its own spread over several and advise what we do not want."""
+    """Hydra's message in one sentence, without its advice."""
     if unknown := re.search(r"Could not override '([^']+)'", text):
         return _unknown(unknown.group(1))
     if missing := re.search(r"Could not find '(\w+)/([^']*)'", text):
@@ -163,7 +163,9 @@ def _composition_error(text: str) -> str:
         options = ", ".join(re.findall(r"^\t(\w+)$", text, re.MULTILINE))
         return f"{group} must be one of {options}, got {name!r}"
     lines = text.splitlines()
-    return " ".join(line for line in lines if not re.match(r"\s*(full_key|object_type|See http)", line))
+    return " ".join(
+        line for line in lines if not re.match(r"\s*(full_key|object_type|See http)", line)
+    )
 
 
 def _unknown(key: str) -> str:

@@ -28,7 +28,7 @@ from numba import config, njit, types
 
 KEPT_VERSIONS = 60  # versions of sources whose compiled code is kept
 
-types.Record.mangling_args = property(
+types.Record.mangling_args = property(  # type: ignore[method-assign,assignment]
     lambda self: (f"Record{crc32(self.name.encode()):08x}", ())
 )
 

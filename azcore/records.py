@@ -1,7 +1,7 @@
 """A finished game as a small record, and the append-only file that keeps many of them.
 
-One format for all games: positions are not stored but rebuilt by replaying the actions. SGF, PGN and
-the like are exports of a record.
+One format for all games: positions are not stored but rebuilt by replaying the actions. SGF, PGN
+and the like are exports of a record.
 
 A file is a run of frames, each `magic, payload length, CRC-32 of the payload, payload`. The payload
 is a JSON header line followed by the arrays, little-endian, in the order of `_ARRAYS`. Reading
@@ -30,7 +30,7 @@ from azcore.game import FloatArray, Game
 
 _MAGIC = b"AZG1"
 _FRAME = struct.Struct("<4sII")  # magic, payload length in bytes, CRC-32
-_ARRAYS = {  # name -> dtype on disk; lengths are in the header
+_ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
     "actions": np.dtype("<u2"),
     "visit_offsets": np.dtype("<u4"),
     "visit_actions": np.dtype("<u2"),
@@ -50,12 +50,19 @@ class GameRecord:
     visit_counts: npt.NDArray[np.uint16]  # [K], N(s, a) of the search at the root
     root_values: npt.NDArray[np.float32]  # [T], search value, view of the player to move
     outcome: int  # z as seat 0 sees it
+    opening_plies: int  # first plies that were drawn at random, without search; not learned from
     seed: int  # of the run
     game_index: int  # which game of the run: with the seed and weights it repeats the game
     weights_version: int  # optimizer steps behind the weights that finished the game
 
     def __len__(self) -> int:
+        """T, length in plies."""
         return len(self.actions)
+
+    @property
+    def num_samples(self) -> int:
+        """Plies that were searched, which are those to learn from."""
+        return len(self.actions) - self.opening_plies
 
     def policy_target(self, ply: int, num_actions: int) -> FloatArray:
         """pi of one ply: visits normalised, float32 [A]."""
@@ -70,6 +77,7 @@ class GameRecord:
         header = {
             "game": self.game,
             "outcome": self.outcome,
+            "opening_plies": self.opening_plies,
             "seed": self.seed,
             "game_index": self.game_index,
             "weights_version": self.weights_version,
@@ -104,13 +112,15 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
     try:
         line = payload.index(b"\n")
         header = json.loads(payload[:line])
-        arrays, offset = {}, line + 1
+        arrays: dict[str, npt.NDArray[Any]] = {}
+        offset = line + 1
         for name, dtype in _ARRAYS.items():
             arrays[name] = np.frombuffer(payload, dtype, header["lengths"][name], offset)
             offset += arrays[name].nbytes
         record = GameRecord(
             game=header["game"],
             outcome=header["outcome"],
+            opening_plies=header["opening_plies"],
             seed=header["seed"],
             game_index=header["game_index"],
             weights_version=header["weights_version"],
@@ -124,7 +134,7 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
 class RecordFile:
     """Appends records to a file and reads them back.
 
-    A process killed while it appends leaves a cut record at the end; `truncate` removes such a rest.
+    A process killed while it appends leaves a cut record at the end; `truncate` removes it.
     """
 
     def __init__(self, path: Path) -> None:

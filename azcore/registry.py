@@ -51,13 +51,13 @@ def make(name: str, **settings: Setting) -> Game:
     try:
         kind = games[name].load()
     except (ImportError, AttributeError) as error:
-        raise GameError(f"game {name} could not be loaded from {games[name].value}: {error}") from error
+        raise GameError(
+            f"game {name} could not be loaded from {games[name].value}: {error}"
+        ) from error
     known = inspect.signature(kind).parameters
     for key in settings:
         if key not in known:
-            raise GameError(
-                f"{name} has no setting {key!r}; it has {', '.join(known) or 'none'}"
-            )
+            raise GameError(f"{name} has no setting {key!r}; it has {', '.join(known) or 'none'}")
     game = kind(**settings)
     if not isinstance(game, Game):
         raise GameError(f"{games[name].value} must be a Game, got {type(game).__name__}")

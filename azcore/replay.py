@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from azcore.batch import Positions, make_batch
 from azcore.game import BoolArray, FloatArray, Game, IntArray
@@ -70,8 +71,8 @@ class ReplayBuffer:
 
     @property
     def num_positions(self) -> int:
-        """Positions in the window."""
-        return sum(len(record) for record in self._records)
+        """Positions to learn from in the window."""
+        return sum(record.num_samples for record in self._records)
 
     @property
     def num_bytes(self) -> int:
@@ -91,12 +92,13 @@ class ReplayBuffer:
             rng: the only chance used.
         """
         if self._ends is None:
-            lengths = [len(record) for record in self._records]
+            lengths = [record.num_samples for record in self._records]
             self._ends = np.cumsum(lengths, dtype=np.int64).astype(np.int32)
         drawn = rng.integers(0, self._ends[-1], size)
         games = np.searchsorted(self._ends, drawn, side="right")
         records = [self._records[i] for i in games]
-        plies = drawn - (self._ends[games] - [len(record) for record in records])
+        # Counted from the end of a game, where all of them agree.
+        plies = np.array([len(record) for record in records]) - (self._ends[games] - drawn)
         paths = np.zeros((size, max(1, int(plies.max()))), np.int32)
         policy_targets = np.zeros((size, self.game.num_actions), np.float32)
         for row, (record, ply) in enumerate(zip(records, plies, strict=True)):
@@ -117,8 +119,10 @@ class ReplayBuffer:
         """Each row seen through a random symmetry, the identity among them."""
         size = len(samples.value_targets)
         shape = samples.observations.shape
-        cells = np.stack([np.arange(shape[2] * shape[3])] + [s.cells for s in self.game.symmetries])
-        actions = np.stack(
+        cells: npt.NDArray[np.int64] = np.stack(
+            [np.arange(shape[2] * shape[3])] + [s.cells for s in self.game.symmetries]
+        )
+        actions: npt.NDArray[np.int64] = np.stack(
             [np.arange(self.game.num_actions)] + [s.actions for s in self.game.symmetries]
         )
         chosen = rng.integers(0, len(cells), size)

@@ -1,13 +1,13 @@
 """The run directory: where a run keeps everything it may need again.
 
-    config.yaml           the composed settings
-    checkpoints/last.ckpt written whole at the end of every generation
-    checkpoints/step-*.ckpt  earlier ones, kept for ratings
-    games/records.azg     every finished game
-    metrics.csv           a row a generation
-    matches.csv           a row a rating match
-    logs/                 TensorBoard
-    report.html           written when the run stops
+config.yaml           the composed settings
+checkpoints/last.ckpt written whole at the end of every generation
+checkpoints/step-*.ckpt  earlier ones, kept for ratings
+games/records.azg     every finished game
+metrics.csv           a row a generation
+matches.csv           a row a rating match
+logs/                 TensorBoard
+report.html           written when the run stops
 """
 
 from __future__ import annotations
@@ -95,8 +95,7 @@ def find_run(resume: str, game: str) -> RunDirectory:
         if path.suffix == ".ckpt":
             if path.name != "last.ckpt":
                 raise CheckpointError(
-                    f"resume={resume}: a run goes on from its checkpoints/last.ckpt; to begin a new "
-                    f"run from these weights give checkpoint={resume}"
+                    f"resume={resume}: a run goes on from its own checkpoints/last.ckpt"
                 )
             path = path.parent.parent
     run = RunDirectory(path.absolute())

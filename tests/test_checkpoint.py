@@ -47,7 +47,7 @@ def test_altered_bytes_are_refused(path: Path) -> None:
     whole = path.read_bytes()
     for i in range(0, len(whole), 13):
         path.write_bytes(whole[:i] + bytes([whole[i] ^ 4]) + whole[i + 1 :])
-        with pytest.raises(CheckpointError, match="last.ckpt"):
+        with pytest.raises(CheckpointError, match=r"last\.ckpt"):
             read_checkpoint(path)
 
 
@@ -55,7 +55,7 @@ def test_cut_files_are_refused(path: Path) -> None:
     whole = path.read_bytes()
     for length in [*range(0, len(whole), 97), len(whole) - 1]:
         path.write_bytes(whole[:length])
-        with pytest.raises(CheckpointError, match="last.ckpt"):
+        with pytest.raises(CheckpointError, match=r"last\.ckpt"):
             read_checkpoint(path)
 
 
@@ -81,7 +81,7 @@ def test_code_in_a_checkpoint_is_not_run(tmp_path: Path) -> None:
 
 
 def test_foreign_checkpoints_are_refused(path: Path) -> None:
-    with pytest.raises(CheckpointError, match="game must be .*'go'.*got .*tic_tac_toe"):
+    with pytest.raises(CheckpointError, match=r"game must be .*'go'.*got .*tic_tac_toe"):
         load_network(path, azcore.make("go", board_size=5))
     write_checkpoint({"state_dict": {}}, path)
     with pytest.raises(CheckpointError, match="format 1, got None"):

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import TINY
 
 from azcore import cli
 from azcore.algorithms.alphazero import train
+from conftest import TINY
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -52,7 +52,10 @@ def azcore(
         (["command=fly"], "command must be one of train, arena, bench, check, got 'fly'"),
         (["seed=-1"], "seed must be a whole number from 0"),
         (["seed=1.5"], "got 1.5"),
-        (["search.num_simulations=abc"], "search.num_simulations must be a whole number, got 'abc'"),
+        (
+            ["search.num_simulations=abc"],
+            "search.num_simulations must be a whole number, got 'abc'",
+        ),
         (["network.blocks=0"], "network.blocks must be 1 or more, got 0"),
         (["learner.milestones=[0.5]"], "one more than learner.milestones"),
         (["arena.games=3"], "an even number above 0"),
@@ -100,9 +103,7 @@ def test_check_and_arena(azcore: Callable[..., tuple[int, str, str]], tiny: Tiny
     status, output, _ = azcore(*TINY, "command=arena", "checkpoint=run/checkpoints/last.ckpt")
     assert status == 0
     assert "random" in output
-    status, _, errors = azcore(
-        "command=arena", "game=go", "checkpoint=run/checkpoints/last.ckpt"
-    )
+    status, _, errors = azcore("command=arena", "game=go", "checkpoint=run/checkpoints/last.ckpt")
     assert status == 2
     assert "this checkpoint's game must be" in errors
 

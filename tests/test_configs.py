@@ -57,9 +57,10 @@ def test_paper_scale_has_the_papers_numbers(compose: Compose) -> None:
     assert rates == [0.2, 0.02, 0.002, 0.0002]
     assert settings.game.dirichlet_alpha == pytest.approx(0.03)
     assert settings.game.max_game_length == 722
-    parameters = sum(p.numel() for p in build_network(settings.game, settings.network, 1).parameters())
-    # By hand: stem 17*9*256 + 2*256; a block 2 * (9*256*256 + 2*256); policy 512 + 4 + 722*362 + 362;
-    # value 256 + 2 + 361*256 + 256 + 256 + 1.
+    parameters = sum(
+        p.numel() for p in build_network(settings.game, settings.network, 1).parameters()
+    )
+    # By hand: 3x3 and 1x1 kernels, two numbers a channel of batch norm, weights and biases.
     stem, block = 17 * 9 * 256 + 512, 2 * (9 * 256 * 256 + 512)
     heads = 512 + 4 + 722 * 362 + 362 + 256 + 2 + 361 * 256 + 256 + 256 + 1
     assert parameters == stem + 19 * block + heads

@@ -27,6 +27,7 @@ def example(index: int = 0) -> GameRecord:
         visit_counts=rng.integers(1, 99, total).astype(np.uint16),
         root_values=rng.uniform(-1, 1, 5).astype(np.float32),
         outcome=1,
+        opening_plies=0,
         seed=7,
         game_index=index,
         weights_version=100,

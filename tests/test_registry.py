@@ -1,3 +1,5 @@
+"""Games are found by name among the installed packages."""
+
 from __future__ import annotations
 
 import pytest

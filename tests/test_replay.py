@@ -33,6 +33,7 @@ def played(game: azcore.Game, num_positions: int) -> list[GameRecord]:
         ),
         settings=SelfPlaySettings(
             num_games=4,
+            opening_plies=0,
             temperature=1.0,
             temperature_plies=100,
             final_temperature=0.0,

@@ -1,3 +1,5 @@
+"""Settings are typed, and what does not fit is one sentence."""
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -43,5 +45,5 @@ def test_refuses_what_does_not_fit(change: dict[str, object], sentence: str) -> 
 
 
 def test_refuses_what_is_missing() -> None:
-    with pytest.raises(SettingError, match="example.steps is not set"):
+    with pytest.raises(SettingError, match=r"example\.steps is not set"):
         build(Example, {k: v for k, v in GOOD.items() if k != "steps"}, "example")

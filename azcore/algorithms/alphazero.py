@@ -22,19 +22,18 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint, Timer
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.plugins.io import TorchCheckpointIO
-from lightning.pytorch.utilities.exceptions import MisconfigurationException
 from rich.console import Console
 
 from azcore.algorithms.assembly import Config, Settings, settings_from
 from azcore.algorithms.callbacks import METRICS, GenerationMetrics, LearnerProgress, Terminal
 from azcore.algorithms.ratings import ArenaRating
 from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
-from azcore.errors import CheckpointError, SettingError
+from azcore.errors import SettingError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.networks import build_network
@@ -87,7 +86,9 @@ def train(config: Config) -> int:
         terminal.say(f"done: weights {run.last_checkpoint}")
         return 0
     kept = f"up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing yet"
-    terminal.say(f"stopped; saved {kept}; go on with: python -m azcore game={name} resume={run.path}")
+    terminal.say(
+        f"stopped; saved {kept}; go on with: python -m azcore game={name} resume={run.path}"
+    )
     return 130
 
 

@@ -18,12 +18,29 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from azcore.learner.data import SelfPlayData
 from azcore.run_directory import Table
 
-METRICS = (
-    "generation step seconds games positions loss policy_loss value_loss policy_accuracy "
-    "target_entropy policy_entropy value_target_variance learning_rate game_length draw_rate "
-    "seat0_win_rate evaluations_per_s search_share network_share learner_share "
-    "samples_per_position"
-).split()
+METRICS = [
+    "generation",
+    "step",
+    "seconds",
+    "games",
+    "positions",
+    "loss",
+    "policy_loss",
+    "value_loss",
+    "policy_accuracy",
+    "target_entropy",
+    "policy_entropy",
+    "value_target_variance",
+    "learning_rate",
+    "game_length",
+    "draw_rate",
+    "seat0_win_rate",
+    "evaluations_per_s",
+    "search_share",
+    "network_share",
+    "learner_share",
+    "samples_per_position",
+]
 _FROM_LEARNER = [  # epoch means that the Lightning module logs
     "loss",
     "policy_loss",

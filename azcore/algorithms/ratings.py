@@ -21,12 +21,22 @@ from azcore.arena.match import MatchResult, play_match
 from azcore.errors import SettingError
 from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.learner.data import SelfPlayData
+from azcore.learner.module import LearnerModule
 from azcore.players import Player, RandomPlayer, SearchPlayer
 from azcore.run_directory import RunDirectory, Table
 
-MATCHES = (
-    "generation step player opponent games wins draws losses distinct_games seconds".split()
-)
+MATCHES = [
+    "generation",
+    "step",
+    "player",
+    "opponent",
+    "games",
+    "wins",
+    "draws",
+    "losses",
+    "distinct_games",
+    "seconds",
+]
 SURE_WIN = 0.99  # an opponent beaten so clearly is met again only by `command=arena`
 
 
@@ -80,6 +90,7 @@ class ArenaRating(Callback):
         settings, generation = self._settings, self._data.finished_generation
         if (generation + 1) % settings.arena.every_generations:
             return
+        assert isinstance(pl_module, LearnerModule)
         name = f"step-{trainer.global_step}"
         evaluator = settings.evaluator(pl_module.network)
         for opponent in self._opponents():
@@ -134,7 +145,7 @@ class ArenaRating(Callback):
         # The last weights tell of progress; those at half the steps keep the ladder of ratings
         # short, so that its errors do not add up over hundreds of rungs.
         rated = list(dict.fromkeys(score.player for score in scores))
-        for name in dict.fromkeys((rated[-1:] + rated[(len(rated) - 1) // 2 :][:1])):
+        for name in dict.fromkeys(rated[-1:] + rated[(len(rated) - 1) // 2 :][:1]):
             evaluator = settings.checkpoint_evaluator(self._run.checkpoints / f"{name}.ckpt")
             opponents.append(search_player(settings, evaluator, name))
         return opponents
@@ -156,7 +167,9 @@ def rate_checkpoint(config: Config) -> int:
         AzcoreError: no checkpoint given, or it cannot be used.
     """
     if config["checkpoint"] is None:
-        raise SettingError("command=arena needs checkpoint=PATH, such as a run's checkpoints/last.ckpt")
+        raise SettingError(
+            "command=arena needs checkpoint=PATH, such as a run's checkpoints/last.ckpt"
+        )
     settings, path = settings_from(config), Path(config["checkpoint"])
     arena, console = settings.arena, Console()
     evaluator = settings.checkpoint_evaluator(path)

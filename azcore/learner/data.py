@@ -25,7 +25,7 @@ Progress = Callable[[int, int], None]  # (positions so far, positions wanted)
 
 
 class GenerationLoader:
-    """A sized, stateful train loader: `num_batches` per pass, resumed at the batch it stopped at."""
+    """A sized, stateful train loader, resumed at the batch it stopped at."""
 
     def __init__(
         self, begin: Callable[[int], None], draw: Callable[[int], dict[str, Tensor]], size: int
@@ -113,13 +113,14 @@ class SelfPlayData(LightningDataModule):
         self.records.append(self.new_games)
         self.buffer.extend(self.new_games)
         self.total_games += len(self.new_games)
-        self.total_positions += sum(len(record) for record in self.new_games)
+        self.total_positions += sum(record.num_samples for record in self.new_games)
 
     def _draw(self, step: int) -> dict[str, Tensor]:
         rng = np.random.Generator(np.random.Philox(key=(self._seed, step)))
         samples = self.buffer.sample(self.batch_size, rng)
         return {
-            name: torch.from_numpy(np.ascontiguousarray(array)) for name, array in vars(samples).items()
+            name: torch.from_numpy(np.ascontiguousarray(array))
+            for name, array in vars(samples).items()
         }
 
     def state_dict(self) -> dict[str, Any]:
@@ -142,7 +143,8 @@ class SelfPlayData(LightningDataModule):
         records = list(self.records.read())
         if len(records) != state_dict["total_games"]:
             raise CheckpointError(
-                f"{self.records.path} must hold {state_dict['total_games']} games, got {len(records)}"
+                f"{self.records.path} must hold {state_dict['total_games']} games, "
+                f"got {len(records)}"
             )
         for record in records:
             require_same_game(record, self.buffer.game, str(self.records.path))

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
+from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor, nn
 
 from azcore.checkpoint import KEY
@@ -75,7 +76,7 @@ class LearnerModule(LightningModule):
             }
         return policy_loss + value_loss, metrics
 
-    def configure_optimizers(self) -> dict[str, Any]:
+    def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """SGD with momentum. The gradient of c |theta|^2 is 2 c theta: weight_decay = 2 c."""
         settings = self.settings
         optimizer = torch.optim.SGD(

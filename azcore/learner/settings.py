@@ -1,4 +1,4 @@
-"""How to train, as typed settings; apart from the module so that reading them costs no Lightning."""
+"""How to train, as typed settings; apart from the module, for reading them needs no Lightning."""
 
 from __future__ import annotations
 

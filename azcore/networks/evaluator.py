@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 
 import numpy as np
 import torch
@@ -52,7 +53,7 @@ def fold_batch_norm(module: nn.Module) -> nn.Module:
     module = copy.deepcopy(module).eval()
     for parent in list(module.modules()):
         children = list(parent.named_children())
-        for (name, conv), (norm_name, norm) in zip(children, children[1:], strict=False):
+        for (name, conv), (norm_name, norm) in pairwise(children):
             if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
                 setattr(parent, name, fuse_conv_bn_eval(conv, norm))
                 setattr(parent, norm_name, nn.Identity())

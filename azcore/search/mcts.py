@@ -238,7 +238,7 @@ class Search:
         )
         self._active[rows] = (self._budget[rows] > 0) | self._waiting(rows)
         self.states.replay(slots.tree, slots.actions, slots.length, self._positions)
-        return filled > 0
+        return int(filled) > 0
 
     def evaluate(self) -> tuple[FloatArray, FloatArray]:
         """Middle of a wave: the evaluator's logits [S, A] and values [S] for the leaves."""

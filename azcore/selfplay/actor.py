@@ -22,7 +22,12 @@ from azcore.evaluators import Evaluator
 from azcore.game import FloatArray, Game
 from azcore.records import GameRecord
 from azcore.search.mcts import Search, SearchSettings
-from azcore.selfplay.schedule import SelfPlaySettings, choose_action, move_generator
+from azcore.selfplay.schedule import (
+    SelfPlaySettings,
+    choose_action,
+    move_generator,
+    opening_generator,
+)
 
 
 @dataclass
@@ -30,6 +35,7 @@ class GameInPlay:
     """One unfinished game: all there is to know of it between two moves."""
 
     game_index: int
+    opening_plies: int = 0
     actions: list[int] = field(default_factory=list)
     visits: list[tuple[list[int], list[int]]] = field(default_factory=list)  # actions, counts
     root_values: list[float] = field(default_factory=list)
@@ -88,10 +94,10 @@ class Actor:
     def play(
         self, num_positions: int, progress: Callable[[int], None] | None = None
     ) -> list[GameRecord]:
-        """Play on until finished games hold at least `num_positions` positions.
+        """Play on until finished games hold at least `num_positions` positions to learn from.
 
         Args:
-            num_positions: sum of the lengths of the games returned, at least.
+            num_positions: sum of the games' searched plies, at least.
             progress: called after each wave with the positions so far.
 
         Returns:
@@ -102,14 +108,13 @@ class Actor:
         while positions < num_positions:
             for record in self.play_wave():
                 records.append(record)
-                positions += len(record)
+                positions += record.num_samples
             if progress is not None:
                 progress(positions)
         return records
 
     def play_wave(self) -> list[GameRecord]:
-        """One simulation in every game, and a move in each whose search is done by then; the games
-        that ended."""
+        """One simulation in every game, and a move where it ends a search; games that ended."""
         search, stats = self._search, self.statistics
         began = time.perf_counter()
         for row in sorted(self._to_begin):
@@ -138,7 +143,8 @@ class Actor:
         ply = len(in_play.actions)
         rng = move_generator(self.seed, in_play.game_index, ply)
         rng.bit_generator.advance(1 << 32)  # type: ignore[attr-defined]  # past the noise's numbers
-        action = choose_action(result, self.settings.temperature_at(ply), rng)
+        temperature = self.settings.temperature_at(ply - in_play.opening_plies)
+        action = choose_action(result, temperature, rng)
         visited = np.flatnonzero(result.visit_counts)
         in_play.actions.append(action)
         in_play.visits.append(
@@ -157,8 +163,28 @@ class Actor:
     def _new_game(self, row: int) -> GameInPlay:
         index = self._next_index
         self._next_index += 1
-        self._search.start(row)
-        return GameInPlay(game_index=index)
+        in_play = GameInPlay(game_index=index)
+        state = self._random_opening(in_play)
+        self._search.start(row, state)
+        return in_play
+
+    def _random_opening(self, in_play: GameInPlay) -> Any:
+        """The state after 0 to `opening_plies` random plies, which are noted as played unsearched.
+
+        An opening stops short of an action that would end the game.
+        """
+        rng, state = opening_generator(self.seed, in_play.game_index), self.game.initial_state()
+        for _ in range(rng.integers(0, self.settings.opening_plies, endpoint=True)):
+            action = int(rng.choice(np.flatnonzero(self.game.legal_action_mask(state))))
+            following = self.game.step(state, action)
+            if self.game.is_terminal(following):
+                break
+            state = following
+            in_play.actions.append(action)
+            in_play.visits.append(([], []))
+            in_play.root_values.append(0.0)
+        in_play.opening_plies = len(in_play.actions)
+        return state
 
     def _noise(self, row: int, num_legal: int) -> FloatArray:
         """eta of Dir(alpha) for the root of a row, float32 [K]."""
@@ -176,6 +202,7 @@ class Actor:
             visit_counts=np.array([n for _, ns in in_play.visits for n in ns], np.uint16),
             root_values=np.array(in_play.root_values, np.float32),
             outcome=outcome,
+            opening_plies=in_play.opening_plies,
             seed=self.seed,
             game_index=in_play.game_index,
             weights_version=self._weights_version,
@@ -194,6 +221,7 @@ class Actor:
             "games": [
                 {
                     "game_index": in_play.game_index,
+                    "opening_plies": in_play.opening_plies,
                     "actions": list(in_play.actions),
                     "visits": [[list(a), list(n)] for a, n in in_play.visits],
                     "root_values": list(in_play.root_values),
@@ -217,6 +245,7 @@ class Actor:
         for row, saved in enumerate(state["games"]):
             self._games[row] = GameInPlay(
                 game_index=saved["game_index"],
+                opening_plies=saved["opening_plies"],
                 actions=list(saved["actions"]),
                 visits=[(list(a), list(n)) for a, n in saved["visits"]],
                 root_values=list(saved["root_values"]),
@@ -225,4 +254,3 @@ class Actor:
             for action in saved["actions"]:
                 self._search.states.step(row, action)
         self._to_begin = set(range(len(self._games)))
-

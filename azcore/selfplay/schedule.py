@@ -15,6 +15,7 @@ class SelfPlaySettings:
     """How games are generated; the numbers and their sources are in `conf/selfplay`."""
 
     num_games: int
+    opening_plies: int
     temperature: float
     temperature_plies: int
     final_temperature: float
@@ -22,6 +23,9 @@ class SelfPlaySettings:
 
     def __post_init__(self) -> None:
         require(self.num_games >= 1, "selfplay.num_games", "1 or more", self.num_games)
+        require(
+            self.opening_plies >= 0, "selfplay.opening_plies", "0 or more", self.opening_plies
+        )
         require(self.temperature > 0, "selfplay.temperature", "above 0", self.temperature)
         require(
             self.final_temperature >= 0,
@@ -37,7 +41,7 @@ class SelfPlaySettings:
         )
 
     def temperature_at(self, ply: int) -> float:
-        """Temperature of the move choice at a ply (Silver 2017: 1 for 30 moves, then to 0)."""
+        """Temperature of the move choice at a searched ply (Silver 2017: 1 for 30, then to 0)."""
         return self.temperature if ply < self.temperature_plies else self.final_temperature
 
 
@@ -47,6 +51,11 @@ def move_generator(seed: int, game_index: int, ply: int) -> np.random.Generator:
     Root noise is drawn first, then the move.
     """
     return np.random.Generator(np.random.Philox(key=(seed, game_index), counter=(0, 0, 0, ply)))
+
+
+def opening_generator(seed: int, game_index: int) -> np.random.Generator:
+    """The chance of a game's opening, apart from that of its moves."""
+    return move_generator(seed, game_index, 2**63)
 
 
 def choose_action(result: SearchResult, temperature: float, rng: np.random.Generator) -> int:

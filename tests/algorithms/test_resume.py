@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 import torch
-from conftest import TINY
 
 from azcore.algorithms.alphazero import train
 from azcore.checkpoint import read_checkpoint
 from azcore.run_directory import RunDirectory, Table
+from conftest import TINY
 
 Tiny = Callable[..., dict[str, Any]]
 KILLS = int(os.environ.get("AZCORE_KILLS", "5"))  # the kill test's moments; `make kill-test` has 20
@@ -31,7 +31,10 @@ def fingerprint(run_dir: Path) -> tuple[str, str]:
     checkpoint = read_checkpoint(run.last_checkpoint)
     digest = hashlib.sha256()
     momentum = checkpoint["optimizer_states"][0]["state"]
-    tensors = [*checkpoint["state_dict"].values(), *(s["momentum_buffer"] for s in momentum.values())]
+    tensors = [
+        *checkpoint["state_dict"].values(),
+        *(s["momentum_buffer"] for s in momentum.values()),
+    ]
     for tensor in tensors:
         digest.update(tensor.numpy().tobytes())
     digest.update(str(checkpoint["global_step"]).encode())
@@ -90,7 +93,9 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
     """SIGKILL, again and again, from before the first game to the last write."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     began = time.perf_counter()
-    subprocess.run(command(whole, resume=False), check=True, stdout=subprocess.DEVNULL, cwd=tmp_path)
+    subprocess.run(
+        command(whole, resume=False), check=True, stdout=subprocess.DEVNULL, cwd=tmp_path
+    )
     duration = time.perf_counter() - began
     rng = random.Random(2026)
     for _ in range(KILLS):

@@ -76,6 +76,7 @@ def record_of(name: str = "tic_tac_toe", game_index: int = 0) -> GameRecord:
         visit_counts=np.array([visit for _, visit in flat], np.uint16),
         root_values=np.linspace(-0.2, 0.9, len(actions)).astype(np.float32),
         outcome=1,
+        opening_plies=0,
         seed=1,
         game_index=game_index,
         weights_version=1200,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from search_kit import search_settings
 
 import azcore
 from azcore.errors import CheckpointError
+from azcore.replay import ReplayBuffer
 from azcore.search.mcts import SearchResult
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings, choose_action, move_generator
 from reference_mcts import HashEvaluator
+from search_kit import search_settings
 
 
 def actor(game: azcore.Game, *, num_games: int = 4, seed: int = 1, plies: int = 6) -> Actor:
@@ -20,6 +21,7 @@ def actor(game: azcore.Game, *, num_games: int = 4, seed: int = 1, plies: int = 
         search=search_settings(num_simulations=12),
         settings=SelfPlaySettings(
             num_games=num_games,
+            opening_plies=0,
             temperature=1.0,
             temperature_plies=plies,
             final_temperature=0.0,
@@ -115,7 +117,28 @@ def test_temperature_zero_breaks_ties_by_prior_then_action() -> None:
 
 def test_chance_belongs_to_game_and_ply() -> None:
     draws = {
-        (game, ply): move_generator(3, game, ply).random() for game in range(20) for ply in range(20)
+        (game, ply): move_generator(3, game, ply).random()
+        for game in range(20)
+        for ply in range(20)
     }
     assert len(set(draws.values())) == 400
     assert move_generator(3, 4, 5).random() == draws[4, 5]
+
+
+def test_random_openings_are_played_but_not_learned_from() -> None:
+    game = azcore.make("go", board_size=3)
+    player = actor(game)
+    object.__setattr__(player.settings, "opening_plies", 6)
+    records = player.play(200)
+    # The first four games began before the setting was changed.
+    openings = [record.opening_plies for record in records if record.game_index >= 4]
+    assert set(openings) == set(range(7))
+    buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
+    buffer.extend(records)
+    assert buffer.num_positions == sum(len(r) - r.opening_plies for r in records)
+    for record in records:
+        counts = np.diff(record.visit_offsets.astype(int))
+        assert (counts[: record.opening_plies] == 0).all()
+        assert (counts[record.opening_plies :] > 0).all()
+    samples = buffer.sample(500, np.random.default_rng(1))
+    np.testing.assert_allclose(samples.policy_targets.sum(1), 1, rtol=1e-5)
