@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install train test check format lint types imports test-all test-fast test-rules fix \
+.PHONY: help install train test check format lint types imports test-all test-fast test-rules kill-test fix \
 	wheel clean
 
 help: ## list the targets
@@ -57,6 +57,9 @@ test-all: $(STAMP) ## all tests, compiled
 
 test-fast: $(STAMP) ## the tests not marked slow
 	$(BIN)/pytest -m 'not slow'
+
+kill-test: $(STAMP) ## 20 times SIGKILL at random moments, resumed, compared
+	AZCORE_KILLS=20 $(BIN)/pytest tests/algorithms/test_resume.py
 
 test-rules: $(STAMP) ## the tests marked rules again, as plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m rules

@@ -25,7 +25,17 @@ from omegaconf.errors import OmegaConfBaseException
 from azcore.errors import AzcoreError, SettingError
 
 # What a resumed run may not change: games in play, weights and windows depend on it.
-FIXED = ("game", "network", "seed", "selfplay.num_games", "learner.steps_per_generation")
+FIXED = (
+    "game",
+    "network",
+    "seed",
+    "selfplay.num_games",
+    "selfplay.game",
+    "learner.steps_per_generation",
+)
+
+
+OVERLAYS = ("algorithm", "scale", "preset")  # groups that set keys of other groups
 
 
 class PluginConfigs(SearchPathPlugin):
@@ -95,14 +105,16 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
     saved = OmegaConf.create(read_config(find_run(config.resume, config.game.name)))
     for override in overrides:
-        key = override.split("=", 1)[0].lstrip("+~")
-        if "." not in key and key in ("algorithm", "scale", "preset"):
+        key, _, value = override.lstrip("+~").partition("=")
+        if key == "game" and value == saved.game.name:
+            continue  # says which run is the latest
+        if isinstance(OmegaConf.select(saved, key), DictConfig) or key in OVERLAYS:
             raise SettingError(
-                f"resume={config.resume} goes on with the run's own {key}, it cannot become "
-                f"{override.split('=', 1)[1]}"
+                f"resume={config.resume} goes on with the run's own {key}, got {override}; only "
+                f"single settings can change"
             )
         new, old = OmegaConf.select(config, key), OmegaConf.select(saved, key)
-        if new != old and (key in FIXED or key.split(".")[0] in FIXED):
+        if new != old and any(f"{key}.".startswith(f"{fixed}.") for fixed in FIXED):
             raise SettingError(
                 f"resume={config.resume} cannot change {key}: the run has {old!r}, got {new!r}"
             )
@@ -111,7 +123,10 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
 
 def _plain(config: DictConfig) -> dict[str, Any]:
-    return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)  # type: ignore[return-value]
+    plain: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    for key in ("run_dir", "resume", "checkpoint", "device"):  # a folder may be called 7
+        plain[key] = None if plain[key] is None else str(plain[key])
+    return dict(plain)
 
 
 @hydra.main(version_base="1.3", config_path="pkg://azcore.conf", config_name="config")
@@ -128,6 +143,12 @@ def application(config: DictConfig) -> None:
         status = run_command(plain)
     except (AzcoreError, OmegaConfBaseException) as error:
         _refuse(str(error))
+    except MemoryError:
+        _refuse("these settings need more memory than this machine has")
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # whatever else a disk or a file system refuses
+        _refuse(f"{error.filename or 'a file'}: {error.strerror or error}")
     if status:
         sys.exit(status)
 

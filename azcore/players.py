@@ -19,10 +19,11 @@ from typing import Any
 import numpy as np
 
 from azcore.batch import GameBatch, make_batch
+from azcore.chance import Purpose, generator
 from azcore.evaluators import Evaluator
 from azcore.game import Game
 from azcore.search.mcts import Search, SearchSettings
-from azcore.selfplay.schedule import choose_action, move_generator
+from azcore.selfplay.schedule import choose_action
 from azcore.settings import require
 
 
@@ -83,7 +84,7 @@ class RandomPlayer(Player):
         for row in rows:
             legal = np.flatnonzero(self._game.legal_action_mask(self._states.get(row)))
             # Chance belongs to the game and the ply, so the other games cannot change it.
-            rng = move_generator(self._seed, row, self._plies[row])
+            rng = generator(Purpose.MATCH, self._seed, row, self._plies[row])
             actions.append(int(rng.choice(legal)))
         return actions
 
@@ -159,7 +160,8 @@ class SearchPlayer(Player):
         for row, result in zip(rows, results, strict=True):
             ply = self._plies[row]
             temperature = self._temperature if ply < self._temperature_plies else 0.0
-            actions.append(choose_action(result, temperature, move_generator(self._seed, row, ply)))
+            rng = generator(Purpose.MATCH, self._seed, row, ply)
+            actions.append(choose_action(result, temperature, rng))
         return actions
 
     def advance(self, row: int, action: int) -> None:

@@ -34,7 +34,7 @@ _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in t
     "actions": np.dtype("<u2"),
     "visit_offsets": np.dtype("<u4"),
     "visit_actions": np.dtype("<u2"),
-    "visit_counts": np.dtype("<u2"),
+    "visit_counts": np.dtype("<u4"),
     "root_values": np.dtype("<f4"),
 }
 
@@ -47,7 +47,7 @@ class GameRecord:
     actions: npt.NDArray[np.uint16]  # [T]
     visit_offsets: npt.NDArray[np.uint32]  # [T + 1], ply t's visits are offsets[t] to offsets[t+1]
     visit_actions: npt.NDArray[np.uint16]  # [K], actions visited at least once
-    visit_counts: npt.NDArray[np.uint16]  # [K], N(s, a) of the search at the root
+    visit_counts: npt.NDArray[np.uint32]  # [K], N(s, a) of the search at the root
     root_values: npt.NDArray[np.float32]  # [T], search value, view of the player to move
     outcome: int  # z as seat 0 sees it
     opening_plies: int  # first plies that were drawn at random, without search; not learned from

@@ -60,7 +60,7 @@ class ReplayBuffer:
     def __init__(self, *, game: Game, window_games: int, augment: bool) -> None:
         self.game = game
         self.augment = augment
-        self._window_games = window_games
+        self.window_games = window_games
         self._records: list[GameRecord] = []
         self._ends: IntArray | None = None  # [games], running total of positions
         self._root = make_batch(game, 1)  # paths are replayed from the initial state
@@ -74,14 +74,20 @@ class ReplayBuffer:
         """Positions to learn from in the window."""
         return sum(record.num_samples for record in self._records)
 
-    @property
-    def num_bytes(self) -> int:
-        """Memory of the records' arrays."""
-        return sum(len(r.actions) * 10 + len(r.visit_actions) * 4 + 100 for r in self._records)
+    def max_bytes(self, num_simulations: int) -> int:
+        """Most memory of a full window of the longest games.
+
+        Args:
+            num_simulations: of a search, which bounds how many actions a ply can have visited; a
+                kept subtree may add as many again.
+        """
+        visited = min(self.game.num_actions, 2 * num_simulations)
+        ply = 2 + 4 + 4 + 6 * visited  # action, offset, root value; action and count per visited
+        return self.window_games * self.game.max_game_length * ply
 
     def extend(self, records: Iterable[GameRecord]) -> None:
         """Add games; the oldest leave when the window is full."""
-        self._records = [*self._records, *records][-self._window_games :]
+        self._records = [*self._records, *records][-self.window_games :]
         self._ends = None
 
     def sample(self, size: int, rng: np.random.Generator) -> Samples:

@@ -13,10 +13,11 @@ report.html           written when the run stops
 from __future__ import annotations
 
 import csv
+import fcntl
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import yaml
 
@@ -37,22 +38,41 @@ class RunDirectory:
         self.metrics = path / "metrics.csv"
         self.matches = path / "matches.csv"
         self.logs = path / "logs"
+        self._lock: TextIO | None = None
         self.report = path / "report.html"
 
-    def create(self, config: Mapping[str, Any]) -> None:
-        """Make the folders and keep the settings.
+    def open(self) -> None:
+        """Make the folders and keep other processes out for as long as this one lives.
 
         Raises:
-            SettingError: the place cannot be written to.
+            SettingError: the place cannot be written to, or another process is at work here.
         """
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
             self.records.parent.mkdir(exist_ok=True)
-            self.config.write_text(yaml.safe_dump(dict(config), sort_keys=False))
+            self._lock = (self.path / "lock").open("w")
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise SettingError(
+                    f"run_dir {self.path} is in use: another azcore process must stop first"
+                ) from error
         except OSError as error:
             raise SettingError(
                 f"run_dir {self.path} cannot be written to: {error.strerror}"
             ) from error
+
+    def close(self) -> None:
+        """Let others in again."""
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+    def save_config(self, config: Mapping[str, Any]) -> None:
+        """Keep the settings, whole or as they were."""
+        new = self.config.with_suffix(".yaml.tmp")
+        new.write_text(yaml.safe_dump(dict(config), sort_keys=False))
+        new.replace(self.config)
 
 
 def new_run(run_dir: str | None, game: str) -> RunDirectory:
@@ -78,10 +98,15 @@ def new_run(run_dir: str | None, game: str) -> RunDirectory:
 
 
 def find_run(resume: str, game: str) -> RunDirectory:
-    """The run that `resume` means: `latest` of this game, a run directory, or its last checkpoint.
+    """The run that `resume` means.
+
+    Args:
+        resume: `latest`, the run of this game that was begun or resumed last; a run directory; or
+            its last checkpoint.
+        game: the game's name, for `latest`.
 
     Raises:
-        CheckpointError: there is none, or it never reached a checkpoint.
+        CheckpointError: there is none.
     """
     if resume == "latest":
         runs = sorted((RUNS / game).glob("*/config.yaml"), key=lambda path: path.stat().st_mtime)
@@ -154,13 +179,28 @@ class Table:
             return [row for row in csv.DictReader(file) if None not in row.values()]
 
     def keep_before(self, generation: int) -> None:
-        """Drop rows of `generation` and later: the resumed run writes them again."""
-        kept = [row for row in self.rows() if int(row[self.columns[0]]) < generation]
-        if self.path.exists():
-            self.path.rename(self.path.with_suffix(".csv.tmp"))
+        """Drop rows of `generation` and later: the resumed run writes them again.
+
+        Raises:
+            SettingError: a generation in the file is no whole number.
+        """
+        if not self.path.exists():
+            return
+        rows = self.rows()
+        try:
+            kept = [row for row in rows if int(row[self.columns[0]]) < generation]
+        except (ValueError, KeyError, TypeError) as error:
+            raise SettingError(
+                f"{self.path}: the column {self.columns[0]} must hold whole numbers: {error}"
+            ) from error
+        new = Table(self.path.with_suffix(".csv.tmp"), self.columns)
+        new.path.unlink(missing_ok=True)
         for row in kept:
-            self.append(row)
-        self.path.with_suffix(".csv.tmp").unlink(missing_ok=True)
+            new.append(row)
+        if kept:
+            new.path.replace(self.path)
+        else:
+            self.path.unlink()
 
 
 def _unused(path: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 from collections.abc import Callable
@@ -59,6 +60,11 @@ def azcore(
         (["network.blocks=0"], "network.blocks must be 1 or more, got 0"),
         (["learner.milestones=[0.5]"], "one more than learner.milestones"),
         (["arena.games=3"], "an even number above 0"),
+        (["trainer.max_time=0:0:10:0"], "days:hours:minutes:seconds"),
+        (["trainer.devices=2"], "trainer.devices must be 1"),
+        (["trainer.log_every_n_steps=null"], "trainer.log_every_n_steps must be 1 or more"),
+        (["device=null"], "device must be auto"),
+        (["resume=7"], "7 is no run directory"),
         (["trainer.max_time=10m"], "days:hours:minutes:seconds"),
         (["trainer.max_steps=-1"], "trainer.max_steps must be 1 or more"),
         (["trainer.precision=13"], "Lightning refuses these settings"),
@@ -122,8 +128,8 @@ class TestResume:
             (["seed=2"], "cannot change seed: the run has 1, got 2"),
             (["network.blocks=2"], "cannot change network.blocks"),
             (["selfplay.num_games=8"], "cannot change selfplay.num_games"),
-            (["game=go"], "cannot change game"),
-            (["scale=paper"], "it cannot become paper"),
+            (["learner=default"], "goes on with the run's own learner"),
+            (["scale=paper"], "goes on with the run's own scale, got scale=paper"),
         ],
     )
     def test_changes_that_would_not_be_exact(
@@ -144,6 +150,26 @@ class TestResume:
         assert status == 0
         assert "going on from step 8" in output
         assert "step 12" in output
+        assert "max_steps: 12" in (run / "config.yaml").read_text()  # kept for the next time
+
+    def test_two_processes_at_once(
+        self, azcore: Callable[..., tuple[int, str, str]], run: Path
+    ) -> None:
+        with (run / "lock").open("w") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            status, _, errors = azcore("game=tic_tac_toe", "resume=run")
+        assert status == 2
+        assert "is in use" in errors
+
+    def test_lost_checkpoint_does_not_cost_the_games(
+        self, azcore: Callable[..., tuple[int, str, str]], run: Path
+    ) -> None:
+        (run / "checkpoints/last.ckpt").unlink()
+        games = (run / "games/records.azg").read_bytes()
+        status, _, errors = azcore("game=tic_tac_toe", "resume=run")
+        assert status == 2
+        assert "last.ckpt must be there to go on" in errors
+        assert (run / "games/records.azg").read_bytes() == games
 
     @pytest.mark.parametrize("damage", ["cut", "flipped"])
     @pytest.mark.parametrize("file", ["checkpoints/last.ckpt", "games/records.azg"])

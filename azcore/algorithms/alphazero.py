@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import inspect
 import logging
+import re
 import signal
 import warnings
 from collections.abc import Iterator
@@ -33,7 +34,7 @@ from azcore.algorithms.assembly import Config, Settings, settings_from
 from azcore.algorithms.callbacks import METRICS, GenerationMetrics, LearnerProgress, Terminal
 from azcore.algorithms.ratings import ArenaRating
 from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
-from azcore.errors import SettingError
+from azcore.errors import CheckpointError, SettingError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.networks import build_network
@@ -69,26 +70,28 @@ def train(config: Config) -> int:
         max_steps,
     )
     terminal = Terminal(console=console, max_steps=max_steps, max_seconds=_max_seconds(config))
-    with _interruptible():
+    step = None
+    with contextlib.suppress(Interrupted), _interruptible(), contextlib.closing(run):
         loop = TrainingLoop(config, settings, run, terminal)
-        if not resume:  # only now, so that settings that are refused leave no empty run behind
-            run.create(config)
-        terminal.say(f"run directory {run.path}")
+        run.open()  # only now, so that settings that are refused change nothing on disk
         checkpoint = loop.restore() if resume else None
-        try:
-            with terminal:
-                loop.fit(checkpoint)
-            finished = True
-        except Interrupted:
-            finished = False
+        run.save_config({**config, "resume": None})
+        terminal.say(f"run directory {run.path}")
+        with terminal:
+            step = loop.fit(checkpoint)
+    if not run.config.exists():
+        terminal.say("interrupted before anything was written")
+        return 130
     terminal.say(f"report {write_report(run.path)}")
-    if finished:
-        terminal.say(f"done: weights {run.last_checkpoint}")
+    go_on = f"go on with: python -m azcore game={name} resume={run.path}"
+    if step is not None:
+        terminal.say(f"weights {run.last_checkpoint}")
+        if step < max_steps:
+            longer = "trainer.max_time=DAYS:HOURS:MINUTES:SECONDS"
+            terminal.say(f"stopped at step {step:,} of {max_steps:,}; {go_on} {longer}")
         return 0
-    kept = f"up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing yet"
-    terminal.say(
-        f"stopped; saved {kept}; go on with: python -m azcore game={name} resume={run.path}"
-    )
+    kept = f"saved up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing saved"
+    terminal.say(f"interrupted, {kept}; {go_on}")
     return 130
 
 
@@ -131,6 +134,7 @@ class TrainingLoop:
         )
         actor = Actor(
             game=game,
+            variant=settings.selfplay_game,
             search=settings.search,
             settings=settings.selfplay,
             seed=seed,
@@ -152,13 +156,18 @@ class TrainingLoop:
             progress=lambda made, wanted: terminal.show("self-play", made, wanted, "positions"),
         )
         self._trainer = self._make_trainer(dict(config["trainer"]))
+        window = self._data.buffer.max_bytes(settings.search.num_simulations)
+        terminal.say(
+            f"memory at most {actor.max_bytes / 1e6:,.0f} MB of search trees and "
+            f"{window / 1e6:,.0f} MB of games in the replay window"
+        )
 
-    def fit(self, checkpoint: str | None) -> None:
-        """Run to the end, from a checkpoint if one is given."""
-        if self._module.global_step < self._module.max_steps:
-            self._trainer.fit(
-                self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
-            )
+    def fit(self, checkpoint: str | None) -> int:
+        """Run to the end, from a checkpoint if one is given; the optimizer steps reached."""
+        self._trainer.fit(
+            self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
+        )
+        return self._trainer.global_step
 
     def restore(self) -> str | None:
         """The checkpoint to go on from; None if the run was stopped before its first.
@@ -168,7 +177,11 @@ class TrainingLoop:
         """
         path = self._run.last_checkpoint
         if not path.exists():
-            RecordFile(self._run.records).truncate(0)
+            generations = len(Table(self._run.metrics, list(METRICS)).rows())
+            if generations > 1:  # one may be written before its checkpoint is
+                raise CheckpointError(
+                    f"{path} must be there to go on: the run has made {generations} generations"
+                )
             self._terminal.say("no checkpoint yet: the run begins again, with the same seed")
             return None
         checkpoint = read_checkpoint(path)
@@ -179,13 +192,24 @@ class TrainingLoop:
     def _make_trainer(self, options: dict[str, Any]) -> Trainer:
         run, learner = self._run, self._settings.learner
         max_time = options.pop("max_time")
+        interval = options["log_every_n_steps"]
+        require(
+            isinstance(interval, int) and interval >= 1,
+            "trainer.log_every_n_steps",
+            "1 or more",
+            interval,
+        )
+        require(
+            options["devices"] == 1,
+            "trainer.devices",
+            "1: games and training are driven by one process",
+            options["devices"],
+        )
         known = inspect.signature(Trainer.__init__).parameters
         for key in options:
             require(key in known, f"trainer.{key}", "a setting of Lightning's Trainer", key)
         # Lightning warns of an interval longer than an epoch.
-        options["log_every_n_steps"] = min(
-            options["log_every_n_steps"], learner.steps_per_generation
-        )
+        options["log_every_n_steps"] = min(interval, learner.steps_per_generation)
         metrics = GenerationMetrics(
             Table(run.metrics, list(METRICS)), self._data, self._terminal.generation
         )
@@ -209,7 +233,7 @@ class TrainingLoop:
                 **options,
                 max_epochs=-1,
                 callbacks=callbacks,
-                logger=TensorBoardLogger(run.path, name="logs", version=""),
+                logger=TensorBoardLogger(run.logs, name="", version=""),
                 plugins=[SafeCheckpointIO()],
                 enable_progress_bar=False,
                 enable_model_summary=False,
@@ -261,14 +285,13 @@ def _max_seconds(config: Config) -> float | None:
     text = config["trainer"]["max_time"]
     if text is None:
         return None
-    parts = str(text).split(":")
     require(
-        len(parts) == 4 and all(part.isdigit() for part in parts),
+        re.fullmatch(r"\d+:\d\d:\d\d:\d\d", str(text)) is not None,
         "trainer.max_time",
         "days:hours:minutes:seconds such as 00:00:10:00",
         text,
     )
-    days, hours, minutes, seconds = map(int, parts)
+    days, hours, minutes, seconds = map(int, str(text).split(":"))
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
 
 

@@ -33,6 +33,7 @@ class Settings:
     """Every group of the configuration, typed."""
 
     game: Game
+    selfplay_game: Game  # the same, with the settings of selfplay.game
     seed: int
     device: torch.device
     network: NetworkSettings
@@ -65,14 +66,21 @@ def settings_from(config: Config) -> Settings:
         "a whole number from 0 to 2^63 - 1",
         seed,
     )
-    game_settings = dict(config["game"])
+    game_settings, selfplay = dict(config["game"]), dict(config["selfplay"])
+    name, changed = game_settings.pop("name"), selfplay.pop("game")
+    game = make(name, **game_settings)
+    variant = make(name, **{**game_settings, **changed})
+    for fact in ("num_actions", "observation_shape", "max_game_length"):
+        wanted, got = getattr(game, fact), getattr(variant, fact)
+        require(wanted == got, f"{fact} with selfplay.game {changed}", f"{wanted} as in game", got)
     return Settings(
-        game=make(game_settings.pop("name"), **game_settings),
+        game=game,
+        selfplay_game=variant,
         seed=seed,
         device=choose_device(config["device"]),
         network=build(NetworkSettings, config["network"], "network"),
         search=build(SearchSettings, config["search"], "search"),
-        selfplay=build(SelfPlaySettings, config["selfplay"], "selfplay"),
+        selfplay=build(SelfPlaySettings, selfplay, "selfplay"),
         replay=build(ReplaySettings, config["replay"], "replay"),
         learner=build(LearnerSettings, config["learner"], "learner"),
         arena=build(ArenaSettings, config["arena"], "arena"),

@@ -167,10 +167,11 @@ class Terminal:
         seconds, step = row["seconds"], int(row["step"])
         if self._began is None:
             self._began = (0.0, 0) if row["generation"] == 0 else (seconds, step)
-        pace = (seconds - self._began[0]) / max(1, step - self._began[1])
-        left = pace * (self.max_steps - step)
-        if self.max_seconds is not None:
-            left = min(left, self.max_seconds - seconds)
+        left = None if self.max_seconds is None else self.max_seconds - seconds
+        if step > self._began[1]:
+            pace = (seconds - self._began[0]) / (step - self._began[1])
+            by_steps = pace * (self.max_steps - step)
+            left = by_steps if left is None else min(left, by_steps)
         clock = timedelta(seconds=round(seconds))
         self.say(
             f"{clock}  generation {row['generation']:.0f}  step {step:,}  "
@@ -180,7 +181,7 @@ class Terminal:
             f"loss {row.get('policy_loss', float('nan')):.2f} policy "
             f"{row.get('value_loss', float('nan')):.2f} value"
             + (f"  rating {self.rating}" if self.rating else "")
-            + f"  left {timedelta(seconds=max(0, round(left)))}"
+            + ("" if left is None else f"  left {timedelta(seconds=max(0, round(left)))}")
         )
 
 

@@ -7,6 +7,7 @@ whatever the machine. Batches are drawn by a counter (seed, step), so no random 
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -15,9 +16,10 @@ import torch
 from lightning.pytorch import LightningDataModule
 from torch import Tensor
 
+from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.evaluators import Evaluator
-from azcore.records import RecordFile, require_same_game
+from azcore.records import GameRecord, RecordFile, require_same_game
 from azcore.replay import ReplayBuffer, ReplaySettings
 from azcore.selfplay.actor import Actor
 
@@ -92,7 +94,7 @@ class SelfPlayData(LightningDataModule):
         samples = batch_size * steps_per_generation
         self.positions_per_generation = max(1, round(samples / settings.samples_per_position))
         self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
-        self.new_games: list[Any] = []  # records of the generation under way, for logs
+        self.new_games: list[GameRecord] = []  # records of the generation under way, for logs
         self.total_games = 0
         self.total_positions = 0
 
@@ -116,7 +118,7 @@ class SelfPlayData(LightningDataModule):
         self.total_positions += sum(record.num_samples for record in self.new_games)
 
     def _draw(self, step: int) -> dict[str, Tensor]:
-        rng = np.random.Generator(np.random.Philox(key=(self._seed, step)))
+        rng = generator(Purpose.BATCH, self._seed, step)
         samples = self.buffer.sample(self.batch_size, rng)
         return {
             name: torch.from_numpy(np.ascontiguousarray(array))
@@ -140,14 +142,16 @@ class SelfPlayData(LightningDataModule):
         """
         self.actor.load_state_dict(state_dict["actor"])
         self.records.truncate(state_dict["record_bytes"])
-        records = list(self.records.read())
-        if len(records) != state_dict["total_games"]:
-            raise CheckpointError(
-                f"{self.records.path} must hold {state_dict['total_games']} games, "
-                f"got {len(records)}"
-            )
-        for record in records:
+        window: deque[GameRecord] = deque(maxlen=self.buffer.window_games)
+        total = 0
+        for record in self.records.read():
             require_same_game(record, self.buffer.game, str(self.records.path))
-        self.buffer.extend(records)
+            window.append(record)
+            total += 1
+        if total != state_dict["total_games"]:
+            raise CheckpointError(
+                f"{self.records.path} must hold {state_dict['total_games']} games, got {total}"
+            )
+        self.buffer.extend(window)
         self.total_games = state_dict["total_games"]
         self.total_positions = state_dict["total_positions"]

@@ -17,12 +17,14 @@ from azcore.settings import require
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 
-def choose_device(device: str) -> torch.device:
+def choose_device(device: str | None) -> torch.device:
     """`auto` is CUDA if there is a GPU, else the CPU; anything else is taken as torch names it.
 
     Raises:
         SettingError: torch does not know or have the device.
     """
+    require(device is not None, "device", "auto, or a device as torch names it", device)
+    assert device is not None
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:

@@ -140,10 +140,19 @@ class Search:
             first_play_relative=settings.first_play_relative,
             virtual_loss=settings.virtual_loss if leaves > 1 else 0,
         )
+        self.num_leaves = 0  # leaves of the wave under way
         self._budget = np.zeros(num_trees, np.int32)
         self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
         self._noise: list[Noise | None] = [None] * num_trees  # to be mixed in once
         self._scratch = np.empty(self._max_nodes, np.int32)
+
+    @property
+    def max_bytes(self) -> int:
+        """Most memory that the trees can come to need: every node expanded to every action."""
+        tree = self._tree
+        node = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("node_"))
+        edge = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("edge_"))
+        return int(self.num_trees * self._max_nodes * (node + edge * self.game.num_actions))
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -236,9 +245,10 @@ class Search:
         filled = kernels.select(
             self._tree, rows, self._budget, self.settings.leaves_per_tree, self._rule, slots
         )
+        self.num_leaves = int(filled)
         self._active[rows] = (self._budget[rows] > 0) | self._waiting(rows)
         self.states.replay(slots.tree, slots.actions, slots.length, self._positions)
-        return int(filled) > 0
+        return self.num_leaves > 0
 
     def evaluate(self) -> tuple[FloatArray, FloatArray]:
         """Middle of a wave: the evaluator's logits [S, A] and values [S] for the leaves."""

@@ -1,10 +1,11 @@
 """The actor: B games of self-play in step, a finished one replaced at once.
 
 All trees share one batch per wave, and no game waits for another: a game whose search is done moves
-and goes on, so the batch is always full. A game depends on (weights, seed, game index) alone: its
-chance comes from a counter, and trees never outlive the weights that judged them.
+and goes on, so the batch is always full. With the same weights throughout, a game depends on them,
+the seed and its index alone: its chance comes from a counter. Trees never outlive the weights that
+judged them.
 
-    actor.set_network(evaluator, weights_version)
+    actor.set_evaluator(evaluator, weights_version)
     records = actor.play(num_positions)      # finished games only; the others stay in play
 """
 
@@ -17,17 +18,13 @@ from typing import Any
 
 import numpy as np
 
+from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.evaluators import Evaluator
 from azcore.game import FloatArray, Game
 from azcore.records import GameRecord
 from azcore.search.mcts import Search, SearchSettings
-from azcore.selfplay.schedule import (
-    SelfPlaySettings,
-    choose_action,
-    move_generator,
-    opening_generator,
-)
+from azcore.selfplay.schedule import SelfPlaySettings, choose_action
 
 
 @dataclass
@@ -46,7 +43,6 @@ class ActorStatistics:
     """What the actor has done since it was last asked, for logs; seconds of wall time."""
 
     evaluations: int = 0
-    simulations: int = 0
     seconds: float = 0.0
     network_seconds: float = 0.0
 
@@ -55,7 +51,8 @@ class Actor:
     """Plays games against itself.
 
     Args:
-        game: to be played.
+        game: to be played, and what records are of.
+        variant: the game as self-play plays it, which may forbid actions that `game` allows.
         search: how each move is searched; root noise as it says.
         settings: how many games at once, and how moves are chosen.
         seed: of the run.
@@ -66,16 +63,18 @@ class Actor:
         self,
         *,
         game: Game,
+        variant: Game | None = None,
         search: SearchSettings,
         settings: SelfPlaySettings,
         seed: int,
         evaluator: Evaluator,
     ) -> None:
-        self.game = game
+        self.game = variant or game
+        self._identity = game.identity
         self.settings = settings
         self.seed = seed
         self._search = Search(
-            game=game, num_trees=settings.num_games, evaluator=evaluator, settings=search
+            game=self.game, num_trees=settings.num_games, evaluator=evaluator, settings=search
         )
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
         self._fraction = search.dirichlet_fraction
@@ -84,6 +83,11 @@ class Actor:
         self._games = [self._new_game(row) for row in range(settings.num_games)]
         self._to_begin = set(range(settings.num_games))
         self.statistics = ActorStatistics()
+
+    @property
+    def max_bytes(self) -> int:
+        """Most memory that the search trees can come to need."""
+        return self._search.max_bytes
 
     def set_evaluator(self, evaluator: Evaluator, weights_version: int) -> None:
         """Go on with newer weights; a move under way is searched anew with them."""
@@ -124,7 +128,7 @@ class Actor:
             before = time.perf_counter()
             policy_logits, values = search.evaluate()
             stats.network_seconds += time.perf_counter() - before
-            stats.evaluations += len(values)
+            stats.evaluations += search.num_leaves
             search.finish(policy_logits, values)
         records = []
         for row in range(len(self._games)):
@@ -141,8 +145,7 @@ class Actor:
         in_play, search = self._games[row], self._search
         result = search.result(row)
         ply = len(in_play.actions)
-        rng = move_generator(self.seed, in_play.game_index, ply)
-        rng.bit_generator.advance(1 << 32)  # type: ignore[attr-defined]  # past the noise's numbers
+        rng = generator(Purpose.MOVE, self.seed, in_play.game_index, ply)
         temperature = self.settings.temperature_at(ply - in_play.opening_plies)
         action = choose_action(result, temperature, rng)
         visited = np.flatnonzero(result.visit_counts)
@@ -151,7 +154,6 @@ class Actor:
             (result.actions[visited].tolist(), result.visit_counts[visited].tolist())
         )
         in_play.root_values.append(result.value)
-        self.statistics.simulations += int(result.visit_counts.sum())
         search.advance(row, action)
         state = search.states.get(row)
         if not self.game.is_terminal(state):
@@ -173,7 +175,8 @@ class Actor:
 
         An opening stops short of an action that would end the game.
         """
-        rng, state = opening_generator(self.seed, in_play.game_index), self.game.initial_state()
+        rng = generator(Purpose.OPENING, self.seed, in_play.game_index)
+        state = self.game.initial_state()
         for _ in range(rng.integers(0, self.settings.opening_plies, endpoint=True)):
             action = int(rng.choice(np.flatnonzero(self.game.legal_action_mask(state))))
             following = self.game.step(state, action)
@@ -189,17 +192,18 @@ class Actor:
     def _noise(self, row: int, num_legal: int) -> FloatArray:
         """eta of Dir(alpha) for the root of a row, float32 [K]."""
         in_play = self._games[row]
-        rng = move_generator(self.seed, in_play.game_index, len(in_play.actions))
+        ply = len(in_play.actions)
+        rng = generator(Purpose.ROOT_NOISE, self.seed, in_play.game_index, ply)
         return rng.dirichlet(np.full(num_legal, self._alpha)).astype(np.float32)
 
     def _finished(self, in_play: GameInPlay, outcome: int) -> GameRecord:
         counts = [len(actions) for actions, _ in in_play.visits]
         return GameRecord(
-            game=self.game.identity,
+            game=self._identity,
             actions=np.array(in_play.actions, np.uint16),
             visit_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32),
             visit_actions=np.array([a for acts, _ in in_play.visits for a in acts], np.uint16),
-            visit_counts=np.array([n for _, ns in in_play.visits for n in ns], np.uint16),
+            visit_counts=np.array([n for _, ns in in_play.visits for n in ns], np.uint32),
             root_values=np.array(in_play.root_values, np.float32),
             outcome=outcome,
             opening_plies=in_play.opening_plies,

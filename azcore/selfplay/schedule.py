@@ -1,4 +1,4 @@
-"""How an actor chooses among searched actions, ply by ply, and where its chance comes from."""
+"""How an actor chooses among searched actions, ply by ply."""
 
 from __future__ import annotations
 
@@ -23,9 +23,7 @@ class SelfPlaySettings:
 
     def __post_init__(self) -> None:
         require(self.num_games >= 1, "selfplay.num_games", "1 or more", self.num_games)
-        require(
-            self.opening_plies >= 0, "selfplay.opening_plies", "0 or more", self.opening_plies
-        )
+        require(self.opening_plies >= 0, "selfplay.opening_plies", "0 or more", self.opening_plies)
         require(self.temperature > 0, "selfplay.temperature", "above 0", self.temperature)
         require(
             self.final_temperature >= 0,
@@ -43,19 +41,6 @@ class SelfPlaySettings:
     def temperature_at(self, ply: int) -> float:
         """Temperature of the move choice at a searched ply (Silver 2017: 1 for 30, then to 0)."""
         return self.temperature if ply < self.temperature_plies else self.final_temperature
-
-
-def move_generator(seed: int, game_index: int, ply: int) -> np.random.Generator:
-    """The chance of one move: a function of (seed, game, ply), so no state needs saving.
-
-    Root noise is drawn first, then the move.
-    """
-    return np.random.Generator(np.random.Philox(key=(seed, game_index), counter=(0, 0, 0, ply)))
-
-
-def opening_generator(seed: int, game_index: int) -> np.random.Generator:
-    """The chance of a game's opening, apart from that of its moves."""
-    return move_generator(seed, game_index, 2**63)
 
 
 def choose_action(result: SearchResult, temperature: float, rng: np.random.Generator) -> int:

@@ -30,24 +30,36 @@ class Go(CompiledGame):
         board_size: N, 2 to 19.
         komi: points added to White's area, whole or half. A whole number allows draws.
         suicide: whether a play may remove its own chain.
+        first_pass: plies before which passing is not allowed while there is anything else to do.
 
     Raises:
         GameError: a setting is of another type or out of range.
     """
 
     def __init__(
-        self, *, board_size: int = 9, komi: int | float = 7.5, suicide: bool = False
+        self,
+        *,
+        board_size: int = 9,
+        komi: int | float = 7.5,
+        suicide: bool = False,
+        first_pass: int = 0,
     ) -> None:
         # The defaults are for direct use; runs take conf/game/go.yaml.
-        check_settings(board_size, komi, suicide)
+        check_settings(board_size, komi, suicide, first_pass)
         self.board_size = board_size
         self.komi = float(komi)
         self.suicide = suicide
+        self.first_pass = first_pass
         num_cells = board_size * board_size
         super().__init__(
             name="go",
             version=1,
-            settings={"board_size": board_size, "komi": self.komi, "suicide": suicide},
+            settings={
+                "board_size": board_size,
+                "komi": self.komi,
+                "suicide": suicide,
+                "first_pass": first_pass,
+            },
             num_actions=num_cells + 1,
             observation_shape=(encoding.NUM_PLANES, board_size, board_size),
             max_game_length=rules.max_plies(board_size),
@@ -67,7 +79,7 @@ class Go(CompiledGame):
 
     def initial_state(self) -> Any:
         state = self.blank_state()
-        rules.set_up(state, self.komi, self.suicide)
+        rules.set_up(state, self.komi, self.suicide, self.first_pass)
         return state
 
     def score(self, state: Any) -> float:
@@ -109,7 +121,7 @@ class Go(CompiledGame):
         return notation.sgf_to_actions(self, text)
 
 
-def check_settings(board_size: object, komi: object, suicide: object) -> None:
+def check_settings(board_size: object, komi: object, suicide: object, first_pass: object) -> None:
     """Refuse what is not a board, a komi or a choice; bool is no number here.
 
     Raises:
@@ -129,3 +141,8 @@ def check_settings(board_size: object, komi: object, suicide: object) -> None:
         )
     if type(suicide) is not bool:
         raise GameError(f"go: suicide must be true or false, got {suicide!r}")
+    plies = rules.max_plies(board_size)
+    if type(first_pass) is not int or not 0 <= first_pass <= plies:
+        raise GameError(
+            f"go: first_pass must be a whole number of plies from 0 to {plies}, got {first_pass!r}"
+        )

@@ -77,6 +77,7 @@ def record_fields(size: int) -> list[Any]:
         ("prisoners", np.int16, (2,)),  # stones taken from the board by each seat, for `render`
         ("passes", np.int8),  # in a row, just before this position
         ("player", np.int8),  # seat to move
+        ("first_pass", np.int16),  # setting: plies before which passing is not allowed
         ("suicide", np.bool_),  # setting: whether a play may remove its own chain
         ("komi", np.float32),  # setting: added to White's area; whole and half numbers are exact
     ]
@@ -119,6 +120,8 @@ def legal_actions(state: Any, actions: Any) -> int:
                 actions[count] = action
                 count += 1
             action += 1
+    if count > 0 and state.ply < state.first_pass:
+        return count
     actions[count] = action  # pass
     return count + 1
 
@@ -370,7 +373,7 @@ def area_lead(state: Any) -> int:
     return lead
 
 
-def set_up(state: Any, komi: float, suicide: bool) -> None:
+def set_up(state: Any, komi: float, suicide: bool, first_pass: int) -> None:
     """Make a record of zeros the start of a game: an empty board, Black to move."""
     size = state.history.shape[0]
     state.board[:] = BORDER
@@ -379,4 +382,5 @@ def set_up(state: Any, komi: float, suicide: bool) -> None:
     state.last_action = -1
     state.komi = komi
     state.suicide = suicide
+    state.first_pass = first_pass
     remember_position(state, state.hash)

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from conftest import compose
 
 import azcore
 from azcore.algorithms.alphazero import train
 from azcore.algorithms.assembly import settings_from
 from azcore.algorithms.ratings import search_player
+from conftest import compose
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def record_of(name: str = "tic_tac_toe", game_index: int = 0) -> GameRecord:
         actions=np.array(actions, np.uint16),
         visit_offsets=np.arange(0, 2 * len(actions) + 1, 2).astype(np.uint32),
         visit_actions=np.array([action for action, _ in flat], np.uint16),
-        visit_counts=np.array([visit for _, visit in flat], np.uint16),
+        visit_counts=np.array([visit for _, visit in flat], np.uint32),
         root_values=np.linspace(-0.2, 0.9, len(actions)).astype(np.float32),
         outcome=1,
         opening_plies=0,
@@ -161,8 +161,7 @@ def make_run(path: Path, generations: int = 6, num_games: int = 3) -> Path:
     write_rows(path / "matches.csv", MATCHES, match_rows(generations))
     records = RecordFile(path / "games" / "records.azg")
     for index in range(num_games):
-        records.append(record_of(game_index=index))
-    records.close()
+        records.append([record_of(game_index=index)])
     return path
 
 

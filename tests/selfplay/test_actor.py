@@ -6,22 +6,25 @@ import numpy as np
 import pytest
 
 import azcore
+from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.replay import ReplayBuffer
 from azcore.search.mcts import SearchResult
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.schedule import SelfPlaySettings, choose_action, move_generator
+from azcore.selfplay.schedule import SelfPlaySettings, choose_action
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 
 
-def actor(game: azcore.Game, *, num_games: int = 4, seed: int = 1, plies: int = 6) -> Actor:
+def actor(
+    game: azcore.Game, *, num_games: int = 4, seed: int = 1, plies: int = 6, opening_plies: int = 0
+) -> Actor:
     return Actor(
         game=game,
         search=search_settings(num_simulations=12),
         settings=SelfPlaySettings(
             num_games=num_games,
-            opening_plies=0,
+            opening_plies=opening_plies,
             temperature=1.0,
             temperature_plies=plies,
             final_temperature=0.0,
@@ -101,7 +104,7 @@ def result(visits: list[int]) -> SearchResult:
 @pytest.mark.parametrize(("temperature", "expected"), [(1.0, [1, 2, 5]), (0.5, [1, 4, 25])])
 def test_temperature(temperature: float, expected: list[int]) -> None:
     drawn = [
-        choose_action(result([1, 2, 5]), temperature, move_generator(1, game, 0))
+        choose_action(result([1, 2, 5]), temperature, generator(Purpose.MOVE, 1, game))
         for game in range(4000)
     ]
     shares = np.bincount(np.array(drawn) - 10, minlength=3) / 4000
@@ -109,30 +112,27 @@ def test_temperature(temperature: float, expected: list[int]) -> None:
 
 
 def test_temperature_zero_breaks_ties_by_prior_then_action() -> None:
-    rng = move_generator(1, 1, 1)
+    rng = generator(Purpose.MOVE, 1, 1, 1)
     assert choose_action(result([3, 5, 1]), 0.0, rng) == 11
     assert choose_action(result([5, 5, 5]), 0.0, rng) == 11
     assert choose_action(result([7, 5, 7]), 0.0, rng) == 12
 
 
-def test_chance_belongs_to_game_and_ply() -> None:
+def test_chance_belongs_to_purpose_game_and_ply() -> None:
     draws = {
-        (game, ply): move_generator(3, game, ply).random()
-        for game in range(20)
-        for ply in range(20)
+        (purpose, game, ply): generator(purpose, 3, game, ply).random()
+        for purpose in Purpose
+        for game in range(10)
+        for ply in range(10)
     }
-    assert len(set(draws.values())) == 400
-    assert move_generator(3, 4, 5).random() == draws[4, 5]
+    assert len(set(draws.values())) == len(draws)
+    assert generator(Purpose.MOVE, 3, 4, 5).random() == draws[Purpose.MOVE, 4, 5]
 
 
 def test_random_openings_are_played_but_not_learned_from() -> None:
     game = azcore.make("go", board_size=3)
-    player = actor(game)
-    object.__setattr__(player.settings, "opening_plies", 6)
-    records = player.play(200)
-    # The first four games began before the setting was changed.
-    openings = [record.opening_plies for record in records if record.game_index >= 4]
-    assert set(openings) == set(range(7))
+    records = actor(game, opening_plies=6).play(200)
+    assert {record.opening_plies for record in records} == set(range(7))
     buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
     buffer.extend(records)
     assert buffer.num_positions == sum(len(r) - r.opening_plies for r in records)

@@ -443,3 +443,24 @@ def test_settings_and_facts() -> None:
     assert game.max_game_length == 722
     assert game.dirichlet_alpha == pytest.approx(0.03)
     assert len(game.symmetries) == 7
+
+
+def test_first_pass_forbids_passing_until_then() -> None:
+    game = azcore.make("go", board_size=3, first_pass=5)
+    state = game.initial_state()
+    for ply, text in enumerate(["A1", "C3", "B1", "C2", "A2"]):
+        assert not game.legal_action_mask(state)[9], ply
+        state = game.step(state, game.text_to_action(state, text))
+    assert game.legal_action_mask(state)[9]
+    # Nothing but a pass: a board of two points in which every play is suicide or superko.
+    tiny = azcore.make("go", board_size=2, first_pass=8)
+    rng = np.random.default_rng(1)
+    alone = 0
+    for _ in range(200):
+        state = tiny.initial_state()
+        while not tiny.is_terminal(state):
+            legal = np.flatnonzero(tiny.legal_action_mask(state))
+            alone += len(legal) == 1 and legal[0] == 4 and state.ply < 8
+            assert state.ply >= 8 or len(legal) == 1 or 4 not in legal
+            state = tiny.step(state, int(rng.choice(legal)))
+    assert alone > 0

@@ -1,0 +1,28 @@
+"""Where all chance of a run comes from: generators by counter, so that no state needs saving.
+
+Each draw belongs to a purpose, the run's seed, an index (of a game, a batch or a match) and a ply.
+The same four give the same numbers in any process at any time; different ones are independent.
+"""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+import numpy as np
+
+
+class Purpose(IntEnum):
+    """What the numbers are for. The values are part of what makes a run repeatable."""
+
+    OPENING = 1  # random first plies of a self-play game
+    ROOT_NOISE = 2  # Dirichlet noise of one move
+    MOVE = 3  # choice of one move
+    BATCH = 4  # positions of one optimizer step
+    MATCH = 5  # a player's choices in a match
+
+
+def generator(purpose: Purpose, seed: int, index: int, ply: int = 0) -> np.random.Generator:
+    """A fresh generator at the beginning of its stream."""
+    # Philox counts blocks in the lowest word; the others tell the streams apart.
+    counter = (0, 0, int(purpose), ply)
+    return np.random.Generator(np.random.Philox(key=(seed, index), counter=counter))
