@@ -103,7 +103,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     """
     from azcore.run_directory import find_run, read_config
 
-    saved = OmegaConf.create(read_config(find_run(config.resume, config.game.name)))
+    saved = OmegaConf.create(read_config(find_run(str(config.resume), config.game.name)))
     for override in overrides:
         key, _, value = override.lstrip("+~").partition("=")
         if key == "game" and value == saved.game.name:
