@@ -25,8 +25,8 @@ class Evaluator(ABC):
 
         Returns:
             policy_logits float32 [S, A], illegal actions included; values float32 [S] in [-1, 1],
-            view of the player to move. Row i depends on observation i alone. The arrays may be
-            reused by the next call.
+            view of the player to move. Row i depends on observation i alone,
+            up to rounding. The arrays may be reused by the next call.
         """
 
 

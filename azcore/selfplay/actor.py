@@ -2,8 +2,8 @@
 
 All trees share one batch per wave, and no game waits for another: a game whose search is done moves
 and goes on, so the batch is always full. With the same weights throughout, a game depends on them,
-the seed and its index alone: its chance comes from a counter. Trees never outlive the weights that
-judged them.
+the seed and its index alone, up to how a network rounds in batches: its chance comes from counters.
+Trees never outlive the weights that judged them.
 
     actor.set_evaluator(evaluator, weights_version)
     records = actor.play(num_positions)      # finished games only; the others stay in play

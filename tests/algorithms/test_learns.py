@@ -26,12 +26,15 @@ def test_tic_tac_toe_never_loses_to_minimax(
     config = compose(
         "game=tic_tac_toe",
         "run_dir=run",
-        "search.num_simulations=32",
+        "search.num_simulations=48",
         "network.blocks=2",
         "network.channels=16",
-        "trainer.max_steps=400",
+        "trainer.max_steps=1000",
+        "learner.batch_size=128",
+        "replay.samples_per_position=8",
+        "replay.augment=true",
         "arena.every_generations=1000",
-        "arena.num_simulations=32",
+        "arena.num_simulations=64",
     )
     train(config)
     settings = settings_from(config)

@@ -123,20 +123,20 @@ def test_killed_at_random_moments(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     run_dir = tmp_path / "run"
-    process = subprocess.Popen(
+    lines = []
+    with subprocess.Popen(
         [*command(run_dir, resume=False), "trainer.max_steps=100000"],
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         cwd=tmp_path,
-    )
-    assert process.stdout is not None
-    lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if "generation 1" in line:
-            process.send_signal(signal.SIGINT)
-    assert process.wait() == 130
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            lines.append(line)
+            if "generation 1" in line:
+                process.send_signal(signal.SIGINT)
+    assert process.returncode == 130
     assert f"resume={run_dir}" in lines[-1]
     assert "Traceback" not in "".join(lines)
     assert (run_dir / "report.html").exists()

@@ -49,9 +49,13 @@ def test_a_row_depends_on_its_observation_alone() -> None:
     observations = rng.random((64, 17, 5, 5), np.float32)
     policy_logits, values = (array.copy() for array in evaluator.evaluate(observations))
     order = rng.permutation(64)
-    again_logits, again_values = evaluator.evaluate(observations[order])
-    np.testing.assert_array_equal(again_logits, policy_logits[order])
-    np.testing.assert_array_equal(again_values, values[order])
+    other_logits, other_values = (a.copy() for a in evaluator.evaluate(observations[order]))
+    # The place in a batch decides how sums are rounded, nothing more.
+    np.testing.assert_allclose(other_logits, policy_logits[order], atol=1e-5)
+    np.testing.assert_allclose(other_values, values[order], atol=1e-6)
+    again_logits, again_values = evaluator.evaluate(observations)
+    np.testing.assert_array_equal(again_logits, policy_logits)
+    np.testing.assert_array_equal(again_values, values)
 
 
 def test_evaluator_keeps_its_own_weights() -> None:

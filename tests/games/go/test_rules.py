@@ -437,7 +437,7 @@ def test_impossible_settings_are_refused(settings: dict[str, Any], message: str)
 
 def test_settings_and_facts() -> None:
     game = azcore.make("go", board_size=19, komi=7)
-    assert game.settings == {"board_size": 19, "komi": 7.0, "suicide": False}
+    assert game.settings == {"board_size": 19, "komi": 7.0, "suicide": False, "first_pass": 0}
     assert game.num_actions == 362
     assert game.observation_shape == (17, 19, 19)
     assert game.max_game_length == 722
