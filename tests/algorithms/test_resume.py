@@ -84,32 +84,36 @@ def _train_until(config: dict[str, Any], step: int) -> None:
 
 def command(run_dir: Path, resume: bool) -> list[str]:
     where = f"resume={run_dir}" if resume else f"run_dir={run_dir}"
-    changes = [] if resume else [*TINY, "trainer.max_steps=40"]
+    changes = [] if resume else [*TINY, f"trainer.max_steps={12 * KILLS}"]
     return [sys.executable, "-m", "azcore", *changes, "game=tic_tac_toe", where]
+
+
+def killed_after(arguments: list[str], generations: int, seconds: float, cwd: Path) -> bool:
+    """Run, and kill `seconds` after so many generations; whether it was still alive by then."""
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True, cwd=cwd) as process:
+        assert process.stdout is not None
+        while generations and (line := process.stdout.readline()):
+            generations -= " generation " in line
+        time.sleep(seconds)
+        alive = process.poll() is None
+        process.kill()
+    return alive
 
 
 @pytest.mark.slow
 def test_killed_at_random_moments(tmp_path: Path) -> None:
-    """SIGKILL, again and again, from before the first game to the last write."""
+    """SIGKILL, again and again: while starting, playing, learning, rating and writing."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
-    began = time.perf_counter()
     subprocess.run(
         command(whole, resume=False), check=True, stdout=subprocess.DEVNULL, cwd=tmp_path
     )
-    duration = time.perf_counter() - began
     rng = random.Random(2026)
+    alive = 0
     for _ in range(KILLS):
-        process = subprocess.Popen(
-            command(killed, resume=(killed / "config.yaml").exists()),
-            stdout=subprocess.DEVNULL,
-            cwd=tmp_path,
-        )
-        try:
-            # Two thirds of a run: late enough to reach every part, early enough to be killed.
-            process.wait(timeout=rng.uniform(0.3, 0.66) * duration)
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-        process.wait()
+        arguments = command(killed, resume=(killed / "config.yaml").exists())
+        # A generation takes some 0.2 seconds here, starting several.
+        alive += killed_after(arguments, rng.randrange(4), rng.uniform(0, 0.4), tmp_path)
+    assert alive == KILLS  # the run outlasted them all
     subprocess.run(
         command(killed, resume=(killed / "config.yaml").exists()),
         check=True,
