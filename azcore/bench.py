@@ -51,6 +51,7 @@ class BenchSettings:
     opening_plies: int
     blocks: int
     channels: int
+    num_games: int
 
     def __post_init__(self) -> None:
         require(self.seconds > 0, "bench.seconds", "above 0", self.seconds)
@@ -83,6 +84,7 @@ def bench(config: Config) -> int:
     settings = replace(
         settings,
         network=replace(settings.network, blocks=options.blocks, channels=options.channels),
+        selfplay=replace(settings.selfplay, num_games=options.num_games),
     )
     game = settings.game
     rows: list[dict[str, Any]] = []
