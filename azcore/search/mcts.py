@@ -143,7 +143,7 @@ class Search:
         self.num_leaves = 0  # leaves of the wave under way
         self._budget = np.zeros(num_trees, np.int32)
         self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
-        self._noise: list[Noise | None] = [None] * num_trees  # to be mixed in once
+        self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
         self._scratch = np.empty(self._max_nodes, np.int32)
 
     @property
@@ -216,8 +216,10 @@ class Search:
             clear(self._tree, row)
         self._budget[row] = simulations
         self._active[row] = True
-        self._noise[row] = noise
-        self._mix_noise(row)
+        self._noise.pop(row, None)
+        if noise is not None:
+            self._noise[row] = noise
+            self._mix_noise(row)
 
     def wave(self) -> bool:
         """Up to `leaves_per_tree` simulations in every unfinished tree; False when none is left."""
@@ -285,8 +287,12 @@ class Search:
         if not finite:
             raise AzcoreError("the network gave a policy or value that is not a finite number")
         self._active[self._rows] = self._budget[self._rows] > 0
-        for row in self._rows:
-            self._mix_noise(int(row))
+        for row in list(self._noise):
+            self._mix_noise(row)
+
+    def finished_rows(self) -> list[int]:
+        """The trees that have had their simulations."""
+        return [int(row) for row in np.flatnonzero(~self._active)]
 
     def finished(self, row: int) -> bool:
         """Whether a tree has had its simulations."""
@@ -323,10 +329,10 @@ class Search:
 
     def _mix_noise(self, row: int) -> None:
         """Mix pending noise into a root whose legal actions are known."""
-        noise, tree = self._noise[row], self._tree
-        if noise is None or tree.node_num_edges[row, 0] == PENDING:
+        tree = self._tree
+        if tree.node_num_edges[row, 0] == PENDING:
             return
-        self._noise[row] = None
+        noise = self._noise.pop(row)
         first, count = tree.node_first_edge[row, 0], tree.node_num_edges[row, 0]
         actions = np.sort(tree.edge_action[row, first : first + count])
         kernels.mix_root_noise(

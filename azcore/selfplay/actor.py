@@ -131,12 +131,11 @@ class Actor:
             stats.evaluations += search.num_leaves
             search.finish(policy_logits, values)
         records = []
-        for row in range(len(self._games)):
-            if search.finished(row):
-                self._to_begin.add(row)
-                record = self._move(row)
-                if record is not None:
-                    records.append(record)
+        for row in search.finished_rows():
+            self._to_begin.add(row)
+            record = self._move(row)
+            if record is not None:
+                records.append(record)
         stats.seconds += time.perf_counter() - began
         return records
 
