@@ -1,13 +1,14 @@
 """The run directory: where a run keeps everything it may need again.
 
-config.yaml           the composed settings
-checkpoints/last.ckpt written whole at the end of every generation
+config.yaml              the composed settings
+checkpoints/last.ckpt    written whole at the end of every generation
 checkpoints/step-*.ckpt  earlier ones, kept for ratings
-games/records.azg     every finished game
-metrics.csv           a row a generation
-matches.csv           a row a rating match
-logs/                 TensorBoard
-report.html           written when the run stops
+games/records.azg        every finished game
+metrics.csv              a row a generation
+matches.csv              a row a rating match
+logs/                    TensorBoard
+report.html              written when the run stops
+lock                     held by the process at work here
 """
 
 from __future__ import annotations

@@ -184,6 +184,7 @@ class TrainingLoop:
                 raise CheckpointError(
                     f"{path} must be there to go on: the run has made {generations} generations"
                 )
+            RecordFile(self._run.records).truncate(0)  # games of the generation that was cut off
             self._terminal.say("no checkpoint yet: the run begins again, with the same seed")
             return None
         checkpoint = read_checkpoint(path)

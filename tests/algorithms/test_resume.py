@@ -66,6 +66,17 @@ def test_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path, st
     assert generations(tmp_path / "halves") == ["0", "1", "2", "3"]
 
 
+def test_stopped_before_the_first_checkpoint(tiny: Tiny, tmp_path: Path) -> None:
+    config = tiny("run_dir=run", "trainer.max_steps=4")
+    assert train(config) == 0
+    before = fingerprint(tmp_path / "run")
+    # As if killed after the first generation's games and metrics, before its checkpoint.
+    (tmp_path / "run/checkpoints/last.ckpt").unlink()
+    assert train({**config, "resume": "run"}) == 0
+    assert fingerprint(tmp_path / "run") == before
+    assert generations(tmp_path / "run") == ["0"]
+
+
 def _train_until(config: dict[str, Any], step: int) -> None:
     """Train, asking Lightning to stop at a step, as a Timer or EarlyStopping would."""
     from azcore.algorithms import callbacks
