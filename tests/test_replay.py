@@ -9,28 +9,15 @@ import azcore
 from azcore.bench import FreeEvaluator
 from azcore.records import GameRecord
 from azcore.replay import ReplayBuffer
-from azcore.search.mcts import SearchSettings
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
+from search_kit import search_settings
 
 
 def played(game: azcore.Game, num_positions: int) -> list[GameRecord]:
     actor = Actor(
         game=game,
-        search=SearchSettings(
-            num_simulations=4,
-            c_init=1.25,
-            c_base=19652.0,
-            count_parent_visit=True,
-            first_play=0.0,
-            first_play_relative=False,
-            virtual_loss=0,
-            leaves_per_tree=1,
-            dirichlet_fraction=0.25,
-            dirichlet_alpha=None,
-            reuse_subtree=True,
-            reuse_limit=2.0,
-        ),
+        search=search_settings(num_simulations=4),
         settings=SelfPlaySettings(
             num_games=4,
             opening_plies=0,

@@ -18,12 +18,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from azcore.learner.data import SelfPlayData
 from azcore.run_directory import Table
 
-METRICS = [
-    "generation",
-    "step",
-    "seconds",
-    "games",
-    "positions",
+_FROM_LEARNER = [  # epoch means that the Lightning module logs
     "loss",
     "policy_loss",
     "value_loss",
@@ -31,6 +26,14 @@ METRICS = [
     "target_entropy",
     "policy_entropy",
     "value_target_variance",
+]
+METRICS = [
+    "generation",
+    "step",
+    "seconds",
+    "games",
+    "positions",
+    *_FROM_LEARNER,
     "learning_rate",
     "game_length",
     "draw_rate",
@@ -40,15 +43,6 @@ METRICS = [
     "network_share",
     "learner_share",
     "samples_per_position",
-]
-_FROM_LEARNER = [  # epoch means that the Lightning module logs
-    "loss",
-    "policy_loss",
-    "value_loss",
-    "policy_accuracy",
-    "target_entropy",
-    "policy_entropy",
-    "value_target_variance",
 ]
 
 
