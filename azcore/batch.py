@@ -13,23 +13,26 @@ Letters: B roots, S positions described at once, T longest path in plies, A acti
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import fields
 from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from numba import config, types
+from numba.extending import intrinsic, register_jitable
 
-from azcore.compilation import compiled
+from azcore import compilation
+from azcore.compilation import compiled, function_table, load_function
 from azcore.errors import GameError
-from azcore.game import CompiledGame, Game, rule_signatures
+from azcore.game import CompiledGame, Game, Rules, rule_signatures
 
 
 class Positions:
     """Room for the description of S positions, filled by `GameBatch.replay`."""
 
     def __init__(self, game: Game, size: int) -> None:
-        self.observations = np.zeros((size, *game.observation_shape), np.float32)  # [S, C, H, W]
+        self.observations = np.zeros((size, *game.observation_shape), np.uint8)  # [S, C, H, W]
         self.legal_actions = np.zeros((size, game.num_actions), np.int32)  # [S, A], ascending
         self.num_legal = np.zeros(size, np.int32)  # [S], entries of legal_actions that count
         self.current_player = np.zeros(size, np.int8)  # [S], seat to move
@@ -134,7 +137,16 @@ class CompiledBatch(GameBatch):
         self._states[:] = game.initial_state()
         self._scratch = np.zeros(1, game.state_dtype)
         self._rules = game.rules
-        self._replay = replay_kernel(game.record_type)
+        rules = tuple(getattr(game.rules, field.name) for field in fields(Rules))
+        if config.DISABLE_JIT:
+            self._functions: tuple[Any, ...] = rules
+            self._replay: Any = _replay_paths
+        else:
+            # As addresses: to unpack six functions costs numba 130 µs a call, as much as the
+            # search of 25 leaves.
+            signatures = rule_signatures(game.record_type).values()
+            self._functions = (function_table(rules, signatures),)
+            self._replay = replay_kernel(game.record_type)
 
     def get(self, row: int) -> Any:
         return self._states[row].copy()
@@ -157,14 +169,8 @@ class CompiledBatch(GameBatch):
         lengths: npt.NDArray[np.int32],
         out: Positions,
     ) -> None:
-        rules = self._rules
         self._replay(
-            rules.current_player,
-            rules.legal_actions,
-            rules.step,
-            rules.is_terminal,
-            rules.outcome,
-            rules.observe,
+            *self._functions,
             self._states,
             self._scratch,
             roots,
@@ -181,33 +187,73 @@ class CompiledBatch(GameBatch):
 
 @cache
 def replay_kernel(record: Any) -> Any:
-    """`_replay_paths` compiled for one record type.
-
-    Rules arrive as first-class functions with written-out signatures: numba can then cache the
-    kernel for the next process, which it cannot when it specialises on the functions themselves.
-    """
-    if config.DISABLE_JIT:
-        return _replay_paths
+    """`replay_from_table` compiled for one record type; interpreted, `_replay_paths` itself."""
     states = types.Array(record, 1, "C")
     vector = types.int32[::1]
-    rules = [types.FunctionType(signature) for signature in rule_signatures(record).values()]
     signature = types.void(
-        *rules,
+        types.int64[:, ::1],
         states,
         states,
         vector,
         types.int32[:, ::1],
         vector,
-        types.float32[:, :, :, ::1],
+        types.uint8[:, :, :, ::1],
         types.int32[:, ::1],
         vector,
         types.int8[::1],
         types.boolean[::1],
         types.int8[::1],
     )
-    return compiled(_replay_paths, signature, sources=[__file__])
+    return compiled(_replay_from_table, signature, sources=[__file__, compilation.__file__])
 
 
+def _rule_at(_context: Any, table: Any, states: Any, place: Any) -> Any:
+    """Function `place` (a constant) of a `function_table` of the rules of `states`."""
+    signatures = list(rule_signatures(states.dtype).values())
+    function = types.FunctionType(signatures[place.literal_value])
+    return function(table, states, place), load_function
+
+
+rule_at: Any = intrinsic(prefer_literal=True)(_rule_at)
+
+
+def _replay_from_table(
+    table: Any,
+    states: Any,
+    scratch: Any,
+    roots: Any,
+    paths: Any,
+    lengths: Any,
+    out_observations: Any,
+    out_legal_actions: Any,
+    out_num_legal: Any,
+    out_current_player: Any,
+    out_is_terminal: Any,
+    out_outcome: Any,
+) -> None:
+    """`_replay_paths` with the rules of a table, in the order of `Rules`."""
+    _replay_paths(
+        rule_at(table, states, 0),
+        rule_at(table, states, 1),
+        rule_at(table, states, 2),
+        rule_at(table, states, 3),
+        rule_at(table, states, 4),
+        rule_at(table, states, 5),
+        states,
+        scratch,
+        roots,
+        paths,
+        lengths,
+        out_observations,
+        out_legal_actions,
+        out_num_legal,
+        out_current_player,
+        out_is_terminal,
+        out_outcome,
+    )
+
+
+@register_jitable
 def _replay_paths(
     current_player: Any,
     legal_actions: Any,
@@ -243,5 +289,5 @@ def _replay_paths(
             out_outcome[row] = outcome(state)
         else:
             out_num_legal[row] = legal_actions(state, out_legal_actions[row])
-        out_observations[row] = 0.0
+        out_observations[row] = 0
         observe(state, out_observations[row])

@@ -24,7 +24,11 @@ from pathlib import Path
 from typing import Any
 from zlib import crc32
 
+import numpy as np
+import numpy.typing as npt
 from numba import config, njit, types
+from numba.core import cgutils
+from numba.experimental import function_type
 
 KEPT_VERSIONS = 60  # versions of sources whose compiled code is kept
 
@@ -49,6 +53,45 @@ def compiled(
         return njit(signature, nogil=True, cache=True)(function)
     finally:
         config.CACHE_DIR = before
+
+
+# A kernel that takes functions as arguments of type `FunctionType`, with written-out signatures, is
+# cached for the next process; one that specialises on the functions themselves is not. But numba
+# looks up their addresses anew at each call. A kernel that is called often takes them in a table.
+
+
+def function_table(functions: Iterable[Any], signatures: Iterable[Any]) -> npt.NDArray[np.int64]:
+    """The addresses of compiled functions, int64 [functions, 3], for `load_function`.
+
+    The functions must outlive the table.
+    """
+    return np.array(
+        [
+            (
+                function_type._get_wrapper_address(function, signature),  # type: ignore[no-untyped-call]
+                id(function),
+                function_type._get_jit_address(function, signature),  # type: ignore[no-untyped-call]
+            )
+            for function, signature in zip(functions, signatures, strict=True)
+        ],
+        np.int64,
+    )
+
+
+def load_function(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+    """Lowering of an intrinsic that makes a function of row `place` of a table.
+
+    The intrinsic's arguments are (table, anything, place as a constant), its result is the type
+    `FunctionType` of the function.
+    """
+    place = signature.args[2].literal_value
+    table = context.make_array(signature.args[0])(context, builder, arguments[0])
+    function = cgutils.create_struct_proxy(signature.return_type)(context, builder)  # type: ignore[no-untyped-call]
+    pointer = context.get_value_type(types.voidptr)
+    for column, member in enumerate(("c_addr", "py_addr", "jit_addr")):
+        entry = builder.gep(table.data, [context.get_constant(types.intp, 3 * place + column)])
+        setattr(function, member, builder.inttoptr(builder.load(entry), pointer))
+    return function._getvalue()
 
 
 @cache

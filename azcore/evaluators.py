@@ -10,18 +10,18 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from azcore.game import FloatArray, Game
+from azcore.game import ByteArray, FloatArray, Game
 
 
 class Evaluator(ABC):
     """Judges positions from their observations alone."""
 
     @abstractmethod
-    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         """Policy logits and values.
 
         Args:
-            observations: float32 [S, C, H, W], each from the view of its player to move.
+            observations: uint8 [S, C, H, W], each from the view of its player to move.
 
         Returns:
             policy_logits float32 [S, A], illegal actions included; values float32 [S] in [-1, 1],
@@ -36,6 +36,6 @@ class UniformEvaluator(Evaluator):
     def __init__(self, game: Game) -> None:
         self._num_actions = game.num_actions
 
-    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         size = len(observations)
         return np.zeros((size, self._num_actions), np.float32), np.zeros(size, np.float32)

@@ -18,8 +18,9 @@ Identities that must hold (`azcore.testing.check_game` checks them on random pos
    one untouched.
 3. A game ends within `max_game_length` plies.
 4. `current_player` is 0 or 1, and `outcome` is -1, 0 or +1 as seat 0 sees it.
-5. `observation` is finite, float32 [C, H, W], drawn from the view of the player to move; equal
-   states have equal observations, and the same state seen twice is the same twice.
+5. `observation` is float32 [C, H, W] of whole numbers from 0 to `observation_maximum`, drawn from
+   the view of the player to move; equal states have equal observations, and the same state seen
+   twice is the same twice.
 6. Texts round-trip: `text_to_action(s, action_to_text(s, a)) == a`, and a state read back from
    `state_to_text` allows the same actions for the same player. Its first word is the placement of
    the pieces, as in FEN, SFEN and the rows of Go; a state read back has no history, so an action
@@ -34,7 +35,7 @@ This file knows numpy and numba, no search and no network.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -48,6 +49,7 @@ from azcore.compilation import compiled
 from azcore.errors import GameError, IllegalActionError
 
 Setting = str | int | float | bool
+ByteArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
@@ -76,6 +78,8 @@ class Game(ABC):
         settings: what was asked for, `{"board_size": 9, "komi": 7.0}`; stored and compared as well.
         num_actions: A. Actions are the integers 0 to A - 1.
         observation_shape: (C, H, W).
+        observation_maximum: the largest value of each plane, C numbers from 1 to 255; None: 1 in
+            all. Networks divide by it, so that a counter weighs no more than a piece.
         max_game_length: no game lasts longer, in plies.
         dirichlet_alpha: concentration of the root noise, inverse to the usual number of legal
             actions (AlphaZero: 0.03 Go 19x19, 0.3 chess, 0.15 shogi).
@@ -93,6 +97,7 @@ class Game(ABC):
         settings: Mapping[str, Setting],
         num_actions: int,
         observation_shape: tuple[int, int, int],
+        observation_maximum: Sequence[int] | None = None,
         max_game_length: int,
         dirichlet_alpha: float,
         symmetries: tuple[Symmetry, ...] = (),
@@ -102,6 +107,9 @@ class Game(ABC):
         self.settings = dict(settings)
         self.num_actions = num_actions
         self.observation_shape = observation_shape
+        planes = observation_shape[0] if observation_shape else 0
+        maximum = [1] * planes if observation_maximum is None else observation_maximum
+        self.observation_maximum = np.array(maximum, np.float32)
         self.max_game_length = max_game_length
         self.dirichlet_alpha = dirichlet_alpha
         self.symmetries = symmetries
@@ -112,6 +120,11 @@ class Game(ABC):
             raise GameError(
                 f"{name}: observation_shape must be three positive sizes (C, H, W), "
                 f"got {observation_shape!r}"
+            )
+        if len(maximum) != planes or not all(value in range(1, 256) for value in maximum):
+            raise GameError(
+                f"{name}: observation_maximum must be {planes} whole numbers from 1 to 255, "
+                f"got {list(maximum)!r}"
             )
         cells = observation_shape[1] * observation_shape[2]
         for i, symmetry in enumerate(symmetries):
@@ -162,9 +175,19 @@ class Game(ABC):
 
     @abstractmethod
     def observation(self, state: Any) -> FloatArray:
-        """float32 [C, H, W], what the network sees, from the view of the player to move."""
+        """float32 [C, H, W], what the network sees, from the view of the player to move.
+
+        Whole numbers only, 0 to `observation_maximum`: azcore keeps them as bytes.
+        """
 
     # -- texts, for people, protocols and pages -------------------------------------------------
+
+    def termination(self, state: Any) -> str:
+        """How a terminal state came about, in a few words (`checkmate`, `two passes`).
+
+        Made from the outcome unless a game knows better.
+        """
+        return {1: "first player won", 0: "draw", -1: "second player won"}[self.outcome(state)]
 
     @abstractmethod
     def action_to_text(self, state: Any, action: int) -> str:
@@ -211,7 +234,7 @@ class Rules:
     step: Callable[[Any, int], None]  # (state, action): changes the record in place
     is_terminal: Callable[[Any], bool]  # (state)
     outcome: Callable[[Any], int]  # (terminal state) -> -1, 0 or +1, view of seat 0
-    observe: Callable[[Any, Any], None]  # (state, float32 [C, H, W] holding zeros)
+    observe: Callable[[Any, Any], None]  # (state, uint8 [C, H, W] holding zeros)
 
 
 def rule_signatures(record: Any) -> dict[str, Any]:
@@ -222,7 +245,7 @@ def rule_signatures(record: Any) -> dict[str, Any]:
         "step": types.void(record, types.int64),
         "is_terminal": types.boolean(record),
         "outcome": types.int64(record),
-        "observe": types.void(record, types.float32[:, :, ::1]),
+        "observe": types.void(record, types.uint8[:, :, ::1]),
     }
 
 
@@ -281,9 +304,9 @@ class CompiledGame(Game):
         return int(self.rules.outcome(state))
 
     def observation(self, state: Any) -> FloatArray:
-        planes = np.zeros(self.observation_shape, np.float32)
+        planes = np.zeros(self.observation_shape, np.uint8)
         self.rules.observe(state, planes)
-        return planes
+        return planes.astype(np.float32)
 
 
 def illegal_action_message(game: Game, state: Any, action: int) -> str:

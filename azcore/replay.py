@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.batch import Positions, make_batch
-from azcore.game import BoolArray, FloatArray, Game, IntArray
+from azcore.game import BoolArray, ByteArray, FloatArray, Game, IntArray
 from azcore.records import GameRecord
 from azcore.settings import require
 
@@ -42,7 +42,7 @@ class ReplaySettings:
 class Samples:
     """N training rows, every value from the view of the player to move."""
 
-    observations: FloatArray  # [N, C, H, W]
+    observations: ByteArray  # [N, C, H, W]
     legal_action_mask: BoolArray  # [N, A], True = legal
     policy_targets: FloatArray  # [N, A], pi: normalised visits
     value_targets: FloatArray  # [N], z: the game's outcome for the player to move

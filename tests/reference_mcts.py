@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from azcore.evaluators import Evaluator
-from azcore.game import FloatArray, Game
+from azcore.game import ByteArray, FloatArray, Game
 
 
 class HashEvaluator(Evaluator):
@@ -33,7 +33,7 @@ class HashEvaluator(Evaluator):
         self._seed = seed
         self._known: dict[bytes, tuple[FloatArray, np.float32]] = {}
 
-    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         judged = [self._judge(observation.tobytes()) for observation in observations]
         if not judged:
             return np.zeros((0, self._num_actions), np.float32), np.zeros(0, np.float32)
@@ -162,7 +162,9 @@ class ReferenceSearch:
                 z = self.game.outcome(node.state)
                 node.value = float(z if node.player == 0 else -z)
                 continue
-            logits, values = self.evaluator.evaluate(self.game.observation(node.state)[None])
+            logits, values = self.evaluator.evaluate(
+                self.game.observation(node.state)[None].astype(np.uint8)
+            )
             node.value = float(values[0])
             legal = [int(a) for a in np.flatnonzero(self.game.legal_action_mask(node.state))]
             highest = max(float(logits[0, a]) for a in legal)

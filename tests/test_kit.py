@@ -85,7 +85,7 @@ def test_good_games_pass(name):
 @pytest.mark.rules
 def test_an_oracle_is_played_alongside():
     report = check_game(COMPILED(), oracle=PLAIN(), num_positions=300)
-    assert report.checks[Identity.ORACLE] == report.positions
+    assert report.checks[Identity.ORACLE] == report.positions + report.games  # and how each ended
 
 
 def test_an_oracle_with_other_action_numbers_is_compared_by_text():
@@ -215,7 +215,19 @@ def observation_divided_by_zero(self, state):
 
 def observation_that_counts_calls(self, state):
     self.calls = getattr(self, "calls", 0) + 1
-    return PLAIN.observation(self, state) + np.float32(self.calls)
+    return PLAIN.observation(self, state) * np.float32(self.calls // 2 % 2)
+
+
+def observation_in_halves(self, state):
+    return PLAIN.observation(self, state) / 2
+
+
+def observation_of_counts(self, state):
+    return PLAIN.observation(self, state) * np.float32(9 - state.count("."))
+
+
+def termination_in_two_lines(self, state):
+    return "three in\na row"
 
 
 def observation_in_one_buffer(self, state):
@@ -314,12 +326,27 @@ ALONE = {
     "observation with NaN": (
         {"observation": observation_divided_by_zero},
         Identity.OBSERVATION,
-        "18 values are not finite",
+        "18 values are bad",
+    ),
+    "observation of fractions": (
+        {"observation": observation_in_halves},
+        Identity.OBSERVATION,
+        "holds 0.5, want 0 to 1",
+    ),
+    "observation above its maximum": (
+        {"observation": observation_of_counts},
+        Identity.OBSERVATION,
+        "holds 2.0, want 0 to 1",
+    ),
+    "termination in two lines": (
+        {"termination": termination_in_two_lines},
+        Identity.OUTCOME,
+        "termination is 'three in\\na row'",
     ),
     "observation changes from call to call": (
         {"observation": observation_that_counts_calls},
         Identity.STEADY,
-        "seen a second time: observation at plane 0, row 0",
+        "seen a second time: observation at plane",
     ),
     "observation overwritten by the next": (
         {"observation": observation_in_one_buffer},
@@ -503,7 +530,15 @@ def seat_repeated(self, state):
     return 0 if state.count(".") == 6 else PLAIN.current_player(self, state)
 
 
+def termination_for_seat_zero(self, state):
+    return "three in a row" if self.outcome(state) == 1 else PLAIN.termination(self, state)
+
+
 ORACLE = {
+    "another word for the end": (
+        {"termination": termination_for_seat_zero},
+        "termination is 'three in a row', want 'first player won'",
+    ),
     "outcome of wrong sign": ({"outcome": outcome_of_the_other_seat}, "outcome is"),
     "outcome as the mover sees it": ({"outcome": outcome_of_the_mover}, "outcome is -1, want 1"),
     "observation from the wrong view": (

@@ -50,7 +50,7 @@ def test_samples_are_positions_of_the_records(game: azcore.Game, augment: bool) 
     for record in records:
         state = game.initial_state()
         for ply, action in enumerate(record.actions):
-            planes = game.observation(state).reshape(game.observation_shape[0], -1)
+            planes = game.observation(state).astype(np.uint8).reshape(game.observation_shape[0], -1)
             mask = game.legal_action_mask(state)
             policy = record.policy_target(ply, game.num_actions)
             value = record.outcome if game.current_player(state) == 0 else -record.outcome

@@ -33,6 +33,7 @@ from rich.console import Console
 from azcore.algorithms.assembly import Config, Settings, settings_from
 from azcore.algorithms.callbacks import METRICS, GenerationMetrics, LearnerProgress, Terminal
 from azcore.algorithms.ratings import ArenaRating
+from azcore.check.report import check_before_training
 from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
 from azcore.errors import CheckpointError, SettingError
 from azcore.learner.data import SelfPlayData
@@ -59,6 +60,7 @@ def train(config: Config) -> int:
     _quiet_lightning()
     resume = config["resume"]
     settings = settings_from(config)
+    check_before_training(config, settings.game)
     name = settings.game.name
     run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
     console = Console(soft_wrap=True)
@@ -159,8 +161,10 @@ class TrainingLoop:
         )
         self._trainer = self._make_trainer(dict(config["trainer"]))
         window = self._data.buffer.max_bytes(settings.search.num_simulations)
+        legal = min(game.num_actions, 100)  # a guess; the trees grow as the game asks
         terminal.say(
-            f"memory at most {actor.max_bytes / 1e6:,.0f} MB of search trees and "
+            f"memory {actor.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
+            "actions a position, and at most "
             f"{window / 1e6:,.0f} MB of games in the replay window"
         )
 

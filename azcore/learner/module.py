@@ -50,7 +50,7 @@ class LearnerModule(LightningModule):
         """(z - v)^2 - pi^T log p in the mean of a batch, and what else is worth logging of it.
 
         Args:
-            batch: observations float32 [N, C, H, W]; legal_action_mask bool [N, A]; policy_targets
+            batch: observations uint8 [N, C, H, W]; legal_action_mask bool [N, A]; policy_targets
                 float32 [N, A]; value_targets float32 [N], view of the player to move.
         """
         observations = batch["observations"].contiguous(memory_format=torch.channels_last)

@@ -11,7 +11,8 @@ from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from azcore.evaluators import Evaluator
-from azcore.game import FloatArray, Game
+from azcore.game import ByteArray, FloatArray, Game
+from azcore.networks.towers import ConvBlock, PlaneScale
 from azcore.settings import require
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
@@ -50,15 +51,21 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
     return torch.bfloat16 if torch.cpu._is_avx512_bf16_supported() else torch.float32
 
 
-def fold_batch_norm(module: nn.Module) -> nn.Module:
-    """A copy for inference in which each convolution has absorbed the batch norm behind it."""
+def folded(module: nn.Module) -> nn.Module:
+    """A copy for inference whose convolutions have absorbed what only scales.
+
+    That is the batch norm behind each, and the scale of the planes before the first.
+    """
     module = copy.deepcopy(module).eval()
     for parent in list(module.modules()):
         children = list(parent.named_children())
-        for (name, conv), (norm_name, norm) in pairwise(children):
-            if isinstance(conv, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
-                setattr(parent, name, fuse_conv_bn_eval(conv, norm))
-                setattr(parent, norm_name, nn.Identity())
+        for (name, one), (next_name, following) in pairwise(children):
+            if isinstance(one, nn.Conv2d) and isinstance(following, nn.BatchNorm2d):
+                setattr(parent, name, fuse_conv_bn_eval(one, following))
+                setattr(parent, next_name, nn.Identity())
+            if isinstance(one, PlaneScale) and isinstance(following, ConvBlock):
+                following.convolution.weight.data *= one.scale
+                setattr(parent, name, nn.Identity())
     return module
 
 
@@ -76,10 +83,10 @@ class NetworkEvaluator(Evaluator):
         self, *, network: nn.Module, game: Game, device: torch.device, dtype: torch.dtype
     ) -> None:
         self.device, self.dtype = device, dtype
-        folded = fold_batch_norm(network).to(device=device, dtype=dtype)
-        folded = folded.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
-        folded.requires_grad_(False)
-        self._network = folded
+        copied = folded(network).to(device=device, dtype=dtype)
+        copied = copied.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        copied.requires_grad_(False)
+        self._network = copied
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits [S, A] and values [S] of a batch that is on the device already."""
@@ -87,9 +94,9 @@ class NetworkEvaluator(Evaluator):
             policy_logits, values = self._network(observations)
         return policy_logits, values
 
-    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
-        batch = torch.from_numpy(np.ascontiguousarray(observations)).to(
-            device=self.device, dtype=self.dtype, memory_format=torch.channels_last
-        )
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        batch = torch.from_numpy(np.ascontiguousarray(observations)).to(self.device)
+        # In two steps: torch changes type and layout in one at half the speed.
+        batch = batch.to(self.dtype).contiguous(memory_format=torch.channels_last)
         policy_logits, values = self.forward(batch)
         return policy_logits.float().cpu().numpy(), values.float().cpu().numpy()

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from azcore.errors import SettingError
-from azcore.game import Game
+from azcore.game import FloatArray, Game
 from azcore.settings import require
 
 
@@ -35,6 +35,24 @@ class NetworkSettings:
         require(self.value_hidden >= 1, "network.value_hidden", "1 or more", self.value_hidden)
 
 
+class PlaneScale(nn.Module):
+    """Divides each plane by its largest value: bytes [N, C, H, W] -> the network's own dtype.
+
+    Args:
+        maximum: float32 [C], `Game.observation_maximum`.
+    """
+
+    scale: Tensor  # [C, 1, 1]
+
+    def __init__(self, maximum: FloatArray) -> None:
+        super().__init__()
+        # A fact of the game, so that it is in no checkpoint.
+        self.register_buffer("scale", torch.from_numpy(1 / maximum)[:, None, None], False)
+
+    def forward(self, observations: Tensor) -> Tensor:
+        return observations.to(self.scale.dtype) * self.scale
+
+
 class ConvBlock(nn.Sequential):
     """Convolution, batch norm, ReLU: [N, C, H, W] -> [N, K, H, W]."""
 
@@ -45,6 +63,13 @@ class ConvBlock(nn.Sequential):
             nn.BatchNorm2d(channels),
             nn.ReLU(),
         )
+
+    @property
+    def convolution(self) -> nn.Conv2d:
+        """The first of its parts."""
+        convolution = self[0]
+        assert isinstance(convolution, nn.Conv2d)
+        return convolution
 
 
 class ResidualBlock(nn.Module):
@@ -92,6 +117,7 @@ class DualResidualNetwork(nn.Module):
         planes, height, width = game.observation_shape
         channels = settings.channels
         self.tower = nn.Sequential(
+            PlaneScale(game.observation_maximum),
             ConvBlock(planes, channels, 3),
             *[ResidualBlock(channels) for _ in range(settings.blocks)],
         )
@@ -99,7 +125,7 @@ class DualResidualNetwork(nn.Module):
         self.value_head = ValueHead(channels, height, width, settings.value_hidden)
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
-        """Policy logits [N, A] and values [N], view of the player to move, of [N, C, H, W]."""
+        """Logits [N, A] and values [N], view of the player to move, of bytes [N, C, H, W]."""
         features = self.tower(observations)
         return self.policy_head(features), self.value_head(features).squeeze(1)
 

@@ -127,7 +127,8 @@ class Search:
         leaves = settings.leaves_per_tree
         kept = int(settings.reuse_limit * settings.num_simulations) if settings.reuse_subtree else 0
         self._max_nodes = 1 + settings.num_simulations + kept + leaves
-        self._tree = allocate(num_trees, self._max_nodes, self._edge_room(32))
+        some_edges = min(game.num_actions, 64) * min(self._max_nodes, 32)  # more when needed
+        self._tree = allocate(num_trees, self._max_nodes, some_edges)
         self._slots = kernels.make_slots(
             num_trees * leaves, min(game.max_game_length, self._max_nodes) + 1
         )
@@ -146,13 +147,12 @@ class Search:
         self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
         self._scratch = np.empty(self._max_nodes, np.int32)
 
-    @property
-    def max_bytes(self) -> int:
-        """Most memory that the trees can come to need: every node expanded to every action."""
+    def bytes_needed(self, legal_actions: int) -> int:
+        """Memory of full trees whose positions have so many legal actions."""
         tree = self._tree
         node = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("node_"))
         edge = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("edge_"))
-        return int(self.num_trees * self._max_nodes * (node + edge * self.game.num_actions))
+        return int(self.num_trees * self._max_nodes * (node + edge * legal_actions))
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -241,7 +241,6 @@ class Search:
         rows = np.flatnonzero(self._active).astype(np.int32)
         if len(rows) == 0:
             return False
-        self._make_room_for_edges()
         self._rows = rows
         slots = self._slots
         filled = kernels.select(
@@ -270,6 +269,7 @@ class Search:
             AzcoreError: a value or logit is not a number.
         """
         positions = self._positions
+        self._make_room_for_edges()
         finite = kernels.expand_and_back_up(
             self._tree,
             self._rows,
@@ -339,14 +339,10 @@ class Search:
             tree, row, noise(row, int(count)), self.settings.dirichlet_fraction, actions
         )
 
-    def _edge_room(self, expansions: int) -> int:
-        """Edges per tree for so many expansions of a typical number of legal actions."""
-        return self.game.num_actions * min(self._max_nodes, expansions)
-
     def _make_room_for_edges(self) -> None:
-        """Double the edges of all trees when one might not hold its next leaves."""
+        """Double the edges of all trees when one might not hold the leaves now described."""
         room = self._tree.edge_action.shape[1]
         wanted = int(self._tree.num_edges.max())
-        wanted += self.game.num_actions * self.settings.leaves_per_tree
+        wanted += int(self._positions.num_legal.max()) * self.settings.leaves_per_tree
         if wanted > room:
             self._tree = with_more_edges(self._tree, max(wanted, 2 * room))

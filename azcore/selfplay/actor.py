@@ -84,10 +84,9 @@ class Actor:
         self._to_begin = set(range(settings.num_games))
         self.statistics = ActorStatistics()
 
-    @property
-    def max_bytes(self) -> int:
-        """Most memory that the search trees can come to need."""
-        return self._search.max_bytes
+    def bytes_needed(self, legal_actions: int) -> int:
+        """Memory of full search trees whose positions have so many legal actions."""
+        return self._search.bytes_needed(legal_actions)
 
     def set_evaluator(self, evaluator: Evaluator, weights_version: int) -> None:
         """Go on with newer weights; a move under way is searched anew with them."""

@@ -77,6 +77,12 @@ class OracleGame:
         if want.observation.shape != view.observation.shape:
             want = replace(want, observation=view.observation)
         checker.expect_same(Identity.ORACLE, view, want, "against the oracle", tolerance=1e-6)
+        if view.is_terminal:
+            with checker.during(Identity.ORACLE, "termination"):
+                got_words = checker.game.termination(state)
+                want_words = self.oracle.termination(self.state)
+            told = f"termination is {got_words!r}, want {want_words!r}"
+            checker.expect(Identity.ORACLE, got_words == want_words, told)
 
     def step(self, state: Any, action: int) -> None:
         """Play in the oracle what `action` means in `state`."""

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from azcore.faults import described, folder_of
 from azcore.game import Game
 from azcore.testing.contract import ContractError, Identity
 from azcore.testing.view import View, difference, drawn
@@ -65,7 +66,8 @@ class Checker:
         except Exception as error:
             if isinstance(error, allowed):
                 raise
-            self.fail(identity, f"{what} raised {type(error).__name__}: {error}")
+            told = f"{what} raised {described(error, folder_of(type(self.game).__module__))}"
+            self.fail(identity, told)
 
     def expect_refusal(
         self, identity: Identity, kind: type[Exception], method: str, *args: Any
@@ -98,10 +100,17 @@ class Checker:
         outcome = self.ask(Identity.OUTCOME, "outcome", state) if over else 0
         in_range = _is_int(outcome) and outcome in (-1, 0, 1)
         self.expect(Identity.OUTCOME, in_range, f"got {outcome!r}")
+        words = self.ask(Identity.OUTCOME, "termination", state) if over else "-"
+        printable = isinstance(words, str) and words != "" and words.isprintable()
+        self.expect(Identity.OUTCOME, printable, f"termination is {words!r}")
         planes = self.ask(Identity.OBSERVATION, "observation", state)
         self.expect_form(Identity.OBSERVATION, planes, f"float32 {self.game.observation_shape}")
-        bad = np.count_nonzero(~np.isfinite(planes))
-        self.expect(Identity.OBSERVATION, bad == 0, f"{bad} values are not finite")
+        top = self.game.observation_maximum[:, None, None]
+        bad = np.argwhere(~((planes >= 0) & (planes <= top) & (planes == np.floor(planes))))
+        told = [
+            f"plane {c} holds {planes[c, h, w]}, want 0 to {top[c, 0, 0]:g}" for c, h, w in bad[:3]
+        ]
+        self.expect(Identity.OBSERVATION, not told, f"{'; '.join(told)}; {len(bad)} values are bad")
         return View(
             current_player=int(player),
             is_terminal=bool(over),

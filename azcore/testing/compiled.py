@@ -23,11 +23,11 @@ def check_bounds(checker: Checker, game: CompiledGame, state: Any) -> list[int]:
     Compiled code is not stopped by the end of an array, so this comes before all other looks.
     """
     record, rules, identity = state.copy(), game.rules, Identity.BOUNDS
-    planes = np.full(math.prod(game.observation_shape) + 2 * _GUARD, 77.0, np.float32)
-    planes[_GUARD:-_GUARD] = 0.0
+    planes = np.full(math.prod(game.observation_shape) + 2 * _GUARD, 77, np.uint8)
+    planes[_GUARD:-_GUARD] = 0
     with checker.during(Identity.OBSERVATION, "rules.observe"):
         rules.observe(record, planes[_GUARD:-_GUARD].reshape(game.observation_shape))
-    kept = (planes[:_GUARD] == 77.0).all() and (planes[-_GUARD:] == 77.0).all()
+    kept = (planes[:_GUARD] == 77).all() and (planes[-_GUARD:] == 77).all()
     checker.expect(identity, kept, "observe wrote outside of its planes")
     lent = np.full(game.num_actions + 2 * _GUARD, -77, np.int32)
     with checker.during(Identity.MASK, "rules.legal_actions"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from azcore.errors import GameError
+from azcore.errors import FaultyGameError
 
 
 class Identity(StrEnum):
@@ -19,7 +19,9 @@ class Identity(StrEnum):
     LENGTH = "a game ends within max_game_length"
     SEAT = "current_player is 0 or 1"
     OUTCOME = "the outcome of a terminal state is -1, 0 or +1"
-    OBSERVATION = "an observation is finite float32 [C, H, W]"
+    OBSERVATION = (
+        "an observation is float32 [C, H, W] of whole numbers from 0 to observation_maximum"
+    )
     STEADY = "equal states are described alike, now and later"
     VIEW = "colours swapped, the player to move sees the same"
     ACTION_TEXT = "an action is read back from its text"
@@ -34,7 +36,7 @@ class Identity(StrEnum):
     PLAYTHROUGH = "a recorded game is described as it was"
 
 
-class ContractError(GameError):
+class ContractError(FaultyGameError):
     """A game breaks an identity; the text says which, where, what was got and what was wanted."""
 
     def __init__(self, identity: Identity, message: str) -> None:
@@ -60,6 +62,11 @@ class Report:
     draws: int
     seat_1_wins: int
     checks: dict[Identity, int]  # how often each identity was looked at
+
+    @property
+    def identities(self) -> list[Identity]:
+        """Those that `check_game` looks at, in the order of the contract."""
+        return list(_OF_GAMES)
 
     def __str__(self) -> str:
         wins = f"{self.seat_0_wins} / {self.draws} / {self.seat_1_wins}"

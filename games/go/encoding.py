@@ -24,7 +24,7 @@ NUM_PLANES = 2 * NUM_BOARDS + 1
 
 
 def observe(state: Any, planes: Any) -> None:
-    """Write float32 [17, N, N], which hold zeros, from the view of the player to move."""
+    """Write uint8 [17, N, N], which hold zeros, from the view of the player to move."""
     size = state.history.shape[0]
     # Flat rows, since the compiler makes wide instructions of one long loop and not of short ones.
     history = state.history.reshape(size * size)
@@ -34,11 +34,10 @@ def observe(state: Any, planes: Any) -> None:
     first_bit = NUM_BOARDS * int(state.player)  # int: an int8 is too small for what follows
     for plane in range(2 * NUM_BOARDS):
         bit = (plane + first_bit) % (2 * NUM_BOARDS)
-        mask = np.uint16(1 << bit)
         for cell in range(size * size):
-            cells[plane, cell] = np.float32(1.0) if history[cell] & mask else np.float32(0.0)
+            cells[plane, cell] = history[cell] >> bit & 1
     if state.player == 0:
-        cells[2 * NUM_BOARDS] = 1.0
+        cells[2 * NUM_BOARDS] = 1
 
 
 def symmetries(size: int) -> tuple[Symmetry, ...]:

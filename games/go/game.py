@@ -82,6 +82,9 @@ class Go(CompiledGame):
         rules.set_up(state, self.komi, self.suicide, self.first_pass)
         return state
 
+    def termination(self, state: Any) -> str:
+        return "two passes" if state.passes >= 2 else "move limit"
+
     def score(self, state: Any) -> float:
         """Black's area less White's and komi, in any state; `outcome` is its sign."""
         return float(rules.area_lead(state)) - self.komi

@@ -75,7 +75,7 @@ def observe(state: Any, planes: Any) -> None:
     for cell in range(9):
         if state.board[cell] != 0:
             plane = 0 if state.board[cell] == state.player + 1 else 1
-            planes[plane, cell // 3, cell % 3] = 1.0
+            planes[plane, cell // 3, cell % 3] = 1
 
 
 class TicTacToe(CompiledGame):

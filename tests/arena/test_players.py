@@ -8,7 +8,7 @@ import pytest
 import azcore
 from azcore.errors import SettingError
 from azcore.evaluators import Evaluator, UniformEvaluator
-from azcore.game import FloatArray, Game
+from azcore.game import ByteArray, FloatArray, Game
 from azcore.players import RandomPlayer, SearchPlayer
 from azcore.search.mcts import SearchSettings
 
@@ -35,7 +35,7 @@ class Counting(Evaluator):
         self.uniform = UniformEvaluator(game)
         self.sizes: list[int] = []
 
-    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         self.sizes.append(len(observations))
         return self.uniform.evaluate(observations)
 

@@ -20,7 +20,7 @@ def trained_a_little() -> torch.nn.Module:
     network = build_network(GAME, SETTINGS, seed=1)
     torch.manual_seed(1)
     for _ in range(5):
-        network(torch.rand(16, 17, 5, 5) * 3)
+        network(torch.randint(0, 9, (16, 17, 5, 5)))
     for parameter in network.parameters():
         parameter.data += 0.1 * torch.randn_like(parameter)
     return network.eval()
@@ -30,7 +30,7 @@ def trained_a_little() -> torch.nn.Module:
 def test_evaluator_agrees_with_the_network(dtype: torch.dtype, tolerance: float) -> None:
     network = trained_a_little()
     evaluator = NetworkEvaluator(network=network, game=GAME, device=CPU, dtype=dtype)
-    observations = np.random.default_rng(1).random((9, 17, 5, 5), np.float32)
+    observations = np.random.default_rng(1).integers(0, 9, (9, 17, 5, 5), np.uint8)
     policy_logits, values = evaluator.evaluate(observations)
     with torch.inference_mode():
         expected_logits, expected_values = network(torch.from_numpy(observations))
@@ -46,7 +46,7 @@ def test_a_row_depends_on_its_observation_alone() -> None:
         network=trained_a_little(), game=GAME, device=CPU, dtype=torch.float32
     )
     rng = np.random.default_rng(1)
-    observations = rng.random((64, 17, 5, 5), np.float32)
+    observations = rng.integers(0, 9, (64, 17, 5, 5), np.uint8)
     policy_logits, values = (array.copy() for array in evaluator.evaluate(observations))
     order = rng.permutation(64)
     other_logits, other_values = (a.copy() for a in evaluator.evaluate(observations[order]))
@@ -61,7 +61,7 @@ def test_a_row_depends_on_its_observation_alone() -> None:
 def test_evaluator_keeps_its_own_weights() -> None:
     network = trained_a_little()
     evaluator = NetworkEvaluator(network=network, game=GAME, device=CPU, dtype=torch.float32)
-    observations = np.ones((2, 17, 5, 5), np.float32)
+    observations = np.ones((2, 17, 5, 5), np.uint8)
     before = evaluator.evaluate(observations)[1].copy()
     for parameter in network.parameters():
         parameter.data.zero_()

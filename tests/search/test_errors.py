@@ -10,7 +10,7 @@ import pytest
 import azcore
 from azcore.errors import AzcoreError, GameError, SettingError
 from azcore.evaluators import Evaluator, UniformEvaluator
-from azcore.game import FloatArray, Game
+from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.mcts import Search
 from search_kit import after, search_settings
 
@@ -24,7 +24,7 @@ class Spoiled(Evaluator):
         self._number = number
         self._calls = 0
 
-    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         logits, values = self._uniform.evaluate(observations)
         if self._calls == 1:
             if self._where == "logit":
@@ -95,7 +95,7 @@ def test_numbers_that_are_not_finite(where: str, number: float) -> None:
 
 def test_a_logit_of_an_illegal_action_is_not_read(search: Search) -> None:
     class Illegal(UniformEvaluator):
-        def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+        def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
             logits, values = super().evaluate(observations)
             logits[:, 0] = np.nan  # 0 is taken
             return logits, values

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from azcore.evaluators import Evaluator
-from azcore.game import BoolArray, FloatArray, Game
+from azcore.game import BoolArray, ByteArray, FloatArray, Game
 from azcore.search.mcts import Search
 from azcore.search.puct import exploration_rate, exploration_scale, first_play_value
 from search_kit import search_settings, tree_snapshot
@@ -102,7 +102,7 @@ class Told(Evaluator):
         self._logits = np.array(logits, np.float32)
         self._values = np.array(values, np.float32)
 
-    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         plies = observations[:, 0, 0, 0].astype(int).clip(max=len(self._values) - 1)
         return np.tile(self._logits, (len(plies), 1)), self._values[plies]
 

@@ -131,7 +131,7 @@ def test_small_reuse_limit() -> None:
 
 def test_drawn_and_passed_go_inside_the_tree() -> None:
     """Komi 0 on 3x3: two passes end the game inside the trees, won by either and by neither."""
-    met = compare_games(make("go 3x3"), search_settings(), noise=True, seed=1)
+    met = compare_games(make("go 3x3"), search_settings(), noise=True, seed=2)
     assert min(met.ends[z] for z in (-1, 0, 1)) > 5
 
 
