@@ -4,9 +4,11 @@ A game states its rules, how a position looks to the network, and how actions ar
 does the rest. There are two ways to state the rules, and azcore treats them alike:
 
 * `CompiledGame`: the state is a NumPy record and the rules are six plain functions over it, which
-  azcore compiles with numba and calls for many positions at once. `games/tic_tac_toe/compiled.py`
-  is the smallest complete one, `games/go` the reference.
-* `Game`: the state is any Python object. Slower, same results: `games/tic_tac_toe/plain.py`.
+  azcore compiles with numba and calls for many positions at once.
+* `Game`: the state is any Python object. Slower, same results.
+
+No game is named here: the folder `games` holds examples of both, the smallest ones too, and
+docs/new-game.md tells how to write one.
 
 Letters used for shapes: A number of actions, C planes, H rows, W columns of an observation.
 Seats are numbered 0 (moves first) and 1; colours are a matter of each game.
@@ -23,8 +25,8 @@ Identities that must hold (`azcore.testing.check_game` checks them on random pos
    twice is the same twice.
 6. Texts round-trip: `text_to_action(s, action_to_text(s, a)) == a`, and a state read back from
    `state_to_text` allows the same actions for the same player. Its first word is the placement of
-   the pieces, as in FEN, SFEN and the rows of Go; a state read back has no history, so an action
-   that only history forbids may be allowed.
+   the pieces; a state read back has no history, so an action that only history forbids may be
+   allowed.
 7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation and
    the same outcome.
 8. Rules compiled and rules interpreted agree.
@@ -72,17 +74,20 @@ class Game(ABC):
     """Rules, encoding and texts of one game with one set of settings. Holds no position.
 
     Args of the constructor, all static facts:
-        name: registry name, `go`.
+        name: registry name, as in `game=<name>`.
         version: raised whenever rules or encodings change; checkpoints and records store it and
             refuse another one.
         settings: what was asked for, `{"board_size": 9, "komi": 7.0}`; stored and compared as well.
         num_actions: A. Actions are the integers 0 to A - 1.
+        action_planes: how many planes the actions make, if they are numbered plane by plane and
+            each plane cell by cell (A = planes × H × W), as AlphaZero does: a convolution can then
+            read them. None: they are not.
         observation_shape: (C, H, W).
         observation_maximum: the largest value of each plane, C numbers from 1 to 255; None: 1 in
             all. Networks divide by it, so that a counter weighs no more than a piece.
         max_game_length: no game lasts longer, in plies.
         dirichlet_alpha: concentration of the root noise, inverse to the usual number of legal
-            actions (AlphaZero: 0.03 Go 19x19, 0.3 chess, 0.15 shogi).
+            actions (AlphaZero's three are near 10 / that number).
         symmetries: zero or more, the identity left out.
 
     Raises:
@@ -96,6 +101,7 @@ class Game(ABC):
         version: int,
         settings: Mapping[str, Setting],
         num_actions: int,
+        action_planes: int | None = None,
         observation_shape: tuple[int, int, int],
         observation_maximum: Sequence[int] | None = None,
         max_game_length: int,
@@ -106,6 +112,7 @@ class Game(ABC):
         self.version = version
         self.settings = dict(settings)
         self.num_actions = num_actions
+        self.action_planes = action_planes
         self.observation_shape = observation_shape
         planes = observation_shape[0] if observation_shape else 0
         maximum = [1] * planes if observation_maximum is None else observation_maximum
@@ -127,6 +134,11 @@ class Game(ABC):
                 f"got {list(maximum)!r}"
             )
         cells = observation_shape[1] * observation_shape[2]
+        if action_planes is not None and action_planes * cells != num_actions:
+            raise GameError(
+                f"{name}: action_planes must be num_actions / (H * W) = {num_actions / cells:g}, "
+                f"got {action_planes!r}"
+            )
         for i, symmetry in enumerate(symmetries):
             for what, permutation, size in (
                 ("cells", symmetry.cells, cells),
@@ -205,7 +217,7 @@ class Game(ABC):
 
     @abstractmethod
     def state_to_text(self, state: Any) -> str:
-        """The position as text that `state_from_text` reads (FEN, SFEN, rows of a board)."""
+        """The position as text that `state_from_text` reads: first the placement of the pieces."""
 
     @abstractmethod
     def state_from_text(self, text: str) -> Any:

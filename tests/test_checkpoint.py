@@ -16,7 +16,7 @@ from azcore.errors import CheckpointError
 from azcore.networks import NetworkSettings, build_network
 
 GAME = azcore.make("tic_tac_toe")
-NETWORK = NetworkSettings(name="dual_res", blocks=1, channels=2, value_hidden=2)
+NETWORK = NetworkSettings(name="dual_res", blocks=1, channels=2, policy_head="auto", value_hidden=2)
 
 
 def example() -> dict[str, Any]:

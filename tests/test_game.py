@@ -52,6 +52,10 @@ def test_good_facts_are_kept():
         ("dirichlet_alpha", float("nan"), "dirichlet_alpha must be above 0, got nan"),
         ("observation_shape", (3, 3), "observation_shape must be three positive sizes"),
         ("observation_shape", (2, 0, 3), "got (2, 0, 3)"),
+        ("observation_maximum", [1], "must be 2 whole numbers from 1 to 255, got [1]"),
+        ("observation_maximum", [1, 256], "must be 2 whole numbers from 1 to 255, got [1, 256]"),
+        ("observation_maximum", [1, 0.5], "must be 2 whole numbers from 1 to 255, got [1, 0.5]"),
+        ("action_planes", 2, "action_planes must be num_actions / (H * W) = 1, got 2"),
         (
             "symmetries",
             (symmetry(range(8), range(9)),),

@@ -12,7 +12,8 @@ from torch.nn.utils.fusion import fuse_conv_bn_eval
 
 from azcore.evaluators import Evaluator
 from azcore.game import ByteArray, FloatArray, Game
-from azcore.networks.towers import ConvBlock, PlaneScale
+from azcore.networks.heads import ConvBlock
+from azcore.networks.towers import PlaneScale
 from azcore.settings import require
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}

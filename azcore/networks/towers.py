@@ -1,7 +1,8 @@
-"""The network of AlphaGo Zero: convolutional tower, policy head, value head.
+"""The networks of both papers: one tower of convolutions under two heads, or a tower for each head.
 
-Silver 2017 (Nature 24270), Methods "Neural network architecture"; Silver 2018 keeps it. The papers'
-size is 256 channels and 19 or 39 residual blocks; ours is a setting.
+Silver 2017 (Nature 24270), Methods "Neural network architecture" and figure 4, which compares the
+four; Silver 2018 keeps `dual_res`. The papers' size is 256 channels and 19 or 39 residual blocks
+after the first convolution; ours is a setting.
 
 Letters: N batch, C planes in, K channels, H rows, W columns, A actions.
 """
@@ -10,13 +11,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from azcore.errors import SettingError
 from azcore.game import FloatArray, Game
+from azcore.networks.heads import (
+    ConvBlock,
+    ConvolutionalPolicyHead,
+    LinearPolicyHead,
+    ValueHead,
+)
 from azcore.settings import require
+
+POLICY_HEADS = ("auto", "linear", "convolutional")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,12 +36,15 @@ class NetworkSettings:
     name: str
     blocks: int
     channels: int
+    policy_head: str
     value_hidden: int
 
     def __post_init__(self) -> None:
         require(self.name in NETWORKS, "network.name", f"one of {', '.join(NETWORKS)}", self.name)
         require(self.blocks >= 1, "network.blocks", "1 or more", self.blocks)
         require(self.channels >= 1, "network.channels", "1 or more", self.channels)
+        known = f"one of {', '.join(POLICY_HEADS)}"
+        require(self.policy_head in POLICY_HEADS, "network.policy_head", known, self.policy_head)
         require(self.value_hidden >= 1, "network.value_hidden", "1 or more", self.value_hidden)
 
 
@@ -53,25 +66,6 @@ class PlaneScale(nn.Module):
         return observations.to(self.scale.dtype) * self.scale
 
 
-class ConvBlock(nn.Sequential):
-    """Convolution, batch norm, ReLU: [N, C, H, W] -> [N, K, H, W]."""
-
-    def __init__(self, planes: int, channels: int, kernel: int) -> None:
-        super().__init__(
-            # Batch norm has the bias, a second one would do nothing.
-            nn.Conv2d(planes, channels, kernel, padding=kernel // 2, bias=False),
-            nn.BatchNorm2d(channels),
-            nn.ReLU(),
-        )
-
-    @property
-    def convolution(self) -> nn.Conv2d:
-        """The first of its parts."""
-        convolution = self[0]
-        assert isinstance(convolution, nn.Conv2d)
-        return convolution
-
-
 class ResidualBlock(nn.Module):
     """Two 3x3 convolutions with the input added before the last ReLU: [N, K, H, W] -> the same."""
 
@@ -86,43 +80,51 @@ class ResidualBlock(nn.Module):
         return torch.relu(self.second(self.first(x)) + x)
 
 
-class PolicyHead(nn.Sequential):
-    """Two planes, then a linear layer to every action: [N, K, H, W] -> logits [N, A]."""
+Block = Callable[[int], nn.Module]  # channels -> [N, K, H, W] to the same
 
-    def __init__(self, channels: int, height: int, width: int, num_actions: int) -> None:
-        super().__init__(
-            ConvBlock(channels, 2, 1), nn.Flatten(), nn.Linear(2 * height * width, num_actions)
+
+def convolutional_block(channels: int) -> nn.Module:
+    """What a tower without skips repeats."""
+    return ConvBlock(channels, channels, 3)
+
+
+def tower(game: Game, settings: NetworkSettings, block: Block) -> nn.Module:
+    """Observations [N, C, H, W] to features [N, K, H, W]: a first convolution, then the blocks."""
+    return nn.Sequential(
+        PlaneScale(game.observation_maximum),
+        ConvBlock(game.observation_shape[0], settings.channels, 3),
+        *[block(settings.channels) for _ in range(settings.blocks)],
+    )
+
+
+def policy_head(game: Game, settings: NetworkSettings) -> nn.Module:
+    """The head that the settings name; `auto`: convolutional where the game's actions are planes.
+
+    Raises:
+        SettingError: a convolutional head for a game whose actions are no planes.
+    """
+    _, height, width = game.observation_shape
+    if settings.policy_head == "linear" or (
+        settings.policy_head == "auto" and game.action_planes is None
+    ):
+        return LinearPolicyHead(settings.channels, height, width, game.num_actions)
+    if game.action_planes is None:
+        raise SettingError(
+            f"network.policy_head must be linear or auto for {game.name}, whose actions are not "
+            f"numbered plane by plane, got {settings.policy_head!r}"
         )
+    return ConvolutionalPolicyHead(settings.channels, game.action_planes)
 
 
-class ValueHead(nn.Sequential):
-    """One plane, a hidden layer, tanh: [N, K, H, W] -> [N, 1] in [-1, 1]."""
+class DualNetwork(nn.Module):
+    """One tower under both heads."""
 
-    def __init__(self, channels: int, height: int, width: int, hidden: int) -> None:
-        super().__init__(
-            ConvBlock(channels, 1, 1),
-            nn.Flatten(),
-            nn.Linear(height * width, hidden),
-            nn.ReLU(),
-            nn.Linear(hidden, 1),
-            nn.Tanh(),
-        )
-
-
-class DualResidualNetwork(nn.Module):
-    """`dual_res`: one residual tower under both heads."""
-
-    def __init__(self, game: Game, settings: NetworkSettings) -> None:
+    def __init__(self, block: Block, game: Game, settings: NetworkSettings) -> None:
         super().__init__()
-        planes, height, width = game.observation_shape
-        channels = settings.channels
-        self.tower = nn.Sequential(
-            PlaneScale(game.observation_maximum),
-            ConvBlock(planes, channels, 3),
-            *[ResidualBlock(channels) for _ in range(settings.blocks)],
-        )
-        self.policy_head = PolicyHead(channels, height, width, game.num_actions)
-        self.value_head = ValueHead(channels, height, width, settings.value_hidden)
+        _, height, width = game.observation_shape
+        self.tower = tower(game, settings, block)
+        self.policy_head = policy_head(game, settings)
+        self.value_head = ValueHead(settings.channels, height, width, settings.value_hidden)
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [N, A] and values [N], view of the player to move, of bytes [N, C, H, W]."""
@@ -130,8 +132,28 @@ class DualResidualNetwork(nn.Module):
         return self.policy_head(features), self.value_head(features).squeeze(1)
 
 
+class SeparateNetwork(nn.Module):
+    """A tower of its own for each head."""
+
+    def __init__(self, block: Block, game: Game, settings: NetworkSettings) -> None:
+        super().__init__()
+        _, height, width = game.observation_shape
+        self.policy_tower = tower(game, settings, block)
+        self.policy_head = policy_head(game, settings)
+        self.value_tower = tower(game, settings, block)
+        self.value_head = ValueHead(settings.channels, height, width, settings.value_hidden)
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits [N, A] and values [N], view of the player to move, of bytes [N, C, H, W]."""
+        policy_logits = self.policy_head(self.policy_tower(observations))
+        return policy_logits, self.value_head(self.value_tower(observations)).squeeze(1)
+
+
 NETWORKS: dict[str, Callable[[Game, NetworkSettings], nn.Module]] = {
-    "dual_res": DualResidualNetwork,
+    "dual_res": partial(DualNetwork, ResidualBlock),
+    "sep_res": partial(SeparateNetwork, ResidualBlock),
+    "dual_conv": partial(DualNetwork, convolutional_block),
+    "sep_conv": partial(SeparateNetwork, convolutional_block),
 }
 
 
@@ -139,7 +161,7 @@ def build_network(game: Game, settings: NetworkSettings, seed: int) -> nn.Module
     """A network for a game with weights drawn from `seed` alone.
 
     Raises:
-        SettingError: no memory for a network of that size.
+        SettingError: no memory for a network of that size, or a head that does not fit the game.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -416,7 +416,7 @@ def note_html(note: str) -> str:
 
 
 def title_of(name: str) -> str:
-    """`tic_tac_toe` as people write it: `Tic tac toe`."""
+    """`a_game` as people write it: `A game`."""
     words = name.replace("_", " ").strip()
     return words[:1].upper() + words[1:] or "Unknown game"
 

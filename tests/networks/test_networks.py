@@ -2,22 +2,38 @@
 
 from __future__ import annotations
 
+from copy import copy
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 import azcore
+from azcore.errors import SettingError
+from azcore.game import Game
 from azcore.networks import NetworkSettings, build_network
 from azcore.networks.evaluator import NetworkEvaluator
 
 GAME = azcore.make("go", board_size=5)
-SETTINGS = NetworkSettings(name="dual_res", blocks=2, channels=8, value_hidden=4)
+SETTINGS = NetworkSettings(
+    name="dual_res", blocks=2, channels=8, policy_head="auto", value_hidden=4
+)
 CPU = torch.device("cpu")
+NAMES = ["dual_res", "sep_res", "dual_conv", "sep_conv"]
 
 
-def trained_a_little() -> torch.nn.Module:
+def with_action_planes() -> Game:
+    """A game of 3 planes of actions over 5x5 cells, one of whose observation planes counts to 9."""
+    game = copy(GAME)
+    game.num_actions, game.action_planes = 75, 3
+    game.observation_maximum = np.array([1] * 16 + [9], np.float32)
+    return game
+
+
+def trained_a_little(game: Game = GAME, name: str = "dual_res") -> torch.nn.Module:
     """A network whose batch norms have seen data, so that folding them matters."""
-    network = build_network(GAME, SETTINGS, seed=1)
+    network = build_network(game, replace(SETTINGS, name=name), seed=1)
     torch.manual_seed(1)
     for _ in range(5):
         network(torch.randint(0, 9, (16, 17, 5, 5)))
@@ -27,14 +43,18 @@ def trained_a_little() -> torch.nn.Module:
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])
-def test_evaluator_agrees_with_the_network(dtype: torch.dtype, tolerance: float) -> None:
-    network = trained_a_little()
-    evaluator = NetworkEvaluator(network=network, game=GAME, device=CPU, dtype=dtype)
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("game", [GAME, with_action_planes()], ids=["linear", "convolutional"])
+def test_evaluator_agrees_with_the_network(
+    game: Game, name: str, dtype: torch.dtype, tolerance: float
+) -> None:
+    network = trained_a_little(game, name)
+    evaluator = NetworkEvaluator(network=network, game=game, device=CPU, dtype=dtype)
     observations = np.random.default_rng(1).integers(0, 9, (9, 17, 5, 5), np.uint8)
     policy_logits, values = evaluator.evaluate(observations)
     with torch.inference_mode():
         expected_logits, expected_values = network(torch.from_numpy(observations))
-    assert policy_logits.shape == (9, 26)
+    assert policy_logits.shape == (9, game.num_actions)
     assert values.shape == (9,)
     scale = expected_logits.abs().max().item()
     np.testing.assert_allclose(policy_logits / scale, expected_logits / scale, atol=tolerance)
@@ -75,3 +95,57 @@ def test_weights_come_from_the_seed_alone() -> None:
     other = build_network(GAME, SETTINGS, seed=2).state_dict()
     assert all(torch.equal(first[name], again[name]) for name in first)
     assert not all(torch.equal(first[name], other[name]) for name in first)
+
+
+# By hand, for 17 planes of 5x5 cells, 8 channels and 2 blocks: weights of a 3x3 convolution are
+# planes x channels x 9, and a batch norm adds a scale and a shift for each channel.
+FIRST = 17 * 8 * 9 + 16
+CONVOLUTION = 8 * 8 * 9 + 16
+LINEAR_HEAD = (8 * 2 + 4) + (2 * 25 + 1) * 26
+CONVOLUTIONAL_HEAD = CONVOLUTION + (8 * 3 * 9 + 3)
+VALUE_HEAD = (8 + 2) + (25 + 1) * 4 + (4 + 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "towers"),
+    [
+        ("dual_res", FIRST + 4 * CONVOLUTION),
+        ("sep_res", 2 * (FIRST + 4 * CONVOLUTION)),
+        ("dual_conv", FIRST + 2 * CONVOLUTION),
+        ("sep_conv", 2 * (FIRST + 2 * CONVOLUTION)),
+    ],
+)
+def test_parameters_are_those_counted_by_hand(name: str, towers: int) -> None:
+    for game, head in ((GAME, LINEAR_HEAD), (with_action_planes(), CONVOLUTIONAL_HEAD)):
+        network = build_network(game, replace(SETTINGS, name=name), seed=1)
+        parameters = sum(weights.numel() for weights in network.parameters())
+        assert parameters == towers + head + VALUE_HEAD
+
+
+def test_planes_are_divided_by_their_maximum() -> None:
+    nine = torch.zeros(1, 17, 5, 5, dtype=torch.uint8)
+    nine[:, 16] = 9
+    one = torch.zeros(1, 17, 5, 5, dtype=torch.uint8)
+    one[:, 16] = 1
+    plain = build_network(GAME, SETTINGS, seed=1).tower  # type: ignore[union-attr]
+    divided = build_network(with_action_planes(), SETTINGS, seed=1).tower  # type: ignore[union-attr]
+    assert torch.equal(plain.eval()(one), divided.eval()(nine))  # type: ignore[operator]
+
+
+def test_a_convolutional_head_speaks_of_actions_plane_by_plane() -> None:
+    network = build_network(with_action_planes(), SETTINGS, seed=1).eval()
+    last = network.policy_head[1]  # type: ignore[index]
+    last.weight.data.zero_()
+    last.bias.data[:] = torch.tensor([0.0, 1.0, 2.0])
+    observations = torch.zeros(2, 17, 5, 5).contiguous(memory_format=torch.channels_last)
+    logits, _ = network(observations)
+    assert logits.tolist() == [[0.0] * 25 + [1.0] * 25 + [2.0] * 25] * 2
+
+
+def test_a_head_that_does_not_fit_the_game_is_refused() -> None:
+    linear = build_network(with_action_planes(), replace(SETTINGS, policy_head="linear"), seed=1)
+    assert linear(torch.zeros(2, 17, 5, 5))[0].shape == (2, 75)
+    with pytest.raises(SettingError, match=r"go, whose actions are not .* got 'convolutional'"):
+        build_network(GAME, replace(SETTINGS, policy_head="convolutional"), seed=1)
+    with pytest.raises(SettingError, match="one of auto, linear, convolutional, got 'round'"):
+        replace(SETTINGS, policy_head="round")

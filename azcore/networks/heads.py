@@ -1,0 +1,73 @@
+"""The heads that read a policy and a value from the features of a tower.
+
+AlphaGo Zero's policy head is linear (Silver 2017, Nature 24270, Methods "Neural network
+architecture"). AlphaZero's for games whose actions are planes over the cells is convolutional
+(Silver 2018, Methods "Architecture"): far fewer weights where there are thousands of actions.
+
+Letters: N batch, K channels, H rows, W columns, A actions.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+
+class ConvBlock(nn.Sequential):
+    """Convolution, batch norm, ReLU: [N, C, H, W] -> [N, K, H, W]."""
+
+    def __init__(self, planes: int, channels: int, kernel: int) -> None:
+        super().__init__(
+            # Batch norm has the bias, a second one would do nothing.
+            nn.Conv2d(planes, channels, kernel, padding=kernel // 2, bias=False),
+            nn.BatchNorm2d(channels),
+            nn.ReLU(),
+        )
+
+    @property
+    def convolution(self) -> nn.Conv2d:
+        """The first of its parts."""
+        convolution = self[0]
+        assert isinstance(convolution, nn.Conv2d)
+        return convolution
+
+
+class LinearPolicyHead(nn.Sequential):
+    """Two planes, then a linear layer to every action: [N, K, H, W] -> logits [N, A]."""
+
+    def __init__(self, channels: int, height: int, width: int, num_actions: int) -> None:
+        super().__init__(
+            ConvBlock(channels, 2, 1), nn.Flatten(), nn.Linear(2 * height * width, num_actions)
+        )
+
+
+class ConvolutionalPolicyHead(nn.Sequential):
+    """A convolution to the planes of actions: [N, K, H, W] -> logits [N, A], A = planes × H × W."""
+
+    def __init__(self, channels: int, action_planes: int) -> None:
+        super().__init__(
+            ConvBlock(channels, channels, 3),
+            nn.Conv2d(channels, action_planes, 3, padding=1),  # the paper does not give its size
+            PlaneMajor(),
+        )
+
+
+class PlaneMajor(nn.Module):
+    """[N, P, H, W] in any memory format -> [N, P × H × W]."""
+
+    def forward(self, planes: Tensor) -> Tensor:
+        return planes.contiguous(memory_format=torch.contiguous_format).flatten(1)
+
+
+class ValueHead(nn.Sequential):
+    """One plane, a hidden layer, tanh: [N, K, H, W] -> [N, 1] in [-1, 1]."""
+
+    def __init__(self, channels: int, height: int, width: int, hidden: int) -> None:
+        super().__init__(
+            ConvBlock(channels, 1, 1),
+            nn.Flatten(),
+            nn.Linear(height * width, hidden),
+            nn.ReLU(),
+            nn.Linear(hidden, 1),
+            nn.Tanh(),
+        )
