@@ -38,7 +38,7 @@ from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, w
 from azcore.errors import CheckpointError, SettingError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
-from azcore.networks import build_network
+from azcore.networks import build_network, network_cost
 from azcore.records import RecordFile
 from azcore.replay import ReplayBuffer
 from azcore.report.report import write_report
@@ -124,10 +124,9 @@ class TrainingLoop:
             "once per game and version of azcore"
         )
         network = build_network(game, settings.network, seed)
-        parameters = sum(weights.numel() for weights in network.parameters())
         terminal.say(
             f"network {settings.network.name} {settings.network.blocks}x"
-            f"{settings.network.channels}, {parameters:,} parameters, on {settings.device}"
+            f"{settings.network.channels}, {network_cost(network, game)}, on {settings.device}"
         )
         self._description = describe_run(game, settings.network)
         self._module = LearnerModule(

@@ -3,6 +3,7 @@
 `build_network` makes one by name; `NetworkEvaluator` runs one for search.
 """
 
+from azcore.networks.cost import network_cost
 from azcore.networks.towers import NetworkSettings, build_network
 
-__all__ = ["NetworkSettings", "build_network"]
+__all__ = ["NetworkSettings", "build_network", "network_cost"]

@@ -12,7 +12,7 @@ import torch
 import azcore
 from azcore.errors import SettingError
 from azcore.game import Game
-from azcore.networks import NetworkSettings, build_network
+from azcore.networks import NetworkSettings, build_network, network_cost
 from azcore.networks.evaluator import NetworkEvaluator
 
 GAME = azcore.make("go", board_size=5)
@@ -104,22 +104,29 @@ CONVOLUTION = 8 * 8 * 9 + 16
 LINEAR_HEAD = (8 * 2 + 4) + (2 * 25 + 1) * 26
 CONVOLUTIONAL_HEAD = CONVOLUTION + (8 * 3 * 9 + 3)
 VALUE_HEAD = (8 + 2) + (25 + 1) * 4 + (4 + 1)
+# A multiplication and an addition for each weight of a convolution at each cell; a linear layer
+# uses each weight once. Norms, biases and activations are not counted.
+FIRST_FLOPS = 2 * 17 * 8 * 9 * 25
+CONVOLUTION_FLOPS = 2 * 8 * 8 * 9 * 25
+LINEAR_HEAD_FLOPS = 2 * 8 * 2 * 25 + 2 * 50 * 26
+CONVOLUTIONAL_HEAD_FLOPS = CONVOLUTION_FLOPS + 2 * 8 * 3 * 9 * 25
+VALUE_HEAD_FLOPS = 2 * 8 * 25 + 2 * 25 * 4 + 2 * 4
 
 
 @pytest.mark.parametrize(
-    ("name", "towers"),
-    [
-        ("dual_res", FIRST + 4 * CONVOLUTION),
-        ("sep_res", 2 * (FIRST + 4 * CONVOLUTION)),
-        ("dual_conv", FIRST + 2 * CONVOLUTION),
-        ("sep_conv", 2 * (FIRST + 2 * CONVOLUTION)),
-    ],
+    ("name", "towers", "convolutions"),
+    [("dual_res", 1, 4), ("sep_res", 2, 4), ("dual_conv", 1, 2), ("sep_conv", 2, 2)],
 )
-def test_parameters_are_those_counted_by_hand(name: str, towers: int) -> None:
-    for game, head in ((GAME, LINEAR_HEAD), (with_action_planes(), CONVOLUTIONAL_HEAD)):
+def test_costs_are_those_counted_by_hand(name: str, towers: int, convolutions: int) -> None:
+    for game, head, head_flops in (
+        (GAME, LINEAR_HEAD, LINEAR_HEAD_FLOPS),
+        (with_action_planes(), CONVOLUTIONAL_HEAD, CONVOLUTIONAL_HEAD_FLOPS),
+    ):
         network = build_network(game, replace(SETTINGS, name=name), seed=1)
-        parameters = sum(weights.numel() for weights in network.parameters())
-        assert parameters == towers + head + VALUE_HEAD
+        cost = network_cost(network, game)
+        assert cost.parameters == towers * (FIRST + convolutions * CONVOLUTION) + head + VALUE_HEAD
+        tower_flops = FIRST_FLOPS + convolutions * CONVOLUTION_FLOPS
+        assert cost.flops == towers * tower_flops + head_flops + VALUE_HEAD_FLOPS
 
 
 def test_planes_are_divided_by_their_maximum() -> None:

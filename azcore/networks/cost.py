@@ -1,0 +1,32 @@
+"""What a network costs: weights to learn, and floating point operations for one position."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from azcore.game import Game
+
+
+@dataclass(frozen=True)
+class NetworkCost:
+    """Of one network."""
+
+    parameters: int  # numbers that learning changes
+    flops: int  # multiplications and additions of convolutions and linear layers, one evaluation
+
+    def __str__(self) -> str:
+        return f"{self.parameters:,} parameters, {self.flops / 1e6:,.4g} MFLOP an evaluation"
+
+
+def network_cost(network: nn.Module, game: Game) -> NetworkCost:
+    """Count what `network`, built for `game`, costs."""
+    counted = copy.deepcopy(network).cpu().eval()
+    with FlopCounterMode(display=False) as counter, torch.no_grad():
+        counted(torch.zeros((1, *game.observation_shape)))
+    parameters = sum(weights.numel() for weights in network.parameters())
+    return NetworkCost(parameters=parameters, flops=int(counter.get_total_flops()))
