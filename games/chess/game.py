@@ -1,0 +1,126 @@
+"""Chess for azcore: static facts, settings and their checks; the rest is in the files beside this.
+
+`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `oracle.py` the same
+game over the library python-chess, and README.md the specifications in tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from azcore.errors import GameError
+from azcore.game import CompiledGame, Rules
+
+from . import encoding, notation, rules
+
+
+class Chess(CompiledGame):
+    """Chess by FIDE's rules; repetition and fifty moves are draws at once. Seat 0 is White.
+
+    Actions are plane × 64 + from-cell, 73 planes, in the view of the player to move; see
+    `rules.py`. Texts of actions are UCI's (`e2e4`, `e7e8q`), of positions FEN.
+
+    Args:
+        max_plies: the game is a draw after so many plies, 1 to 12,000.
+
+    Raises:
+        GameError: a setting is of another type or out of range.
+    """
+
+    def __init__(self, *, max_plies: int = 512) -> None:
+        # The default is for direct use; runs take conf/game/chess.yaml.
+        check_settings("chess", max_plies)
+        self.max_plies = max_plies
+        super().__init__(
+            name="chess",
+            version=1,
+            settings={"max_plies": max_plies},
+            num_actions=64 * rules.NUM_PLANES,
+            action_planes=rules.NUM_PLANES,
+            observation_shape=(encoding.NUM_PLANES, 8, 8),
+            observation_maximum=encoding.MAXIMUM,
+            max_game_length=max_plies,
+            dirichlet_alpha=0.3,  # AlphaZero's
+            state_dtype=rules.RECORD,
+            rules=Rules(
+                current_player=rules.current_player,
+                legal_actions=rules.legal_actions,
+                step=rules.step,
+                is_terminal=rules.is_terminal,
+                outcome=rules.outcome,
+                observe=encoding.observe,
+            ),
+        )
+
+    def blank_state(self) -> Any:
+        state = super().blank_state()
+        state.max_plies = self.max_plies
+        return state
+
+    def initial_state(self) -> Any:
+        state = self.blank_state()
+        back = [rules.ROOK, rules.KNIGHT, rules.BISHOP, rules.QUEEN]
+        back += [rules.KING, rules.BISHOP, rules.KNIGHT, rules.ROOK]
+        pieces = [(0, kind, 56 + i) for i, kind in enumerate(back)]
+        pieces += [(0, rules.PAWN, 48 + i) for i in range(8)]
+        pieces += [(1, kind, cell ^ 56) for _, kind, cell in pieces]
+        rules.set_up(state, pieces, castling=15, passed=-1, clock=0, ply=0)
+        return state
+
+    def termination(self, state: Any) -> str:
+        return notation.termination(state)
+
+    def action_to_text(self, state: Any, action: int) -> str:
+        return notation.action_to_text(state, action)
+
+    def text_to_action(self, state: Any, text: str) -> int:
+        return notation.text_to_legal_action(self, state, text)
+
+    def state_to_text(self, state: Any) -> str:
+        return notation.state_to_text(state)
+
+    def state_from_text(self, text: str) -> Any:
+        return notation.state_from_text(self.blank_state(), text)
+
+    def render(self, state: Any) -> str:
+        return notation.render(self, state)
+
+    def action_to_san(self, state: Any, action: int) -> str:
+        """`notation.action_to_san` of this game."""
+        return notation.action_to_san(self, state, action)
+
+    def game_to_pgn(
+        self,
+        actions: Sequence[int],
+        comments: Sequence[str] | None = None,
+        result: str | None = None,
+    ) -> str:
+        """`notation.game_to_pgn` of this game."""
+        return notation.game_to_pgn(self, actions, comments, result)
+
+    def pgn_to_actions(self, text: str) -> list[int]:
+        """`notation.pgn_to_actions` of this game."""
+        return notation.pgn_to_actions(self, text)
+
+    def to_svg(self, state: Any) -> str:
+        """`notation.to_svg` of a state."""
+        return notation.to_svg(state)
+
+    def book_actions(self, state: Any, path: str | Path) -> list[tuple[int, int]]:
+        """`notation.book_actions` of this game."""
+        return notation.book_actions(self, state, path)
+
+
+def check_settings(name: str, max_plies: object) -> None:
+    """Refuse what is no number of plies; bool is no number here.
+
+    Raises:
+        GameError: names the value got and the values possible.
+    """
+    if type(max_plies) is not int or not 1 <= max_plies <= rules.MAX_PLIES:
+        raise GameError(
+            f"{name}: max_plies must be a whole number from 1 to {rules.MAX_PLIES}, "
+            f"got {max_plies!r}"
+        )
