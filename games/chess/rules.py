@@ -153,8 +153,6 @@ def current_player(state: Any) -> int:
 
 
 def legal_actions(state: Any, actions: Any) -> int:
-    if is_drawn(state):
-        return 0
     view = view_of(state)
     checkers, pinned, target = checks_and_pins(view)
     safe = ~(attacked_cells(view) | view.own)
@@ -252,7 +250,6 @@ def step(state: Any, action: int) -> None:
     remember_position(state)
 
 
-@register_jitable
 def is_terminal(state: Any) -> bool:
     return is_drawn(state) or not has_legal_action(state)
 

@@ -107,8 +107,6 @@ def current_player(state: Any) -> int:
 
 
 def legal_actions(state: Any, actions: Any) -> int:
-    if is_terminal(state):
-        return 0
     size = state.history.shape[0]
     colour = state.player + 1
     count = 0
@@ -145,7 +143,6 @@ def step(state: Any, action: int) -> None:
     state.player = 1 - state.player
 
 
-@register_jitable
 def is_terminal(state: Any) -> bool:
     size = state.history.shape[0]
     return state.passes >= 2 or state.ply >= max_plies(size)  # type: ignore[no-any-return]

@@ -44,11 +44,10 @@ def current_player(state: Any) -> int:
 
 def legal_actions(state: Any, actions: Any) -> int:
     count = 0
-    if not is_terminal(state):
-        for cell in range(9):
-            if state.board[cell] == 0:
-                actions[count] = cell
-                count += 1
+    for cell in range(9):
+        if state.board[cell] == 0:
+            actions[count] = cell
+            count += 1
     return count
 
 
@@ -57,7 +56,6 @@ def step(state: Any, action: int) -> None:
     state.player = 1 - state.player
 
 
-@register_jitable
 def is_terminal(state: Any) -> bool:
     # Only the seat that has just moved can have completed a line.
     return has_line(state.board, 2 - state.player) or bool(np.all(state.board != 0))

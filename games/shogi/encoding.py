@@ -1,0 +1,85 @@
+"""How a shogi position looks to the network. For rules see `rules.py`.
+
+AlphaZero's 362 planes (Silver et al. 2018, table S1), 9 × 9 each. A step of history has 45:
+
+    0 .. 13   own pieces: P L N S G B R K +P +L +N +S +B +R
+    14 .. 27  the opponent's, likewise
+    28 .. 30  ones if the position had occurred at least 1, 2, 3 times before, at the time
+    31 .. 37  own prisoners: how many P L N S G B R are in hand, everywhere alike
+    38 .. 44  the opponent's, likewise
+
+Planes 0 to 359 are eight such steps: now, one ply ago, .. seven plies ago; a step before the first
+position known is zeros. Plane 360 is ones if Black is to move, 361 counts moves (two plies) up to
+255. All steps are drawn from the view of the player to move now, who plays up the board.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+from .rules import BLACK, NUM_CELLS, NUM_HAND_TYPES, NUM_STEPS, NUM_TYPES, SUPPLY, WHITE
+
+STEP_PLANES = 45
+REPEATS = 2 * NUM_TYPES
+PRISONERS = REPEATS + 3
+COLOUR = NUM_STEPS * STEP_PLANES
+MOVE_COUNT = COLOUR + 1
+NUM_PLANES = MOVE_COUNT + 1
+MOST_MOVES = 255
+
+# The largest value of each plane.
+MAXIMUM = ([1] * PRISONERS + [*SUPPLY, *SUPPLY]) * NUM_STEPS + [1, MOST_MOVES]
+
+
+# [seat to move, code on the board]: the plane of a piece in its step, times 81. Empty squares (code
+# 0) mark a plane of repetitions, which is overwritten afterwards: faster than to ask each square.
+_black = [REPEATS, *range(2 * NUM_TYPES)]
+_white = [REPEATS, *range(NUM_TYPES, 2 * NUM_TYPES), *range(NUM_TYPES)]
+FIRST_CELL = np.array([_black, _white], np.uint64) * np.uint64(NUM_CELLS)
+
+
+@register_jitable
+def fill(plane: Any, value: int) -> None:
+    """Write one plane that is the same everywhere."""
+    for cell in range(NUM_CELLS):
+        plane[cell] = value
+
+
+def observe(state: Any, planes: Any) -> None:
+    """Write uint8 [362, 9, 9], which hold zeros, from the view of the player to move."""
+    cells = planes.reshape(NUM_PLANES, NUM_CELLS)
+    flat = planes.reshape(NUM_PLANES * NUM_CELLS)
+    player = int(state.player)
+    latest = int(state.latest)
+    for steps_ago in range(min(NUM_STEPS, latest + 1)):
+        slot = (latest - steps_ago) & 7
+        first = steps_ago * STEP_PLANES
+        board = state.boards[slot]
+        step = flat[first * NUM_CELLS : (first + STEP_PLANES) * NUM_CELLS]
+        # Unsigned indices, which cannot count from the end, make this loop twice as fast.
+        if player == BLACK:
+            for square in range(NUM_CELLS):
+                step[FIRST_CELL[BLACK, np.uint8(board[square])] + np.uint64(square)] = 1
+        else:
+            for square in range(NUM_CELLS):
+                step[FIRST_CELL[WHITE, np.uint8(board[square])] + np.uint64(80 - square)] = 1
+        repeats = state.repeats[slot]
+        fill(cells[first + REPEATS], 1 if repeats > 0 else 0)
+        if repeats > 1:
+            fill(cells[first + REPEATS + 1], 1)
+        if repeats > 2:
+            fill(cells[first + REPEATS + 2], 1)
+        for side in range(2):
+            hand = state.hands[slot, player ^ side]
+            for piece in range(NUM_HAND_TYPES):
+                if hand[piece] > 0:
+                    plane = first + PRISONERS + NUM_HAND_TYPES * side + piece
+                    fill(cells[plane], hand[piece])
+    if player == BLACK:
+        fill(cells[COLOUR], 1)
+    moves = min(int(state.ply) >> 1, MOST_MOVES)
+    if moves > 0:
+        fill(cells[MOVE_COUNT], moves)

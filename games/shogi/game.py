@@ -1,0 +1,127 @@
+"""Shogi for azcore: static facts, settings and their checks; the rest is in the files beside this.
+
+`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `records.py` KIF and
+CSA, `oracle.py` the same game over the library cshogi, and README.md the specifications in tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from azcore.errors import GameError
+from azcore.game import CompiledGame, Rules
+
+from . import encoding, notation, records, rules
+
+MOST_PLIES = 10_000
+
+
+class Shogi(CompiledGame):
+    """Shogi. Seat 0 is Black (sente).
+
+    Actions are AlphaZero's 139 planes × 81 cells, seen from the player to move: `rules.py`.
+
+    Args:
+        max_plies: the game is a draw after so many plies, 1 to 10,000.
+        entering_king: whether a player to move who may declare an entered king (27-point rule) has
+            won.
+
+    Raises:
+        GameError: a setting is of another type or out of range.
+    """
+
+    def __init__(self, *, max_plies: int = 512, entering_king: bool = False) -> None:
+        # The defaults are for direct use; runs take conf/game/shogi.yaml.
+        check_settings("shogi", max_plies, entering_king)
+        self.max_plies = max_plies
+        self.entering_king = entering_king
+        super().__init__(
+            **static_facts("shogi", max_plies, entering_king),
+            state_dtype=rules.record_fields(max_plies),
+            rules=Rules(
+                current_player=rules.current_player,
+                legal_actions=rules.legal_actions,
+                step=rules.step,
+                is_terminal=rules.is_terminal,
+                outcome=rules.outcome,
+                observe=encoding.observe,
+            ),
+        )
+
+    def initial_state(self) -> Any:
+        return self.state_from_text(notation.START)
+
+    def termination(self, state: Any) -> str:
+        return notation.termination(state)
+
+    def action_to_text(self, state: Any, action: int) -> str:
+        return notation.action_to_text(int(state.player), action)
+
+    def text_to_action(self, state: Any, text: str) -> int:
+        return notation.text_to_legal_action(self, state, text)
+
+    def state_to_text(self, state: Any) -> str:
+        return notation.position_of(state).to_sfen()
+
+    def state_from_text(self, text: str) -> Any:
+        position = notation.read_sfen(text, self.max_plies)
+        state = self.blank_state()
+        rules.set_up(
+            state,
+            position.board,
+            position.hands,
+            position.player,
+            position.ply,
+            self.max_plies,
+            self.entering_king,
+        )
+        return state
+
+    def render(self, state: Any) -> str:
+        return notation.render(self, state)
+
+    def game_to_kif(self, actions: Sequence[int], comments: Sequence[str] | None = None) -> str:
+        """`records.game_to_kif` of this game."""
+        return records.game_to_kif(self, actions, comments)
+
+    def kif_to_actions(self, text: str) -> list[int]:
+        """`records.kif_to_actions` of this game."""
+        return records.kif_to_actions(self, text)
+
+    def game_to_csa(self, actions: Sequence[int], comments: Sequence[str] | None = None) -> str:
+        """`records.game_to_csa` of this game."""
+        return records.game_to_csa(self, actions, comments)
+
+    def csa_to_actions(self, text: str) -> list[int]:
+        """`records.csa_to_actions` of this game."""
+        return records.csa_to_actions(self, text)
+
+
+def static_facts(name: str, max_plies: int, entering_king: bool) -> dict[str, Any]:
+    """What `Shogi` and its plain form tell the constructor of `Game` alike."""
+    return {
+        "name": name,
+        "version": 1,
+        "settings": {"max_plies": max_plies, "entering_king": entering_king},
+        "num_actions": rules.NUM_ACTIONS,
+        "action_planes": rules.NUM_ACTIONS // 81,
+        "observation_shape": (encoding.NUM_PLANES, 9, 9),
+        "observation_maximum": encoding.MAXIMUM,
+        "max_game_length": max_plies,
+        "dirichlet_alpha": 0.15,  # AlphaZero's (Silver et al. 2018, Methods)
+    }
+
+
+def check_settings(name: str, max_plies: object, entering_king: object) -> None:
+    """Refuse what is not a number of plies or a choice; bool is no number here.
+
+    Raises:
+        GameError: names the value got and the values possible.
+    """
+    if type(max_plies) is not int or not 1 <= max_plies <= MOST_PLIES:
+        raise GameError(
+            f"{name}: max_plies must be a whole number from 1 to {MOST_PLIES}, got {max_plies!r}"
+        )
+    if type(entering_king) is not bool:
+        raise GameError(f"{name}: entering_king must be true or false, got {entering_king!r}")

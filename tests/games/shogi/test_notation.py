@@ -1,0 +1,390 @@
+# ruff: noqa: RUF001 (KIF has wide colons and digits)
+"""Shogi's texts: moves, positions, drawn boards, KIF and CSA."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import azcore
+from azcore.errors import GameError, IllegalActionError, InvalidTextError
+
+from .test_rules import (
+    CHECKS,
+    DRAGON,
+    ENTERED,
+    LATE_CHECKS,
+    LATE_DRAGON,
+    needs_cshogi,
+    played,
+    turned,
+)
+
+
+@pytest.fixture(name="game", scope="module")
+def game_fixture() -> Any:
+    return azcore.make("shogi")
+
+
+def random_actions(game: Any, seed: int, plies: int = 10**6) -> list[int]:
+    rng = np.random.default_rng(seed)
+    actions: list[int] = []
+    state = game.initial_state()
+    while not game.is_terminal(state) and len(actions) < plies:
+        actions.append(int(rng.choice(np.flatnonzero(game.legal_action_mask(state)))))
+        state = game.step(state, actions[-1])
+    return actions
+
+
+# -- moves -------------------------------------------------------------------------------------
+
+
+def test_every_action_number_has_a_text_of_its_own(game: Any) -> None:
+    states = [game.initial_state(), played(game, game.initial_state(), "7g7f")]
+    for state in states:
+        texts = [game.action_to_text(state, action) for action in range(game.num_actions)]
+        assert len(set(texts)) == game.num_actions
+        assert all(text.isprintable() for text in texts)
+    assert game.action_to_text(states[0], (66 + 8 + 2) * 81) == "9aNE3+"
+    assert game.action_to_text(states[1], 64 * 81) == "1iNWjump"  # White's corner
+
+
+@pytest.mark.parametrize(
+    "text", ["", "7g", "7g7f7e", "0g7f", "7j7f", "K*5e", "P*5j", "p*5e", "7G7F", "7g7f++", "5e5e"]
+)
+def test_what_is_no_move_is_refused(game: Any, text: str) -> None:
+    with pytest.raises(InvalidTextError, match=r"shogi: (a move is written|no piece moves) like"):
+        game.text_to_action(game.initial_state(), text)
+
+
+def test_illegal_moves_are_named(game: Any) -> None:
+    state = game.initial_state()
+    for text in ("7g7e", "P*5e", "8h2b+", "3c3d"):
+        with pytest.raises(IllegalActionError, match=text.replace("+", r"\+").replace("*", r"\*")):
+            game.text_to_action(state, text)
+    assert game.text_to_action(state, " 7g7f\n") == 56
+    for action in (-1, game.num_actions):
+        with pytest.raises(IllegalActionError, match="0 to 11258"):
+            game.step(state, action)
+
+
+# -- positions ---------------------------------------------------------------------------------
+
+
+@pytest.mark.rules
+def test_positions_are_sfen(game: Any) -> None:
+    start = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
+    assert game.state_to_text(game.initial_state()) == start
+    assert game.state_to_text(game.state_from_text("startpos")) == start
+    state = played(game, game.initial_state(), "7g7f 3c3d 8h2b+ 3a2b")
+    text = "lnsgkg1nl/1r5s1/pppppp1pp/6p2/9/2P6/PP1PPPPPP/7R1/LNSGKGSNL b Bb 5"
+    assert game.state_to_text(state) == text
+    again = game.state_from_text(text)
+    assert game.state_to_text(again) == text
+    assert int(again.ply) == 4
+    assert np.array_equal(game.legal_action_mask(again), game.legal_action_mask(state))
+    for sfen in (DRAGON, ENTERED, turned(ENTERED)):
+        assert game.state_to_text(game.state_from_text(sfen)) == sfen
+
+
+LONE = "k8/9/9/9/9/9/9/9/K8"
+
+
+@pytest.mark.rules
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "got 0 words"),
+        (f"{LONE} b -", "got 3 words"),
+        (f"{LONE} b - 1 1", "got 5 words"),
+        ("k8/9/9/9/9/9/9/K8 b - 1", "9 rows .* got 8"),
+        ("k8/9/9/9/9/9/9/9/K8/9 b - 1", "9 rows .* got 10"),
+        ("k8/9/8/9/9/9/9/9/K8 b - 1", "row 3 from the top, '8', must have 9 squares, has 8"),
+        ("k9/9/9/9/9/9/9/9/K8 b - 1", "row 1 from the top.* has 10"),
+        ("k8/9/9/9/9/9/9/9/K7X b - 1", "row 9 from the top.* 'X' is no piece"),
+        ("k8/0/9/9/9/9/9/9/K8 b - 1", "row 2 .* '0' is no piece"),
+        ("k8/9/9/9/9/9/9/9/K7+G b - 1", r"row 9 .* '\+G' is no piece"),
+        ("k8/9/9/9/9/9/9/9/K7+ b - 1", r"row 9 .* '\+' is no piece"),
+        ("k8/++P8/9/9/9/9/9/9/K8 b - 1", r"row 2 .* '\+\+' is no piece"),
+        ("k8/9/9/9/9/9/9/9/K7é b - 1", "row 9 .* 'é' is no piece"),
+        ("k8/9/9/9/9/9/9/9/K７ b - 1", "row 9 .* is no piece"),
+        (f"{LONE} x - 1", "comes b or w .* got 'x'"),
+        (f"{LONE} b x 1", "hands are .* got 'x'"),
+        (f"{LONE} b 19P 1", "hands are .* got '19P'"),
+        (f"{LONE} b 1P 1", "hands are .* got '1P'"),
+        (f"{LONE} b 0P 1", "hands are .* got '0P'"),
+        (f"{LONE} b K 1", "hands are .* got 'K'"),
+        (f"{LONE} b PP 1", "P is twice in the hands 'PP'"),
+        (f"{LONE} b 3R 1", "there are 2 rooks in a set, got 3"),
+        ("k8/9/9/9/9/9/9/9/K6+R+r b R 1", "there are 2 rooks in a set, got 3"),
+        (f"{LONE} b 10P9p 1", "there are 18 pawns in a set, got 19"),
+        (f"{LONE} b - 0", "move number must be 1 to 513.* got '0'"),
+        (f"{LONE} b - x", "move number .* got 'x'"),
+        (f"{LONE} b - 514", "move number .* at most 512 plies, got '514'"),
+        (f"{LONE} b - 99999999", "move number .* got '99999999'"),
+        (f"{LONE} b - ²", "move number .* got '²'"),
+        ("9/9/9/9/9/9/9/9/K8 b - 1", "White must have one king, has 0"),
+        ("kk7/9/9/9/9/9/9/9/K8 b - 1", "White must have one king, has 2"),
+        ("k8/9/9/9/9/9/9/9/9 b - 1", "Black must have one king, has 0"),
+        ("k7P/9/9/9/9/9/9/9/K8 b - 1", "Black's pawn on 1a could never move"),
+        ("k7L/9/9/9/9/9/9/9/K8 b - 1", "Black's lance on 1a could never move"),
+        ("k8/8N/9/9/9/9/9/9/K8 b - 1", "Black's knight on 1b could never move"),
+        ("k8/9/9/9/9/9/9/n8/K8 b - 1", "White's knight on 9h could never move"),
+        ("k8/9/9/9/9/9/9/9/K7p b - 1", "White's pawn on 1i could never move"),
+        ("k8/9/8P/9/9/8P/9/9/K8 b - 1", "Black has 2 pawns on file 1"),
+        ("k8/9/p8/9/9/p8/9/9/K8 b - 1", "White has 2 pawns on file 9"),
+        ("k7R/9/9/9/9/9/9/9/K8 b - 1", "Black is to move and could take White's king"),
+        ("k8/K8/9/9/9/9/9/9/9 w - 1", "White is to move and could take Black's king"),
+    ],
+)
+def test_what_is_no_position_is_refused(game: Any, text: str, told: str) -> None:
+    with pytest.raises(InvalidTextError, match=f"^shogi: .*{told}"):
+        game.state_from_text(text)
+
+
+@pytest.mark.rules
+def test_a_position_after_the_last_ply_is_over(game: Any) -> None:
+    state = game.state_from_text(f"{LONE} b - 513")
+    assert game.is_terminal(state)
+    assert game.termination(state) == "move limit"
+    assert not game.is_terminal(game.state_from_text(f"{LONE} b - 512"))
+
+
+# -- drawn boards ------------------------------------------------------------------------------
+
+
+@pytest.mark.rules
+def test_the_board_is_drawn(game: Any) -> None:
+    state = played(game, game.initial_state(), "7g7f 3c3d 8h2b+")
+    assert game.render(state).splitlines() == [
+        "    9  8  7  6  5  4  3  2  1",
+        "    l  n  s  g  k  g  s  n  l  a",
+        "    .  r  .  .  .  .  . +B  .  b",
+        "    p  p  p  p  p  p  .  p  p  c",
+        "    .  .  .  .  .  .  p  .  .  d",
+        "    .  .  .  .  .  .  .  .  .  e",
+        "    .  .  P  .  .  .  .  .  .  f",
+        "    P  P  .  P  P  P  P  P  P  g",
+        "    .  .  .  .  .  .  .  R  .  h",
+        "    L  N  S  G  K  G  S  N  L  i",
+        "White (small letters) holds nothing",
+        "Black (capitals) holds B",
+        "Move 3, Black: 8h2b+",
+        "White to move",
+    ]
+    state = played(game, game.state_from_text(DRAGON), "4c5c")
+    assert game.render(state).endswith("White to move, in check")
+    state = played(game, game.state_from_text("7nk/9/7G1/9/9/9/9/9/4K4 b G2P 1"), "G*1b")
+    drawn = game.render(state)
+    assert "Black (capitals) holds P2" in drawn
+    assert drawn.endswith("The game is over: Black wins (checkmate)")
+
+
+# -- KIF and CSA -------------------------------------------------------------------------------
+
+
+@needs_cshogi
+@pytest.mark.parametrize("form", ["kif", "csa"])
+def test_records_are_read_as_they_were_written(game: Any, form: str) -> None:
+    write, read = getattr(game, f"game_to_{form}"), getattr(game, f"{form}_to_actions")
+    for seed in range(20):
+        actions = random_actions(game, seed, plies=20 * seed)
+        comments = [f"ply {i}\n\n{i} 手目 +7776FU\r\n%TORYO" if i % 3 else "" for i in range(50)]
+        assert read(write(actions)) == actions
+        assert read(write(actions, comments)) == actions
+        assert read(write(actions, comments).replace("\n", "\r\n")) == actions
+
+
+@needs_cshogi
+def test_records_look_as_the_formats_have_it(game: Any) -> None:
+    moves = "7g7f 3c3d 8h2b+ 3a2b B*5e"
+    actions, state = [], game.initial_state()
+    for move in moves.split():
+        actions.append(game.text_to_action(state, move))
+        state = game.step(state, actions[-1])
+    assert game.game_to_kif(actions, ["first", "", "two\nlines"]).splitlines() == [
+        "手合割：平手",
+        "先手：",
+        "後手：",
+        "手数----指手---------消費時間--",
+        "   1 ７六歩(77)",
+        "*first",
+        "   2 ３四歩(33)",
+        "   3 ２二角成(88)",
+        "*two",
+        "*lines",
+        "   4 同　銀(31)",
+        "   5 ５五角打",
+        "   6 中断",
+        "まで5手で中断",
+    ]
+    assert game.game_to_csa(actions, ["first", "", "two\nlines"]).splitlines() == [
+        *("V2.2", "PI", "+", "+7776FU", "'first", "-3334FU", "+8822UM", "'two", "'lines"),
+        *("-3122GI", "+0055KA", "%CHUDAN"),
+    ]
+
+
+@needs_cshogi
+def test_records_say_how_the_game_ended(game: Any) -> None:
+    def ends(moves: str, **settings: Any) -> list[str]:
+        played_game = azcore.make("shogi", **settings)
+        actions, state = [], played_game.initial_state()
+        for move in moves.split():
+            actions.append(played_game.text_to_action(state, move))
+            state = played_game.step(state, actions[-1])
+        kif = played_game.game_to_kif(actions).splitlines()
+        return [*kif[-2:], played_game.game_to_csa(actions).splitlines()[-1]]
+
+    cycle = "2h3h 8b7b 3h2h 7b8b "
+    assert ends(cycle * 3) == ["  13 千日手", "まで12手で千日手", "%SENNICHITE"]
+    assert ends("7g7f", max_plies=1) == ["   2 持将棋", "まで1手で持将棋", "%JISHOGI"]
+    for seed in range(9):
+        actions = random_actions(game, seed)
+        state = played(game, game.initial_state(), "")
+        for action in actions:
+            state = game.step(state, action)
+        if game.termination(state) == "checkmate":
+            winner = "先手" if game.outcome(state) > 0 else "後手"
+            kif = game.game_to_kif(actions).splitlines()
+            assert kif[-1] == f"まで{len(actions)}手で{winner}の勝ち"
+            assert kif[-2] == f"{len(actions) + 1:>4} 詰み"
+            assert game.game_to_csa(actions).splitlines()[-1] == "%TSUMI"
+            return
+    pytest.fail("no game of nine ended in mate")
+
+
+@pytest.mark.parametrize(
+    ("sfen", "moves", "kif", "csa"),
+    [
+        # The checked side has made the last move, or the checking one: who is to move differs.
+        (DRAGON, CHECKS, ("反則負け", "後手の反則勝ち"), "%+ILLEGAL_ACTION"),
+        (LATE_DRAGON, LATE_CHECKS, ("反則勝ち", "後手の反則勝ち"), "%+ILLEGAL_ACTION"),
+        (turned(ENTERED), "", ("入玉勝ち", "後手の入玉勝ち"), "%KACHI"),
+        (ENTERED, "", ("入玉勝ち", "先手の入玉勝ち"), "%KACHI"),
+        ("7nk/9/7G1/9/9/9/9/9/4K4 b G 1", "G*1b", ("詰み", "先手の勝ち"), "%TSUMI"),
+    ],
+)
+def test_words_for_the_end(sfen: str, moves: str, kif: tuple[str, str], csa: str) -> None:
+    game: Any = azcore.make("shogi", entering_king=True)
+    records = sys.modules[type(game).__module__].records
+    state = played(game, game.state_from_text(sfen), moves if "*" in moves else f"{moves} " * 3)
+    assert game.is_terminal(state)
+    assert records._kif_end(game, state) == kif
+    assert records._csa_end(game, state) == csa
+
+
+@needs_cshogi
+def test_actions_that_are_not_legal_cannot_be_written(game: Any) -> None:
+    for action in (0, -1, game.num_actions, 10**9):
+        for write in (game.game_to_kif, game.game_to_csa):
+            with pytest.raises(IllegalActionError):
+                write([action])
+
+
+@needs_cshogi
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "no KIF game: no moves in ''"),
+        ("hello", "no KIF game: no moves in 'hello'"),
+        ("手合割：香落ち\n   1 ３四歩(33)\n", r"usual start \(平手\) can be read, got '香落ち'"),
+        ("|v香v桂v銀v金v玉v金v銀v桂v香|一\n", "sets up a position"),
+        ("   1 ７五歩(77)\n", "move 1 of the KIF game: .*7g7e"),
+        ("   1 ７六歩(77)\n   2 ３三歩(33)\n", "move 2 of the KIF game: .*3c3c"),
+        ("   1 ７六歩(77)\n   3 ３四歩(33)\n", "move 2 comes next, got '   3"),
+        ("   1 ７六歩(77)\n   2 投了\n   3 ３四歩(33)\n", "move 2 comes next, got '   3"),
+        ("   1 ７六歩(77)\n   2 １０四歩(33)\n", "move 2 of the KIF game cannot be read"),
+        ("   1 ７六角(77)\n", "move 1 of the KIF game, 7g7f, is not made by the piece named"),
+        ("   1 ７六玉打\n", "move 1 of the KIF game cannot be read"),
+        ("   1 ７零歩(77)\n", "move 1 of the KIF game cannot be read"),
+        ("   1 ７六歩(70)\n", "move 1 of the KIF game cannot be read"),
+        ("   1 同　歩(77)\n", "move 1 of the KIF game cannot be read"),
+        ("   1 ５五角打\n", r"move 1 of the KIF game: .*B\*5e"),
+    ],
+)
+def test_kif_that_cannot_be_read_is_refused(game: Any, text: str, told: str) -> None:
+    with pytest.raises(InvalidTextError, match=f"^shogi: .*{told}"):
+        game.kif_to_actions(text)
+
+
+@needs_cshogi
+def test_kif_of_other_programs_is_read(game: Any) -> None:
+    text = (
+        "# a comment\n開始日時：2026/01/02 03:04:05\n手合割：平手　　\n先手：A\n後手：B\n"
+        "手数----指手---------消費時間--\n"
+        "   1 ７六歩(77)   ( 0:01/00:00:01)\n*said\n&mark\n   2 ３四歩(33)   ( 0:02/00:00:02)\n"
+        "   3 ２二角成(88)  ( 0:01/00:00:02)+\n   4 同 銀(31)  ( 0:01/00:00:02)\n"
+        "   5 投了\nまで4手で後手の勝ち\n\n変化：3手\n   3 ２六歩(27)\n"
+    )
+    state = played(game, game.initial_state(), "7g7f 3c3d 8h2b+ 3a2b")
+    again = game.initial_state()
+    for action in game.kif_to_actions(text):
+        again = game.step(again, action)
+    assert game.state_to_text(again) == game.state_to_text(state)
+
+
+@needs_cshogi
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", r"no start \(PI and \+\) in ''"),
+        ("hello\n", "got 'hello' after 0 moves"),
+        ("+7776FU\n", "got '\\+7776FU' after 0 moves"),
+        ("P1-KY\n+\n+7776FU\n", "only CSA games from the usual start .* got 'P1-KY' and \\+"),
+        ("PI82HI22KA\n-\n-3334FU\n", "only CSA games from the usual start"),
+        ("PI\n-\n-3334FU\n", "only CSA games from the usual start"),
+        ("PI\n+\n+7775FU\n", "move 1 of the CSA game must be .*got \\+7775FU"),
+        ("PI\n+\n+7776FU\n-xxxxFU\n", "move 2 of the CSA game must be .*got -xxxxFU"),
+        ("PI\n+\n+7776KA\n", "move 1 of the CSA game must be .*got \\+7776KA"),
+        ("PI\n+\n+7776FU\n+3334FU\n", "move 2 .* begins with -, got \\+3334FU"),
+        ("PI\n+\n+7776FU\n-3332FU\n", "move 2 of the CSA game must be .*got -3332FU"),
+        ("PI\n+\n+0055KA\n", "move 1 of the CSA game must be .*got \\+0055KA"),
+        ("PI\n+\n+7776FU\n/\nPI\n+\n+7776FU\n", "got '/' after 1 moves"),
+        ("PI\n+\n+7776FU\n%TORYO\n-3334FU\n", "got '-3334FU' after 1 moves"),
+    ],
+)
+def test_csa_that_cannot_be_read_is_refused(game: Any, text: str, told: str) -> None:
+    with pytest.raises(InvalidTextError, match=f"^shogi: .*{told}"):
+        game.csa_to_actions(text)
+
+
+@needs_cshogi
+def test_csa_of_other_programs_is_read(game: Any) -> None:
+    import cshogi
+
+    moves = "'comment, +1234FU\n+7776FU,T3,-3334FU\nT12\n+8822UM\n'** 100\n%TORYO\nT1\n"
+    for start in ("PI\n+\n", cshogi.Board().csa_pos()):
+        actions = game.csa_to_actions(f"V2.2\nN+A, B\nN-C\n$EVENT:x,y\n{start}{moves}")
+        state = game.initial_state()
+        for action in actions:
+            state = game.step(state, action)
+        again = played(game, game.initial_state(), "7g7f 3c3d 8h2b+")
+        assert game.state_to_text(state) == game.state_to_text(again)
+
+
+@needs_cshogi
+def test_moves_after_the_end_of_the_game_are_refused(game: Any) -> None:
+    short = azcore.make("shogi", max_plies=2)
+    actions = random_actions(game, 1, plies=3)
+    for form in ("kif", "csa"):
+        text = getattr(game, f"game_to_{form}")(actions)
+        with pytest.raises(InvalidTextError, match=r"move 3 of the .* was over \(move limit\)"):
+            getattr(short, f"{form}_to_actions")(text)
+
+
+def test_without_cshogi_records_and_the_plain_form_say_what_to_install(
+    game: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cshogi", None)
+    for use in (
+        lambda: game.game_to_kif([]),
+        lambda: game.kif_to_actions(""),
+        lambda: game.game_to_csa([]),
+        lambda: game.csa_to_actions(""),
+        lambda: azcore.make("shogi_plain"),
+    ):
+        with pytest.raises(GameError, match=r"pip install azcore\[shogi\]"):
+            use()
