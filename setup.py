@@ -21,7 +21,13 @@ setup(
     packages=packages,
     package_dir={"azcore": "azcore", **{f"azcore.{folder}": folder for folder in MOVED}},
     package_data={
-        "azcore": ["py.typed", "**/*.html", "**/*.js", "**/*.css"],
+        "azcore": [
+            "py.typed",
+            "**/*.html",
+            "**/*.js",
+            "**/*.css",
+            "scaffold/package-template/**/*",
+        ],
         "azcore.conf": ["**/*.yaml"],
     },
 )

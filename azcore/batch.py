@@ -280,7 +280,7 @@ def _replay_paths(
         scratch[0] = states[roots[row]]
         state = scratch[0]
         for i in range(lengths[row]):
-            step(state, paths[row, i])
+            step(state, np.int64(paths[row, i]))  # interpreted, an int32 would shift as one
         out_current_player[row] = current_player(state)
         out_is_terminal[row] = is_terminal(state)
         out_outcome[row] = 0

@@ -17,22 +17,18 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from numba import config as numba_config
-from numba import types
 from rich.console import Console
 from rich.table import Table
 
 from azcore.algorithms.assembly import Config, Settings, settings_from
-from azcore.compilation import compiled
 from azcore.errors import SettingError
 from azcore.evaluators import Evaluator
-from azcore.game import CompiledGame, FloatArray, Game, rule_signatures
+from azcore.game import ByteArray, FloatArray, Game
 from azcore.learner.module import LearnerModule
 from azcore.networks import build_network
 from azcore.networks.evaluator import NetworkEvaluator
@@ -40,6 +36,7 @@ from azcore.replay import ReplayBuffer
 from azcore.search.mcts import Search
 from azcore.selfplay.actor import Actor
 from azcore.settings import build, require
+from azcore.testing.speed import rules_us_per_ply
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +66,7 @@ class FreeEvaluator(Evaluator):
         self._policy_logits = rng.normal(size=(size, game.num_actions)).astype(np.float32)
         self._values = rng.uniform(-0.1, 0.1, size).astype(np.float32)
 
-    def evaluate(self, observations: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         return self._policy_logits[: len(observations)], self._values[: len(observations)]
 
 
@@ -139,75 +136,6 @@ def bench(config: Config) -> int:
     return 0
 
 
-def rules_us_per_ply(game: Game, seconds: float) -> float:
-    """Random games, legal actions + step + end test, microseconds a ply on one core."""
-    if isinstance(game, CompiledGame):
-        play = random_plies_kernel(game.record_type)
-        states = np.zeros(2, game.state_dtype)
-        states[0] = game.initial_state()
-        rules = (game.rules.legal_actions, game.rules.step, game.rules.is_terminal)
-        actions = np.zeros(game.num_actions, np.int32)
-
-        def run(plies: int, seed: int) -> int:
-            return int(play(*rules, states, actions, plies, seed))
-
-    else:
-
-        def run(plies: int, seed: int) -> int:
-            return _random_plies_plain(game, plies, seed)
-
-    run(10, 1)
-    plies, times = 200, [0.0]
-    while times[-1] < seconds / 8:  # grow until one run is long enough to trust
-        plies *= 4
-        times.append(_timed(partial(run, plies, 1)))
-    times = [_timed(partial(run, plies, seed)) for seed in range(2, 9)]
-    return statistics.median(times) / plies * 1e6
-
-
-def _random_plies_plain(game: Game, plies: int, seed: int) -> int:
-    rng, state = np.random.default_rng(seed), game.initial_state()
-    for _ in range(plies):
-        if game.is_terminal(state):
-            state = game.initial_state()
-        state = game.step(state, int(rng.choice(np.flatnonzero(game.legal_action_mask(state)))))
-    return plies
-
-
-def random_plies_kernel(record: Any) -> Any:
-    """`_random_plies` compiled for one record type."""
-    if numba_config.DISABLE_JIT:
-        return _random_plies
-    signatures = rule_signatures(record)
-    functions = [
-        types.FunctionType(signatures[name]) for name in ("legal_actions", "step", "is_terminal")
-    ]
-    states = types.Array(record, 1, "C")
-    signature = types.int64(*functions, states, types.int32[::1], types.int64, types.int64)
-    return compiled(_random_plies, signature, sources=[__file__])
-
-
-def _random_plies(
-    legal_actions: Any,
-    step: Any,
-    is_terminal: Any,
-    states: Any,
-    actions: Any,
-    plies: int,
-    seed: int,
-) -> int:
-    """Play `plies` random plies from states[0], a new game after each end; their number."""
-    np.random.seed(seed)  # noqa: NPY002 (numba's own generator is reached by the old names)
-    states[1] = states[0]
-    state = states[1]
-    for _ in range(plies):
-        if is_terminal(state):
-            states[1] = states[0]
-        count = legal_actions(state, actions)
-        step(state, np.int64(actions[np.random.randint(count)]))  # noqa: NPY002
-    return plies
-
-
 def search_us_per_simulation(settings: Settings, options: BenchSettings) -> float:
     """Search with a network that costs nothing, microseconds a simulation on one core."""
     game, trees = settings.game, 64
@@ -257,7 +185,7 @@ def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[fl
         seed=settings.seed,
         evaluator=evaluator,
     )
-    observations = torch.rand((size, *game.observation_shape)).to(
+    observations = torch.randint(0, 2, (size, *game.observation_shape)).to(
         device=evaluator.device, dtype=evaluator.dtype, memory_format=torch.channels_last
     )
     for _ in range(20):

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import sys
 from collections.abc import Callable, Mapping
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, NoReturn
 
 import hydra
@@ -21,8 +24,9 @@ from hydra.errors import HydraException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
+from yaml import YAMLError
 
-from azcore.errors import AzcoreError, SettingError
+from azcore.errors import AzcoreError, FaultyGameError, SettingError
 
 # What a resumed run may not change: games in play, weights and windows depend on it.
 FIXED = (
@@ -44,7 +48,18 @@ class PluginConfigs(SearchPathPlugin):
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         packages = {point.module.split(".")[0] for point in entry_points(group="azcore.games")}
         for package in sorted(packages - {"azcore"}):
-            search_path.append(provider=package, path=f"pkg://{package}.conf")
+            for folder in _package_folders(package):
+                if (folder / "conf").is_dir():
+                    search_path.append(provider=package, path=f"file://{folder / 'conf'}")
+
+
+def _package_folders(package: str) -> list[Path]:
+    """Where a package lies; nothing of it is run, so a mistake in one game stops no other."""
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return []
+    return [Path(place) for place in (spec and spec.submodule_search_locations) or []]
 
 
 def run_command(config: dict[str, Any]) -> int:
@@ -58,6 +73,7 @@ def run_command(config: dict[str, Any]) -> int:
         "arena": _arena,
         "bench": _bench,
         "check": _check,
+        "new": _new,
     }
     command = config["command"]
     if command not in commands:
@@ -87,11 +103,22 @@ def _bench(config: dict[str, Any]) -> int:
 
 
 def _check(config: dict[str, Any]) -> int:
-    from azcore.registry import make
-    from azcore.testing import check_game
+    from azcore.check.report import check
 
-    settings = dict(config["game"])
-    print(check_game(make(settings.pop("name"), **settings)))
+    return check(config)
+
+
+def _new(config: dict[str, Any]) -> int:
+    from azcore.scaffold import write_package
+
+    name, folder = config["name"], config["new"]["path"]
+    if name is None:
+        raise SettingError("command=new needs name=NAME, what the game is to be called")
+    written = write_package(str(name), Path(folder))
+    print(f"{written} holds a complete game, to be made into yours; next:")
+    print(f"  pip install -e {shlex.quote(str(written))}")
+    print(f"  python -m azcore command=check game={name}")
+    print(f"  python -m azcore game={name}")
     return 0
 
 
@@ -124,6 +151,9 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
 def _plain(config: DictConfig) -> dict[str, Any]:
     plain: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    name = (plain["game"] or {}).get("name")  # a plugin's file may lack it
+    if not isinstance(name, str):
+        raise SettingError(f"game.name must be the registry name that conf/game sets, got {name!r}")
     for key in ("run_dir", "resume", "checkpoint", "device"):  # a folder may be called 7
         plain[key] = None if plain[key] is None else str(plain[key])
     return dict(plain)
@@ -141,6 +171,9 @@ def application(config: DictConfig) -> None:
                 config.run_dir = os.path.join(job.sweep.dir, job.sweep.subdir)
             plain = _plain(config)
         status = run_command(plain)
+    except FaultyGameError as error:
+        print(f"azcore: {error}", file=sys.stderr)  # its lines and boards are for the author
+        sys.exit(2)
     except (AzcoreError, OmegaConfBaseException) as error:
         _refuse(str(error))
     except MemoryError:
@@ -165,6 +198,8 @@ def main() -> None:
         application()
     except HydraException as error:  # the settings could not be composed
         _refuse(_composition_error(str(error)))
+    except YAMLError as error:
+        _refuse(f"a file of settings is no YAML: {error}")
     except BrokenPipeError:  # the reader of our output went away
         sys.stderr.close()
         sys.exit(1)
@@ -182,10 +217,24 @@ def _composition_error(text: str) -> str:
     if missing := re.search(r"Could not find '(\w+)/([^']*)'", text):
         group, name = missing.groups()
         options = ", ".join(re.findall(r"^\t(\w+)$", text, re.MULTILINE))
+        points = {point.name: point for point in entry_points(group="azcore.games")}
+        if group == "game" and name in points:
+            return _no_settings(points[name])
         return f"{group} must be one of {options}, got {name!r}"
     lines = text.splitlines()
     return " ".join(
         line for line in lines if not re.match(r"\s*(full_key|object_type|See http)", line)
+    )
+
+
+def _no_settings(point: EntryPoint) -> str:
+    """The sentence for a game that is installed and has no settings file."""
+    package = point.module.partition(".")[0]
+    if not _package_folders(package):
+        return f"game {point.name} is installed as {point.value}, but there is no package {package}"
+    return (
+        f"game {point.name} is installed, but its package lacks conf/game/{point.name}.yaml, which "
+        f"holds its name and settings"
     )
 
 

@@ -20,6 +20,10 @@ class GameError(AzcoreError):
     """A game is unknown, was asked for an impossible board, or breaks the contract."""
 
 
+class FaultyGameError(GameError):
+    """A game's own code is at fault; several lines, all of use to its author."""
+
+
 class InvalidTextError(AzcoreError):
     """Text that is not an action or a state at all, such as `z99`."""
 

@@ -242,7 +242,8 @@ class Rules:
     """
 
     current_player: Callable[[Any], int]  # (state) -> 0 or 1
-    legal_actions: Callable[[Any, Any], int]  # (state, int32 [A]) -> count; written ascending
+    # (state that is not terminal, int32 [A]) -> count; written ascending
+    legal_actions: Callable[[Any, Any], int]
     step: Callable[[Any, int], None]  # (state, action): changes the record in place
     is_terminal: Callable[[Any], bool]  # (state)
     outcome: Callable[[Any], int]  # (terminal state) -> -1, 0 or +1, view of seat 0
@@ -299,7 +300,8 @@ class CompiledGame(Game):
     def legal_action_mask(self, state: Any) -> BoolArray:
         actions = np.empty(self.num_actions, np.int32)
         mask = np.zeros(self.num_actions, np.bool_)
-        mask[actions[: self.rules.legal_actions(state, actions)]] = True
+        if not self.rules.is_terminal(state):
+            mask[actions[: self.rules.legal_actions(state, actions)]] = True
         return mask
 
     def step(self, state: Any, action: int) -> Any:

@@ -1,4 +1,4 @@
-"""Finds games by name among the installed packages: `make("go", board_size=9)`.
+"""Finds games by name among the installed packages: `make("name", board_size=9)`.
 
 A package offers a game by an entry point of group `azcore.games` whose name is the game's and whose
 value is its class. The games that come with azcore are found the same way; nothing is imported
@@ -11,7 +11,8 @@ import inspect
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 
-from azcore.errors import GameError
+from azcore.errors import AzcoreError, GameError
+from azcore.faults import faulty, folder_of
 from azcore.game import Game, Setting
 
 GROUP = "azcore.games"
@@ -37,28 +38,33 @@ def make(name: str, **settings: Setting) -> Game:
     """A game by its registry name.
 
     Args:
-        name: `go`, `tic_tac_toe`, or any installed plugin's.
+        name: a game of azcore's own or of any installed plugin.
         settings: the game's own, such as `board_size`; those left out take the game's defaults.
 
     Raises:
         GameError: no such game, no such setting, or a value the game refuses.
+        FaultyGameError: the game's own code raises or cannot be compiled; the text says where.
     """
     games = installed_games()
     if name not in games:
         close = get_close_matches(name, games, n=1)
         hint = f" (did you mean {close[0]}?)" if close else ""
         raise GameError(f"no game named {name!r} is installed{hint}: {', '.join(sorted(games))}")
+    folder = folder_of(games[name].module)
     try:
         kind = games[name].load()
-    except (ImportError, AttributeError) as error:
-        raise GameError(
-            f"game {name} could not be loaded from {games[name].value}: {error}"
-        ) from error
-    known = inspect.signature(kind).parameters
+        known = inspect.signature(kind).parameters
+    except Exception as error:  # whatever a file with a mistake raises
+        raise faulty(name, f"cannot be loaded from {games[name].value}", error, folder) from error
     for key in settings:
         if key not in known:
             raise GameError(f"{name} has no setting {key!r}; it has {', '.join(known) or 'none'}")
-    game = kind(**settings)
+    try:
+        game = kind(**settings)
+    except AzcoreError:
+        raise
+    except Exception as error:
+        raise faulty(name, f"cannot be made with {settings}", error, folder) from error
     if not isinstance(game, Game):
         raise GameError(f"{games[name].value} must be a Game, got {type(game).__name__}")
     return game

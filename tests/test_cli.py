@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from azcore import cli
-from azcore.algorithms.alphazero import train
+from azcore.algorithms.training import train
 from conftest import TINY
 
 Tiny = Callable[..., dict[str, Any]]
@@ -46,11 +46,15 @@ def azcore(
         (["search.simulation=16"], "did you mean search.num_simulations?"),
         (["trainer.foo=3"], "there is no setting trainer.foo"),
         (["+trainer.foo=3"], "trainer.foo must be a setting of Lightning's Trainer"),
-        (["game=goo"], "game must be one of go, tic_tac_toe, tic_tac_toe_plain, got 'goo'"),
+        (["game=goo"], "tic_tac_toe, tic_tac_toe_plain, got 'goo'"),
         (["scale=giant"], "scale must be one of laptop, paper, workstation, got 'giant'"),
         (["game.board_size=25"], "from 2 to 19, got 25"),
         (["game.komi=0.3"], "komi must be a whole or half number"),
-        (["command=fly"], "command must be one of train, arena, bench, check, got 'fly'"),
+        (["command=fly"], "command must be one of train, arena, bench, check, new, got 'fly'"),
+        (["command=new"], "command=new needs name=NAME"),
+        (["command=new", "name=Foo"], "name must be a lower-case Python name"),
+        (["command=new", "name=go"], "a game named go is installed already"),
+        (["command=check", "check.positions=0"], "check.positions must be 1 or more, got 0"),
         (["seed=-1"], "seed must be a whole number from 0"),
         (["seed=1.5"], "got 1.5"),
         (
@@ -104,7 +108,8 @@ def test_help_and_composed_settings(azcore: Callable[..., tuple[int, str, str]])
 
 
 def test_check_and_arena(azcore: Callable[..., tuple[int, str, str]], tiny: Tiny) -> None:
-    assert azcore("command=check", "game=tic_tac_toe_plain")[0] == 0
+    brief = ["check.positions=60", "check.seconds=0.05"]
+    assert azcore("command=check", "game=tic_tac_toe_plain", *brief)[0] == 0
     train(tiny("run_dir=run", "trainer.max_steps=4"))
     status, output, _ = azcore(*TINY, "command=arena", "checkpoint=run/checkpoints/last.ckpt")
     assert status == 0

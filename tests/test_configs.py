@@ -10,6 +10,7 @@ import pytest
 
 from azcore.algorithms.assembly import settings_from
 from azcore.bench import BenchSettings
+from azcore.check.report import CheckSettings
 from azcore.networks import build_network
 from azcore.settings import build
 
@@ -28,6 +29,7 @@ def test_every_option_builds(compose: Compose, option: str) -> None:
     config = compose(option)
     settings_from(config)
     build(BenchSettings, config["bench"], "bench")
+    build(CheckSettings, config["check"], "check")
 
 
 @pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])

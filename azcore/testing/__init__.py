@@ -4,6 +4,7 @@
     report = check_game(game, oracle=slow_game) # and a second statement of the same rules
     check_position(game, moves=["b2"], player=1, illegal={"b2"})   # a fact you know
     check_playthrough(game, Path("game.txt").read_text())          # a recorded game, as it was
+    perft(game, 5) == 4865609                   # how many games of five plies there are
 
 A broken identity raises `ContractError`, whose text names the identity, what was got and what was
 wanted, the actions that lead there and the position drawn.
@@ -19,13 +20,15 @@ Random games seldom reach rare rules: state those as facts.
 Where to begin: `contract.py` lists the identities, `identities.py` has `check_game`, which plays
 and calls the checks of `rules.py`, `texts.py`, `compiled.py` and `agreement.py`. `checker.py` is
 what these share: the position reached, the counts, and how a fault is told. Apart from them stand
-`facts.py`, `playthrough.py` and `random_play.py`; `view.py` is what a game says about one state.
+`facts.py`, `playthrough.py`, `random_play.py`, `counts.py` for perft and `speed.py`; `view.py` is
+what a game says about one state.
 
 Letters: A actions, C planes, H rows, W columns. The kit knows numpy, the contract and
 `azcore/batch.py`, no search and no network.
 """
 
 from azcore.testing.contract import ContractError, Identity, Report
+from azcore.testing.counts import perft
 from azcore.testing.facts import check_position
 from azcore.testing.identities import check_game
 from azcore.testing.playthrough import check_playthrough, record_playthrough
@@ -38,6 +41,7 @@ __all__ = [
     "check_game",
     "check_playthrough",
     "check_position",
+    "perft",
     "random_game",
     "random_states",
     "record_playthrough",

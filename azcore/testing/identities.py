@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import time
 from collections import Counter
 from collections.abc import Callable, Collection
 from typing import Any
@@ -30,6 +31,7 @@ def check_game(
     game: Game,
     *,
     num_positions: int = 2000,
+    seconds: float = math.inf,
     seed: int = 0,
     oracle: Game | None = None,
     swap_colours: Callable[[str], str] | None = None,
@@ -44,6 +46,7 @@ def check_game(
     Args:
         game: any game.
         num_positions: at least so many are looked at; the last game is played to its end.
+        seconds: no position is begun after this long, be it in the middle of a game.
         seed: same seed, same games, same report.
         oracle: the same rules stated a second time. Played alongside, it must agree on player,
             end and outcome, on legal actions by number (by text where `num_actions` differs) and,
@@ -62,8 +65,9 @@ def check_game(
         checker,
         None if oracle is None else OracleGame(checker, oracle),
         StateTexts(checker, swap_colours, colour_planes),
+        time.monotonic() + seconds,
     )
-    while games.positions < num_positions:
+    while games.positions < num_positions and games.in_time:
         games.check_one()
     return games.report()
 
@@ -101,9 +105,14 @@ class _RandomGames:
     """Random games checked one after the other, and what the report says of them."""
 
     def __init__(
-        self, checker: Checker, oracle: OracleGame | None, state_texts: StateTexts
+        self,
+        checker: Checker,
+        oracle: OracleGame | None,
+        state_texts: StateTexts,
+        deadline: float,
     ) -> None:
         self.checker = checker
+        self.deadline = deadline  # of time.monotonic()
         self.oracle = oracle
         self.state_texts = state_texts
         self.mapped = MappedGames(checker)
@@ -115,8 +124,12 @@ class _RandomGames:
         self.legal_counts: list[int] = []  # of each position that is not terminal
         self.outcomes: Counter[int] = Counter()
 
+    @property
+    def in_time(self) -> bool:
+        return time.monotonic() < self.deadline
+
     def check_one(self) -> None:
-        """Play one game to its end, and look at each of its positions and at the whole."""
+        """Play one game, to its end if there is time; look at its positions and at the whole."""
         checker, game, rng = self.checker, self.checker.game, self.checker.rng
         state = game.initial_state()
         checker.actions, checker.moves = [], []
@@ -135,7 +148,7 @@ class _RandomGames:
             handed_out.append(game.observation(state))
             self._check_position(state, view)
             self.positions += 1
-            if view.is_terminal:
+            if view.is_terminal or not self.in_time:
                 break
             goes_on = len(checker.actions) < game.max_game_length
             checker.expect(Identity.LENGTH, goes_on, f"no end after {len(checker.actions)} plies")
@@ -157,8 +170,9 @@ class _RandomGames:
             what = f"the state of ply {ply}, at the end"
             checker.expect_same(Identity.UNTOUCHED, checker.look(states[ply]), views[ply], what)
         self.batches.check(states, views)
-        self.lengths.append(len(checker.actions))
-        self.outcomes[views[-1].outcome] += 1
+        if views[-1].is_terminal:
+            self.lengths.append(len(checker.actions))
+            self.outcomes[views[-1].outcome] += 1
         checker.state = None
 
     def _look(self, state: Any) -> View:
@@ -194,9 +208,9 @@ class _RandomGames:
             game=f"{game.name} version {game.version} {json.dumps(game.settings)}",
             positions=self.positions,
             games=len(self.lengths),
-            mean_length=float(np.mean(self.lengths)),
-            longest=max(self.lengths),
-            mean_legal_actions=float(np.mean(self.legal_counts)),
+            mean_length=sum(self.lengths) / max(1, len(self.lengths)),
+            longest=max(self.lengths, default=0),
+            mean_legal_actions=sum(self.legal_counts) / max(1, len(self.legal_counts)),
             seat_0_wins=self.outcomes[1],
             draws=self.outcomes[0],
             seat_1_wins=self.outcomes[-1],

@@ -1,0 +1,97 @@
+"""The rules of My game: what a position is, and plain functions over it. Replace them with yours.
+
+What stands here makes the package work from the start: two players put stones on an N × N board in
+turn, and the first with `in_a_row` of them in a line wins. Cells and actions share their numbers,
+row by row from the top left.
+
+azcore compiles these functions with numba. What bites:
+
+* a helper that a rule calls needs `@register_jitable` and lies in this package;
+* numbers in the record keep their width: an int8 beyond 127 wraps, and NumPy warns of it when the
+  rules run uncompiled. Read it into `int(...)` first;
+* uint64 mixed with int64 becomes float64, which has no bits: int64 does for bits 0 to 62;
+* reading or writing beyond the end of an array is not noticed when compiled; the kit looks for it;
+* NUMBA_DISABLE_JIT=1 runs all of this as ordinary Python, for print, breakpoints and tracebacks.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba.extending import register_jitable
+
+
+def record_fields(board_size: int) -> list[Any]:
+    """The fields of a state. Whatever decides the rest of the game must be here.
+
+    Settings that rules ask for are fields too, because rules see nothing else. Sizes of nested
+    arrays are known when the rules are compiled, so they cost nothing to read.
+    """
+    return [
+        ("board", np.int8, (board_size, board_size)),  # 0 empty, 1 seat 0, 2 seat 1
+        ("in_a_row", np.int8),  # the setting
+        ("player", np.int8),  # seat to move, 0 or 1
+        ("winner", np.int8),  # 0 nobody yet, 1 seat 0, 2 seat 1
+    ]
+
+
+def set_up(state: Any, in_a_row: int) -> None:
+    """Fill a record of zeros with the initial position; seat 0 is to move."""
+    state.in_a_row = in_a_row
+
+
+@register_jitable
+def in_line(state: Any, row: int, column: int) -> bool:
+    """Whether the stone at (row, column) stands in a line long enough to win."""
+    board = state.board
+    size = board.shape[0]
+    for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+        length = 1
+        for sign in (-1, 1):
+            r, c = row + sign * down, column + sign * right
+            while 0 <= r < size and 0 <= c < size and board[r, c] == board[row, column]:
+                length += 1
+                r, c = r + sign * down, c + sign * right
+        if length >= state.in_a_row:
+            return True
+    return False
+
+
+def current_player(state: Any) -> int:
+    """The seat to move, 0 or 1. The same seat may move twice in a row, if your rules say so."""
+    return int(state.player)
+
+
+def legal_actions(state: Any, actions: Any) -> int:
+    """Write the legal actions into `actions`, int32 [A], in ascending order; their number.
+
+    It is not asked once the game is over.
+    """
+    size = state.board.shape[0]
+    count = 0
+    for action in range(size * size):
+        if state.board[action // size, action % size] == 0:
+            actions[count] = action
+            count += 1
+    return count
+
+
+def step(state: Any, action: int) -> None:
+    """Play a legal action by changing the record itself."""
+    size = state.board.shape[0]
+    row, column = action // size, action % size
+    state.board[row, column] = state.player + 1
+    if in_line(state, row, column):
+        state.winner = state.player + 1
+    state.player = 1 - state.player
+
+
+def is_terminal(state: Any) -> bool:
+    """Whether the game is over; as long as it is not, there must be a legal action."""
+    return state.winner != 0 or bool(np.all(state.board != 0))
+
+
+def outcome(state: Any) -> int:
+    """+1 seat 0 has won, 0 a draw, -1 seat 1 has won: always as seat 0 sees it, whoever moves."""
+    if state.winner == 0:
+        return 0
+    return 1 if state.winner == 1 else -1

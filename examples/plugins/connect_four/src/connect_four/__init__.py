@@ -1,0 +1,1 @@
+"""Connect four for azcore: `rules.py`, `encoding.py`, `notation.py`, tied together in `game.py`."""

@@ -1,0 +1,61 @@
+"""Connect four for azcore: its facts; the rest is in the files beside this one."""
+
+import re
+from typing import Any
+
+from azcore import CompiledGame, Rules
+from azcore.errors import IllegalActionError, InvalidTextError
+from azcore.game import illegal_action_message
+
+from . import encoding, notation, rules
+
+
+class ConnectFour(CompiledGame):
+    """Connect four on 7 × 6; it has no settings. Actions are the columns from the left."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            name="connect_four",
+            version=1,
+            settings={},
+            num_actions=rules.COLUMNS,
+            observation_shape=(2, rules.ROWS, rules.COLUMNS),
+            max_game_length=rules.ROWS * rules.COLUMNS,
+            dirichlet_alpha=10 / rules.COLUMNS,  # the papers' are near 10 / usual legal actions
+            symmetries=encoding.symmetries(),
+            state_dtype=rules.STATE,
+            rules=Rules(
+                current_player=rules.current_player,
+                legal_actions=rules.legal_actions,
+                step=rules.step,
+                is_terminal=rules.is_terminal,
+                outcome=rules.outcome,
+                observe=encoding.observe,
+            ),
+        )
+
+    def initial_state(self) -> Any:
+        return self.blank_state()  # zeros: an empty board, seat 0 to move
+
+    def termination(self, state: Any) -> str:
+        return "four in a line" if self.outcome(state) else "full board"
+
+    def action_to_text(self, state: Any, action: int) -> str:
+        return str(action + 1)
+
+    def text_to_action(self, state: Any, text: str) -> int:
+        if not re.fullmatch("[1-7]", text):
+            raise InvalidTextError(f"an action is a column, 1 to 7, got {text[:40]!r}")
+        action = int(text) - 1
+        if not self.legal_action_mask(state)[action]:
+            raise IllegalActionError(illegal_action_message(self, state, action))
+        return action
+
+    def state_to_text(self, state: Any) -> str:
+        return notation.state_to_text(state)
+
+    def state_from_text(self, text: str) -> Any:
+        return notation.state_from_text(self.initial_state(), text)
+
+    def render(self, state: Any) -> str:
+        return "\n".join([*map(" ".join, notation.rows_of(state)), "1 2 3 4 5 6 7"])
