@@ -47,6 +47,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
+from azcore import bits
 from azcore.compilation import compiled
 from azcore.errors import GameError, IllegalActionError
 
@@ -238,7 +239,8 @@ class Rules:
 
     They are compiled with the signatures below, so they may use what numba supports: integers,
     loops, record fields and nested arrays. A helper they call must be decorated with
-    `numba.extending.register_jitable`. With NUMBA_DISABLE_JIT=1 all of it is ordinary Python.
+    `numba.extending.register_jitable` and lie in the game's folder. `azcore.bits` has what
+    bitboards need. With NUMBA_DISABLE_JIT=1 all of it is ordinary Python.
     """
 
     current_player: Callable[[Any], int]  # (state) -> 0 or 1
@@ -331,5 +333,5 @@ def illegal_action_message(game: Game, state: Any, action: int) -> str:
 
 
 def _package_sources(function: Callable[..., Any]) -> list[Path]:
-    """Every Python file beside the one that holds `function`: what a rule may call into."""
-    return list(Path(function.__code__.co_filename).parent.glob("*.py"))
+    """What a rule may call into: the files beside the one that holds `function`, and our bits."""
+    return [*Path(function.__code__.co_filename).parent.glob("*.py"), Path(bits.__file__)]

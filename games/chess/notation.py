@@ -207,7 +207,7 @@ def state_from_text(state: Any, text: str) -> Any:
     placement, turn, castling, passed = words[:4]
     clock, number = words[4:] or ("0", "1")
     pieces = read_placement(placement)
-    if turn not in SEATS:
+    if turn not in tuple(SEATS):
         raise InvalidTextError(f"chess: whose turn it is must be w or b, got {turn[:20]!r}")
     rights = read_castling(castling)
     if passed != "-" and not re.fullmatch("[a-h][36]", passed, re.ASCII):
@@ -243,11 +243,13 @@ def read_placement(placement: str) -> list[tuple[int, int, int]]:
     """
     rows = placement.split("/")
     if len(rows) != 8:
-        raise InvalidTextError(f"chess: a placement has 8 rows, got {len(rows)} in {placement!r}")
+        raise InvalidTextError(
+            f"chess: a placement has 8 rows, got {len(rows)} in {placement[:90]!r}"
+        )
     pieces = []
     for number, row in enumerate(rows):
         cells = re.sub("[1-8]", lambda digit: "." * int(digit[0]), row)
-        if len(cells) != 8 or cells.strip("." + LETTERS[0] + LETTERS[1]):
+        if len(cells) != 8 or "." in row or cells.strip("." + LETTERS[0] + LETTERS[1]):
             raise InvalidTextError(
                 f"chess: rank {8 - number} must be 8 cells of PNBRQKpnbrqk and digits, "
                 f"got {row[:20]!r}"

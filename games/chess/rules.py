@@ -29,8 +29,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba.cpython.unsafe.numbers import trailing_zeros
-from numba.extending import overload, register_jitable
+from numba.extending import register_jitable
+
+from azcore.bits import lowest_bit
 
 NUM_PLANES = 73
 KNIGHT_PLANE = 56
@@ -323,7 +324,7 @@ def has_legal_action(state: Any) -> bool:
             return True
     knights = view.knights & ~pinned
     while knights:
-        if KNIGHT_REACH[lowest_cell(knights)] & target:
+        if KNIGHT_REACH[lowest_bit(knights)] & target:
             return True
         knights &= knights - ONE
     if KING_REACH[view.king_cell] & ~view.own & ~attacked_cells(view):
@@ -370,7 +371,7 @@ def view_of(state: Any) -> View:
         other,
         ~(own | other),
         kings & own,
-        lowest_cell(kings & own),
+        lowest_bit(kings & own),
         pawns & own,
         knights & own,
         diagonal & own,
@@ -394,7 +395,7 @@ def checks_and_pins(view: View) -> tuple[Any, Any, Any]:
     blocking = pinned = NO_CELLS
     snipers = on_lines(view)
     while snipers:
-        between = BETWEEN[view.king_cell, lowest_cell(snipers)]
+        between = BETWEEN[view.king_cell, lowest_bit(snipers)]
         blockers = between & ~view.empty
         if not blockers:
             checkers |= snipers & ~(snipers - ONE)
@@ -426,7 +427,7 @@ def is_attacked(view: View, occupied: Any, remaining: Any) -> bool:
         return True
     snipers = on_lines(view)
     while snipers:
-        if not BETWEEN[view.king_cell, lowest_cell(snipers)] & occupied:
+        if not BETWEEN[view.king_cell, lowest_bit(snipers)] & occupied:
             return True
         snipers &= snipers - ONE
     return False
@@ -436,10 +437,10 @@ def is_attacked(view: View, occupied: Any, remaining: Any) -> bool:
 def attacked_cells(view: View) -> Any:
     """The cells the opponent attacks, also those behind our king, who cannot hide there."""
     attacked = shifted(view.other_pawns, SOUTH_EAST) | shifted(view.other_pawns, SOUTH_WEST)
-    attacked |= KING_REACH[lowest_cell(view.other_king)]
+    attacked |= KING_REACH[lowest_bit(view.other_king)]
     knights = view.other_knights
     while knights:
-        attacked |= KNIGHT_REACH[lowest_cell(knights)]
+        attacked |= KNIGHT_REACH[lowest_bit(knights)]
         knights &= knights - ONE
     empty = view.empty | view.king
     for direction in range(8):
@@ -588,19 +589,6 @@ def bit(cell: int) -> Any:
     return ONE << np.uint64(cell)
 
 
-def lowest_cell(board: Any) -> int:
-    """The lowest cell of a set that is not empty."""
-    return (int(board) & -int(board)).bit_length() - 1
-
-
-@overload(lowest_cell)  # compiled: one instruction
-def _lowest_cell_compiled(board: Any) -> Any:
-    def lowest(board: Any) -> int:
-        return np.int64(trailing_zeros(board))  # type: ignore[call-arg,return-value]
-
-    return lowest
-
-
 @register_jitable
 def seen_by(player: int, board: Any) -> Any:
     """A board of White's view in the player's: mirrored top to bottom for Black, byte by byte."""
@@ -642,7 +630,7 @@ def rays(sliders: Any, direction: int, empty: Any) -> Any:
 def write_actions(actions: Any, count: int, plane: int, sources: Any) -> int:
     """Append the actions of one plane; how many there are then."""
     while sources:
-        actions[count] = 64 * plane + lowest_cell(sources)
+        actions[count] = 64 * plane + lowest_bit(sources)
         sources &= sources - ONE
         count += 1
     return count

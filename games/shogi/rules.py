@@ -27,8 +27,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba.core import types
-from numba.extending import intrinsic, overload, register_jitable
+from numba.extending import register_jitable
+
+from azcore.bits import lowest_bit
 
 BLACK = 0  # seats: Black (sente) moves first
 WHITE = 1
@@ -216,29 +217,6 @@ WHITE_HASH = int(_numbers[-1])
 # -- sets of cells -----------------------------------------------------------------------------
 
 
-def lowest(word: int) -> int:
-    """The index of the lowest bit of a word that is not 0."""
-    return int(word & -word).bit_length() - 1
-
-
-@intrinsic
-def _trailing_zeros(typing_context: Any, word: Any) -> Any:
-    """One machine instruction for `lowest`."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.cttz(arguments[0], context.get_constant(types.boolean, True))
-
-    return types.int64(types.int64), generate
-
-
-@overload(lowest)
-def _compiled_lowest(word: Any) -> Any:
-    def compiled(word: Any) -> Any:
-        return _trailing_zeros(word)  # type: ignore[call-arg]
-
-    return compiled
-
-
 @register_jitable
 def moved(low: int, high: int, direction: int) -> tuple[int, int]:
     """A set with every cell moved to its neighbour; those at the edge of the board drop out."""
@@ -255,12 +233,12 @@ def list_actions(actions: Any, count: int, plane: int, low: int, high: int) -> i
     """Append one action for each cell of a set; the new count."""
     first = plane * NUM_CELLS
     while low != 0:
-        actions[count] = first + lowest(low)
+        actions[count] = first + lowest_bit(low)
         count += 1
         low &= low - 1
     first += _LOW_BITS
     while high != 0:
-        actions[count] = first + lowest(high)
+        actions[count] = first + lowest_bit(high)
         count += 1
         high &= high - 1
     return count
@@ -470,12 +448,12 @@ def attackers(state: Any, view: int, cell: int, low: int, high: int) -> tuple[in
         far_low |= sets[0, kind] & ATTACKS[cell, 0, kind]
         far_high |= sets[1, kind] & ATTACKS[cell, 1, kind]
     while far_low != 0:
-        way_low, way_high = between(cell, lowest(far_low))
+        way_low, way_high = between(cell, lowest_bit(far_low))
         if way_low & low | way_high & high == 0:
             near_low |= far_low & -far_low
         far_low &= far_low - 1
     while far_high != 0:
-        way_low, way_high = between(cell, _LOW_BITS + lowest(far_high))
+        way_low, way_high = between(cell, _LOW_BITS + lowest_bit(far_high))
         if way_low & low | way_high & high == 0:
             near_high |= far_high & -far_high
         far_high &= far_high - 1
@@ -506,10 +484,10 @@ def pinned_pieces(state: Any, view: int, king: int, low: int, high: int) -> tupl
         far_high |= sets[1, kind] & ATTACKS[king, 1, kind]
     while far_low | far_high != 0:
         if far_low != 0:
-            way_low, way_high = between(king, lowest(far_low))
+            way_low, way_high = between(king, lowest_bit(far_low))
             far_low &= far_low - 1
         else:
-            way_low, way_high = between(king, _LOW_BITS + lowest(far_high))
+            way_low, way_high = between(king, _LOW_BITS + lowest_bit(far_high))
             far_high &= far_high - 1
         way_low &= low
         way_high &= high
@@ -525,7 +503,7 @@ def answers(state: Any, view: int, check_low: int, check_high: int) -> tuple[int
     if not at_most_one(check_low, check_high):
         return 0, 0
     king = square_of(state.kings[view], view)
-    checker = lowest(check_low) if check_low != 0 else _LOW_BITS + lowest(check_high)
+    checker = lowest_bit(check_low) if check_low != 0 else _LOW_BITS + lowest_bit(check_high)
     # A knight is on no line with the king, and then the table's direction may be any.
     if (ATTACKS[king, 0, KNIGHTS] & check_low | ATTACKS[king, 1, KNIGHTS] & check_high) != 0:
         return 0, 0
