@@ -30,7 +30,8 @@ class Go(CompiledGame):
         board_size: N, 2 to 19.
         komi: points added to White's area, whole or half. A whole number allows draws.
         suicide: whether a play may remove its own chain.
-        first_pass: plies before which passing is not allowed while there is anything else to do.
+        first_pass: passing is not allowed in the first `first_pass` × N × N plies while there is
+            anything else to do, 0 to 2; so one recipe fits every board.
 
     Raises:
         GameError: a setting is of another type or out of range.
@@ -42,14 +43,14 @@ class Go(CompiledGame):
         board_size: int = 9,
         komi: int | float = 7.5,
         suicide: bool = False,
-        first_pass: int = 0,
+        first_pass: int | float = 0.0,
     ) -> None:
         # The defaults are for direct use; runs take conf/game/go.yaml.
         check_settings(board_size, komi, suicide, first_pass)
         self.board_size = board_size
         self.komi = float(komi)
         self.suicide = suicide
-        self.first_pass = first_pass
+        self.first_pass = float(first_pass)
         num_cells = board_size * board_size
         super().__init__(
             name="go",
@@ -58,7 +59,7 @@ class Go(CompiledGame):
                 "board_size": board_size,
                 "komi": self.komi,
                 "suicide": suicide,
-                "first_pass": first_pass,
+                "first_pass": self.first_pass,
             },
             num_actions=num_cells + 1,
             observation_shape=(encoding.NUM_PLANES, board_size, board_size),
@@ -79,7 +80,8 @@ class Go(CompiledGame):
 
     def initial_state(self) -> Any:
         state = self.blank_state()
-        rules.set_up(state, self.komi, self.suicide, self.first_pass)
+        first_pass = round(self.first_pass * self.board_size**2)
+        rules.set_up(state, self.komi, self.suicide, first_pass)
         return state
 
     def termination(self, state: Any) -> str:
@@ -144,8 +146,7 @@ def check_settings(board_size: object, komi: object, suicide: object, first_pass
         )
     if type(suicide) is not bool:
         raise GameError(f"go: suicide must be true or false, got {suicide!r}")
-    plies = rules.max_plies(board_size)
-    if type(first_pass) is not int or not 0 <= first_pass <= plies:
+    if type(first_pass) not in (int, float) or not 0 <= first_pass <= 2:  # type: ignore[operator]
         raise GameError(
-            f"go: first_pass must be a whole number of plies from 0 to {plies}, got {first_pass!r}"
+            f"go: first_pass must be a number of board fills from 0 to 2, got {first_pass!r}"
         )

@@ -437,7 +437,7 @@ def test_impossible_settings_are_refused(settings: dict[str, Any], message: str)
 
 def test_settings_and_facts() -> None:
     game = azcore.make("go", board_size=19, komi=7)
-    assert game.settings == {"board_size": 19, "komi": 7.0, "suicide": False, "first_pass": 0}
+    assert game.settings == {"board_size": 19, "komi": 7.0, "suicide": False, "first_pass": 0.0}
     assert game.num_actions == 362
     assert game.observation_shape == (17, 19, 19)
     assert game.max_game_length == 722
@@ -446,14 +446,14 @@ def test_settings_and_facts() -> None:
 
 
 def test_first_pass_forbids_passing_until_then() -> None:
-    game = azcore.make("go", board_size=3, first_pass=5)
+    game = azcore.make("go", board_size=3, first_pass=5 / 9)
     state = game.initial_state()
     for ply, text in enumerate(["A1", "C3", "B1", "C2", "A2"]):
         assert not game.legal_action_mask(state)[9], ply
         state = game.step(state, game.text_to_action(state, text))
     assert game.legal_action_mask(state)[9]
     # Nothing but a pass: a board of two points in which every play is suicide or superko.
-    tiny = azcore.make("go", board_size=2, first_pass=8)
+    tiny = azcore.make("go", board_size=2, first_pass=2)
     rng = np.random.default_rng(1)
     alone = 0
     for _ in range(200):
