@@ -19,6 +19,8 @@ class Purpose(IntEnum):
     MOVE = 3  # choice of one move
     BATCH = 4  # positions of one optimizer step
     MATCH = 5  # a player's choices in a match
+    GUMBEL = 6  # Gumbel noise of one move
+    SYMMETRY = 7  # through which symmetry a position is judged
 
 
 def generator(purpose: Purpose, seed: int, index: int, ply: int = 0) -> np.random.Generator:

@@ -35,6 +35,7 @@ FIXED = (
     "seed",
     "selfplay.num_games",
     "selfplay.game",
+    "gate.enabled",
     "learner.steps_per_generation",
 )
 
@@ -85,7 +86,7 @@ def run_command(config: dict[str, Any]) -> int:
 
 
 def _train(config: dict[str, Any]) -> int:
-    from azcore.algorithms.alphazero import train
+    from azcore.algorithms.training import train
 
     return train(config)
 

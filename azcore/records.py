@@ -28,7 +28,8 @@ import numpy.typing as npt
 from azcore.errors import RecordError
 from azcore.game import FloatArray, Game
 
-_MAGIC = b"AZG1"
+_MAGIC = b"AZG2"
+_OLD_MAGIC = b"AZG1"  # before resignation; still read, see `_as_new`
 _FRAME = struct.Struct("<4sII")  # magic, payload length in bytes, CRC-32
 _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
     "actions": np.dtype("<u2"),
@@ -36,7 +37,19 @@ _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in t
     "visit_actions": np.dtype("<u2"),
     "visit_counts": np.dtype("<u4"),
     "root_values": np.dtype("<f4"),
+    "best_child_values": np.dtype("<f4"),
+    "players": np.dtype("u1"),
 }
+_HEADER = (  # plain values, beside the game's identity and the arrays' lengths
+    "outcome",
+    "opening_plies",
+    "seed",
+    "game_index",
+    "weights_version",
+    "resigned_by",
+    "resign_threshold",
+    "played_out",
+)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,10 +59,15 @@ class GameRecord:
     game: dict[str, Any]  # `Game.identity`: name, version, settings
     actions: npt.NDArray[np.uint16]  # [T]
     visit_offsets: npt.NDArray[np.uint32]  # [T + 1], ply t's visits are offsets[t] to offsets[t+1]
-    visit_actions: npt.NDArray[np.uint16]  # [K], actions visited at least once
-    visit_counts: npt.NDArray[np.uint32]  # [K], N(s, a) of the search at the root
+    visit_actions: npt.NDArray[np.uint16]  # [K], actions with a count
+    visit_counts: npt.NDArray[np.uint32]  # [K], N(s, a); of Gumbel pi' in parts of 65,535
     root_values: npt.NDArray[np.float32]  # [T], search value, view of the player to move
+    best_child_values: npt.NDArray[np.float32]  # [T], Q of the most visited action, same view
+    players: npt.NDArray[np.uint8]  # [T], seat to move
     outcome: int  # z as seat 0 sees it
+    resigned_by: int | None  # seat that gave up; None: the game was over by its rules
+    resign_threshold: float | None  # v in force when the game ended; None: nobody could resign
+    played_out: bool  # never open to resignation at any ply: fit to measure false positives by
     opening_plies: int  # first plies that were drawn at random, without search; not learned from
     seed: int  # of the run
     game_index: int  # which game of the run: with the seed and weights it repeats the game
@@ -65,7 +83,7 @@ class GameRecord:
         return len(self.actions) - self.opening_plies
 
     def policy_target(self, ply: int, num_actions: int) -> FloatArray:
-        """pi of one ply: visits normalised, float32 [A]."""
+        """pi of one ply: counts normalised, float32 [A]."""
         part = slice(self.visit_offsets[ply], self.visit_offsets[ply + 1])
         target = np.zeros(num_actions, np.float32)
         target[self.visit_actions[part]] = self.visit_counts[part]
@@ -76,11 +94,7 @@ class GameRecord:
         """The record as one frame."""
         header = {
             "game": self.game,
-            "outcome": self.outcome,
-            "opening_plies": self.opening_plies,
-            "seed": self.seed,
-            "game_index": self.game_index,
-            "weights_version": self.weights_version,
+            **{name: getattr(self, name) for name in _HEADER},
             "lengths": {name: len(getattr(self, name)) for name in _ARRAYS},
         }
         parts = [json.dumps(header, sort_keys=True, separators=(",", ":")).encode(), b"\n"]
@@ -103,7 +117,7 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
         raise RecordError(f"{where}: a record is cut after {len(frame)} bytes")
     magic, length, checksum = _FRAME.unpack_from(frame)
     payload = frame[_FRAME.size :]
-    if magic != _MAGIC:
+    if magic not in (_MAGIC, _OLD_MAGIC):
         raise RecordError(f"{where}: a record must begin with {_MAGIC!r}, got {magic!r}")
     if len(payload) != length:
         raise RecordError(f"{where}: a record of {length} bytes is cut after {len(payload)}")
@@ -112,23 +126,29 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
     try:
         line = payload.index(b"\n")
         header = json.loads(payload[:line])
+        if magic == _OLD_MAGIC:
+            header = _as_new(header)
         arrays: dict[str, npt.NDArray[Any]] = {}
         offset = line + 1
         for name, dtype in _ARRAYS.items():
             arrays[name] = np.frombuffer(payload, dtype, header["lengths"][name], offset)
             offset += arrays[name].nbytes
-        record = GameRecord(
-            game=header["game"],
-            outcome=header["outcome"],
-            opening_plies=header["opening_plies"],
-            seed=header["seed"],
-            game_index=header["game_index"],
-            weights_version=header["weights_version"],
-            **arrays,
-        )
+        values: dict[str, Any] = {**arrays, **{name: header[name] for name in _HEADER}}
+        record = GameRecord(game=header["game"], **values)
     except (ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{where}: not a game record of this azcore: {error}") from error
     return record
+
+
+def _as_new(header: dict[str, Any]) -> dict[str, Any]:
+    """The header of a frame from before resignation, which says too little to measure it by."""
+    return {
+        **header,
+        "resigned_by": None,
+        "resign_threshold": None,
+        "played_out": False,
+        "lengths": {**header["lengths"], "best_child_values": 0, "players": 0},
+    }
 
 
 class RecordFile:
@@ -192,7 +212,7 @@ class RecordFile:
             offset = start
             while offset < end:
                 head = file.read(_FRAME.size)
-                if len(head) < _FRAME.size or head[:4] != _MAGIC:
+                if len(head) < _FRAME.size or head[:4] not in (_MAGIC, _OLD_MAGIC):
                     raise RecordError(f"{self.path}, byte {offset}: no game record begins here")
                 _, length, _ = _FRAME.unpack(head)
                 if offset + _FRAME.size + length > end:

@@ -8,7 +8,7 @@ Letters: N positions of a batch, A actions, C H W planes, T plies of a game.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,7 +44,7 @@ class Samples:
 
     observations: ByteArray  # [N, C, H, W]
     legal_action_mask: BoolArray  # [N, A], True = legal
-    policy_targets: FloatArray  # [N, A], pi: normalised visits
+    policy_targets: FloatArray  # [N, A], pi: what the search would have the policy say
     value_targets: FloatArray  # [N], z: the game's outcome for the player to move
 
 
@@ -74,15 +74,19 @@ class ReplayBuffer:
         """Positions to learn from in the window."""
         return sum(record.num_samples for record in self._records)
 
-    def max_bytes(self, num_simulations: int) -> int:
+    def latest(self) -> Iterator[GameRecord]:
+        """The games, newest first."""
+        return reversed(self._records)
+
+    def max_bytes(self, most_targets: int) -> int:
         """Most memory of a full window of the longest games.
 
         Args:
-            num_simulations: of a search, which bounds how many actions a ply can have visited; a
-                kept subtree may add as many again.
+            most_targets: how many actions a ply's policy target may name; see
+                `SearchSettings.most_targets`.
         """
-        visited = min(self.game.num_actions, 2 * num_simulations)
-        ply = 2 + 4 + 4 + 6 * visited  # action, offset, root value; action and count per visited
+        # Action, offset, two values, seat; action and count of each one named.
+        ply = 2 + 4 + 4 + 4 + 1 + 6 * most_targets
         return self.window_games * self.game.max_game_length * ply
 
     def extend(self, records: Iterable[GameRecord]) -> None:

@@ -3,9 +3,11 @@
 config.yaml              the composed settings
 checkpoints/last.ckpt    written whole at the end of every generation
 checkpoints/step-*.ckpt  earlier ones, kept for ratings
+checkpoints/best.ckpt    weights that passed the gate last
 games/records.azg        every finished game
 metrics.csv              a row a generation
 matches.csv              a row a rating match
+gate.csv                 a row a match of a candidate against the best player
 logs/                    TensorBoard
 report.html              written when the run stops
 lock                     held by the process at work here
@@ -35,9 +37,11 @@ class RunDirectory:
         self.config = path / "config.yaml"
         self.checkpoints = path / "checkpoints"
         self.last_checkpoint = self.checkpoints / "last.ckpt"
+        self.best_checkpoint = self.checkpoints / "best.ckpt"
         self.records = path / "games" / "records.azg"
         self.metrics = path / "metrics.csv"
         self.matches = path / "matches.csv"
+        self.gate = path / "gate.csv"
         self.logs = path / "logs"
         self._lock: TextIO | None = None
         self.report = path / "report.html"

@@ -32,6 +32,13 @@ def search_settings(**changed: Any) -> SearchSettings:
         "dirichlet_alpha": None,
         "reuse_subtree": True,
         "reuse_limit": 2.0,
+        "rule": "puct",
+        "gumbel_actions": 16,
+        "gumbel_scale": 1.0,
+        "gumbel_c_visit": 50.0,
+        "gumbel_c_scale": 0.1,
+        "gumbel_rescale": True,
+        "gumbel_mixed_value": True,
     }
     return SearchSettings(**{**values, **changed})
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
+import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +29,12 @@ def example(index: int = 0) -> GameRecord:
         visit_actions=rng.integers(0, 9, total).astype(np.uint16),
         visit_counts=rng.integers(1, 99, total).astype(np.uint32),
         root_values=rng.uniform(-1, 1, 5).astype(np.float32),
+        best_child_values=rng.uniform(-1, 1, 5).astype(np.float32),
+        players=np.array([0, 1, 1, 0, 1], np.uint8),  # a seat may move twice
         outcome=1,
+        resigned_by=0 if index % 2 else None,
+        resign_threshold=-0.875 if index % 2 else None,
+        played_out=index % 2 == 0,
         opening_plies=0,
         seed=7,
         game_index=index,
@@ -35,7 +43,14 @@ def example(index: int = 0) -> GameRecord:
 
 
 def same(a: GameRecord, b: GameRecord) -> bool:
-    return a.to_bytes() == b.to_bytes() and a.actions.tolist() == b.actions.tolist()
+    plain = ("resigned_by", "resign_threshold", "played_out", "outcome", "game_index")
+    return (
+        a.to_bytes() == b.to_bytes()
+        and a.actions.tolist() == b.actions.tolist()
+        and a.best_child_values.tolist() == b.best_child_values.tolist()
+        and a.players.tolist() == b.players.tolist()
+        and all(getattr(a, name) == getattr(b, name) for name in plain)
+    )
 
 
 def test_file_round_trip(tmp_path: Path) -> None:
@@ -104,3 +119,25 @@ def test_records_of_another_game_are_refused() -> None:
     require_same_game(example(), GAME, "here")
     with pytest.raises(RecordError, match="here: records must be of"):
         require_same_game(example(), azcore.make("go", board_size=5), "here")
+
+
+def test_records_from_before_resignation_are_read_and_measure_nothing() -> None:
+    record = example()
+    # A frame as it was written then: five arrays, and a header without resignation.
+    names = ("actions", "visit_offsets", "visit_actions", "visit_counts", "root_values")
+    arrays = [getattr(record, name) for name in names]
+    header = {
+        "game": record.game,
+        "outcome": record.outcome,
+        "opening_plies": record.opening_plies,
+        "seed": record.seed,
+        "game_index": record.game_index,
+        "weights_version": record.weights_version,
+        "lengths": dict(zip(names, map(len, arrays), strict=True)),
+    }
+    payload = json.dumps(header).encode() + b"\n" + b"".join(a.tobytes() for a in arrays)
+    frame = struct.pack("<4sII", b"AZG1", len(payload), zlib.crc32(payload)) + payload
+    old = parse_frame(frame, "here")
+    assert old.actions.tolist() == record.actions.tolist()
+    assert old.root_values.tolist() == record.root_values.tolist()
+    assert (old.resigned_by, old.resign_threshold, old.played_out) == (None, None, False)

@@ -10,22 +10,15 @@ from azcore.bench import FreeEvaluator
 from azcore.records import GameRecord
 from azcore.replay import ReplayBuffer
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.schedule import SelfPlaySettings
 from search_kit import search_settings
+from selfplay_kit import selfplay_settings
 
 
 def played(game: azcore.Game, num_positions: int) -> list[GameRecord]:
     actor = Actor(
         game=game,
         search=search_settings(num_simulations=4),
-        settings=SelfPlaySettings(
-            num_games=4,
-            opening_plies=0,
-            temperature=1.0,
-            temperature_plies=100,
-            final_temperature=0.0,
-            precision="float32",
-        ),
+        settings=selfplay_settings(temperature_plies=100),
         seed=3,
         evaluator=FreeEvaluator(game, 4),
     )

@@ -13,8 +13,10 @@ from typing import Any
 import torch
 from torch import nn
 
+from azcore.arena.gate import GateSettings
 from azcore.arena.match import ArenaSettings
 from azcore.checkpoint import load_network
+from azcore.evaluators import Evaluator, SymmetricEvaluator
 from azcore.game import Game
 from azcore.learner.settings import LearnerSettings
 from azcore.networks import NetworkSettings
@@ -41,16 +43,24 @@ class Settings:
     selfplay: SelfPlaySettings
     replay: ReplaySettings
     learner: LearnerSettings
+    gate: GateSettings
     arena: ArenaSettings
 
     def evaluator(self, network: nn.Module) -> NetworkEvaluator:
-        """A network's weights of this moment, ready for search."""
+        """A network's weights of this moment, ready to run."""
         dtype = choose_precision(self.selfplay.precision, self.device)
         return NetworkEvaluator(network=network, game=self.game, device=self.device, dtype=dtype)
 
-    def checkpoint_evaluator(self, path: Path) -> NetworkEvaluator:
+    def search_evaluator(self, network: nn.Module) -> Evaluator:
+        """The same as search asks it, through random symmetries where settings say so."""
+        evaluator = self.evaluator(network)
+        if self.selfplay.random_symmetry and self.game.symmetries:
+            return SymmetricEvaluator(evaluator, self.game, self.seed)
+        return evaluator
+
+    def checkpoint_evaluator(self, path: Path) -> Evaluator:
         """The evaluator of a checkpoint of this game."""
-        return self.evaluator(load_network(path, self.game)[0])
+        return self.search_evaluator(load_network(path, self.game)[0])
 
 
 def settings_from(config: Config) -> Settings:
@@ -83,5 +93,6 @@ def settings_from(config: Config) -> Settings:
         selfplay=build(SelfPlaySettings, selfplay, "selfplay"),
         replay=build(ReplaySettings, config["replay"], "replay"),
         learner=build(LearnerSettings, config["learner"], "learner"),
+        gate=build(GateSettings, config["gate"], "gate"),
         arena=build(ArenaSettings, config["arena"], "arena"),
     )

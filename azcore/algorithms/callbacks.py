@@ -1,6 +1,6 @@
 """What happens at the end of a generation: metrics to disk, ratings, words on the terminal.
 
-All are Lightning callbacks; `alphazero.train` puts them in order.
+All are Lightning callbacks; `training.py` puts them in order.
 """
 
 from __future__ import annotations
@@ -43,6 +43,12 @@ METRICS = [
     "network_share",
     "learner_share",
     "samples_per_position",
+    "best_step",
+    "gate_score",
+    "resign_threshold",
+    "resigned_rate",
+    "resign_measured",
+    "resign_false_positives",
 ]
 
 
@@ -52,13 +58,19 @@ class GenerationMetrics(Callback):
     Args:
         table: metrics.csv.
         data: whose games and actor are described.
+        more: what the algorithm adds to a row.
         report: called with each row.
     """
 
     def __init__(
-        self, table: Table, data: SelfPlayData, report: Callable[[dict[str, float]], None]
+        self,
+        table: Table,
+        data: SelfPlayData,
+        more: Callable[[], dict[str, float]],
+        report: Callable[[dict[str, float]], None],
     ) -> None:
-        self._table, self._data, self._report = table, data, report
+        self._table, self._data = table, data
+        self._more, self._report = more, report
         self._seconds = 0.0  # of the whole run, resumed parts included
         self._since = 0.0
 
@@ -97,6 +109,15 @@ class GenerationMetrics(Callback):
             row["search_share"] = (stats.seconds - stats.network_seconds) / elapsed
             row["network_share"] = stats.network_seconds / elapsed
             row["learner_share"] = max(0.0, 1 - stats.seconds / elapsed)
+        row.update(self._more())
+        if data.resign_threshold is not None:
+            resigned = sum(record.resigned_by is not None for record in games)
+            found = data.false_positives()
+            row["resign_threshold"] = data.resign_threshold
+            row["resigned_rate"] = resigned / max(1, len(games))
+            row["resign_measured"] = found.resigned
+            if found.resigned:
+                row["resign_false_positives"] = found.share
         data.actor.reset_statistics()
         row = {k: v if isinstance(v, int) else float(f"{v:.6g}") for k, v in row.items()}
         self._table.append(row)
@@ -174,9 +195,18 @@ class Terminal:
             f"{row.get('evaluations_per_s', 0):,.0f} evaluations/s  "
             f"loss {row.get('policy_loss', float('nan')):.2f} policy "
             f"{row.get('value_loss', float('nan')):.2f} value"
+            + _resignation(row)
             + (f"  rating {self.rating}" if self.rating else "")
             + ("" if left is None else f"  left {timedelta(seconds=max(0, round(left)))}")
         )
+
+
+def _resignation(row: dict[str, float]) -> str:
+    """How many games were given up, and of how many played to their end that would be wrong."""
+    if "resign_threshold" not in row:
+        return ""
+    wrong = f"{row.get('resign_false_positives', 0):.1%} of {row['resign_measured']:.0f} wrongly"
+    return f"  resigned {row['resigned_rate']:.0%} below {row['resign_threshold']:.2f} ({wrong})"
 
 
 class LearnerProgress(Callback):

@@ -1,6 +1,6 @@
 """Ratings of the weights in training, and `command=arena`: matches against the baselines.
 
-Opponents: `random` (any legal action, the anchor of the ratings), `search` (plain search with
+Opponents: `random` (any legal action, the anchor of the ratings), `search` (PUCT with
 uniform evaluations and the same simulations), the weights of the last rating before and those at
 half the steps.
 """
@@ -8,6 +8,7 @@ half the steps.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 
 from lightning.pytorch import Callback, LightningModule, Trainer
@@ -65,6 +66,12 @@ def search_player(settings: Settings, evaluator: Evaluator, name: str) -> Search
     )
 
 
+def search_baseline(settings: Settings) -> SearchPlayer:
+    """`search`: by PUCT whatever the run's rule, so that ratings of different runs compare."""
+    plain = replace(settings, search=replace(settings.search, rule="puct"))
+    return search_player(plain, UniformEvaluator(settings.game), "search")
+
+
 class ArenaRating(Callback):
     """Every `arena.every_generations` generations: matches, and the rating they come to.
 
@@ -92,7 +99,7 @@ class ArenaRating(Callback):
             return
         assert isinstance(pl_module, LearnerModule)
         name = f"step-{trainer.global_step}"
-        evaluator = settings.evaluator(pl_module.network)
+        evaluator = settings.search_evaluator(pl_module.network)
         for opponent in self._opponents():
             result, seconds = self._play(
                 search_player(settings, evaluator, name), opponent, settings.seed + generation
@@ -140,8 +147,7 @@ class ArenaRating(Callback):
         if last.get("random", 0.0) < SURE_WIN:
             opponents.append(RandomPlayer(game=settings.game))
         if last.get("search", 0.0) < SURE_WIN:
-            uniform = UniformEvaluator(settings.game)
-            opponents.append(search_player(settings, uniform, "search"))
+            opponents.append(search_baseline(settings))
         # The last weights tell of progress; those at half the steps keep the ladder of ratings
         # short, so that its errors do not add up over hundreds of rungs.
         rated = list(dict.fromkeys(score.player for score in scores))
@@ -175,7 +181,7 @@ def rate_checkpoint(config: Config) -> int:
     evaluator = settings.checkpoint_evaluator(path)
     opponents: list[Player] = [
         RandomPlayer(game=settings.game),
-        search_player(settings, UniformEvaluator(settings.game), "search"),
+        search_baseline(settings),
     ]
     table = RichTable(title=f"{path}, {arena.num_simulations} simulations a move")
     for column in ("opponent", "games", "distinct", "wins", "draws", "losses", "score", "Elo"):

@@ -1,1 +1,4 @@
-"""Measuring strength: `match` plays games between two players, `elo` turns results into ratings."""
+"""Measuring strength.
+
+`match` plays games between two players, `elo` turns results into ratings, `gate` says who passes.
+"""

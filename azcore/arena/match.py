@@ -35,7 +35,7 @@ class ArenaSettings:
     every_generations: int
 
     def __post_init__(self) -> None:
-        _require_pairs(self.games, "arena.games")
+        require_pairs(self.games, "arena.games")
         require(self.opening_plies >= 0, "arena.opening_plies", "0 or more", self.opening_plies)
         require(
             self.num_simulations >= 1, "arena.num_simulations", "1 or more", self.num_simulations
@@ -157,7 +157,7 @@ def play_match(
         SettingError: G is odd or below 2, or games end within `opening_plies`.
         IllegalActionError: a player chose what the rules forbid.
     """
-    _require_pairs(num_games, "num_games")
+    require_pairs(num_games, "num_games")
     require(first is not second, "second", "another player object than first", second.name)
     openings = random_openings(game, num_games // 2, opening_plies, seed)
     states = make_batch(game, num_games)
@@ -255,7 +255,12 @@ def _require_legal(game: Game, state: Any, action: int, player: Player) -> None:
         raise IllegalActionError(f"{player.name}: {illegal_action_message(game, state, action)}")
 
 
-def _require_pairs(num_games: int, where: str) -> None:
+def require_pairs(num_games: int, where: str) -> None:
+    """Refuse a number of games that does not come in pairs.
+
+    Raises:
+        SettingError: it is odd or below 2.
+    """
     require(
         num_games >= 2 and num_games % 2 == 0,
         where,

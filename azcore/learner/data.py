@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,7 @@ from azcore.errors import CheckpointError
 from azcore.evaluators import Evaluator
 from azcore.records import GameRecord, RecordFile, require_same_game
 from azcore.replay import ReplayBuffer, ReplaySettings
+from azcore.selfplay import resignation
 from azcore.selfplay.actor import Actor
 
 Progress = Callable[[int, int], None]  # (positions so far, positions wanted)
@@ -70,7 +72,8 @@ class SelfPlayData(LightningDataModule):
         batch_size: N.
         steps_per_generation: batches of an epoch.
         seed: of the run.
-        make_evaluator: the newest weights ready for search.
+        who_plays: the weights that make the next games, ready for search, and the optimizer steps
+            behind them.
         progress: told of the positions made while a generation's games are played.
     """
 
@@ -84,17 +87,18 @@ class SelfPlayData(LightningDataModule):
         batch_size: int,
         steps_per_generation: int,
         seed: int,
-        make_evaluator: Callable[[], Evaluator],
+        who_plays: Callable[[], tuple[Evaluator, int]],
         progress: Progress,
     ) -> None:
         super().__init__()
         self.actor, self.buffer, self.records = actor, buffer, records
         self.batch_size, self._seed = batch_size, seed
-        self._make_evaluator, self._progress = make_evaluator, progress
+        self._who_plays, self._progress = who_plays, progress
         samples = batch_size * steps_per_generation
         self.positions_per_generation = max(1, round(samples / settings.samples_per_position))
         self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
         self.new_games: list[GameRecord] = []  # records of the generation under way, for logs
+        self.resign_threshold: float | None = None  # in force in the generation under way
         self.total_games = 0
         self.total_positions = 0
 
@@ -103,19 +107,37 @@ class SelfPlayData(LightningDataModule):
         """The generation whose batches were drawn last."""
         return self.loader.generation - (self.loader.batch == 0)
 
+    @property
+    def between_generations(self) -> bool:
+        """Whether all batches of that generation were drawn: it was not stopped midway."""
+        return self.loader.batch == 0
+
     def train_dataloader(self) -> GenerationLoader:
         return self.loader
 
     def _generate(self, generation: int) -> None:
         """Play until the generation has its new positions, and keep the games on disk."""
-        assert self.trainer is not None
         wanted = self.positions_per_generation
-        self.actor.set_evaluator(self._make_evaluator(), self.trainer.global_step)
+        settings = self.actor.settings
+        if settings.resignation:
+            self.resign_threshold = resignation.threshold(
+                self._played_out(), settings.resignation_false_positives
+            )
+        self.actor.set_evaluator(*self._who_plays(), self.resign_threshold)
         self.new_games = self.actor.play(wanted, lambda made: self._progress(made, wanted))
         self.records.append(self.new_games)
         self.buffer.extend(self.new_games)
         self.total_games += len(self.new_games)
         self.total_positions += sum(record.num_samples for record in self.new_games)
+
+    def false_positives(self) -> resignation.FalsePositives:
+        """How the thresholds of late would have judged the games that were played to their end."""
+        return resignation.measured(self._played_out())
+
+    def _played_out(self) -> Iterator[GameRecord]:
+        """The latest games by which resignation is measured: old ones tell of old weights."""
+        games = (record for record in self.buffer.latest() if record.played_out)
+        return islice(games, self.actor.settings.resignation_games)
 
     def _draw(self, step: int) -> dict[str, Tensor]:
         rng = generator(Purpose.BATCH, self._seed, step)

@@ -17,12 +17,21 @@ import numpy.typing as npt
 from numba.extending import register_jitable
 
 from azcore.compilation import compiled
+from azcore.search import gumbel as gumbel_formulas
 from azcore.search import puct
 from azcore.search import tree as tree_arrays
+from azcore.search.gumbel import (
+    TINIEST_PRIOR,
+    Gumbel,
+    best_considered_edge,
+    improved_edge,
+    improved_weight,
+    q_transform,
+)
 from azcore.search.puct import exploration_scale, first_play_value
 from azcore.search.tree import NO_NODE, PENDING, Tree
 
-_SOURCES = (__file__, puct.__file__, tree_arrays.__file__)
+_SOURCES = (__file__, puct.__file__, gumbel_formulas.__file__, tree_arrays.__file__)
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
@@ -152,6 +161,7 @@ def select(
     budget: npt.NDArray[np.int32],
     leaves_per_tree: int,
     rule: Selection,
+    gumbel: Gumbel | None,
     slots: Slots,
 ) -> int:
     """Walk each tree down to leaves that need the network, and note the paths in the slots.
@@ -166,6 +176,7 @@ def select(
         leaves_per_tree: most leaves in flight at once in one tree; the slots of tree b are
             b * leaves_per_tree and following.
         rule: numbers of the selection rule.
+        gumbel: of the rule that takes PUCT's place, or None; kernels are compiled for either.
         slots: filled; slots of these trees without a leaf are marked empty.
 
     Returns:
@@ -189,7 +200,13 @@ def select(
             n, length = 0, 0
             is_new = False
             while tree.node_num_edges[b, n] > 0:
-                e = best_edge(tree, b, n, rule)
+                if gumbel is None:
+                    e = best_edge(tree, b, n, rule)
+                elif n == 0:  # as many simulations are done as the root's edges have visits
+                    visits = gumbel.considered_visits[b, tree.node_visits[b, 0] - 1]
+                    e = best_considered_edge(tree, b, visits, gumbel)
+                else:
+                    e = improved_edge(tree, b, n, gumbel)
                 edges[length] = e
                 slots.actions[s, length] = tree.edge_action[b, e]
                 length += 1
@@ -203,7 +220,8 @@ def select(
                     tree.node_num_tried[b, child] = 0
                     tree.edge_child[b, e] = child
                     tree.node_num_tried[b, n] += 1
-                    bring_next_candidate(tree, b, n)
+                    if gumbel is None or n > 0:  # at a Gumbel root they are in order
+                        bring_next_candidate(tree, b, n)
                     is_new = True
                 n = child
             if tree.node_terminal[b, n]:
@@ -333,6 +351,76 @@ def mix_root_noise(
         prior = float(tree.edge_prior[b, e])
         tree.edge_prior[b, e] = (1.0 - fraction) * prior + fraction * float(noise[i])
     bring_next_candidate(tree, b, 0)
+
+
+@_compiled
+def consider(
+    tree: Tree,
+    b: int,
+    noise: npt.NDArray[np.float32],
+    scale: float,
+    actions: Any,
+    gumbel: Gumbel,
+) -> None:
+    """Put the m edges of highest g + log P first at the root of tree b, best first.
+
+    The Gumbel-Top-k trick: that is m actions drawn without replacement from P (equations 3 to
+    5 of the paper of `gumbel.py`); without noise, the m of highest prior. Ties: the lower action.
+
+    Args:
+        tree: changed.
+        b: the tree; its root is known and none of its edges is tried.
+        noise: float32 [K], one draw of the standard Gumbel distribution per legal action.
+        scale: of the noise; 0: none.
+        actions: int32 [K], the legal actions that the noise belongs to, ascending.
+        gumbel: `num_considered` of the tree is read, `root_scores` written.
+    """
+    first = tree.node_first_edge[b, 0]
+    count = tree.node_num_edges[b, 0]
+    scores = np.empty(count, np.float64)
+    for i in range(count):
+        g = float(noise[np.searchsorted(actions, tree.edge_action[b, first + i])])
+        scores[i] = scale * g + math.log(max(float(tree.edge_prior[b, first + i]), TINIEST_PRIOR))
+    for i in range(gumbel.num_considered[b]):
+        best = i
+        for j in range(i + 1, count):
+            lower = tree.edge_action[b, first + j] < tree.edge_action[b, first + best]
+            if scores[j] > scores[best] or (scores[j] == scores[best] and lower):
+                best = j
+        gumbel.root_scores[b, i] = scores[best]
+        scores[best] = scores[i]
+        action, prior = tree.edge_action[b, first + i], tree.edge_prior[b, first + i]
+        tree.edge_action[b, first + i] = tree.edge_action[b, first + best]
+        tree.edge_prior[b, first + i] = tree.edge_prior[b, first + best]
+        tree.edge_action[b, first + best] = action
+        tree.edge_prior[b, first + best] = prior
+
+
+@_compiled
+def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64]) -> int:
+    """The improved policy of the root of tree b and the edge to play, when the search is done.
+
+    Args:
+        tree: not changed.
+        b: the tree; its root is known.
+        gumbel: the rule.
+        policy: float64 [K], filled in the order of the edges: pi' of all legal actions.
+
+    Returns:
+        The edge of best g + log P + sigma(completedQ) among those with the most visits.
+    """
+    completion, _, slope, highest = q_transform(tree, b, 0, gumbel)
+    first = tree.node_first_edge[b, 0]
+    total, most = 0.0, 0
+    for i in range(policy.shape[0]):
+        visits = tree.edge_visits[b, first + i]
+        q = tree.edge_total[b, first + i] / visits if visits > 0 else completion
+        policy[i] = improved_weight(float(tree.edge_prior[b, first + i]), q, slope, highest)
+        total += policy[i]
+        most = max(most, visits)
+    for i in range(policy.shape[0]):
+        policy[i] /= total
+    return int(best_considered_edge(tree, b, most, gumbel))
 
 
 @_compiled

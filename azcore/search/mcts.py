@@ -29,10 +29,14 @@ from azcore.errors import AzcoreError, GameError
 from azcore.evaluators import Evaluator
 from azcore.game import FloatArray, Game, IntArray
 from azcore.search import kernels
+from azcore.search.gumbel import considered_visits, make_gumbel
 from azcore.search.tree import PENDING, allocate, clear, with_more_edges
 from azcore.settings import require
 
-Noise = Callable[[int, int], FloatArray]  # (row, K) -> float32 [K], Dirichlet noise of that root
+# (row, K) -> float32 [K], noise of that root: Dirichlet with PUCT, standard Gumbel with Gumbel
+Noise = Callable[[int, int], FloatArray]
+RULES = ("puct", "gumbel")
+TARGET_PARTS = 65_535  # of a policy that is kept as whole numbers
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +55,13 @@ class SearchSettings:
     dirichlet_alpha: float | None  # None: the game's own
     reuse_subtree: bool
     reuse_limit: float
+    rule: str  # one of RULES
+    gumbel_actions: int
+    gumbel_scale: float
+    gumbel_c_visit: float
+    gumbel_c_scale: float
+    gumbel_rescale: bool
+    gumbel_mixed_value: bool
 
     def __post_init__(self) -> None:
         require(
@@ -84,6 +95,29 @@ class SearchSettings:
         require(
             0 <= self.reuse_limit < math.inf, "search.reuse_limit", "0 or more", self.reuse_limit
         )
+        require(self.rule in RULES, "search.rule", " or ".join(RULES), self.rule)
+        require(
+            self.rule != "gumbel" or self.leaves_per_tree == 1,
+            "search.leaves_per_tree",
+            "1 with search.rule gumbel, which counts each visit before the next",
+            self.leaves_per_tree,
+        )
+        require(self.gumbel_actions >= 1, "search.gumbel_actions", "1 or more", self.gumbel_actions)
+        for name in ("gumbel_scale", "gumbel_c_visit", "gumbel_c_scale"):
+            value = getattr(self, name)
+            require(0 <= value < math.inf, f"search.{name}", "0 or more", value)
+
+    @property
+    def is_gumbel(self) -> bool:
+        """Whether the rule is Gumbel AlphaZero's; `gumbel.py`."""
+        return self.rule == "gumbel"
+
+    def most_targets(self, num_actions: int) -> int:
+        """How many actions a policy target may name; with PUCT the visited ones.
+
+        A kept subtree may add as many as the simulations.
+        """
+        return num_actions if self.is_gumbel else min(num_actions, 2 * self.num_simulations)
 
 
 @dataclass(frozen=True)
@@ -96,11 +130,28 @@ class SearchResult:
     priors: FloatArray  # [K], P(s, a), noise included where it was added
     value: float  # mean over the root's simulations; the network's own value if there were none
     network_value: float  # the evaluator's value of the root itself
+    improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT
+    best_action: int | None = None  # what a Gumbel search says to play; None with PUCT
 
     def policy_target(self) -> FloatArray:
-        """pi: visits normalised, float32 [K] (the temperature of move choice is applied apart)."""
+        """What the policy should learn, float32 [K].
+
+        PUCT: visits normalised (the temperature of move choice is applied apart). Gumbel: pi'.
+        """
+        if self.improved_policy is not None:
+            return self.improved_policy
         total = max(1, int(self.visit_counts.sum()))
         return np.asarray(self.visit_counts / total, np.float32)
+
+    def target_counts(self) -> IntArray:
+        """The policy target as whole numbers for a record, int32 [K]; 0 where it is left out.
+
+        PUCT: the visits. Gumbel: pi' in parts of 65,535. What rounds to 0 is less than what
+        learning can tell from 0; without it a record is as short as its policies are sure.
+        """
+        if self.improved_policy is None:
+            return self.visit_counts
+        return np.rint(self.improved_policy * TARGET_PARTS).astype(np.int32)
 
 
 class Search:
@@ -125,7 +176,9 @@ class Search:
         self.states = make_batch(game, num_trees)
         self._evaluator = evaluator
         leaves = settings.leaves_per_tree
-        kept = int(settings.reuse_limit * settings.num_simulations) if settings.reuse_subtree else 0
+        # Sequential halving divides the simulations of one search, so old ones have no place in it.
+        self._reuse = settings.reuse_subtree and not settings.is_gumbel
+        kept = int(settings.reuse_limit * settings.num_simulations) if self._reuse else 0
         self._max_nodes = 1 + settings.num_simulations + kept + leaves
         some_edges = min(game.num_actions, 64) * min(self._max_nodes, 32)  # more when needed
         self._tree = allocate(num_trees, self._max_nodes, some_edges)
@@ -141,6 +194,18 @@ class Search:
             first_play_relative=settings.first_play_relative,
             virtual_loss=settings.virtual_loss if leaves > 1 else 0,
         )
+        self._gumbel = None
+        if settings.is_gumbel:
+            self._gumbel = make_gumbel(
+                num_trees=num_trees,
+                num_considered=settings.gumbel_actions,
+                num_simulations=settings.num_simulations,
+                num_actions=game.num_actions,
+                c_visit=settings.gumbel_c_visit,
+                c_scale=settings.gumbel_c_scale,
+                rescale=settings.gumbel_rescale,
+                mixed_value=settings.gumbel_mixed_value,
+            )
         self.num_leaves = 0  # leaves of the wave under way
         self._budget = np.zeros(num_trees, np.int32)
         self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
@@ -163,9 +228,7 @@ class Search:
 
     def advance(self, row: int, action: int) -> None:
         """Play a legal action at a root; the subtree behind it is kept if settings say so."""
-        kept = self.settings.reuse_subtree and kernels.reroot(
-            self._tree, row, action, self._scratch
-        )
+        kept = self._reuse and kernels.reroot(self._tree, row, action, self._scratch)
         room = self._max_nodes - self.settings.num_simulations - self.settings.leaves_per_tree
         if not kept or self._tree.num_nodes[row] > room:
             clear(self._tree, row)
@@ -195,10 +258,12 @@ class Search:
     ) -> None:
         """Ask for simulations at a root, on top of what its tree holds if there is room for them.
 
+        A Gumbel search always begins with an empty tree.
+
         Args:
             row: the tree; its root is not terminal.
             num_simulations: at most the setting of that name, which None stands for.
-            noise: gives the root's Dirichlet noise, asked once, when the legal actions are known.
+            noise: gives the root's noise, asked once, when the legal actions are known.
 
         Raises:
             GameError: the root is terminal, or more simulations than there is room for.
@@ -212,11 +277,14 @@ class Search:
         if self.game.is_terminal(self.states.get(row)):
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
         wanted = simulations + self.settings.leaves_per_tree
-        if self._tree.num_nodes[row] + wanted > self._max_nodes:
+        if self._gumbel is not None or self._tree.num_nodes[row] + wanted > self._max_nodes:
             clear(self._tree, row)
         self._budget[row] = simulations
         self._active[row] = True
         self._noise.pop(row, None)
+        if self._gumbel is not None:
+            self._noise[row] = noise or _no_noise
+            return
         if noise is not None:
             self._noise[row] = noise
             self._mix_noise(row)
@@ -244,7 +312,13 @@ class Search:
         self._rows = rows
         slots = self._slots
         filled = kernels.select(
-            self._tree, rows, self._budget, self.settings.leaves_per_tree, self._rule, slots
+            self._tree,
+            rows,
+            self._budget,
+            self.settings.leaves_per_tree,
+            self._rule,
+            self._gumbel,
+            slots,
         )
         self.num_leaves = int(filled)
         self._active[rows] = (self._budget[rows] > 0) | self._waiting(rows)
@@ -308,6 +382,12 @@ class Search:
         totals = tree.edge_total[row, edges][order]
         network_value = float(tree.node_value[row, 0])
         simulations = int(visits.sum())
+        policy, best_action = None, None
+        if self._gumbel is not None and count:
+            weights = np.empty(count)
+            best = kernels.improve(tree, row, self._gumbel, weights)
+            policy = weights[order].astype(np.float32)
+            best_action = int(tree.edge_action[row, best])
         return SearchResult(
             actions=tree.edge_action[row, edges][order],
             visit_counts=visits,
@@ -315,6 +395,8 @@ class Search:
             priors=tree.edge_prior[row, edges][order],
             value=float(totals.sum() / simulations) if simulations else network_value,
             network_value=network_value,
+            improved_policy=policy,
+            best_action=best_action,
         )
 
     # -- inside ---------------------------------------------------------------------------------
@@ -328,16 +410,31 @@ class Search:
         return np.asarray((self._slots.tree.reshape(self.num_trees, -1)[rows] >= 0).any(axis=1))
 
     def _mix_noise(self, row: int) -> None:
-        """Mix pending noise into a root whose legal actions are known."""
+        """Give pending noise to a root whose legal actions are known."""
         tree = self._tree
         if tree.node_num_edges[row, 0] == PENDING:
             return
         noise = self._noise.pop(row)
         first, count = tree.node_first_edge[row, 0], tree.node_num_edges[row, 0]
         actions = np.sort(tree.edge_action[row, first : first + count])
+        if self._gumbel is not None:
+            self._deal(row, noise(row, int(count)), actions)
+            return
         kernels.mix_root_noise(
             tree, row, noise(row, int(count)), self.settings.dirichlet_fraction, actions
         )
+
+    def _deal(self, row: int, noise: FloatArray, actions: IntArray) -> None:
+        """Choose the actions that a Gumbel search considers, and how visits go to them."""
+        assert self._gumbel is not None
+        considered = min(self.settings.gumbel_actions, len(actions))
+        simulations = int(self._budget[row])
+        self._gumbel.num_considered[row] = considered
+        self._gumbel.considered_visits[row, :simulations] = considered_visits(
+            considered, simulations
+        )
+        scale = self.settings.gumbel_scale
+        kernels.consider(self._tree, row, noise, scale, actions, self._gumbel)
 
     def _make_room_for_edges(self) -> None:
         """Double the edges of all trees when one might not hold the leaves now described."""
@@ -346,3 +443,7 @@ class Search:
         wanted += int(self._positions.num_legal.max()) * self.settings.leaves_per_tree
         if wanted > room:
             self._tree = with_more_edges(self._tree, max(wanted, 2 * room))
+
+
+def _no_noise(_row: int, num_legal: int) -> FloatArray:
+    return np.zeros(num_legal, np.float32)

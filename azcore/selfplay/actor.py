@@ -2,10 +2,11 @@
 
 All trees share one batch per wave, and no game waits for another: a game whose search is done moves
 and goes on, so the batch is always full. With the same weights throughout, a game depends on them,
-the seed and its index alone, up to how a network rounds in batches: its chance comes from counters.
+the threshold of resignation, the seed and its index alone, up to how a network rounds in batches:
+its chance comes from counters.
 Trees never outlive the weights that judged them.
 
-    actor.set_evaluator(evaluator, weights_version)
+    actor.set_evaluator(evaluator, weights_version, resign_threshold)
     records = actor.play(num_positions)      # finished games only; the others stay in play
 """
 
@@ -24,6 +25,7 @@ from azcore.evaluators import Evaluator
 from azcore.game import FloatArray, Game
 from azcore.records import GameRecord
 from azcore.search.mcts import Search, SearchSettings
+from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
 from azcore.selfplay.schedule import SelfPlaySettings, choose_action
 
 
@@ -36,6 +38,9 @@ class GameInPlay:
     actions: list[int] = field(default_factory=list)
     visits: list[tuple[list[int], list[int]]] = field(default_factory=list)  # actions, counts
     root_values: list[float] = field(default_factory=list)
+    best_child_values: list[float] = field(default_factory=list)
+    players: list[int] = field(default_factory=list)
+    could_resign: bool = False  # at some ply a low value would have ended it
 
 
 @dataclass
@@ -77,8 +82,10 @@ class Actor:
             game=self.game, num_trees=settings.num_games, evaluator=evaluator, settings=search
         )
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
-        self._fraction = search.dirichlet_fraction
+        self._is_gumbel = search.is_gumbel
+        self._is_noisy = search.is_gumbel or search.dirichlet_fraction > 0
         self._weights_version = 0
+        self._resign_threshold: float | None = None
         self._next_index = 0
         self._games = [self._new_game(row) for row in range(settings.num_games)]
         self._to_begin = set(range(settings.num_games))
@@ -88,10 +95,22 @@ class Actor:
         """Memory of full search trees whose positions have so many legal actions."""
         return self._search.bytes_needed(legal_actions)
 
-    def set_evaluator(self, evaluator: Evaluator, weights_version: int) -> None:
-        """Go on with newer weights; a move under way is searched anew with them."""
+    def set_evaluator(
+        self,
+        evaluator: Evaluator,
+        weights_version: int,
+        resign_threshold: float | None = None,
+    ) -> None:
+        """Go on with newer weights; a move under way is searched anew with them.
+
+        Args:
+            evaluator: of these weights.
+            weights_version: optimizer steps behind them.
+            resign_threshold: v, see `azcore.selfplay.resignation`; None: nobody resigns.
+        """
         self._search.set_evaluator(evaluator)
         self._weights_version = weights_version
+        self._resign_threshold = resign_threshold
         self._to_begin = set(range(len(self._games)))
 
     def play(
@@ -121,7 +140,7 @@ class Actor:
         search, stats = self._search, self.statistics
         began = time.perf_counter()
         for row in sorted(self._to_begin):
-            search.begin(row, noise=self._noise if self._fraction > 0 else None)
+            search.begin(row, noise=self._noise if self._is_noisy else None)
         self._to_begin.clear()
         if search.select():
             before = time.perf_counter()
@@ -139,19 +158,26 @@ class Actor:
         return records
 
     def _move(self, row: int) -> GameRecord | None:
-        """Choose and play the searched move; the record if it ended the game."""
+        """Resign, or choose and play the searched move; the record if the game ended."""
         in_play, search = self._games[row], self._search
         result = search.result(row)
         ply = len(in_play.actions)
+        player = self.game.current_player(search.states.get(row))
+        best_child = best_child_value(result)
+        if self._resigns(in_play, max(result.value, best_child)):
+            record = self._finished(in_play, -1 if player == 0 else 1, resigned_by=player)
+            self._games[row] = self._new_game(row)
+            return record
         rng = generator(Purpose.MOVE, self.seed, in_play.game_index, ply)
         temperature = self.settings.temperature_at(ply - in_play.opening_plies)
         action = choose_action(result, temperature, rng)
-        visited = np.flatnonzero(result.visit_counts)
+        counts = result.target_counts()
+        kept = np.flatnonzero(counts)
         in_play.actions.append(action)
-        in_play.visits.append(
-            (result.actions[visited].tolist(), result.visit_counts[visited].tolist())
-        )
+        in_play.visits.append((result.actions[kept].tolist(), counts[kept].tolist()))
         in_play.root_values.append(result.value)
+        in_play.best_child_values.append(best_child)
+        in_play.players.append(player)
         search.advance(row, action)
         state = search.states.get(row)
         if not self.game.is_terminal(state):
@@ -159,6 +185,19 @@ class Actor:
         record = self._finished(in_play, self.game.outcome(state))
         self._games[row] = self._new_game(row)
         return record
+
+    def _resigns(self, in_play: GameInPlay, value: float) -> bool:
+        """Whether the player to move gives up; `value`: the higher of root's and best child's."""
+        share, ply = self.settings.resignation_played_out, len(in_play.actions)
+        if (
+            self._resign_threshold is None
+            or is_played_out(in_play.game_index, share)
+            or not may_resign_at(ply, in_play.opening_plies)
+        ):
+            return False
+        in_play.could_resign = True
+        # In float32, as records keep the values by which the threshold is found.
+        return bool(np.float32(value) < self._resign_threshold)
 
     def _new_game(self, row: int) -> GameInPlay:
         index = self._next_index
@@ -180,21 +219,28 @@ class Actor:
             following = self.game.step(state, action)
             if self.game.is_terminal(following):
                 break
+            in_play.players.append(self.game.current_player(state))
             state = following
             in_play.actions.append(action)
             in_play.visits.append(([], []))
             in_play.root_values.append(0.0)
+            in_play.best_child_values.append(0.0)
         in_play.opening_plies = len(in_play.actions)
         return state
 
     def _noise(self, row: int, num_legal: int) -> FloatArray:
-        """eta of Dir(alpha) for the root of a row, float32 [K]."""
+        """For the root of a row, float32 [K]: eta of Dir(alpha), or standard Gumbel draws."""
         in_play = self._games[row]
         ply = len(in_play.actions)
+        if self._is_gumbel:
+            rng = generator(Purpose.GUMBEL, self.seed, in_play.game_index, ply)
+            return rng.gumbel(size=num_legal).astype(np.float32)
         rng = generator(Purpose.ROOT_NOISE, self.seed, in_play.game_index, ply)
         return rng.dirichlet(np.full(num_legal, self._alpha)).astype(np.float32)
 
-    def _finished(self, in_play: GameInPlay, outcome: int) -> GameRecord:
+    def _finished(
+        self, in_play: GameInPlay, outcome: int, resigned_by: int | None = None
+    ) -> GameRecord:
         counts = [len(actions) for actions, _ in in_play.visits]
         return GameRecord(
             game=self._identity,
@@ -203,7 +249,12 @@ class Actor:
             visit_actions=np.array([a for acts, _ in in_play.visits for a in acts], np.uint16),
             visit_counts=np.array([n for _, ns in in_play.visits for n in ns], np.uint32),
             root_values=np.array(in_play.root_values, np.float32),
+            best_child_values=np.array(in_play.best_child_values, np.float32),
+            players=np.array(in_play.players, np.uint8),
             outcome=outcome,
+            resigned_by=resigned_by,
+            resign_threshold=self._resign_threshold,
+            played_out=not in_play.could_resign,
             opening_plies=in_play.opening_plies,
             seed=self.seed,
             game_index=in_play.game_index,
@@ -227,6 +278,8 @@ class Actor:
                     "actions": list(in_play.actions),
                     "visits": [[list(a), list(n)] for a, n in in_play.visits],
                     "root_values": list(in_play.root_values),
+                    "best_child_values": list(in_play.best_child_values),
+                    "could_resign": in_play.could_resign,
                 }
                 for in_play in self._games
             ],
@@ -251,8 +304,13 @@ class Actor:
                 actions=list(saved["actions"]),
                 visits=[(list(a), list(n)) for a, n in saved["visits"]],
                 root_values=list(saved["root_values"]),
+                # Checkpoints from before resignation lack both: such games measure nothing.
+                best_child_values=list(saved.get("best_child_values", saved["root_values"])),
+                could_resign=saved.get("could_resign", True),
             )
             self._search.start(row)
+            states, players = self._search.states, self._games[row].players
             for action in saved["actions"]:
-                self._search.states.step(row, action)
+                players.append(self.game.current_player(states.get(row)))
+                states.step(row, action)
         self._to_begin = set(range(len(self._games)))

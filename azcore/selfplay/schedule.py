@@ -19,7 +19,12 @@ class SelfPlaySettings:
     temperature: float
     temperature_plies: int
     final_temperature: float
+    resignation: bool
+    resignation_false_positives: float
+    resignation_played_out: float
+    resignation_games: int
     precision: str
+    random_symmetry: bool
 
     def __post_init__(self) -> None:
         require(self.num_games >= 1, "selfplay.num_games", "1 or more", self.num_games)
@@ -37,6 +42,24 @@ class SelfPlaySettings:
             "0 or more",
             self.temperature_plies,
         )
+        require(
+            0 < self.resignation_false_positives < 1,
+            "selfplay.resignation_false_positives",
+            "a share between 0 and 1",
+            self.resignation_false_positives,
+        )
+        require(
+            0 < self.resignation_played_out <= 1,
+            "selfplay.resignation_played_out",
+            "a share above 0, at most 1",
+            self.resignation_played_out,
+        )
+        require(
+            self.resignation_games >= 1,
+            "selfplay.resignation_games",
+            "1 or more",
+            self.resignation_games,
+        )
 
     def temperature_at(self, ply: int) -> float:
         """Temperature of the move choice at a searched ply (Silver 2017: 1 for 30, then to 0)."""
@@ -46,8 +69,12 @@ class SelfPlaySettings:
 def choose_action(result: SearchResult, temperature: float, rng: np.random.Generator) -> int:
     """An action with probability N(a)^(1/temperature) / sum N(b)^(1/temperature).
 
-    At temperature 0: most visits; ties go to the higher prior, then the lower action.
+    At temperature 0: most visits; ties go to the higher prior, then the lower action. A Gumbel
+    search has chosen already, by its noise, and temperature has no part in it (as in mctx; the
+    paper's own runs drew their first 30 moves by visits all the same, appendix F).
     """
+    if result.best_action is not None:
+        return result.best_action
     visits = result.visit_counts
     if temperature == 0:
         return int(result.actions[np.lexsort((result.actions, -result.priors, -visits))[0]])

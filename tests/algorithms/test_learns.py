@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.algorithms.alphazero import train
 from azcore.algorithms.assembly import settings_from
 from azcore.algorithms.ratings import search_player
+from azcore.algorithms.training import train
 from conftest import compose
 
 

@@ -2,43 +2,39 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from azcore.algorithms.alphazero import train
+from azcore.algorithms.training import train
 from azcore.checkpoint import read_checkpoint
+from azcore.records import RecordFile
 from azcore.run_directory import RunDirectory, Table
 from conftest import TINY
+from run_kit import fingerprint, train_until
 
 Tiny = Callable[..., dict[str, Any]]
 KILLS = int(os.environ.get("AZCORE_KILLS", "5"))  # the kill test's moments; `make kill-test` has 20
 
 
-def fingerprint(run_dir: Path) -> tuple[str, str]:
-    """Digests of all that training has made: weights with optimizer, and game records."""
-    run = RunDirectory(run_dir)
-    checkpoint = read_checkpoint(run.last_checkpoint)
-    digest = hashlib.sha256()
-    momentum = checkpoint["optimizer_states"][0]["state"]
-    tensors = [
-        *checkpoint["state_dict"].values(),
-        *(s["momentum_buffer"] for s in momentum.values()),
-    ]
-    for tensor in tensors:
-        digest.update(tensor.numpy().tobytes())
-    digest.update(str(checkpoint["global_step"]).encode())
-    return digest.hexdigest(), hashlib.sha256(run.records.read_bytes()).hexdigest()
+# Matches every second generation; a promise so loose that games of tic-tac-toe are given up.
+ALPHAGOZERO = [
+    "algorithm=alphagozero",
+    "gate.games=4",
+    "gate.every_generations=2",
+    "gate.num_simulations=4",
+    "selfplay.resignation_false_positives=0.4",
+    "trainer.max_steps=24",
+]
 
 
 def generations(run_dir: Path) -> list[str]:
@@ -59,11 +55,43 @@ def test_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path, st
     assert train(tiny("run_dir=whole")) == 0
     # The schedule of learning rates belongs to the whole run, so it is stopped from outside.
     halves = tiny("run_dir=halves")
-    _train_until(halves, stop)
+    train_until(halves, stop)
     assert read_checkpoint(tmp_path / "halves/checkpoints/last.ckpt")["global_step"] == stop
     assert train({**halves, "resume": "halves"}) == 0
     assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
     assert generations(tmp_path / "halves") == ["0", "1", "2", "3"]
+
+
+def test_gumbel_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:
+    assert train(tiny("algorithm=gumbel", "run_dir=whole")) == 0
+    halves = tiny("algorithm=gumbel", "run_dir=halves")
+    train_until(halves, 6)
+    assert train({**halves, "resume": "halves"}) == 0
+    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    assert train(tiny("run_dir=puct")) == 0
+    assert fingerprint(tmp_path / "puct")[1] != fingerprint(tmp_path / "whole")[1]
+
+
+@pytest.mark.parametrize("stop", [8, 14, 16, 19])  # after a match and before, and midway
+def test_alphagozero_stopped_and_resumed_equals_never_stopped(
+    tiny: Tiny, tmp_path: Path, stop: int
+) -> None:
+    assert train(tiny(*ALPHAGOZERO, "run_dir=whole")) == 0
+    halves = tiny(*ALPHAGOZERO, "run_dir=halves")
+    train_until(halves, stop)
+    assert read_checkpoint(tmp_path / "halves/checkpoints/last.ckpt")["global_step"] == stop
+    assert train({**halves, "resume": "halves"}) == 0
+    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    whole, resumed = (_gate_rows(tmp_path / name) for name in ("whole", "halves"))
+    assert whole == resumed
+    assert [row["generation"] for row in whole] == ["1", "3", "5"]
+    records = list(RecordFile(RunDirectory(tmp_path / "whole").records).read())
+    assert any(record.resigned_by is not None for record in records)
+
+
+def _gate_rows(run_dir: Path) -> list[dict[str, str]]:
+    rows = Table(RunDirectory(run_dir).gate, []).rows()
+    return [{key: row[key] for key in row if key != "seconds"} for row in rows]
 
 
 def test_stopped_before_the_first_checkpoint(tiny: Tiny, tmp_path: Path) -> None:
@@ -77,25 +105,9 @@ def test_stopped_before_the_first_checkpoint(tiny: Tiny, tmp_path: Path) -> None
     assert generations(tmp_path / "run") == ["0"]
 
 
-def _train_until(config: dict[str, Any], step: int) -> None:
-    """Train, asking Lightning to stop at a step, as a Timer or EarlyStopping would."""
-    from azcore.algorithms import callbacks
-
-    original = callbacks.LearnerProgress.on_train_batch_end
-
-    def stop(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
-        trainer.should_stop = trainer.global_step >= step
-
-    callbacks.LearnerProgress.on_train_batch_end = stop  # type: ignore[method-assign]
-    try:
-        train(config)
-    finally:
-        callbacks.LearnerProgress.on_train_batch_end = original  # type: ignore[method-assign]
-
-
-def command(run_dir: Path, resume: bool) -> list[str]:
+def command(run_dir: Path, resume: bool, changed: Sequence[str] = ()) -> list[str]:
     where = f"resume={run_dir}" if resume else f"run_dir={run_dir}"
-    changes = [] if resume else [*TINY, f"trainer.max_steps={12 * KILLS}"]
+    changes = [] if resume else [*TINY, *changed, f"trainer.max_steps={12 * KILLS}"]
     return [sys.executable, "-m", "azcore", *changes, "game=tic_tac_toe", where]
 
 
@@ -112,27 +124,29 @@ def killed_after(arguments: list[str], generations: int, seconds: float, cwd: Pa
 
 
 @pytest.mark.slow
-def test_killed_at_random_moments(tmp_path: Path) -> None:
+@pytest.mark.parametrize("changed", [[], ALPHAGOZERO[:-1]], ids=["alphazero", "alphagozero"])
+def test_killed_at_random_moments(tmp_path: Path, changed: list[str]) -> None:
     """SIGKILL, again and again: while starting, playing, learning, rating and writing."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     subprocess.run(
-        command(whole, resume=False), check=True, stdout=subprocess.DEVNULL, cwd=tmp_path
+        command(whole, False, changed), check=True, stdout=subprocess.DEVNULL, cwd=tmp_path
     )
     rng = random.Random(2026)
     alive = 0
     for _ in range(KILLS):
-        arguments = command(killed, resume=(killed / "config.yaml").exists())
+        arguments = command(killed, (killed / "config.yaml").exists(), changed)
         # A generation takes some 0.2 seconds here, starting several.
         alive += killed_after(arguments, rng.randrange(4), rng.uniform(0, 0.4), tmp_path)
     assert alive == KILLS  # the run outlasted them all
     subprocess.run(
-        command(killed, resume=(killed / "config.yaml").exists()),
+        command(killed, (killed / "config.yaml").exists(), changed),
         check=True,
         stdout=subprocess.DEVNULL,
         cwd=tmp_path,
     )
     assert fingerprint(killed) == fingerprint(whole)
     assert generations(killed) == generations(whole)
+    assert _gate_rows(killed) == _gate_rows(whole)
 
 
 @pytest.mark.slow

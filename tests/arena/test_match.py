@@ -15,23 +15,10 @@ from azcore.errors import IllegalActionError, SettingError
 from azcore.evaluators import UniformEvaluator
 from azcore.game import Game
 from azcore.players import Player, RandomPlayer, SearchPlayer
-from azcore.search.mcts import SearchSettings
 from azcore.settings import build
+from search_kit import search_settings
 
-SEARCH = SearchSettings(
-    num_simulations=50,
-    c_init=1.25,
-    c_base=19652.0,
-    count_parent_visit=True,
-    first_play=0.0,
-    first_play_relative=False,
-    virtual_loss=0,
-    leaves_per_tree=1,
-    dirichlet_fraction=0.25,
-    dirichlet_alpha=None,
-    reuse_subtree=True,
-    reuse_limit=2.0,
-)
+SEARCH = search_settings(num_simulations=50)
 
 
 @pytest.fixture(scope="module", params=["tic_tac_toe", "tic_tac_toe_plain"])

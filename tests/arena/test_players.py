@@ -10,22 +10,9 @@ from azcore.errors import SettingError
 from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.players import RandomPlayer, SearchPlayer
-from azcore.search.mcts import SearchSettings
+from search_kit import search_settings
 
-SEARCH = SearchSettings(
-    num_simulations=100,
-    c_init=1.25,
-    c_base=19652.0,
-    count_parent_visit=True,
-    first_play=0.0,
-    first_play_relative=False,
-    virtual_loss=0,
-    leaves_per_tree=1,
-    dirichlet_fraction=0.25,
-    dirichlet_alpha=None,
-    reuse_subtree=True,
-    reuse_limit=2.0,
-)
+SEARCH = search_settings(num_simulations=100)
 
 
 class Counting(Evaluator):

@@ -11,9 +11,10 @@ from azcore.errors import CheckpointError
 from azcore.replay import ReplayBuffer
 from azcore.search.mcts import SearchResult
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.schedule import SelfPlaySettings, choose_action
+from azcore.selfplay.schedule import choose_action
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
+from selfplay_kit import selfplay_settings
 
 
 def actor(
@@ -22,13 +23,8 @@ def actor(
     return Actor(
         game=game,
         search=search_settings(num_simulations=12),
-        settings=SelfPlaySettings(
-            num_games=num_games,
-            opening_plies=opening_plies,
-            temperature=1.0,
-            temperature_plies=plies,
-            final_temperature=0.0,
-            precision="float32",
+        settings=selfplay_settings(
+            num_games=num_games, opening_plies=opening_plies, temperature_plies=plies
         ),
         seed=seed,
         evaluator=HashEvaluator(game),
@@ -70,6 +66,9 @@ def test_records_hold_the_search() -> None:
         counts = np.add.reduceat(record.visit_counts.astype(int), record.visit_offsets[:-1])
         assert (counts >= 12).all()  # twelve new simulations, and what the tree held already
         assert np.abs(record.root_values).max() <= 1
+        assert record.players.tolist() == [ply % 2 for ply in range(len(record))]
+        assert np.abs(record.best_child_values).max() <= 1
+        assert (record.best_child_values != record.root_values).any()
 
 
 @pytest.mark.parametrize("waves", [1, 7, 30])

@@ -1,0 +1,144 @@
+"""AlphaGo Zero's loop (Silver 2017): the best player so far makes the games until it is beaten.
+
+    repeat for each generation:
+        the best player plays itself until there are enough new positions; lost games are resigned
+        the network takes `steps_per_generation` steps on positions drawn from the window
+        it plays a match against the best player; scoring above 55 % it becomes the best
+        everything is saved, the best player too
+
+`training.py` drives it. What else the paper does any run may have, and conf/algorithm turns it on
+for this one: resignation (`azcore.selfplay.resignation`), a random symmetry for each evaluation
+(`azcore.evaluators`) and for each position learned from (`azcore.replay`).
+"""
+
+from __future__ import annotations
+
+import copy
+import time
+from typing import Any
+
+from lightning.pytorch import LightningModule, Trainer
+from torch import nn
+
+from azcore.algorithms.algorithm import Algorithm
+from azcore.algorithms.assembly import Settings
+from azcore.algorithms.callbacks import Terminal
+from azcore.algorithms.ratings import MATCHES
+from azcore.arena.gate import passes
+from azcore.arena.match import MatchResult, play_match
+from azcore.learner.data import SelfPlayData
+from azcore.learner.module import LearnerModule
+from azcore.players import SearchPlayer
+from azcore.run_directory import RunDirectory, Table
+
+GATES = [*MATCHES, "promoted"]  # columns of gate.csv; matches.csv holds those that ratings are of
+
+
+class AlphaGoZero(Algorithm):
+    """The best player so far, and the gate through which a candidate takes its place.
+
+    Args:
+        network: its first weights are the first best player.
+        settings: of the run.
+        run: where gate.csv and the best player's checkpoint are.
+        data: tells the generation.
+        terminal: for progress.
+    """
+
+    def __init__(
+        self,
+        *,
+        network: nn.Module,
+        settings: Settings,
+        run: RunDirectory,
+        data: SelfPlayData,
+        terminal: Terminal,
+    ) -> None:
+        self._settings, self._run = settings, run
+        self._data, self._terminal = data, terminal
+        self._best = copy.deepcopy(network)
+        self._best_step = 0
+        self._score: float | None = None  # of the generation's candidate, if it was tried
+        self._table = Table(run.gate, GATES)
+
+    def who_plays(self, network: nn.Module, step: int) -> tuple[nn.Module, int]:
+        return self._best, self._best_step
+
+    def metrics(self) -> dict[str, float]:
+        row: dict[str, float] = {"best_step": self._best_step}
+        return row if self._score is None else {**row, "gate_score": self._score}
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._table.keep_before(self._data.loader.generation)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._score = None
+        due = (self._data.finished_generation + 1) % self._settings.gate.every_generations == 0
+        if not due or not self._data.between_generations:  # stopped midway, it is due after resume
+            return
+        assert isinstance(pl_module, LearnerModule)
+        began = time.perf_counter()
+        result = self._match(pl_module.network, trainer.global_step)
+        self._score = result.score
+        promoted = passes(result.score, self._settings.gate.threshold)
+        self._note(result, trainer.global_step, time.perf_counter() - began, promoted)
+        if promoted:
+            self._best.load_state_dict(pl_module.network.state_dict())
+            self._best_step = trainer.global_step
+            trainer.save_checkpoint(self._run.best_checkpoint)
+
+    def _match(self, candidate: nn.Module, step: int) -> MatchResult:
+        """The candidate against the best player: most visits, no noise (Methods "Evaluator")."""
+        settings, gate = self._settings, self._settings.gate
+        players = [
+            SearchPlayer(
+                game=settings.game,
+                evaluator=settings.search_evaluator(network),
+                settings=settings.search,
+                num_simulations=gate.num_simulations,
+                name=name,
+            )
+            for network, name in (
+                (candidate, f"step-{step}"),
+                (self._best, f"best-{self._best_step}"),
+            )
+        ]
+        return play_match(
+            settings.game,
+            *players,
+            num_games=gate.games,
+            opening_plies=gate.opening_plies,
+            seed=settings.seed + self._data.finished_generation,
+            progress=lambda done: self._terminal.show("gate", done, gate.games, "games"),
+        )
+
+    def _note(self, result: MatchResult, step: int, seconds: float, promoted: bool) -> None:
+        self._table.append(
+            {
+                "generation": self._data.finished_generation,
+                "step": step,
+                "player": result.first,
+                "opponent": result.second,
+                "games": len(result.games),
+                "wins": result.wins,
+                "draws": result.draws,
+                "losses": result.losses,
+                "distinct_games": result.distinct_games,
+                "seconds": round(seconds, 1),
+                "promoted": int(promoted),
+            }
+        )
+        self._terminal.say(
+            f"gate: {result.first} scores {result.score:.1%} against {result.second} in "
+            f"{len(result.games)} games, {result.distinct_games} distinct "
+            f"({result.wins} won, {result.draws} drawn, {result.losses} lost): "
+            + ("the new best player" if promoted else "the best player stays")
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        """The best player; matches are a function of it, the candidate and the generation."""
+        return {"best": self._best.state_dict(), "best_step": self._best_step}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self._best.load_state_dict(state_dict["best"])
+        self._best_step = state_dict["best_step"]

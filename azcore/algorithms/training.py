@@ -1,0 +1,334 @@
+"""The loop that both papers share, as one `Trainer.fit` of Lightning.
+
+    repeat for each generation:
+        the actor plays until there are enough new positions
+        the learner takes `steps_per_generation` steps on positions drawn from the window
+        every so often the arena rates the weights
+        everything is saved
+
+What they differ in, which weights play, is in `alphazero.py` and `alphagozero.py`: read them first.
+
+An epoch is a generation, so callbacks, loggers, precision and checkpoints work as Lightning's users
+know them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import logging
+import re
+import signal
+import warnings
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import Trainer
+from lightning.pytorch.callbacks import ModelCheckpoint, Timer
+from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+from rich.console import Console
+
+from azcore.algorithms.algorithm import Algorithm
+from azcore.algorithms.alphagozero import AlphaGoZero
+from azcore.algorithms.alphazero import AlphaZero
+from azcore.algorithms.assembly import Config, Settings, settings_from
+from azcore.algorithms.callbacks import METRICS, GenerationMetrics, LearnerProgress, Terminal
+from azcore.algorithms.ratings import ArenaRating
+from azcore.check.report import check_before_training
+from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
+from azcore.errors import CheckpointError, SettingError
+from azcore.evaluators import Evaluator
+from azcore.learner.data import SelfPlayData
+from azcore.learner.module import LearnerModule
+from azcore.networks import build_network, network_cost
+from azcore.records import RecordFile
+from azcore.replay import ReplayBuffer
+from azcore.report.report import write_report
+from azcore.run_directory import RunDirectory, Table, find_run, new_run
+from azcore.selfplay.actor import Actor
+from azcore.settings import require
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM: leave the loop wherever it is; the last checkpoint stands."""
+
+
+def train(config: Config) -> int:
+    """Train by the composed configuration; 0 when the run reached its end, 130 when interrupted.
+
+    Raises:
+        AzcoreError: something given cannot be used; nothing saved is lost.
+    """
+    _quiet_lightning()
+    resume = config["resume"]
+    settings = settings_from(config)
+    check_before_training(config, settings.game)
+    name = settings.game.name
+    run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
+    console = Console(soft_wrap=True)
+    max_steps = config["trainer"]["max_steps"]
+    require(
+        isinstance(max_steps, int) and max_steps >= 1,
+        "trainer.max_steps",
+        "1 or more, the length that learning rates refer to",
+        max_steps,
+    )
+    terminal = Terminal(console=console, max_steps=max_steps, max_seconds=_max_seconds(config))
+    step = None
+    with contextlib.suppress(Interrupted), _interruptible(), contextlib.closing(run):
+        loop = TrainingLoop(config, settings, run, terminal)
+        run.open()  # only now, so that settings that are refused change nothing on disk
+        checkpoint = loop.restore() if resume else None
+        run.save_config({**config, "resume": None})
+        terminal.say(f"run directory {run.path}")
+        with terminal:
+            step = loop.fit(checkpoint)
+    if not run.config.exists():
+        terminal.say("interrupted before anything was written")
+        return 130
+    terminal.say(f"report {write_report(run.path)}")
+    go_on = f"go on with: python -m azcore game={name} resume={run.path}"
+    if step is not None:
+        terminal.say(f"weights {run.last_checkpoint}")
+        if step < max_steps:
+            longer = "trainer.max_time=DAYS:HOURS:MINUTES:SECONDS"
+            terminal.say(f"stopped at step {step:,} of {max_steps:,}; {go_on} {longer}")
+        return 0
+    kept = f"saved up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing saved"
+    terminal.say(f"interrupted, {kept}; {go_on}")
+    return 130
+
+
+def _quiet_lightning() -> None:
+    """Keep Lightning's notes on hardware and its products off the terminal."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    # Lightning 2.6 asks torch's tree functions in a way that torch 2.13 is about to drop.
+    warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
+    # One process makes the games; workers would each need a copy of the window.
+    warnings.filterwarnings("ignore", message=".*does not have many workers")
+    # A resumed run writes into the directory it left.
+    warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
+    # A run may be moved between two sessions.
+    warnings.filterwarnings("ignore", message="The dirpath has changed")
+
+
+class TrainingLoop:
+    """The parts of one run, and Lightning to drive them."""
+
+    def __init__(
+        self, config: Config, settings: Settings, run: RunDirectory, terminal: Terminal
+    ) -> None:
+        self._settings, self._run, self._terminal = settings, run, terminal
+        game, seed = settings.game, settings.seed
+        terminal.say(
+            f"{game.name} {_words(game.settings)}: {game.num_actions} actions, observation "
+            f"{'x'.join(map(str, game.observation_shape))}; compiling for this machine, "
+            "once per game and version of azcore"
+        )
+        network = build_network(game, settings.network, seed)
+        terminal.say(
+            f"network {settings.network.name} {settings.network.blocks}x"
+            f"{settings.network.channels}, {network_cost(network, game)}, on {settings.device}"
+        )
+        self._description = describe_run(game, settings.network)
+        self._module = LearnerModule(
+            network=network,
+            settings=settings.learner,
+            max_steps=config["trainer"]["max_steps"],
+            description=self._description,
+        )
+        actor = Actor(
+            game=game,
+            variant=settings.selfplay_game,
+            search=settings.search,
+            settings=settings.selfplay,
+            seed=seed,
+            evaluator=settings.search_evaluator(network),
+        )
+        self._data = SelfPlayData(
+            actor=actor,
+            buffer=ReplayBuffer(
+                game=game,
+                window_games=settings.replay.window_games,
+                augment=settings.replay.augment,
+            ),
+            records=RecordFile(run.records),
+            settings=settings.replay,
+            batch_size=settings.learner.batch_size,
+            steps_per_generation=settings.learner.steps_per_generation,
+            seed=seed,
+            who_plays=self._who_plays,
+            progress=lambda made, wanted: terminal.show("self-play", made, wanted, "positions"),
+        )
+        self._algorithm = self._make_algorithm()
+        self._trainer = self._make_trainer(dict(config["trainer"]))
+        window = self._data.buffer.max_bytes(settings.search.most_targets(game.num_actions))
+        legal = min(game.num_actions, 100)  # a guess; the trees grow as the game asks
+        terminal.say(
+            f"memory {actor.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
+            "actions a position, and at most "
+            f"{window / 1e6:,.0f} MB of games in the replay window"
+        )
+
+    def _make_algorithm(self) -> Algorithm:
+        if not self._settings.gate.enabled:
+            return AlphaZero()
+        return AlphaGoZero(
+            network=self._module.network,
+            settings=self._settings,
+            run=self._run,
+            data=self._data,
+            terminal=self._terminal,
+        )
+
+    def _who_plays(self) -> tuple[Evaluator, int]:
+        """The weights that make the next generation's games, and the steps behind them."""
+        network, version = self._algorithm.who_plays(
+            self._module.network, self._trainer.global_step
+        )
+        return self._settings.search_evaluator(network), version
+
+    def fit(self, checkpoint: str | None) -> int:
+        """Run to the end, from a checkpoint if one is given; the optimizer steps reached."""
+        self._trainer.fit(
+            self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
+        )
+        return self._trainer.global_step
+
+    def restore(self) -> str | None:
+        """The checkpoint to go on from; None if the run was stopped before its first.
+
+        Raises:
+            CheckpointError: it is cut or altered, or of another game or network.
+        """
+        path = self._run.last_checkpoint
+        if not path.exists():
+            generations = len(Table(self._run.metrics, list(METRICS)).rows())
+            if generations > 1:  # one may be written before its checkpoint is
+                raise CheckpointError(
+                    f"{path} must be there to go on: the run has made {generations} generations"
+                )
+            RecordFile(self._run.records).truncate(0)  # games of the generation that was cut off
+            self._terminal.say("no checkpoint yet: the run begins again, with the same seed")
+            return None
+        checkpoint = read_checkpoint(path)
+        require_same_run(checkpoint, self._description, path)
+        self._terminal.say(f"going on from step {checkpoint['global_step']:,}")
+        return str(path)
+
+    def _make_trainer(self, options: dict[str, Any]) -> Trainer:
+        run, learner = self._run, self._settings.learner
+        max_time = options.pop("max_time")
+        interval = options["log_every_n_steps"]
+        require(
+            isinstance(interval, int) and interval >= 1,
+            "trainer.log_every_n_steps",
+            "1 or more",
+            interval,
+        )
+        require(
+            options["devices"] == 1,
+            "trainer.devices",
+            "1: games and training are driven by one process",
+            options["devices"],
+        )
+        known = inspect.signature(Trainer.__init__).parameters
+        for key in options:
+            require(key in known, f"trainer.{key}", "a setting of Lightning's Trainer", key)
+        # Lightning warns of an interval longer than an epoch.
+        options["log_every_n_steps"] = min(interval, learner.steps_per_generation)
+        metrics = GenerationMetrics(
+            Table(run.metrics, list(METRICS)),
+            self._data,
+            self._algorithm.metrics,
+            self._terminal.generation,
+        )
+        rating = ArenaRating(self._settings, run, self._data, self._terminal)
+        callbacks = [
+            LearnerProgress(self._terminal, learner.steps_per_generation),
+            self._algorithm,
+            rating,
+            metrics,
+            ModelCheckpoint(
+                dirpath=run.checkpoints,
+                filename="last",
+                every_n_epochs=1,
+                save_on_train_epoch_end=True,
+                enable_version_counter=False,
+            ),
+        ]
+        if max_time is not None:
+            callbacks.append(Timer(duration=max_time, interval="epoch", verbose=False))
+        try:
+            return Trainer(
+                **options,
+                max_epochs=-1,
+                callbacks=callbacks,
+                logger=TensorBoardLogger(run.logs, name="", version=""),
+                plugins=[SafeCheckpointIO()],
+                enable_progress_bar=False,
+                enable_model_summary=False,
+                num_sanity_val_steps=0,
+                limit_val_batches=0,
+                use_distributed_sampler=False,
+            )
+        except (MisconfigurationException, ValueError, TypeError) as error:
+            raise SettingError(f"trainer: Lightning refuses these settings: {error}") from error
+
+
+class SafeCheckpointIO(TorchCheckpointIO):
+    """Lightning's checkpoints through `azcore.checkpoint`: whole, checked, never executed."""
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
+    ) -> None:
+        write_checkpoint(checkpoint, Path(path))
+
+    def load_checkpoint(
+        self, path: Any, map_location: Any = None, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        return read_checkpoint(Path(path))
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into `Interrupted` while the loop runs."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)
+        raise Interrupted
+
+    before = {n: signal.signal(n, interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _max_seconds(config: Config) -> float | None:
+    """trainer.max_time in seconds.
+
+    Raises:
+        SettingError: it is not days:hours:minutes:seconds.
+    """
+    text = config["trainer"]["max_time"]
+    if text is None:
+        return None
+    require(
+        re.fullmatch(r"\d+:\d\d:\d\d:\d\d", str(text)) is not None,
+        "trainer.max_time",
+        "days:hours:minutes:seconds such as 00:00:10:00",
+        text,
+    )
+    days, hours, minutes, seconds = map(int, str(text).split(":"))
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
+
+
+def _words(settings: Config) -> str:
+    return ", ".join(f"{key} {value}" for key, value in settings.items())

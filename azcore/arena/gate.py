@@ -1,0 +1,46 @@
+"""The gate of AlphaGo Zero: what a candidate must score to become the best player."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from azcore.arena.match import require_pairs
+from azcore.settings import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class GateSettings:
+    """Whether a candidate is tried, and how; the numbers and their sources are in `conf/gate`."""
+
+    enabled: bool
+    every_generations: int
+    games: int
+    threshold: float
+    num_simulations: int | None  # None: as in self-play
+    opening_plies: int
+
+    def __post_init__(self) -> None:
+        require_pairs(self.games, "gate.games")
+        require(
+            self.every_generations >= 1,
+            "gate.every_generations",
+            "1 or more",
+            self.every_generations,
+        )
+        require(0 <= self.threshold < 1, "gate.threshold", "a share of 0 to 1", self.threshold)
+        require(
+            self.num_simulations is None or self.num_simulations >= 1,
+            "gate.num_simulations",
+            "1 or more, or null for as many as in self-play",
+            self.num_simulations,
+        )
+        require(self.opening_plies >= 0, "gate.opening_plies", "0 or more", self.opening_plies)
+
+
+def passes(score: float, threshold: float) -> bool:
+    """Whether a candidate becomes the best: its share of the points is above the threshold.
+
+    Silver 2017: "wins by a margin of > 55 %" of games without draws. With draws as half a point,
+    wins and half the draws together must exceed it, so nobody passes by drawing every game.
+    """
+    return score > threshold

@@ -1,0 +1,232 @@
+"""The formulas of Gumbel AlphaZero: another rule of selection, and a policy better than the prior.
+
+Danihelka et al. 2022, "Policy improvement by planning with Gumbel" (ICLR), called the paper below.
+The root draws m actions without replacement and divides its simulations among them by sequential
+halving; below the root, visits follow the improved policy. With few simulations this improves the
+policy where PUCT, which may never try most actions, need not.
+
+Numbers agree with the library mctx (`gumbel_muzero_policy` of version 0.0.71) on the same inputs;
+see tests/data/gumbel_mctx.py.
+
+Letters as in `tree.py` and the papers (N, Q, P, g for Gumbel noise), and: m considered actions;
+K legal actions of a root. The functions are plain ones that compiled kernels may call.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from azcore.search.tree import Tree
+
+TINIEST_PRIOR = 1.1754943508222875e-38  # smallest normal float32: a prior that rounded to 0 is this
+SMALLEST_RANGE = 1e-8  # of Q values that are rescaled, so that equal ones divide by no zero
+
+
+class Gumbel(NamedTuple):
+    """Numbers of the rule, and for each tree what its root was dealt."""
+
+    c_visit: float  # see `value_scale`
+    c_scale: float
+    rescale: bool  # Q values of a node are stretched to 0 to 1
+    mixed_value: bool  # an untried action's Q is `mixed_value`; false: the network's value
+    num_actions: int  # A of the game, legal or not
+    num_considered: npt.NDArray[np.int32]  # [B], min(m, K); the root's first edges are those
+    root_scores: npt.NDArray[np.float64]  # [B, m], g + log P of the considered, falling
+    considered_visits: npt.NDArray[np.int32]  # [B, simulations], see `considered_visits`
+    weights: npt.NDArray[np.float64]  # [A], scratch
+
+
+def make_gumbel(
+    *,
+    num_trees: int,
+    num_considered: int,
+    num_simulations: int,
+    num_actions: int,
+    c_visit: float,
+    c_scale: float,
+    rescale: bool,
+    mixed_value: bool,
+) -> Gumbel:
+    """The numbers, with roots that have been dealt nothing yet."""
+    return Gumbel(
+        c_visit=c_visit,
+        c_scale=c_scale,
+        rescale=rescale,
+        mixed_value=mixed_value,
+        num_actions=num_actions,
+        num_considered=np.zeros(num_trees, np.int32),
+        root_scores=np.zeros((num_trees, min(num_considered, num_actions)), np.float64),
+        considered_visits=np.zeros((num_trees, num_simulations), np.int32),
+        weights=np.zeros(num_actions, np.float64),
+    )
+
+
+@lru_cache(maxsize=1024)
+def considered_visits(num_considered: int, num_simulations: int) -> npt.NDArray[np.int32]:
+    """Sequential halving as a list: simulation i goes to an action that has so many visits.
+
+    Among the actions with that many visits the one of best score is taken, so dropping the worse
+    half of them needs no bookkeeping (the paper, algorithm 2 and appendix F; Karnin et al. 2013).
+    Each of the ceil(log2 m) rounds has an equal share of the simulations, and each action of a
+    round at least one; what is left over when all rounds are done goes to the last two actions.
+
+    Args:
+        num_considered: m, or the number of legal actions if that is less.
+        num_simulations: n.
+
+    Returns:
+        int32 [n], not to be changed.
+    """
+    if num_considered <= 1:
+        sequence = list(range(num_simulations))
+    else:
+        rounds = math.ceil(math.log2(num_considered))
+        sequence, visits, remaining = [], 0, num_considered
+        while len(sequence) < num_simulations:
+            for _ in range(max(1, num_simulations // (rounds * remaining))):
+                sequence += [visits] * remaining
+                visits += 1
+            remaining = max(2, remaining // 2)
+    visits_of = np.array(sequence[:num_simulations], np.int32)
+    visits_of.flags.writeable = False
+    return visits_of
+
+
+@register_jitable
+def mixed_value(
+    network_value: float, visits: float, tried_prior: float, weighted_q: float
+) -> float:
+    """v_mix, the Q of actions never tried (the paper, appendix D, equation 33).
+
+    v_mix = (v + sum N(b) * sum P(a) Q(a) / sum P(a)) / (1 + sum N(b)), the sums over P being those
+    of tried actions.
+
+    Args:
+        network_value: v, the network's value of the position.
+        visits: the sum of N(b).
+        tried_prior: the sum of P(a) over tried actions; not 0 if there are any.
+        weighted_q: the sum of P(a) Q(a) over tried actions.
+    """
+    if visits == 0:
+        return network_value
+    return (network_value + visits * weighted_q / tried_prior) / (1.0 + visits)
+
+
+@register_jitable
+def value_scale(most_visits: float, c_visit: float, c_scale: float) -> float:
+    """The factor of sigma(q) = (c_visit + max N(b)) c_scale q (the paper, equation 8)."""
+    return (c_visit + most_visits) * c_scale
+
+
+@register_jitable
+def q_transform(tree: Tree, b: int, n: int, gumbel: Gumbel) -> tuple[float, float, float, float]:
+    """What makes sigma of a node's completed Q values: (completion, low, slope, highest).
+
+    completedQ(a) is Q(a) where tried and `completion` elsewhere (the paper, equation 10), and
+    sigma(q) = slope (q - low). If rescaled, q of the node is stretched to 0 to 1 first. mctx
+    completes illegal actions as well, so theirs counts for the range too; ours does likewise.
+
+    `highest` is the largest completedQ among legal actions.
+    """
+    first = tree.node_first_edge[b, n]
+    tried_prior, weighted_q = 0.0, 0.0
+    most, lowest, highest = 0, np.inf, -np.inf
+    tried = 0
+    for e in range(first, first + tree.node_num_tried[b, n]):
+        visits = tree.edge_visits[b, e]
+        if visits == 0:
+            continue
+        tried += 1
+        q = tree.edge_total[b, e] / visits
+        prior = max(float(tree.edge_prior[b, e]), TINIEST_PRIOR)
+        tried_prior += prior
+        weighted_q += prior * q
+        most = max(most, visits)
+        lowest, highest = min(lowest, q), max(highest, q)
+    completion = float(tree.node_value[b, n])
+    if gumbel.mixed_value:
+        visits_of_all = float(tree.node_visits[b, n] - 1)
+        completion = mixed_value(completion, visits_of_all, tried_prior, weighted_q)
+    slope = value_scale(float(most), gumbel.c_visit, gumbel.c_scale)
+    low = 0.0
+    if gumbel.rescale:
+        high = highest
+        low = lowest
+        if tried < gumbel.num_actions:
+            low, high = min(low, completion), max(high, completion)
+        slope /= max(high - low, SMALLEST_RANGE)
+    if tried < tree.node_num_edges[b, n]:
+        highest = max(highest, completion)
+    return completion, low, slope, highest
+
+
+@register_jitable
+def improved_weight(prior: float, q: float, slope: float, highest: float) -> float:
+    """What pi'(a) is proportional to: P(a) exp(sigma(completedQ(a))).
+
+    That is pi' = softmax(logits + sigma(completedQ)) (the paper, equation 11), with everything
+    divided by exp(sigma(highest)) so that nothing overflows.
+    """
+    return max(prior, TINIEST_PRIOR) * math.exp(slope * (q - highest))
+
+
+@register_jitable
+def improved_edge(tree: Tree, b: int, n: int, gumbel: Gumbel) -> int:
+    """argmax over a of pi'(a) - N(a) / (1 + sum N(b)) (the paper, equation 14).
+
+    Untried actions share their Q and N = 0, so the one of highest prior is best among them and the
+    prior of the others is what the tried ones leave of 1: no need to look at each. Ties go to the
+    edge tried first, which of equal priors is the lower action.
+    """
+    completion, _, slope, highest = q_transform(tree, b, n, gumbel)
+    first = tree.node_first_edge[b, n]
+    tried = tree.node_num_tried[b, n]
+    left, whole = 1.0, 0.0
+    for i in range(tried):
+        e = first + i
+        visits = tree.edge_visits[b, e]
+        q = tree.edge_total[b, e] / visits if visits > 0 else completion
+        prior = float(tree.edge_prior[b, e])
+        gumbel.weights[i] = improved_weight(prior, q, slope, highest)
+        left -= prior
+        whole += gumbel.weights[i]
+    candidates = tried
+    if tried < tree.node_num_edges[b, n]:
+        prior = float(tree.edge_prior[b, first + tried])
+        gumbel.weights[tried] = improved_weight(prior, completion, slope, highest)
+        # Rounding may leave less than the one prior that is known to be there.
+        whole += improved_weight(max(left, prior), completion, slope, highest)
+        candidates += 1
+    all_visits = float(tree.node_visits[b, n])  # 1 + sum N(b)
+    best, best_score = -1, -np.inf
+    for i in range(candidates):
+        score = gumbel.weights[i] / whole - tree.edge_visits[b, first + i] / all_visits
+        if score > best_score:
+            best, best_score = first + i, score
+    return best
+
+
+@register_jitable
+def best_considered_edge(tree: Tree, b: int, visits: int, gumbel: Gumbel) -> int:
+    """argmax of g + log P + sigma(completedQ) over considered actions with so many visits.
+
+    The paper's algorithm 2; ties go to the better g + log P, then the lower action.
+    """
+    completion, low, slope, _ = q_transform(tree, b, 0, gumbel)
+    first = tree.node_first_edge[b, 0]
+    best, best_score = -1, -np.inf
+    for i in range(gumbel.num_considered[b]):
+        e = first + i
+        if tree.edge_visits[b, e] != visits:
+            continue
+        q = tree.edge_total[b, e] / visits if visits > 0 else completion
+        score = gumbel.root_scores[b, i] + slope * (q - low)
+        if score > best_score:
+            best, best_score = e, score
+    return best

@@ -1,0 +1,148 @@
+"""AlphaGo Zero's loop: the best player makes the games, and only a better one takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from azcore.algorithms import alphagozero
+from azcore.algorithms.alphagozero import GATES
+from azcore.algorithms.assembly import settings_from
+from azcore.algorithms.training import train
+from azcore.arena.match import MatchGame, MatchResult
+from azcore.checkpoint import load_network, read_checkpoint
+from azcore.evaluators import SymmetricEvaluator
+from azcore.networks import build_network
+from azcore.networks.evaluator import NetworkEvaluator
+from azcore.records import RecordFile
+from azcore.run_directory import RunDirectory, Table
+from azcore.selfplay.resignation import is_played_out
+
+Tiny = Callable[..., dict[str, Any]]
+MODE = ["algorithm=alphagozero", "gate.games=2", "gate.num_simulations=4"]
+
+
+def best_of(run: RunDirectory) -> dict[str, Any]:
+    """What the last checkpoint says of the best player."""
+    states = read_checkpoint(run.last_checkpoint)["callbacks"]
+    return next(state for name, state in states.items() if name.startswith("AlphaGoZero"))
+
+
+@pytest.fixture
+def matches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
+    """In place of played matches: the candidate loses, draws, loses, wins and draws.
+
+    Returns:
+        The names of candidate and best player of each match so far.
+    """
+    met: list[tuple[str, str]] = []
+    points: Iterator[list[int]] = iter([[-1, 1], [0, 0], [-1, 1], [1, -1], [0, 0]])
+
+    def play(_game: Any, first: Any, second: Any, **_: Any) -> MatchResult:
+        met.append((first.name, second.name))
+        games = [
+            MatchGame(first_seat=seat, opening_plies=0, actions=[seat], outcome=outcome)
+            for seat, outcome in enumerate(next(points))
+        ]
+        return MatchResult(first=first.name, second=second.name, games=games)
+
+    monkeypatch.setattr(alphagozero, "play_match", play)
+    return met
+
+
+def test_best_player_plays_until_it_is_beaten(
+    tiny: Tiny, tmp_path: Path, matches: list[tuple[str, str]]
+) -> None:
+    config = tiny(*MODE, "gate.every_generations=1", "run_dir=run", "trainer.max_steps=20")
+    assert train(config) == 0
+    assert matches == [
+        ("step-4", "best-0"),
+        ("step-8", "best-0"),
+        ("step-12", "best-0"),
+        ("step-16", "best-0"),
+        ("step-20", "best-16"),
+    ]
+    run = RunDirectory(tmp_path / "run")
+    rows = Table(run.gate, GATES).rows()
+    assert [row["promoted"] for row in rows] == ["0", "0", "0", "1", "0"]
+    assert [(row["wins"], row["draws"], row["losses"]) for row in rows] == [
+        ("0", "0", "2"),
+        ("0", "2", "0"),
+        ("0", "0", "2"),
+        ("2", "0", "0"),
+        ("0", "2", "0"),
+    ]
+    metrics = Table(run.metrics, []).rows()
+    assert [row["best_step"] for row in metrics] == ["0", "0", "0", "16", "16"]
+    assert [row["gate_score"] for row in metrics] == ["0.0", "0.5", "0.0", "1.0", "0.5"]
+    # Games are of the best player's weights: the first ones, then those of step 16.
+    records = list(RecordFile(run.records).read())
+    versions = [record.weights_version for record in records]
+    assert set(versions) == {0, 16}
+    assert versions == sorted(versions)
+    # The last checkpoint holds both: the network in training and the best player of step 16.
+    checkpoint, best = read_checkpoint(run.last_checkpoint), best_of(run)
+    assert (checkpoint["global_step"], best["best_step"]) == (20, 16)
+    learned = checkpoint["state_dict"]
+    assert any(not torch.equal(learned[f"network.{n}"], t) for n, t in best["best"].items())
+    network, step = load_network(run.best_checkpoint, settings_from(config).game)
+    assert step == 16
+    assert all(torch.equal(t, best["best"][name]) for name, t in network.state_dict().items())
+
+
+def test_first_weights_are_the_first_best_player(
+    tiny: Tiny, tmp_path: Path, matches: list[tuple[str, str]]
+) -> None:
+    config = tiny(*MODE, "gate.every_generations=1", "run_dir=run", "trainer.max_steps=4")
+    assert train(config) == 0
+    run, settings = RunDirectory(tmp_path / "run"), settings_from(config)
+    fresh = build_network(settings.game, settings.network, settings.seed).state_dict()
+    best = best_of(run)
+    assert best["best_step"] == 0
+    assert all(torch.equal(best["best"][name], tensor) for name, tensor in fresh.items())
+    learned = read_checkpoint(run.last_checkpoint)["state_dict"]
+    assert any(not torch.equal(learned[f"network.{n}"], t) for n, t in fresh.items())
+    assert not run.best_checkpoint.exists()
+
+
+def test_draws_and_resignations_and_no_symmetries(tiny: Tiny, tmp_path: Path) -> None:
+    """A whole run with real matches, of a game with draws that declares no symmetry."""
+    config = tiny(
+        *MODE,
+        "game=tic_tac_toe_plain",
+        "run_dir=run",
+        "gate.every_generations=2",
+        "selfplay.resignation_false_positives=0.4",
+        "trainer.max_steps=40",
+    )
+    assert train(config) == 0
+    run = RunDirectory(tmp_path / "run")
+    assert len(Table(run.gate, GATES).rows()) == 5
+    records = list(RecordFile(run.records).read())
+    assert any(record.outcome == 0 for record in records)
+    resigned = [record for record in records if record.resigned_by is not None]
+    assert resigned
+    assert not any(is_played_out(record.game_index, 0.1) for record in resigned)
+    last = Table(run.metrics, []).rows()[-1]
+    assert float(last["resign_threshold"]) <= 2 * 0.4 - 1 + 1e-6
+    assert 0 < float(last["resigned_rate"]) < 1
+    assert 0 <= float(last["resign_false_positives"]) <= 1
+    assert int(last["resign_measured"]) > 0
+
+
+def test_search_sees_random_symmetries_where_the_game_has_some(compose: Tiny) -> None:
+    on = settings_from(compose("game=tic_tac_toe", "algorithm=alphagozero"))
+    network = build_network(on.game, on.network, 1)
+    assert isinstance(on.search_evaluator(network), SymmetricEvaluator)
+    off = replace(on, selfplay=replace(on.selfplay, random_symmetry=False))
+    assert isinstance(off.search_evaluator(network), NetworkEvaluator)
+    observations = np.zeros((3, *on.game.observation_shape), np.uint8)
+    logits, values = on.search_evaluator(network).evaluate(observations)
+    assert logits.shape == (3, 9)
+    np.testing.assert_allclose(values, off.search_evaluator(network).evaluate(observations)[1])

@@ -1,0 +1,48 @@
+"""What tests of whole runs share."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from azcore.algorithms import callbacks
+from azcore.algorithms.training import train
+from azcore.checkpoint import read_checkpoint
+from azcore.run_directory import RunDirectory
+
+
+def fingerprint(run_dir: Path) -> tuple[str, str]:
+    """Digests of all that training has made: weights with optimizer, and game records."""
+    run = RunDirectory(run_dir)
+    checkpoint = read_checkpoint(run.last_checkpoint)
+    digest = hashlib.sha256()
+    best = [
+        tensor
+        for state in checkpoint["callbacks"].values()
+        for tensor in state.get("best", {}).values()  # of the gate, where there is one
+    ]
+    momentum = checkpoint["optimizer_states"][0]["state"]
+    tensors = [
+        *best,
+        *checkpoint["state_dict"].values(),
+        *(s["momentum_buffer"] for s in momentum.values()),
+    ]
+    for tensor in tensors:
+        digest.update(tensor.numpy().tobytes())
+    digest.update(str(checkpoint["global_step"]).encode())
+    return digest.hexdigest(), hashlib.sha256(run.records.read_bytes()).hexdigest()
+
+
+def train_until(config: dict[str, Any], step: int) -> None:
+    """Train, asking Lightning to stop at a step, as a Timer or EarlyStopping would."""
+    original = callbacks.LearnerProgress.on_train_batch_end
+
+    def stop(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
+        trainer.should_stop = trainer.global_step >= step
+
+    callbacks.LearnerProgress.on_train_batch_end = stop  # type: ignore[method-assign]
+    try:
+        train(config)
+    finally:
+        callbacks.LearnerProgress.on_train_batch_end = original  # type: ignore[method-assign]

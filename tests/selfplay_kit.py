@@ -1,0 +1,76 @@
+"""What the tests of self-play and of the window share: settings with one change, made-up games."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import azcore
+from azcore.records import GameRecord
+from azcore.selfplay.schedule import SelfPlaySettings
+
+
+def selfplay_settings(**changed: Any) -> SelfPlaySettings:
+    """Four games at once, the papers' temperature for six plies, except for `changed`."""
+    values: dict[str, Any] = {
+        "num_games": 4,
+        "opening_plies": 0,
+        "temperature": 1.0,
+        "temperature_plies": 6,
+        "final_temperature": 0.0,
+        "resignation": True,
+        "resignation_false_positives": 0.05,
+        "resignation_played_out": 0.1,
+        "resignation_games": 2500,
+        "precision": "float32",
+        "random_symmetry": False,
+    }
+    return SelfPlaySettings(**{**values, **changed})
+
+
+TIC_TAC_TOE = azcore.make("tic_tac_toe")
+
+
+def record_of_values(
+    values: Any,
+    outcome: int,
+    *,
+    best_child_values: Any = None,
+    players: Any = None,
+    opening_plies: int = 0,
+    played_out: bool = True,
+    resign_threshold: float | None = None,
+) -> GameRecord:
+    """A record of which only values, seats and outcome are of use.
+
+    The first ply, at which nobody resigns, is added and looks even. Seats alternate and the best
+    child is worth what the root is unless said otherwise.
+    """
+    values = np.append(np.zeros(1 + opening_plies), values).astype(np.float32)
+    size = len(values)
+    if players is None:
+        players = np.arange(size) % 2
+    else:
+        players = np.append(np.zeros(1 + opening_plies), players)
+    children = values
+    if best_child_values is not None:
+        children = np.append(np.zeros(1 + opening_plies), best_child_values)
+    return GameRecord(
+        game=TIC_TAC_TOE.identity,
+        actions=np.zeros(size, np.uint16),
+        visit_offsets=np.zeros(size + 1, np.uint32),
+        visit_actions=np.zeros(0, np.uint16),
+        visit_counts=np.zeros(0, np.uint32),
+        root_values=values,
+        best_child_values=np.asarray(children, np.float32),
+        players=np.asarray(players, np.uint8),
+        outcome=outcome,
+        resigned_by=None,
+        resign_threshold=resign_threshold,
+        played_out=played_out,
+        opening_plies=opening_plies,
+        seed=1,
+        game_index=0,
+        weights_version=0,
+    )
