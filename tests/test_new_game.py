@@ -40,6 +40,7 @@ def fresh(tmp_path: Path) -> FreshEnvironment:
         ("Foo", "lower-case Python name such as my_game, got 'Foo'"),
         ("my-game", "got 'my-game'"),
         ("2x2", "got '2x2'"),
+        ("my_", "got 'my_'"),
         ("", "got ''"),
         ("class", "got 'class'"),
         ("on", "got 'on'"),
@@ -67,7 +68,13 @@ def test_overwrites_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind"),
-    [("four_by_four", "FourByFour"), ("x", "X"), ("rules", "RulesGame"), ("my_game", "MyGame")],
+    [
+        ("four_by_four", "FourByFour"),
+        ("x", "X"),
+        ("rules", "RulesGame"),
+        ("none", "NoneGame"),
+        ("my_game", "MyGame"),
+    ],
 )
 def test_names_are_put_in_everywhere(tmp_path: Path, name: str, kind: str) -> None:
     written = write_package(name, tmp_path / "deep")

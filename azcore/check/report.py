@@ -74,7 +74,7 @@ def check(config: Mapping[str, Any]) -> int:
 
 
 def check_before_training(config: Mapping[str, Any], game: Game) -> None:
-    """A second of the kit, so that a game at fault is told of before anything is written.
+    """The kit for a moment, so that a game at fault is told of before anything is written.
 
     Games that come with azcore are left out: azcore's own tests check them.
 
@@ -112,6 +112,7 @@ def _facts(game: Game, report: Report) -> list[tuple[str, ...]]:
     games = max(1, report.games)
     wins = (report.seat_0_wins, report.draws, report.seat_1_wins)
     shares = " / ".join(f"{100 * n / games:.0f} %" for n in wins)
+    played = "game" if report.games == 1 else "games"
     rows: list[tuple[str, ...]] = [
         ("actions", f"{game.num_actions:,}"),
         ("observation", shape),
@@ -121,7 +122,7 @@ def _facts(game: Game, report: Report) -> list[tuple[str, ...]]:
         ("longest of them", str(report.longest)),
         ("max_game_length", f"{game.max_game_length:,}"),
         ("legal actions, mean", f"{report.mean_legal_actions:.1f}"),
-        (f"seat 0 wins / draws / seat 1 wins of {report.games} games", shares),
+        (f"seat 0 wins / draws / seat 1 wins of {report.games} {played}", shares),
     ]
     if isinstance(game, CompiledGame):
         rows.append(("memory of a state", f"{game.state_dtype.itemsize:,} bytes"))

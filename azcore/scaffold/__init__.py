@@ -21,7 +21,8 @@ from azcore.errors import GameError, SettingError
 
 TEMPLATE = "package-template"  # with a hyphen, or builds would take it for a package of azcore
 TEMPLATE_NAME = "my_game"
-# Names that the template's game.py uses itself; a class of such a name would hide them.
+# Names that the template's game.py uses itself; a class of such a name would hide them. Words of
+# Python, such as None, are no class's name either.
 _TAKEN = ("Any", "CompiledGame", "GameError", "IllegalActionError", "Rules")
 
 
@@ -48,7 +49,7 @@ def write_package(name: str, folder: Path) -> Path:
     kind = "".join(word.capitalize() for word in name.split("_"))
     words = {
         TEMPLATE_NAME: name,
-        "MyGame": f"{kind}Game" if kind in _TAKEN else kind,
+        "MyGame": f"{kind}Game" if kind in _TAKEN or keyword.iskeyword(kind) else kind,
         "My game": name.replace("_", " ").capitalize(),
     }
     try:
@@ -65,7 +66,8 @@ def check_name(name: str) -> None:
         SettingError: it is no lower-case word, or would hide a package of Python.
         GameError: a game of that name is installed.
     """
-    word = re.fullmatch("[a-z][a-z0-9_]*", name) and not keyword.iskeyword(name)
+    # Python allows a _ at the end, the name of a distribution does not.
+    word = re.fullmatch("[a-z]([a-z0-9_]*[a-z0-9])?", name) and not keyword.iskeyword(name)
     if not word or yaml.safe_load(name) != name:  # YAML takes `on` and `null` for other things
         raise SettingError(f"name must be a lower-case Python name such as my_game, got {name!r}")
     if name in {point.name for point in entry_points(group="azcore.games")}:

@@ -2,8 +2,9 @@
 
 Moves are written as in the Universal Chess Interface, `e2e4`, `e7e8q`, castling as the king's move
 `e1g1`; they are read in standard algebraic notation (SAN) too, `Nf3`, `exd5`, `O-O`. Positions are
-FEN. Rules, action numbers and texts are ours; SAN, SVG and books are the library python-chess's,
-which is imported only when one of them is asked for.
+FEN. Rules, action numbers and texts are ours; SAN, SVG, books, the writing of PGN and the question
+whether a FEN is a possible position are the library python-chess's, which is imported only when one
+of them is asked for.
 """
 
 from __future__ import annotations
@@ -128,7 +129,8 @@ def san_to_action(game: Chess, state: Any, word: str) -> int:
             with suppress(chess.IllegalMoveError):
                 board.parse_san(word.rstrip("+#") + "=Q")
                 raise AmbiguousTextError(
-                    f"{game.name}: {word} needs the piece that the pawn becomes, such as {word}=Q"
+                    f"{game.name}: {word} needs the piece that the pawn becomes, "
+                    f"such as {word.rstrip('+#')}=Q"
                 ) from error
         raise IllegalActionError(f"{game.name}: {word} is not legal here") from error
     return uci_to_action(game, state, move.uci())
@@ -424,7 +426,7 @@ def game_to_pgn(
 
 PGN_TOKEN = re.compile(
     r"""\s+ | (?P<header>\[\s*\w+\s*"(?:[^"\\]|\\.)*"\s*\]) | \{[^}]*\} | ;[^\n]* | ^%[^\n]*
-    | (?P<result>1-0|0-1|1/2-1/2|\*)(?=[\s()]|$) | \d+(?:\.+|(?=\s)) | \.+ | \$\d+
+    | (?P<result>1-0|0-1|1/2-1/2|\*)(?=[\s(){};]|$) | \d+(?:\.+|(?=\s)) | \.+ | \$\d+
     | (?P<bracket>[()])
     | (?P<move>[A-Za-z0-9][^\s(){};$!?]*)[!?]*""",
     re.VERBOSE | re.MULTILINE,
@@ -453,7 +455,8 @@ def pgn_to_actions(game: Chess, text: str) -> list[int]:
         try:
             action = text_to_legal_action(game, state, word)
         except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
-            raise type(error)(f"{game.name}: move {number} of the PGN game: {error}") from error
+            why = str(error).removeprefix(f"{game.name}: ")
+            raise type(error)(f"{game.name}: move {number} of the PGN game: {why}") from error
         actions.append(action)
         state = game.step(state, action)
     return actions
@@ -518,7 +521,7 @@ def book_actions(game: Chess, state: Any, path: str | Path) -> list[tuple[int, i
             entries = [
                 (entry.move.uci(), entry.weight) for entry in reader.find_all(to_board(state))
             ]
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
         raise GameError(f"{game.name}: the book {path} cannot be read: {error}") from error
     found = [(legal[move], weight) for move, weight in entries if move in legal]
     return sorted(found, key=lambda entry: -entry[1])

@@ -136,8 +136,9 @@ RIGHTS_KEPT = np.full(64, 15)
 for _cell, _lost in ((60, 3), (63, 1), (56, 2), (4, 12), (7, 4), (0, 8)):
     RIGHTS_KEPT[_cell] -= _lost
 
-# Zobrist numbers; the generator's raw stream is the same in every version of NumPy. A game compares
-# fewer than 2**16 positions, so a false repetition has odds below 2**-48.
+# Zobrist numbers; the generator's raw stream is the same in every version of NumPy. A game of 512
+# plies compares fewer than 2**16 pairs of positions: the odds of a false repetition are below
+# 2**-48.
 _raw = np.random.PCG64(20181207).random_raw(2 * 6 * 64 + 16 + 64)
 PIECE_HASH = _raw[:768].reshape(2, 6, 64)  # [seat, kind, cell in White's view]
 CASTLING_HASH = _raw[768:784]

@@ -36,6 +36,8 @@ _KIF_ENDS = (
     *("入玉勝ち", "入玉宣言", "最大手数", "不戦敗"),
 )
 
+_BYTE_ORDER_MARK = "\ufeff"  # some editors put it first
+
 _CSA_MOVE = re.compile(
     "[+-](00|[1-9][1-9])[1-9][1-9](FU|KY|KE|GI|KI|KA|HI|OU|TO|NY|NK|NG|UM|RY)", re.ASCII
 )
@@ -124,11 +126,11 @@ def kif_to_actions(game: Shogi, text: str) -> list[int]:
     state = game.initial_state()
     previous = ""  # USI of the move before
     ended = False
-    for line in text.splitlines():
+    for line in text.removeprefix(_BYTE_ORDER_MARK).splitlines():
         if line.startswith("変化"):
             break  # variations come after the main line
         _check_kif_header(line)
-        match = re.match(r" *([0-9]{1,6}) +(\S.*)", line, re.ASCII)
+        match = re.match(r"\s*([0-9]{1,6})\s+(\S.*)", line, re.ASCII)
         if match is None:
             continue
         number = len(actions) + 1
@@ -177,10 +179,11 @@ def _short_names(word: str) -> str:
 
 
 def _check_kif_header(line: str) -> None:
-    key, _, value = line.partition("：")
-    if key == "手合割" and value.strip() != "平手":
+    header = re.match(r"\s*手合割\s*[：:](.*)", line)
+    if header is not None and header[1].strip() != "平手":
         raise InvalidTextError(
-            f"shogi: only KIF games from the usual start (平手) can be read, got {value.strip()!r}"
+            "shogi: only KIF games from the usual start (平手) can be read, "
+            f"got {header[1].strip()[:20]!r}"
         )
     if line.startswith("|"):
         raise InvalidTextError(
@@ -246,7 +249,7 @@ def csa_to_actions(game: Shogi, text: str) -> list[int]:
     state = game.initial_state()
     start: list[str] = []  # lines of the position at the start
     begun = ended = False
-    for line in text.splitlines():
+    for line in text.removeprefix(_BYTE_ORDER_MARK).splitlines():
         # Statements may share a line; a comment has its own.
         for word in [line] if line[:1] in "'N$" else line.rstrip().split(","):
             if word[:1] in ("", "'", "N", "$", "V", "T"):
@@ -264,7 +267,7 @@ def csa_to_actions(game: Shogi, text: str) -> list[int]:
                 if word[0] != sign or not move:
                     raise InvalidTextError(
                         f"shogi: move {len(actions) + 1} of the CSA game must be a legal move that "
-                        f"begins with {sign}, got {word[:20]}"
+                        f"begins with {sign}, got {word[:20]!r}"
                     )
                 state = _play(game, state, actions, library().move_to_usi(move), "CSA")
                 board.push(move)
@@ -308,7 +311,9 @@ def _play(game: Shogi, state: Any, actions: list[int], usi: str, form: str) -> A
         action = game.text_to_action(state, usi)
     except AzcoreError as error:
         over = game.is_terminal(state) and isinstance(error, IllegalActionError)
-        why = f"the game was over ({game.termination(state)})" if over else error
+        why = str(error).removeprefix(f"{game.name}: ")
+        if over:
+            why = f"the game was over ({game.termination(state)})"
         raise InvalidTextError(
             f"shogi: move {len(actions) + 1} of the {form} game: {why}"
         ) from error

@@ -17,9 +17,9 @@ the three together.
   of whose moves between the first and the fourth gave check. Who cannot move has lost. The longest
   game is a setting, and so is the declaration of an entering king.
 
-Numba does not see edits in other files once it has compiled something, so whatever a rule calls is
-in its own directory. Everything runs as plain Python too (NUMBA_DISABLE_JIT=1). Integers are signed
-throughout: beside an int64, numba takes an uint64 for a float.
+What a rule calls is in its own directory or in azcore.bits: edits elsewhere would not be compiled
+anew. Everything runs as plain Python too (NUMBA_DISABLE_JIT=1). Integers are signed throughout:
+beside an int64, numba takes an uint64 for a float.
 """
 
 from __future__ import annotations

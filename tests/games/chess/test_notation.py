@@ -106,7 +106,7 @@ def test_illegal_moves_are_named(text: str) -> None:
         ("4k3/8/8/8/8/5N2/8/1N2K3 w - - 0 1", "Nd2", "Nd2 may mean any of N(bd2, Nfd2|fd2, Nbd2)"),
         ("4k3/8/8/8/R7/8/8/R3K3 w - - 0 1", "Ra2", "R(1a2, R4a2|4a2, R1a2)"),
         ("r3k3/1P6/8/8/8/8/8/4K3 w - - 0 1", "b8", "b8 needs the piece .* such as b8=Q"),
-        ("r3k3/1P6/8/8/8/8/8/4K3 w - - 0 1", "bxa8+", "needs the piece"),
+        ("r3k3/1P6/8/8/8/8/8/4K3 w - - 0 1", "bxa8+", "needs the piece .* such as bxa8=Q"),
         ("r3k3/1P6/8/8/8/8/8/4K3 w - - 0 1", "b7b8", "b7b8 needs the piece .* such as b7b8q"),
     ],
 )
@@ -186,7 +186,9 @@ KINGS = "4k3/8/8/8/8/8/8/4K3"
         ("4k3/8/8/8/8/8/9/4K3 w - - 0 1", "rank 2 must be 8 cells"),
         ("4k3/8/8/8/8/8/44/4K3 w - - 0 1", "rank 2 has two digits"),
         ("4k3/8/x7/8/8/8/8/4K3 w - - 0 1", "rank 6 must be 8 cells"),
+        ("4k3/8/......../8/8/8/8/4K3 w - - 0 1", "rank 6 must be 8 cells"),
         (f"{KINGS} x - - 0 1", "w or b, got 'x'"),
+        (f"{KINGS} wb - - 0 1", "w or b, got 'wb'"),
         (f"{KINGS} w KK - 0 1", "castling must be - or some of KQkq, got 'KK'"),
         (f"{KINGS} w qk - 0 1", "castling"),
         (f"{KINGS} w K - 0 1", "castling rights without king and rook"),
@@ -299,6 +301,7 @@ def test_pgn_of_others_is_read() -> None:
         texts.append(game.action_to_text(state, action))
         state = game.step(state, action)
     assert texts == ["e2e4", "e7e5", "f1c4", "b8c6", "d1h5", "g8f6", "h5f7"]
+    assert len(game.pgn_to_actions("1. e4 1-0{resigns} 1. d4")) == 1
     assert game.pgn_to_actions("*") == []
     assert game.pgn_to_actions('[Event "?"]\n') == []
 
@@ -311,7 +314,7 @@ def test_pgn_of_others_is_read() -> None:
         ("1. e4 ?e5", InvalidTextError, "line 1 at '\\?e5'"),
         ("1. e4 e5\n2. Nf3 @", InvalidTextError, "line 2 at '@'"),
         ("1. e4 e5 2. Zf3", InvalidTextError, "move 2\\. of the PGN game: .*'Zf3'"),
-        ("1. e4 e4", IllegalActionError, "move 1\\.\\.\\. of the PGN game: .*e4 is not legal"),
+        ("1. e4 e4", IllegalActionError, "move 1\\.\\.\\. of the PGN game: e4 is not legal"),
         ("1. Nf3 a6 2. Nd4 h6 3. Nc3 h5 4. Nb5", AmbiguousTextError, "move 4\\. .*Nb5 may mean"),
         ("1. e4 e5 (2. Nf3", InvalidTextError, "not closed"),
         ("1. e4 e5) 2. Nf3", InvalidTextError, "too many"),
@@ -355,6 +358,8 @@ def test_books_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "cut.bin").write_bytes(b"123")
     with pytest.raises(GameError, match=r"cut\.bin cannot be read"):
         game.book_actions(game.initial_state(), tmp_path / "cut.bin")
+    with pytest.raises(GameError, match="cannot be read: embedded null byte"):
+        game.book_actions(game.initial_state(), "book\0")
 
 
 def test_a_cold_start_does_not_load_python_chess() -> None:

@@ -196,6 +196,7 @@ def test_records_are_read_as_they_were_written(game: Any, form: str) -> None:
         assert read(write(actions)) == actions
         assert read(write(actions, comments)) == actions
         assert read(write(actions, comments).replace("\n", "\r\n")) == actions
+        assert read("\ufeff" + write(actions)) == actions
 
 
 @needs_cshogi
@@ -291,6 +292,8 @@ def test_actions_that_are_not_legal_cannot_be_written(game: Any) -> None:
         ("", "no KIF game: no moves in ''"),
         ("hello", "no KIF game: no moves in 'hello'"),
         ("手合割：香落ち\n   1 ３四歩(33)\n", r"usual start \(平手\) can be read, got '香落ち'"),
+        ("\ufeff手合割：香落ち\n   1 ３四歩(33)\n", "got '香落ち'"),
+        ("手合割:角落ち\n   1 ３四歩(33)\n", "got '角落ち'"),
         ("|v香v桂v銀v金v玉v金v銀v桂v香|一\n", "sets up a position"),
         ("   1 ７五歩(77)\n", "move 1 of the KIF game: .*7g7e"),
         ("   1 ７六歩(77)\n   2 ３三歩(33)\n", "move 2 of the KIF game: .*3c3c"),
@@ -315,7 +318,7 @@ def test_kif_of_other_programs_is_read(game: Any) -> None:
     text = (
         "# a comment\n開始日時：2026/01/02 03:04:05\n手合割：平手　　\n先手：A\n後手：B\n"
         "手数----指手---------消費時間--\n"
-        "   1 ７六歩(77)   ( 0:01/00:00:01)\n*said\n&mark\n   2 ３四歩(33)   ( 0:02/00:00:02)\n"
+        "\t1\t７六歩(77)   ( 0:01/00:00:01)\n*said\n&mark\n   2 ３四歩(33)   ( 0:02/00:00:02)\n"
         "   3 ２二角成(88)  ( 0:01/00:00:02)+\n   4 同 銀(31)  ( 0:01/00:00:02)\n"
         "   5 投了\nまで4手で後手の勝ち\n\n変化：3手\n   3 ２六歩(27)\n"
     )
@@ -336,12 +339,12 @@ def test_kif_of_other_programs_is_read(game: Any) -> None:
         ("P1-KY\n+\n+7776FU\n", "only CSA games from the usual start .* got 'P1-KY' and \\+"),
         ("PI82HI22KA\n-\n-3334FU\n", "only CSA games from the usual start"),
         ("PI\n-\n-3334FU\n", "only CSA games from the usual start"),
-        ("PI\n+\n+7775FU\n", "move 1 of the CSA game must be .*got \\+7775FU"),
-        ("PI\n+\n+7776FU\n-xxxxFU\n", "move 2 of the CSA game must be .*got -xxxxFU"),
-        ("PI\n+\n+7776KA\n", "move 1 of the CSA game must be .*got \\+7776KA"),
-        ("PI\n+\n+7776FU\n+3334FU\n", "move 2 .* begins with -, got \\+3334FU"),
-        ("PI\n+\n+7776FU\n-3332FU\n", "move 2 of the CSA game must be .*got -3332FU"),
-        ("PI\n+\n+0055KA\n", "move 1 of the CSA game must be .*got \\+0055KA"),
+        ("PI\n+\n+7775FU\n", "move 1 of the CSA game must be .*got '\\+7775FU'"),
+        ("PI\n+\n+7776FU\n-xxxxFU\n", "move 2 of the CSA game must be .*got '-xxxxFU'"),
+        ("PI\n+\n+7776KA\n", "move 1 of the CSA game must be .*got '\\+7776KA'"),
+        ("PI\n+\n+7776FU\n+3334FU\n", "move 2 .* begins with -, got '\\+3334FU'"),
+        ("PI\n+\n+7776FU\n-3332FU\n", "move 2 of the CSA game must be .*got '-3332FU'"),
+        ("PI\n+\n+0055KA\n", "move 1 of the CSA game must be .*got '\\+0055KA'"),
         ("PI\n+\n+7776FU\n/\nPI\n+\n+7776FU\n", "got '/' after 1 moves"),
         ("PI\n+\n+7776FU\n%TORYO\n-3334FU\n", "got '-3334FU' after 1 moves"),
     ],
