@@ -12,12 +12,13 @@ from rich.console import Console
 from rich.table import Table
 
 from azcore.check.planes import drawn_planes
-from azcore.game import CompiledGame, Game
+from azcore.game import BoolArray, CompiledGame, Game
 from azcore.registry import make
 from azcore.settings import build, require
 from azcore.testing import Report, check_game, perft
-from azcore.testing.random_play import random_game
+from azcore.testing.random_play import random_game, random_states
 from azcore.testing.speed import rules_us_per_ply
+from azcore.testing.view import ranges
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,6 +118,7 @@ def _facts(game: Game, report: Report) -> list[tuple[str, ...]]:
         ("actions", f"{game.num_actions:,}"),
         ("observation", shape),
         ("largest values of its planes", _maxima(game)),
+        ("planes that stayed zero", ranges(~_written(game))),
         ("symmetries", str(len(game.symmetries))),
         ("plies of a random game, mean", f"{report.mean_length:.1f}"),
         ("longest of them", str(report.longest)),
@@ -164,6 +166,19 @@ def _print_observation(console: Console, game: Game, most: int | None) -> None:
     console.print(game.render(state) + "\n", markup=False)
     lines = drawn_planes(game.observation(state), most=most, width=min(console.width, 110))
     console.print("\n".join(lines).rstrip() + "\n", markup=False)
+    for action in actions[len(actions) // 2 :]:
+        state = game.step(state, action)
+    # No kit knows who ought to have won: let the author see it.
+    verdict = {1: "seat 0 has won", 0: "a draw", -1: "seat 1 has won"}[game.outcome(state)]
+    console.print(f"where that game ended: {verdict} ({game.termination(state)})", markup=False)
+    console.print(game.render(state) + "\n", markup=False)
+
+
+def _written(game: Game) -> BoolArray:
+    """bool [C], whether a plane is other than zero anywhere in some random games."""
+    states = random_states(game, 300, np.random.default_rng(2))
+    written: BoolArray = np.any([game.observation(s).any((1, 2)) for s in states], axis=0)
+    return written
 
 
 def _speed(

@@ -68,6 +68,7 @@ def check_interpreted(checker: Checker, twin: CompiledGame, state: Any, view: Vi
     identity = Identity.INTERPRETED
     # Integers of fixed width wrap in compiled code; NumPy's do the same with a warning.
     with np.errstate(over="ignore"), checker.during(identity, "an interpreted rule"):
+        check_whole_numbers(checker, twin, state, view)
         checker.expect_same(identity, view_of(twin, state), view, "interpreted")
         if not view.is_terminal:
             action = int(checker.rng.choice(np.flatnonzero(view.legal_action_mask)))
@@ -76,3 +77,26 @@ def check_interpreted(checker: Checker, twin: CompiledGame, state: Any, view: Vi
             names = twin.state_dtype.names or ()
             differ = [n for n, a, b in zip(names, got, want, strict=True) if a != b]
             checker.expect(identity, not differ, f"step with {action}: fields {differ} differ")
+
+
+class _WholeBytes(np.ndarray):
+    """Planes that do not round: compiled code and NumPy alike turn 0.5 into 0 and 300 into 44."""
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        values = np.asarray(value)
+        bad = values[(values != np.floor(values)) | (values < 0) | (values > 255)]
+        if self.dtype == np.uint8 and bad.size:
+            raise ValueError(f"observe writes {bad.flat[0]}, want whole numbers from 0 to 255")
+        super().__setitem__(place, value)
+
+
+def check_whole_numbers(checker: Checker, twin: CompiledGame, state: Any, view: View) -> None:
+    """What interpreted rules write and return must be whole, or compiling has rounded it."""
+    planes = np.zeros(twin.observation_shape, np.uint8).view(_WholeBytes)
+    with checker.during(Identity.OBSERVATION, "rules.observe, interpreted"):
+        twin.rules.observe(state.copy(), planes)
+    if view.is_terminal:
+        outcome = twin.rules.outcome(state.copy())
+        whole = isinstance(outcome, int | np.integer | np.bool_)
+        told = f"rules.outcome returns {outcome!r}, want the whole number -1, 0 or 1"
+        checker.expect(Identity.OUTCOME, whole, told)
