@@ -34,6 +34,8 @@ UCI = re.compile("([a-h])([1-8])([a-h])([1-8])([nbrq]?)", re.ASCII)
 SAN = re.compile(
     "(?:[KQRBN]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[NBRQnbrq])?|O-O(?:-O)?|0-0(?:-0)?)[+#]?", re.ASCII
 )
+RESULTS = ("1-0", "0-1", "1/2-1/2", "*")  # PGN's; * for a game that is not over
+START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"  # without its counters
 # FEN's castling letters with their rights, in the order in which they are written.
 RIGHTS = {"K": 1, "Q": 2, "k": 4, "q": 8}
 
@@ -183,9 +185,9 @@ def state_to_text(state: Any) -> str:
     placement = re.sub(r"\.+", lambda empty: str(len(empty[0])), placement)
     rights = "".join(letter for letter, bit in RIGHTS.items() if int(state.castling) & bit)
     passed = "-" if state.en_passant < 0 else cell_name(int(state.en_passant))
-    turn = SEATS[rules.current_player(state)]
+    player = SEATS[rules.current_player(state)]
     counters = f"{int(state.clock)} {int(state.ply) // 2 + 1}"
-    return f"{placement} {turn} {rights or '-'} {passed} {counters}"
+    return f"{placement} {player} {rights or '-'} {passed} {counters}"
 
 
 def state_from_text(state: Any, text: str) -> Any:
@@ -206,11 +208,11 @@ def state_from_text(state: Any, text: str) -> Any:
             "chess: a FEN is placement, w or b, castling, en passant and two counters, "
             f"got {len(words)} words in {text[:90]!r}"
         )
-    placement, turn, castling, passed = words[:4]
+    placement, player, castling, passed = words[:4]
     clock, number = words[4:] or ("0", "1")
     pieces = read_placement(placement)
-    if turn not in tuple(SEATS):
-        raise InvalidTextError(f"chess: whose turn it is must be w or b, got {turn[:20]!r}")
+    if player not in tuple(SEATS):
+        raise InvalidTextError(f"chess: the player to move must be w or b, got {player[:20]!r}")
     rights = read_castling(castling)
     if passed != "-" and not re.fullmatch("[a-h][36]", passed, re.ASCII):
         raise InvalidTextError(
@@ -223,13 +225,18 @@ def state_from_text(state: Any, text: str) -> Any:
         short = re.fullmatch("[0-9]{1,5}", word, re.ASCII)
         if short is None or not least <= int(word) <= most:
             raise InvalidTextError(f"chess: {what} must be {least} to {most}, got {word[:20]!r}")
-    ply = 2 * (int(number) - 1) + SEATS.index(turn)
+    ply = 2 * (int(number) - 1) + SEATS.index(player)
     if ply > state.max_plies:
         raise InvalidTextError(
             f"chess: the game ends after {state.max_plies} plies, "
-            f"got move {number} with {turn} to move, ply {ply}"
+            f"got move {number} with {player} to move, ply {ply}"
         )
-    check_possible(f"{placement} {turn} {castling} {passed} 0 1", text)
+    check_possible(f"{placement} {player} {castling} {passed} 0 1", text)
+    if passed != "-" and int(clock) > 0:
+        raise InvalidTextError(
+            f"chess: a pawn has just passed {passed}, so the plies without progress must be 0, "
+            f"got {clock}"
+        )
     passed_cell = -1
     if passed != "-":
         passed_cell = COLUMNS.index(passed[0]) + 8 * (8 - int(passed[1]))
@@ -342,7 +349,7 @@ def result_text(outcome: int) -> str:
 
 
 def render(game: Chess, state: Any) -> str:
-    """The board as White sees it, with coordinates, the last move, and whose turn it is."""
+    """The board as White sees it, with coordinates, the last move, and who is to move."""
     letters = "   " + " ".join(COLUMNS)
     lines = [letters]
     for number, row in enumerate(placement_rows(state)):
@@ -400,14 +407,20 @@ def game_to_pgn(
         actions: from the initial state, each legal.
         comments: a text for each action, empty for none; fewer texts than actions are allowed.
             Braces, which PGN cannot have in a comment, become parentheses.
-        result: for a game that did not end by its rules, such as "1-0"; left out, a finished game
-            gets its own and an unfinished one `*`.
+        result: one of `RESULTS`, for a game that did not end by its rules, such as "1-0" after a
+            resignation; left out, a finished game gets its own and an unfinished one `*`.
 
     Raises:
         IllegalActionError: an action is not legal where it is played.
+        InvalidTextError: the result is none of PGN's, or not that of a game that is over.
     """
     import chess.pgn
 
+    if result is not None and result not in RESULTS:
+        raise InvalidTextError(
+            f"{game.name}: the result of a PGN game must be one of {', '.join(RESULTS)}, "
+            f"got {result!r}"
+        )
     document = chess.pgn.Game()
     node: chess.pgn.GameNode = document
     state = game.initial_state()
@@ -418,8 +431,14 @@ def game_to_pgn(
             node.comment = comments[ply].replace("{", "(").replace("}", ")")
         state = successor
     if game.is_terminal(state):
-        document.headers["Termination"] = termination(state)
-        result = result or result_text(game.outcome(state))
+        ending, own = termination(state), result_text(game.outcome(state))
+        if result not in (None, own):
+            raise InvalidTextError(
+                f"{game.name}: the game is over by {ending}, so its result must be {own}, "
+                f"got {result}"
+            )
+        document.headers["Termination"] = ending
+        result = own
     document.headers["Result"] = result or "*"
     return str(document) + "\n"
 
@@ -472,6 +491,8 @@ def pgn_moves(text: str) -> list[str]:
     text = text.removeprefix("\ufeff")  # a mark that some editors put first
     depth = at = 0  # brackets that are open; the place in the text
     found = False  # anything of a game
+    set_up = ""  # the header that announces a position
+    at_start = False  # whether that position is the initial one
     while at < len(text):
         token = PGN_TOKEN.match(text, at)
         if token is None:
@@ -486,22 +507,31 @@ def pgn_moves(text: str) -> list[str]:
         elif token["header"]:
             if moves:
                 break  # the next game
-            if re.match(r'\[\s*(FEN\b|SetUp\s*"1")', token["header"]):
-                raise InvalidTextError(
-                    "chess: the PGN game must start from the initial position, "
-                    f"got {token['header'][:90]}"
-                )
+            if re.match(r'\[\s*SetUp\s*"1"', token["header"]):
+                set_up = token["header"]
+            if fen := re.match(r'\[\s*FEN\s*"(.*)"', token["header"], re.DOTALL):
+                if fen[1].split()[:4] != START.split():
+                    raise another_start(token["header"])
+                at_start = True
             found = True
         elif depth == 0 and token["move"]:
             moves.append(token["move"])
         elif depth == 0 and token["result"]:
             found = True
             break
+    if set_up and not at_start:
+        raise another_start(set_up)
     if depth:
         raise InvalidTextError("chess: the PGN game has a ( that is not closed")
     if not found and not moves:
         raise InvalidTextError("chess: not a readable PGN game: no header, move or result")
     return moves
+
+
+def another_start(header: str) -> InvalidTextError:
+    return InvalidTextError(
+        f"chess: the PGN game must start from the initial position, got {header[:90]}"
+    )
 
 
 def book_actions(game: Chess, state: Any, path: str | Path) -> list[tuple[int, int]]:

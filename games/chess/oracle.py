@@ -140,14 +140,15 @@ class ChessPlain(Game):
             board = chess.Board(" ".join(words))
         except ValueError as error:
             raise InvalidTextError(f"chess_plain: not a FEN: {text[:90]!r} ({error})") from error
-        if not board.is_valid() or board.halfmove_clock > 100 or board.ply() > self.max_plies:
+        possible = board.is_valid() and (board.ep_square is None or board.halfmove_clock == 0)
+        if not possible or board.halfmove_clock > 100 or board.ply() > self.max_plies:
             raise InvalidTextError(f"chess_plain: not a possible position: {text[:90]!r}")
         return after(None, board)
 
     def render(self, state: Played) -> str:
-        turn = "White" if state.board.turn == chess.WHITE else "Black"
+        player = "White" if state.board.turn == chess.WHITE else "Black"
         ending = self._ending(state)
-        return f"{state.board}\n{f'{turn} to move' if ending is None else ending}"
+        return f"{state.board}\n{f'{player} to move' if ending is None else ending}"
 
     def _ending(self, state: Played) -> str | None:
         """How the game is over, None if it is not."""

@@ -102,7 +102,7 @@ def _kif_end(game: Shogi, state: Any) -> tuple[str, str]:
     if ending == "fourfold repetition":
         return "千日手", "千日手"
     if ending == "move limit":
-        return "持将棋", "持将棋"
+        return "最大手数", "持将棋"  # a draw, in the word that readers of results know
     winner = "先手" if game.outcome(state) > 0 else "後手"
     if ending == "entering king":
         return "入玉勝ち", f"{winner}の入玉勝ち"
@@ -230,7 +230,7 @@ def _csa_end(game: Shogi, state: Any) -> str:
         return f"%{'-' if game.outcome(state) > 0 else '+'}ILLEGAL_ACTION"
     words = {
         "fourfold repetition": "%SENNICHITE",
-        "move limit": "%JISHOGI",
+        "move limit": "%MAX_MOVES",  # of version 3.0; others write it in 2.2 as well
         "entering king": "%KACHI",
     }
     return words.get(ending, "%TSUMI")
@@ -241,8 +241,8 @@ def csa_to_actions(game: Shogi, text: str) -> list[int]:
 
     Raises:
         GameError: cshogi is not installed.
-        InvalidTextError: not a CSA game, another start, or a move that is out of turn or not
-            legal, with its number.
+        InvalidTextError: not a CSA game, another start, or a move that is not legal or not of the
+            player to move, with its number.
     """
     board = library().Board()
     actions: list[int] = []
@@ -281,12 +281,12 @@ def csa_to_actions(game: Shogi, text: str) -> list[int]:
     return actions
 
 
-def _check_csa_start(lines: list[str], turn: str, board: Any) -> None:
+def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
     usual = [line.replace(" ", "") for line in str(board.csa_pos()).splitlines()[:-1]]
-    if turn != "+" or (lines != ["PI"] and [line.replace(" ", "") for line in lines] != usual):
+    if player != "+" or (lines != ["PI"] and [line.replace(" ", "") for line in lines] != usual):
         raise InvalidTextError(
             "shogi: only CSA games from the usual start (PI and +) can be read, "
-            f"got {' '.join(lines)[:40]!r} and {turn}"
+            f"got {' '.join(lines)[:40]!r} and {player}"
         )
 
 

@@ -511,6 +511,64 @@ def answers(state: Any, view: int, check_low: int, check_high: int) -> tuple[int
 
 
 @register_jitable
+def goals(state: Any, view: int, pawn_low: int, pawn_high: int, in_check: bool) -> tuple[int, int]:
+    """The cells that pieces of `view` other than the king may enter, pins apart.
+
+    Arguments as of `list_moves`.
+    """
+    own = state.sets[view, view]
+    if not in_check:
+        return LOW & ~own[0, ALL], HIGH & ~own[1, ALL]
+    low, high = occupied(state, view)
+    king = square_of(state.kings[view], view)
+    check_low, check_high = attackers(state, view, king, low | pawn_low, high | pawn_high)
+    check_low |= pawn_low
+    check_high |= pawn_high
+    goal_low, goal_high = answers(state, view, check_low, check_high)
+    if at_most_one(check_low, check_high):
+        goal_low |= check_low
+        goal_high |= check_high
+    return goal_low, goal_high
+
+
+@register_jitable
+def list_jumps(
+    actions: Any,
+    count: int,
+    promotions: int,
+    knights_low: int,
+    knights_high: int,
+    goal_low: int,
+    goal_high: int,
+    stop_at_first: bool,
+) -> tuple[int, int]:
+    """Append the moves of a set of knights to goals, those with promotion apart; both new counts.
+
+    With `stop_at_first` nothing is written, and the first count is 1 if there is a move.
+    """
+    for side in range(2):
+        from_low, from_high = moved(goal_low, goal_high, 3 if side == 0 else 5)
+        from_low, from_high = moved(from_low, from_high, 4)
+        from_low &= knights_low
+        from_high &= knights_high
+        if from_low | from_high == 0:
+            continue
+        if stop_at_first:
+            return 1, promotions
+        plane = KNIGHT_PLANE + side
+        promotions = list_actions(
+            actions,
+            promotions,
+            NUM_MOVE_PLANES + plane,
+            from_low & UP_TO_ROW[4, 0],
+            from_high & UP_TO_ROW[4, 1],
+        )
+        from_low &= ~UP_TO_ROW[3, 0]  # must promote on the last two rows
+        count = list_actions(actions, count, plane, from_low, from_high)
+    return count, promotions
+
+
+@register_jitable
 def list_moves(
     state: Any,
     view: int,
@@ -540,15 +598,7 @@ def list_moves(
     king = square_of(state.kings[view], view)
     king_low = 1 << king if king < _LOW_BITS else 0
     king_high = 1 << king - _LOW_BITS if king >= _LOW_BITS else 0
-    goal_low, goal_high = LOW & ~own_low, HIGH & ~own_high
-    if in_check:
-        check_low, check_high = attackers(state, view, king, low, high)
-        check_low |= pawn_low
-        check_high |= pawn_high
-        goal_low, goal_high = answers(state, view, check_low, check_high)
-        if at_most_one(check_low, check_high):
-            goal_low |= check_low
-            goal_high |= check_high
+    goal_low, goal_high = goals(state, view, pawn_low, pawn_high, in_check)
     pinned_low, pinned_high = pinned_pieces(state, view, king, low, high)
     pinned_low &= own_low
     pinned_high &= own_high
@@ -618,24 +668,16 @@ def list_moves(
 
     knights_low, knights_high = own[0, KNIGHTS] & ~pinned_low, own[1, KNIGHTS] & ~pinned_high
     if knights_low | knights_high != 0:
-        for side in range(2):
-            aim_low, aim_high = moved(goal_low, goal_high, 3 if side == 0 else 5)
-            aim_low, aim_high = moved(aim_low, aim_high, 4)
-            from_low, from_high = knights_low & aim_low, knights_high & aim_high
-            if from_low | from_high == 0:
-                continue
-            if stop_at_first:
-                return 1
-            plane = KNIGHT_PLANE + side
-            promotions = list_actions(
-                actions,
-                promotions,
-                NUM_MOVE_PLANES + plane,
-                from_low & UP_TO_ROW[4, 0],
-                from_high & UP_TO_ROW[4, 1],
-            )
-            from_low &= ~UP_TO_ROW[3, 0]  # must promote on the last two rows
-            count = list_actions(actions, count, plane, from_low, from_high)
+        count, promotions = list_jumps(
+            actions,
+            count,
+            promotions,
+            knights_low,
+            knights_high,
+            goal_low,
+            goal_high,
+            stop_at_first,
+        )
     for i in range(_MOST_ACTIONS, promotions):
         actions[count] = actions[i]
         count += 1

@@ -19,15 +19,19 @@ from .build_mates import forces_mate_in_two, mates_in_one
 DATA = Path(__file__).parents[2] / "data"
 SIMULATIONS = 800
 
-# Positions in which the textbook search of tests/reference_mcts.py, with the same settings, visits
-# a right move most: of 64 with a mate in one, and of 40 with a mate in two.
+# Positions with a mate in one and with a mate in two.
+IN_ONE = 64
+IN_TWO = 40
+# Those in which the textbook search of tests/reference_mcts.py, with the same settings, visits a
+# right move most.
 TEXTBOOK_IN_ONE = 64
 TEXTBOOK_IN_TWO = 24
 
 
 @pytest.fixture(name="settings")
 def paper_settings(compose: Callable[..., dict[str, Any]]) -> SearchSettings:
-    return SearchSettings(**{**compose("game=chess")["search"], "num_simulations": SIMULATIONS})
+    search = compose("game=chess", "scale=paper")["search"]
+    return SearchSettings(**{**search, "num_simulations": SIMULATIONS})
 
 
 def positions(name: str) -> list[str]:
@@ -76,14 +80,14 @@ def test_every_mate_in_one_is_found(settings: SearchSettings) -> None:
     texts = positions("chess_mates_in_one.txt")
     moves = most_visited(texts, settings)
     missed = [pair for pair in zip(texts, moves, strict=True) if not found_in_one(*pair)]
-    assert len(texts) == TEXTBOOK_IN_ONE
+    assert len(texts) == IN_ONE
     assert not missed
 
 
 def test_mates_in_two_are_found_as_by_the_textbook(settings: SearchSettings) -> None:
     texts = positions("chess_mates_in_two.txt")
     moves = most_visited(texts, settings)
-    assert len(texts) == 40
+    assert len(texts) == IN_TWO
     assert sum(map(found_in_two, texts, moves)) >= TEXTBOOK_IN_TWO
 
 

@@ -160,6 +160,22 @@ def test_fen_may_lack_its_counters_or_name_a_useless_cell() -> None:
     assert game.state_to_text(state).split()[3] == "-"
 
 
+@pytest.mark.parametrize("name", ["chess", "chess_plain"])
+def test_a_pawn_that_has_just_passed_a_cell_leaves_no_plies_without_progress(name: str) -> None:
+    game = azcore.make(name)
+    position = "4k3/8/8/8/3pP3/8/8/4K3 b - e3"
+    for counters in ("", " 0 1", " 0 40"):
+        assert game.state_to_text(game.state_from_text(position + counters)).split()[3] == "e3"
+    for clock in (1, 5, 100):
+        with pytest.raises(InvalidTextError, match=f"{name}: ") as raised:
+            game.state_from_text(f"{position} {clock} 40")
+        if name == "chess":
+            assert str(raised.value) == (
+                "chess: a pawn has just passed e3, so the plies without progress must be 0, "
+                f"got {clock}"
+            )
+
+
 def test_positions_keep_their_legal_actions() -> None:
     game = azcore.make("chess")
     for seed in range(4):
@@ -195,6 +211,7 @@ KINGS = "4k3/8/8/8/8/8/8/4K3"
         ("4k3/8/8/8/8/8/8/3K3R w K - 0 1", "castling rights without king and rook"),
         (f"{KINGS} w - e4 0 1", "en passant must be"),
         (f"{KINGS} w - e6 0 1", "no pawn has passed"),
+        (f"{KINGS} w - e6 5 1", "no pawn has passed"),
         ("rnbqkbnr/pppppppp/8/8/4P3/8/PPPP1PPP/RNBQKBNR w KQkq e3 0 1", "no pawn has passed"),
         ("8/8/8/8/8/8/8/4K3 w - - 0 1", "no black king"),
         ("4k3/8/8/8/8/8/8/8 w - - 0 1", "no white king"),
@@ -280,6 +297,65 @@ def test_pgn_of_an_unfinished_game_has_a_result_only_if_told() -> None:
         game.game_to_pgn([action, 0])
 
 
+@pytest.mark.parametrize("result", ["1-0", "0-1", "1/2-1/2", "*"])
+def test_pgn_has_the_result_told(result: str) -> None:
+    game = azcore.make("chess")
+    text = game.game_to_pgn([], result=result)
+    assert f'[Result "{result}"]' in text
+    assert text.endswith(f"\n{result}\n")
+    assert game.pgn_to_actions(text) == []
+
+
+@pytest.mark.parametrize("result", ["", "1", "1-0 ", "½-½", "0.5-0.5", "White wins", '*"]'])
+def test_pgn_has_no_other_results(result: str) -> None:
+    game = azcore.make("chess")
+    with pytest.raises(InvalidTextError) as raised:
+        game.game_to_pgn([], result=result)
+    assert str(raised.value) == (
+        f"chess: the result of a PGN game must be one of 1-0, 0-1, 1/2-1/2, *, got {result!r}"
+    )
+
+
+@pytest.mark.parametrize(
+    ("moves", "ending", "own"),
+    [
+        ("f3 e5 g4 Qh4#", "checkmate", "0-1"),
+        ("Nf3 Nf6 Ng1 Ng8 Nf3 Nf6 Ng1 Ng8", "threefold repetition", "1/2-1/2"),
+    ],
+)
+def test_pgn_of_a_finished_game_has_its_own_result(moves: str, ending: str, own: str) -> None:
+    game = azcore.make("chess")
+    actions, state = [], game.initial_state()
+    for move in moves.split():
+        actions.append(game.text_to_action(state, move))
+        state = game.step(state, actions[-1])
+    assert game.game_to_pgn(actions, result=own) == game.game_to_pgn(actions)
+    for result in {"1-0", "0-1", "1/2-1/2", "*"} - {own}:
+        with pytest.raises(InvalidTextError) as raised:
+            game.game_to_pgn(actions, result=result)
+        assert str(raised.value) == (
+            f"chess: the game is over by {ending}, so its result must be {own}, got {result}"
+        )
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        f'[SetUp "1"]\n[FEN "{START}"]',
+        f'[FEN "{START}"]\n[SetUp "1"]',
+        f'[FEN "{START}"]',
+        f'[ FEN  " {START}" ]\n[SetUp "0"]',
+        f'[FEN "{" ".join(START.split()[:4])}"]',
+        '[SetUp "0"]',
+    ],
+)
+def test_pgn_may_say_that_it_begins_at_the_initial_position(headers: str) -> None:
+    game = azcore.make("chess")
+    text = f'[Event "?"]\n{headers}\n[Result "*"]\n\n1. e4 e5 *\n'
+    assert game.pgn_to_actions(text) == game.pgn_to_actions("1. e4 e5")
+    assert game.pgn_to_actions(f"{headers}\n*") == []
+
+
 def test_pgn_of_others_is_read() -> None:
     game = azcore.make("chess")
     text = """
@@ -320,7 +396,11 @@ def test_pgn_of_others_is_read() -> None:
         ("1. e4 e5) 2. Nf3", InvalidTextError, "too many"),
         ("1. e4 {never closed", InvalidTextError, "line 1 at '{never"),
         ('[FEN "4k3/8/8/8/8/8/8/4K3 w - - 0 1"]\n*', InvalidTextError, "initial position"),
-        ('[SetUp "1"]\n*', InvalidTextError, "initial position"),
+        ('[SetUp "1"]\n*', InvalidTextError, 'initial position, got \\[SetUp "1"\\]'),
+        ('[SetUp "1"]\n1. e4 *\n[FEN "' + START + '"]\n*', InvalidTextError, "initial position"),
+        ('[FEN "' + START.replace("KQkq", "KQ") + '"]\n*', InvalidTextError, "initial position"),
+        ('[FEN "' + START.replace(" w ", " b ") + '"]\n*', InvalidTextError, "initial position"),
+        ('[FEN ""]\n*', InvalidTextError, 'initial position, got \\[FEN ""\\]'),
         ("1. f3 e5 2. g4 Qh4# 3. a3", IllegalActionError, "3\\. a3 .* after its end by checkmate"),
     ],
 )  # fmt: skip

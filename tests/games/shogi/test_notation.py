@@ -21,6 +21,7 @@ from .test_rules import (
     needs_cshogi,
     played,
     turned,
+    turned_move,
 )
 
 
@@ -37,6 +38,16 @@ def random_actions(game: Any, seed: int, plies: int = 10**6) -> list[int]:
         actions.append(int(rng.choice(np.flatnonzero(game.legal_action_mask(state)))))
         state = game.step(state, actions[-1])
     return actions
+
+
+def actions_of(game: Any, moves: str) -> tuple[list[int], Any]:
+    """The actions of moves in USI from the initial state, and the state after them."""
+    actions: list[int] = []
+    state = game.initial_state()
+    for move in moves.split():
+        actions.append(game.text_to_action(state, move))
+        state = game.step(state, actions[-1])
+    return actions, state
 
 
 # -- moves -------------------------------------------------------------------------------------
@@ -201,11 +212,7 @@ def test_records_are_read_as_they_were_written(game: Any, form: str) -> None:
 
 @needs_cshogi
 def test_records_look_as_the_formats_have_it(game: Any) -> None:
-    moves = "7g7f 3c3d 8h2b+ 3a2b B*5e"
-    actions, state = [], game.initial_state()
-    for move in moves.split():
-        actions.append(game.text_to_action(state, move))
-        state = game.step(state, actions[-1])
+    actions, _ = actions_of(game, "7g7f 3c3d 8h2b+ 3a2b B*5e")
     assert game.game_to_kif(actions, ["first", "", "two\nlines"]).splitlines() == [
         "手合割：平手",
         "先手：",
@@ -232,16 +239,13 @@ def test_records_look_as_the_formats_have_it(game: Any) -> None:
 def test_records_say_how_the_game_ended(game: Any) -> None:
     def ends(moves: str, **settings: Any) -> list[str]:
         played_game = azcore.make("shogi", **settings)
-        actions, state = [], played_game.initial_state()
-        for move in moves.split():
-            actions.append(played_game.text_to_action(state, move))
-            state = played_game.step(state, actions[-1])
+        actions, _ = actions_of(played_game, moves)
         kif = played_game.game_to_kif(actions).splitlines()
         return [*kif[-2:], played_game.game_to_csa(actions).splitlines()[-1]]
 
     cycle = "2h3h 8b7b 3h2h 7b8b "
     assert ends(cycle * 3) == ["  13 千日手", "まで12手で千日手", "%SENNICHITE"]
-    assert ends("7g7f", max_plies=1) == ["   2 持将棋", "まで1手で持将棋", "%JISHOGI"]
+    assert ends("7g7f", max_plies=1) == ["   2 最大手数", "まで1手で持将棋", "%MAX_MOVES"]
     for seed in range(9):
         actions = random_actions(game, seed)
         state = played(game, game.initial_state(), "")
@@ -275,6 +279,76 @@ def test_words_for_the_end(sfen: str, moves: str, kif: tuple[str, str], csa: str
     assert game.is_terminal(state)
     assert records._kif_end(game, state) == kif
     assert records._csa_end(game, state) == csa
+
+
+MATE = "7g7f 3c3d 8h2b+ 8b3b B*5d 5a4b 2b4d 6a5a 4d4c"
+CHASE = "7g7f 3c3d 8h2b+ 3d3e 2b3b 4a5b " + "3b3c 5a4a 3c3b 4a5a " * 3
+# Black's king walks in among its own pieces, while White lets all be taken.
+MARCH = """
+5i6h 4a3b 7g7f 8b5b 8h3c 5a6b 3c2b 6a7b 2b1c 6b6a 1c3a+ 3b3c 3a5c 7a8b 5c5b 6a7a 5b6c 9a9b S*3a
+2a1c 6c7c 1a1b 7c8c 7b7c 8c7c 9c9d G*3b 8b8c B*6c 3c4d 7c8c 4d4e 6c8a 2c2d 8a9b 2d2e L*5c 4e3f S*8a
+7a6b 3g3f 2e2f 2g2f 1c2e G*4b 1b1f 2f2e 9d9e 4b4c 9e9f R*4a 9f9g N*1c P*7b N*2c 1f1g+ 6h7g P*2d
+7g6f 6b6c 6f5e 1g2g 5e4d 6c6b 4d3c 2g3g
+"""
+
+
+@needs_cshogi
+@pytest.mark.parametrize("form", ["kif", "csa"])
+@pytest.mark.parametrize(
+    ("moves", "max_plies", "ending", "black", "kif", "csa"),
+    [
+        (MATE, 512, "checkmate", 1, "詰み", "%TSUMI"),
+        ("2h3h 8b7b 3h2h 7b8b " * 3, 512, "fourfold repetition", 0, "千日手", "%SENNICHITE"),
+        (CHASE, 512, "perpetual check", -1, "反則負け", "%+ILLEGAL_ACTION"),
+        (
+            "9g9f " + " ".join(map(turned_move, CHASE.split())),
+            *(512, "perpetual check", 1, "反則負け", "%-ILLEGAL_ACTION"),
+        ),
+        (MARCH, 512, "entering king", 1, "入玉勝ち", "%KACHI"),
+        ("7g7f 3c3d 8h2b+", 3, "move limit", 0, "最大手数", "%MAX_MOVES"),
+        ("7g7f 3c3d 8h2b+", 512, "", 0, "中断", "%CHUDAN"),
+    ],
+)
+def test_records_of_every_end_are_read_as_they_were_written(
+    form: str, moves: str, max_plies: int, ending: str, black: int, kif: str, csa: str
+) -> None:
+    game: Any = azcore.make("shogi", max_plies=max_plies, entering_king=True)
+    actions, state = actions_of(game, moves)
+    assert game.is_terminal(state) == bool(ending)
+    if ending:
+        assert (game.termination(state), game.outcome(state)) == (ending, black)
+    comments = ["said"] * len(actions)
+    for text in (
+        getattr(game, f"game_to_{form}")(actions),
+        getattr(game, f"game_to_{form}")(actions, comments),
+    ):
+        end = text.splitlines()[-2].split()[1] if form == "kif" else text.splitlines()[-1]
+        assert end == (kif if form == "kif" else csa)
+        assert getattr(game, f"{form}_to_actions")(text) == actions
+
+
+@needs_cshogi
+def test_cshogi_reads_the_results_of_our_records() -> None:
+    import cshogi.CSA
+    import cshogi.KIF
+
+    black, white, draw = cshogi.BLACK_WIN, cshogi.WHITE_WIN, cshogi.DRAW
+    for moves, max_plies, result in (
+        (MATE, 512, black),
+        ("2h3h 8b7b 3h2h 7b8b " * 3, 512, draw),
+        (CHASE, 512, white),
+        (MARCH, 512, black),
+        ("7g7f 3c3d 8h2b+", 3, draw),
+        ("7g7f 3c3d 8h2b+", 512, None),
+    ):
+        game: Any = azcore.make("shogi", max_plies=max_plies, entering_king=True)
+        actions, _ = actions_of(game, moves)
+        kif = cshogi.KIF.Parser.parse_str(game.game_to_kif(actions))
+        assert (len(kif.moves), kif.win) == (len(actions), result)
+        csa = cshogi.CSA.Parser.parse_str(game.game_to_csa(actions))[0]
+        assert len(csa.moves) == len(actions)
+        if moves != MATE and result is not None:  # its CSA reader knows no %TSUMI
+            assert csa.win == result
 
 
 @needs_cshogi
