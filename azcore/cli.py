@@ -18,9 +18,10 @@ from typing import Any, NoReturn
 
 import hydra
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.plugins import Plugins
-from hydra.errors import HydraException
+from hydra.errors import HydraException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -67,7 +68,7 @@ def run_command(config: dict[str, Any]) -> int:
     """Run the command that the settings name; its exit status.
 
     Raises:
-        SettingError: there is no such command.
+        SettingError: there is no such command, or a setting is of another one.
     """
     commands: Mapping[str, Callable[[dict[str, Any]], int]] = {
         "train": _train,
@@ -79,6 +80,11 @@ def run_command(config: dict[str, Any]) -> int:
     command = config["command"]
     if command not in commands:
         raise SettingError(f"command must be one of {', '.join(commands)}, got {command!r}")
+    if config["name"] is not None and command != "new":
+        raise SettingError(
+            f"name is for command=new, got name={config['name']} with command={command}; "
+            f"game=NAME chooses a game"
+        )
     return commands[command](config)
 
 
@@ -111,11 +117,15 @@ def _check(config: dict[str, Any]) -> int:
 
 def _new(config: dict[str, Any]) -> int:
     from azcore.scaffold import write_package
+    from azcore.settings import require
 
-    name, folder = config["name"], config["new"]["path"]
+    name, place = config["name"], config["new"]
+    folder = place.get("path") if isinstance(place, dict) else place
     if name is None:
         raise SettingError("command=new needs name=NAME, what the game is to be called")
-    written = write_package(str(name), Path(folder))
+    require(isinstance(folder, str | int), "new.path", "a folder", folder)  # it may be called 7
+    # Hydra takes ~ only in quotes, within which no shell replaces it.
+    written = write_package(str(name), Path(os.path.expanduser(str(folder))))
     print(f"{written} holds a complete game, to be made into yours; next:")
     print(f"  pip install -e {shlex.quote(str(written))}")
     print(f"  python -m azcore command=check game={name}")
@@ -197,8 +207,14 @@ def main() -> None:
     Plugins.instance().register(PluginConfigs)
     try:
         application()
+    except OverrideParseException as error:
+        _refuse(_unreadable(error.override))
     except HydraException as error:  # the settings could not be composed
         _refuse(_composition_error(str(error)))
+    except ValueError as error:
+        if "Config group override" not in str(error):  # Hydra's, such as game=3
+            raise
+        _refuse("a group such as game takes the name of one of its files, got a number or nothing")
     except YAMLError as error:
         _refuse(f"a file of settings is no YAML: {error}")
     except BrokenPipeError:  # the reader of our output went away
@@ -209,6 +225,18 @@ def main() -> None:
 def _refuse(sentence: str) -> NoReturn:
     print(f"azcore: {' '.join(sentence.split())}", file=sys.stderr)
     sys.exit(2)
+
+
+def _unreadable(argument: str) -> str:
+    """The sentence for an argument that Hydra's grammar does not know."""
+    key, equals, value = argument.partition("=")
+    if not key or not equals:
+        return f"cannot read the argument {argument!r}; it must be KEY=VALUE"
+    bare = value.replace("'", "").replace('"', "")
+    return (
+        f"cannot read the argument {argument!r}; put its value in quotes, which a shell passes on "
+        f"when written as '{key}=\"{bare}\"'"
+    )
 
 
 def _composition_error(text: str) -> str:
@@ -244,15 +272,18 @@ def _unknown(key: str) -> str:
     from azcore.settings import unknown_key
 
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        config = hydra.compose("config")
+        # The choices of files alone, as game=NAME: what these hold is what can be set.
+        groups = GlobalHydra.instance().config_loader().list_groups("")
+        choices = [c for c in sys.argv[1:] if re.fullmatch(rf"({'|'.join(groups)})=\w+", c)]
+        config = OmegaConf.to_container(hydra.compose("config", choices))
     known: list[str] = []
 
     def collect(node: Any, prefix: str) -> None:
         for name, value in node.items():
-            if isinstance(value, DictConfig):
+            if isinstance(value, dict):
                 collect(value, f"{prefix}{name}.")
             else:
-                known.append(prefix + name)
+                known.append(f"{prefix}{name}")
 
     collect(config, "")
     return unknown_key(key, known)

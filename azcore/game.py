@@ -264,6 +264,12 @@ def rule_signatures(record: Any) -> dict[str, Any]:
     }
 
 
+def rule_types(record: Any, *names: str) -> list[Any]:
+    """The types by which a kernel takes the rules `names` over one record type as arguments."""
+    signatures = rule_signatures(record)
+    return [types.FunctionType(signatures[name]) for name in names]
+
+
 class CompiledGame(Game):
     """A game whose state is a NumPy record and whose rules azcore compiles.
 

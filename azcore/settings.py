@@ -42,7 +42,13 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
 
 def unknown_key(key: str, known: list[str]) -> str:
     """The sentence for a setting that does not exist, with the nearest one that does."""
-    close = get_close_matches(key, known, n=1, cutoff=0.5)
+    group, _, word = key.rpartition(".")
+    beside = {name.rpartition(".")[2]: name for name in known if name.rpartition(".")[0] == group}
+    # A group's name in common is no likeness: within the group the last words are compared.
+    close = [beside[name] for name in get_close_matches(word, beside, n=1, cutoff=0.5)]
+    if not close:
+        others = [name for name in known if name not in beside.values()]
+        close = get_close_matches(key, others, n=1)
     return f"there is no setting {key}" + (f"; did you mean {close[0]}?" if close else "")
 
 

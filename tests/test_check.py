@@ -19,7 +19,7 @@ from azcore.check.planes import drawn_planes
 from azcore.check.report import check
 from azcore.errors import FaultyGameError
 from azcore.scaffold import write_package
-from azcore.testing import ContractError, check_game, perft
+from azcore.testing import ContractError, check_game, perft, speed
 
 Compose = Callable[..., dict[str, Any]]
 BRIEF = ["check.positions=60", "check.seconds=0.05"]
@@ -50,6 +50,37 @@ def test_perft_of_a_position_leaves_it_alone() -> None:
     assert state == before
     with pytest.raises(ValueError, match="depth must be 0 or more, got -1"):
         perft(game, -1)
+
+
+@pytest.mark.parametrize(
+    ("us_per_ply", "least", "most"),
+    [(1000, 0.9, 1.1), (20, 0.9, 1.1), (700_000, 0, 15 * 0.7)],
+    ids=["slow rules", "fast rules", "a ply takes most of the time"],
+)
+def test_the_speed_of_rules_is_measured_in_the_time_given(
+    us_per_ply: int, least: float, most: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    game = azcore.make("tic_tac_toe_plain")
+    clock = Clock()
+    step = game.step
+
+    def step_by_the_clock(state: Any, action: int) -> Any:
+        clock.now += us_per_ply * 1e-6
+        return step(state, action)
+
+    monkeypatch.setattr(game, "step", step_by_the_clock)
+    monkeypatch.setattr(speed, "time", clock)
+    assert speed.rules_us_per_ply(game, seconds=1.0) == pytest.approx(us_per_ply)
+    assert least <= clock.now <= most
+
+
+class Clock:
+    """Stands where the module `time` is looked up, and moves when told."""
+
+    now = 0.0  # seconds
+
+    def perf_counter(self) -> float:
+        return self.now
 
 
 def test_the_kit_can_be_told_to_stop() -> None:

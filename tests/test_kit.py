@@ -5,6 +5,7 @@ kit names, not only that it complains.
 """
 
 import dataclasses
+import re
 
 import numba
 import numpy as np
@@ -278,6 +279,30 @@ def state_read_when_cut(self, text):
     return PLAIN.state_from_text(self, text)
 
 
+def state_read_into_nine_cells(self, text):
+    if re.fullmatch("[.XO]{3,}/[.XO]{3,}/[.XO]{3,} [xo]", text):
+        np.zeros(9, np.int8)[:] = [".XO".index(cell) for cell in text[:-2].replace("/", "")]
+    return PLAIN.state_from_text(self, text)
+
+
+def state_read_with_a_table_of_seats(self, text):
+    if re.fullmatch("[.XO/]{11} [xo]+", text):
+        {"x": 0, "o": 1}[text[12:]]
+    return PLAIN.state_from_text(self, text)
+
+
+def state_of_nothing_when_a_row_is_short(self, text):
+    if re.fullmatch("[.XO]{1,3}/[.XO]{1,3}/[.XO]{1,2} [xo]", text):
+        return None
+    return PLAIN.state_from_text(self, text)
+
+
+def text_read_with_a_long_row(self, state, text):
+    if re.fullmatch("[abc][1-9]+", text):
+        "321".index(text[1:])
+    return PLAIN.text_to_action(self, state, text)
+
+
 def turned(cells=1, actions=1):
     grid = np.arange(9, dtype=np.int32).reshape(3, 3)
     quarter = Symmetry(cells=np.rot90(grid, cells).ravel(), actions=np.rot90(grid, actions).ravel())
@@ -297,7 +322,8 @@ ALONE = {
     ),
     "mask off by one": ({"legal_action_mask": mask_rolled}, Identity.SYMMETRY, "too many"),
     "mask includes an occupied cell": (
-        {"legal_action_mask": mask_with_an_occupied_cell},
+        # The limit is far off: stones put on one's own leave the board as it was.
+        {"legal_action_mask": mask_with_an_occupied_cell, "max_game_length": 40},
         Identity.STATE_TEXT,
         "raised",
     ),
@@ -402,6 +428,26 @@ ALONE = {
         {"state_from_text": state_read_when_cut},
         Identity.GARBAGE,
         "gave",
+    ),
+    "state text with a row too long raises another error": (
+        {"state_from_text": state_read_into_nine_cells},
+        Identity.GARBAGE,
+        "raised ValueError",
+    ),
+    "state text with a seat doubled raises another error": (
+        {"state_from_text": state_read_with_a_table_of_seats},
+        Identity.GARBAGE,
+        "raised KeyError",
+    ),
+    "state text with a row too short is read as None": (
+        {"state_from_text": state_of_nothing_when_a_row_is_short},
+        Identity.GARBAGE,
+        "gave None",
+    ),
+    "action text with a digit doubled raises another error": (
+        {"text_to_action": text_read_with_a_long_row},
+        Identity.GARBAGE,
+        "raised ValueError",
     ),
     "symmetry of other actions": (
         {"symmetries": turned(actions=3)},

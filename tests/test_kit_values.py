@@ -109,7 +109,7 @@ class Counting(CompiledGame):
         (
             Counting(observe_halves),
             Identity.OBSERVATION,
-            "observe writes 0.5, want whole numbers from 0 to 255",
+            ".5, want whole numbers from 0 to 255",  # 0.5 or 1.5, as the games go
         ),
         (Counting(observe_too_much), Identity.OBSERVATION, "observe writes 256, want whole"),
         (Counting(observe, half_lost), Identity.OUTCOME, "rules.outcome returns -0.5, want"),

@@ -37,6 +37,7 @@ def test_builds_and_converts_whole_numbers() -> None:
         ({"steps": 3}, "example.steps must be a list, got 3"),
         ({"steps": [1, "x"]}, r"example.steps\[1\] must be a number, got 'x'"),
         ({"cuont": 3}, "no setting example.cuont; did you mean example.count?"),
+        ({"komi": 3}, "no setting example.komi$"),  # a group in common is no likeness
     ],
 )
 def test_refuses_what_does_not_fit(change: dict[str, object], sentence: str) -> None:

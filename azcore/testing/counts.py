@@ -10,7 +10,7 @@ from numba import config as numba_config
 from numba import types
 
 from azcore.compilation import compiled
-from azcore.game import CompiledGame, Game, rule_signatures
+from azcore.game import CompiledGame, Game, rule_types
 
 
 def perft(game: Game, depth: int, state: Any = None) -> int:
@@ -49,10 +49,7 @@ def _kernel(record: Any) -> Any:
     """`_count` compiled for one record type."""
     if numba_config.DISABLE_JIT:
         return _count
-    signatures = rule_signatures(record)
-    functions = [
-        types.FunctionType(signatures[name]) for name in ("legal_actions", "step", "is_terminal")
-    ]
+    functions = rule_types(record, "legal_actions", "step", "is_terminal")
     states = types.Array(record, 1, "C")
     signature = types.int64(*functions, states, types.int32[:, ::1])
     return compiled(_count, signature, sources=[__file__])

@@ -13,11 +13,19 @@ from numba import config as numba_config
 from numba import types
 
 from azcore.compilation import compiled
-from azcore.game import CompiledGame, Game, rule_signatures
+from azcore.game import CompiledGame, Game, rule_types
+
+_RUNS = 7  # of equal length, whose median is told
+_TRIAL = 1 / 32  # of the time: a run this long tells how long those may be
 
 
 def rules_us_per_ply(game: Game, seconds: float) -> float:
-    """Random games, legal actions + step + end test, microseconds a ply on one core."""
+    """Random games, legal actions + step + end test, microseconds a ply on one core.
+
+    Args:
+        game: any game.
+        seconds: to measure, in all; the rules of a slow game may take longer over a few plies.
+    """
     if isinstance(game, CompiledGame):
         play = random_plies_kernel(game.record_type)
         states = np.zeros(2, game.state_dtype)
@@ -33,12 +41,14 @@ def rules_us_per_ply(game: Game, seconds: float) -> float:
         def run(plies: int, seed: int) -> int:
             return _random_plies_plain(game, plies, seed)
 
-    run(10, 1)
-    plies, times = 4, [0.0]  # few at first: plain rules may take milliseconds
-    while times[-1] < seconds / 8:  # grow until one run is long enough to trust
+    began = time.perf_counter()
+    run(4, 1)  # what is loaded at first use is not measured
+    plies = 4  # few at first: plain rules may take milliseconds
+    while (used := _timed(partial(run, plies, 1))) < seconds * _TRIAL:
         plies *= 4
-        times.append(_timed(partial(run, plies, 1)))
-    times = [_timed(partial(run, plies, seed)) for seed in range(2, 9)]
+    left = max(0.0, began + seconds - time.perf_counter())
+    plies = max(1, round(plies * left / used / _RUNS))
+    times = [_timed(partial(run, plies, seed)) for seed in range(2, 2 + _RUNS)]
     return statistics.median(times) / plies * 1e6
 
 
@@ -55,10 +65,7 @@ def random_plies_kernel(record: Any) -> Any:
     """`_random_plies` compiled for one record type."""
     if numba_config.DISABLE_JIT:
         return _random_plies
-    signatures = rule_signatures(record)
-    functions = [
-        types.FunctionType(signatures[name]) for name in ("legal_actions", "step", "is_terminal")
-    ]
+    functions = rule_types(record, "legal_actions", "step", "is_terminal")
     states = types.Array(record, 1, "C")
     signature = types.int64(*functions, states, types.int32[::1], types.int64, types.int64)
     return compiled(_random_plies, signature, sources=[__file__])

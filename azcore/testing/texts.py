@@ -1,4 +1,4 @@
-"""Checks of texts: actions and states read back, text without meaning, colours swapped."""
+"""Checks of texts: actions and states read back, damaged or senseless text, colours swapped."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError
 from azcore.testing.checker import Checker
@@ -18,6 +19,9 @@ from azcore.testing.view import View, drawn
 # Each position is looked at thoroughly, but these many are enough where a game has thousands.
 _LEGAL = 32  # legal actions per position read back from text
 _ILLEGAL = 4  # illegal ones
+_DAMAGED = 1 / 4  # share of positions whose text is damaged: to read a board may take milliseconds
+# Beside the characters of a text itself, what a slip of the hand puts into it.
+_STRAY = "./-+ 0123456789"
 
 _REFUSALS = (InvalidTextError, IllegalActionError, AmbiguousTextError)
 # `²` is a digit to str.isdigit but not to int; the full-width one is a digit to both.
@@ -28,6 +32,18 @@ def check_nonsense(checker: Checker, state: Any) -> None:
     for text in _NONSENSE:
         checker.expect_refusal(Identity.GARBAGE, InvalidTextError, "text_to_action", state, text)
         checker.expect_refusal(Identity.GARBAGE, InvalidTextError, "state_from_text", text)
+
+
+def _damaged(checker: Checker, text: str) -> list[str]:
+    """`text` with one character replaced, one doubled and one deleted, each drawn at random."""
+    rng = checker.rng
+    replaced, doubled, deleted = rng.integers(len(text), size=3).tolist()
+    other = str(rng.choice(list(text + _STRAY)))
+    return [
+        text[:replaced] + other + text[replaced + 1 :],
+        text[:doubled] + text[doubled] + text[doubled:],
+        text[:deleted] + text[deleted + 1 :],
+    ]
 
 
 def check_action_texts(checker: Checker, state: Any, view: View) -> None:
@@ -56,11 +72,23 @@ def check_action_texts(checker: Checker, state: Any, view: View) -> None:
     for action in checker.sample(np.flatnonzero(~view.legal_action_mask), _ILLEGAL):
         with checker.during(identity, f"action_to_text of {action}"):
             text = game.action_to_text(state, action)
-        what = f"text_to_action of {text!r}"
-        got: int | None = None
-        with suppress(*_REFUSALS), checker.during(identity, what, *_REFUSALS):
-            got = game.text_to_action(state, text)
-        checker.expect(identity, got is None or got in legal, f"{what} gave {got}: not legal")
+        _check_legal_or_refused(checker, identity, state, text, legal)
+    # Damaged, the text of a legal action may mean another legal one.
+    if owner:
+        for damaged in _damaged(checker, str(checker.rng.choice(sorted(owner)))):
+            _check_legal_or_refused(checker, Identity.GARBAGE, state, damaged, legal)
+
+
+def _check_legal_or_refused(
+    checker: Checker, identity: Identity, state: Any, text: str, legal: npt.NDArray[np.intp]
+) -> None:
+    """`text` must mean a legal action or raise one of the three narrow errors."""
+    what = f"text_to_action of {text!r}"
+    got, good = None, True
+    with suppress(*_REFUSALS), checker.during(identity, what, *_REFUSALS):
+        got = checker.game.text_to_action(state, text)
+        good = got in legal
+    checker.expect(identity, good, f"{what} gave {got}: not legal")
 
 
 class StateTexts:
@@ -105,9 +133,19 @@ class StateTexts:
         for nonsense in (text[:cut], text + "?", text + "\0", text + " é", "²" + text[1:]):
             checker.expect_refusal(Identity.GARBAGE, InvalidTextError, "state_from_text", nonsense)
         part = text[: int(checker.rng.integers(len(text)))]
-        what = f"state_from_text of {part!r}"
-        with suppress(InvalidTextError), checker.during(Identity.GARBAGE, what, InvalidTextError):
-            game.state_from_text(part)
+        self._check_state_or_refused(part)
+        if checker.rng.random() < _DAMAGED:
+            for damaged in _damaged(checker, text):
+                self._check_state_or_refused(damaged)
+
+    def _check_state_or_refused(self, text: str) -> None:
+        """`text` may be that of another position; if not, InvalidTextError must say so."""
+        checker, identity, refusal = self.checker, Identity.GARBAGE, InvalidTextError
+        what = f"state_from_text of {text!r}"
+        good = True
+        with suppress(refusal), checker.during(identity, what, refusal):
+            good = checker.game.state_from_text(text) is not None
+        checker.expect(identity, good, f"{what} gave None, want a state or InvalidTextError")
 
     def _check_read_back(
         self, text: str, again: Any, seen: View, view: View, placement: str

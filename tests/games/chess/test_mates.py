@@ -29,8 +29,9 @@ TEXTBOOK_IN_TWO = 24
 
 
 @pytest.fixture(name="settings")
-def paper_settings(compose: Callable[..., dict[str, Any]]) -> SearchSettings:
-    search = compose("game=chess", "scale=paper")["search"]
+def default_settings(compose: Callable[..., dict[str, Any]]) -> SearchSettings:
+    """As `game=chess` has them: a preset that changes how search explores shows here."""
+    search = compose("game=chess")["search"]
     return SearchSettings(**{**search, "num_simulations": SIMULATIONS})
 
 
