@@ -11,6 +11,7 @@ import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
+from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
@@ -249,7 +250,13 @@ def _composition_error(text: str) -> str:
         points = {point.name: point for point in entry_points(group="azcore.games")}
         if group == "game" and name in points:
             return _no_settings(points[name])
-        return f"{group} must be one of {options}, got {name!r}"
+        told = f"{group} must be one of {options}, got {name!r}"
+        if group == "game" and (Path(name) / "pyproject.toml").exists():
+            return (
+                f"{told}; the package in the folder {name} must be installed: pip install -e {name}"
+            )
+        close = get_close_matches(name, options.split(", "), n=1)
+        return told + (f"; did you mean {close[0]}?" if close else "")
     lines = text.splitlines()
     return " ".join(
         line for line in lines if not re.match(r"\s*(full_key|object_type|See http)", line)

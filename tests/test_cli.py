@@ -52,6 +52,7 @@ def azcore(
         (["sead=3"], "did you mean seed?"),
         (["game=3"], "a group such as game takes the name of one of its files"),
         (["game=goo"], "tic_tac_toe, tic_tac_toe_plain, got 'goo'"),
+        (["game=ches"], "got 'ches'; did you mean chess?"),
         (["scale=giant"], "scale must be one of laptop, paper, workstation, got 'giant'"),
         (["game.board_size=25"], "from 2 to 19, got 25"),
         (["game.komi=0.3"], "komi must be a whole or half number"),
@@ -106,6 +107,16 @@ def test_bad_input_is_one_sentence(
     assert errors.startswith("azcore: ")
     assert errors.count("\n") == 1
     assert list(tmp_path.iterdir()) == []  # nothing refused leaves something behind
+
+
+def test_a_package_that_is_not_installed_is_told_of(
+    azcore: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    (tmp_path / "pebbles").mkdir()
+    (tmp_path / "pebbles/pyproject.toml").touch()
+    status, _, errors = azcore("game=pebbles")
+    assert status == 2
+    assert "in the folder pebbles must be installed: pip install -e pebbles" in errors
 
 
 def test_help_and_composed_settings(azcore: Callable[..., tuple[int, str, str]]) -> None:
