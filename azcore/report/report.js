@@ -231,6 +231,12 @@
     const seats = ["first player", "second player"];
     const ends = { 1: "The first player has won", 0: "A draw", "-1": "The second player has won" };
     let ply = 0;
+    if (!game.counts_visits) {
+      id("top").caption.textContent = "Moves that the search makes likelier";
+      const heads = id("top").tHead.rows[0].cells;
+      heads[1].textContent = "Improved policy";
+      heads[2].remove();
+    }
     id("board").append(board);
     slider.max = total;
 
@@ -262,18 +268,18 @@
       id("top").hidden = !now || !now.top.length;
       if (now) {
         id("move").textContent = `${seats[now.seat][0].toUpperCase()}${seats[now.seat].slice(1)} plays ${now.action}`;
-        id("value").textContent = `Value ${signed(now.value)} for the ${seats[now.seat]}, after ${now.visits.toLocaleString("en")} visits`;
+        id("value").textContent = `Value ${signed(now.value)} for the ${seats[now.seat]}` + (game.counts_visits ? `, after ${now.visits.toLocaleString("en")} visits` : "");
         for (const [text, visits, played] of now.top) {
           const row = element("tr", played ? { class: "played" } : {}, null, rows);
           element("td", {}, played ? `${text} ✓` : text, row);
           const bar = element("div", { class: "bar" }, null, element("td", {}, null, row));
           element("i", { style: `width:${68 * visits / now.top[0][1]}%` }, null, bar);
           bar.append(visits < 0.005 * now.visits ? "< 1 %" : `${Math.round(100 * visits / now.visits)} %`);
-          element("td", {}, visits.toLocaleString("en"), row);
+          if (game.counts_visits) element("td", {}, visits.toLocaleString("en"), row);
         }
       } else {
         const cut = game.length > total;
-        id("move").textContent = cut ? "The game goes on" : ends[game.outcome];
+        id("move").textContent = cut ? "The game goes on" : ends[game.outcome] + (game.ended_by ? `: ${game.ended_by}` : "");
         id("value").textContent = cut ? `${game.length - total} further plies are not shown` : `After ${total} plies`;
       }
       for (const button of document.querySelectorAll("[data-go]"))

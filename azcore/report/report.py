@@ -26,6 +26,7 @@ import yaml
 
 from azcore.arena.elo import MatchScore, Rating, fit_ratings
 from azcore.errors import AzcoreError
+from azcore.game import Game
 from azcore.records import GameRecord, RecordFile, require_same_game
 from azcore.registry import make
 from azcore.run_directory import RunDirectory, read_config
@@ -197,6 +198,9 @@ def render_report(run: RunDirectory) -> str:
     matches = last_of_each(read_rows(run.matches), ("generation", "player", "opponent"))
     ratings = fit_ratings(scores(matches), ANCHOR)
     game, game_note = sample_game(run.records)
+    if game:  # Gumbel's counts are parts of the improved policy
+        search = config.get("search")
+        game["counts_visits"] = not (isinstance(search, dict) and search.get("rule") == "gumbel")
     curve = rating_curve(matches, metrics, ratings)
 
     drawn = [metrics[i] for i in thinned(len(metrics))]
@@ -397,9 +401,17 @@ def replayed(record: GameRecord) -> dict[str, Any]:
         "plies": plies,  # [T]; values as the player to move sees them
         "length": len(record),
         "outcome": record.outcome,
+        "ended_by": ended_by(game, state, record),
         "index": record.game_index,
         "step": record.weights_version,
     }
+
+
+def ended_by(game: Game, state: Any, record: GameRecord) -> str:
+    """How the game came to its end, in a few words; nothing of one that is cut short."""
+    if record.resigned_by is not None:
+        return "resignation"
+    return game.termination(state) if game.is_terminal(state) else ""
 
 
 # -- HTML ---------------------------------------------------------------------------------------
