@@ -79,14 +79,23 @@ def train(config: Config) -> int:
     )
     terminal = Terminal(console=console, max_steps=max_steps, max_seconds=_max_seconds(config))
     step = None
-    with contextlib.suppress(Interrupted), _interruptible(), contextlib.closing(run):
-        loop = TrainingLoop(config, settings, run, terminal)
-        run.open()  # only now, so that settings that are refused change nothing on disk
-        checkpoint = loop.restore() if resume else None
-        run.save_config({**config, "resume": None})
-        terminal.say(f"run directory {run.path}")
-        with terminal:
-            step = loop.fit(checkpoint)
+    with _interruptible():
+        with contextlib.suppress(Interrupted), contextlib.closing(run):
+            loop = TrainingLoop(config, settings, run, terminal)
+            run.open()  # only now, so that settings that are refused change nothing on disk
+            checkpoint = loop.restore() if resume else None
+            run.save_config({**config, "resume": None})
+            terminal.say(f"run directory {run.path}")
+            with terminal:
+                step = loop.fit(checkpoint)
+        _ignore_interrupts()  # also a second Ctrl-C: what is left to do takes a moment
+        return _conclude(run, terminal, name, step, max_steps)
+
+
+def _conclude(
+    run: RunDirectory, terminal: Terminal, name: str, step: int | None, max_steps: int
+) -> int:
+    """Write the report and say how to go on; the exit status. `step` None: interrupted."""
     if not run.config.exists():
         terminal.say("interrupted before anything was written")
         return 130
@@ -299,8 +308,7 @@ def _interruptible() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into `Interrupted` while the loop runs."""
 
     def interrupt(_signal: int, _frame: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, signal.SIG_IGN)
+        _ignore_interrupts()
         raise Interrupted
 
     before = {n: signal.signal(n, interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
@@ -309,6 +317,11 @@ def _interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _ignore_interrupts() -> None:
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
 
 
 def _max_seconds(config: Config) -> float | None:
