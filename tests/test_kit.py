@@ -648,7 +648,8 @@ def test_a_recorded_game_shows_a_planted_fault():
 
 @pytest.mark.rules
 def test_a_forgotten_superko_is_seen():
-    honest, game = azcore.make("go", board_size=5), azcore.make("go", board_size=5)
+    # On a small board a few hundred random positions repeat one for sure.
+    honest, game = azcore.make("go", board_size=3), azcore.make("go", board_size=3)
     step = honest.rules.step
 
     def forgetful_step(state, action):
@@ -657,7 +658,7 @@ def test_a_forgotten_superko_is_seen():
 
     with_rule(game, step=forgetful_step)
     text = broken(game, Identity.ORACLE, "too many and lacks []", oracle=honest)
-    assert "A B C D E" in text
+    assert "A B C" in text
 
 
 @pytest.mark.rules
