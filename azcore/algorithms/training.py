@@ -121,7 +121,7 @@ def _quiet_lightning() -> None:
     warnings.filterwarnings("ignore", message=".*does not have many workers")
     # A resumed run writes into the directory it left.
     warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
-    # A run may be moved between two sessions.
+    # A run directory may be moved before it is resumed.
     warnings.filterwarnings("ignore", message="The dirpath has changed")
 
 
