@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from azcore.chance import Purpose, generator
 from azcore.game import ByteArray, FloatArray, Game
+from azcore.symmetries import SymmetryTables
 
 
 class Evaluator(ABC):
@@ -64,23 +65,16 @@ class SymmetricEvaluator(Evaluator):
 
     def __init__(self, evaluator: Evaluator, game: Game, seed: int) -> None:
         self._evaluator = evaluator
-        cells = game.observation_shape[1] * game.observation_shape[2]
-        # [D, H * W] and [D, A], as `Symmetry` has them; back[d][a] is the mapped action of a.
-        self._cells = np.stack([np.arange(cells), *(s.cells for s in game.symmetries)])
-        actions = np.stack([np.arange(game.num_actions), *(s.actions for s in game.symmetries)])
-        self._back = np.argsort(actions, axis=1)
+        self._tables = SymmetryTables(game)
+        self._back = np.argsort(self._tables.actions, axis=1)  # [D, A], the mapped action of each
         size = int(np.prod(game.observation_shape))
         words = generator(Purpose.SYMMETRY, seed, 0).integers(0, 2**64, -(-size // 8), np.uint64)
         self._key = words | np.uint64(1)
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         chosen = self.choose(observations)
-        planes = observations.reshape(*observations.shape[:2], -1)  # [S, C, H * W]
-        mapped = np.empty_like(planes)
-        for d, cells in enumerate(self._cells):  # a fifth of the time of one take_along_axis
-            rows = np.flatnonzero(chosen == d)
-            mapped[rows] = np.take(planes[rows], cells, axis=2)
-        policy_logits, values = self._evaluator.evaluate(mapped.reshape(observations.shape))
+        mapped = self._tables.map_observations(observations, chosen)
+        policy_logits, values = self._evaluator.evaluate(mapped)
         return np.take_along_axis(policy_logits, self._back[chosen], 1), values
 
     def choose(self, observations: ByteArray) -> npt.NDArray[np.int64]:
@@ -95,4 +89,4 @@ class SymmetricEvaluator(Evaluator):
         padded[:, : flat.shape[1]] = flat
         sums = padded.view("<u8") @ self._key
         upper = ((sums ^ (sums >> np.uint64(32))) * self._key[0]) >> np.uint64(32)
-        return np.asarray((upper * np.uint64(len(self._cells))) >> np.uint64(32), np.int64)
+        return np.asarray((upper * np.uint64(len(self._tables))) >> np.uint64(32), np.int64)

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from azcore.batch import Positions, make_batch
 from azcore.game import BoolArray, ByteArray, FloatArray, Game, IntArray
 from azcore.records import GameRecord
 from azcore.settings import require
+from azcore.symmetries import SymmetryTables
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,7 @@ class ReplayBuffer:
         self.window_games = window_games
         self._records: list[GameRecord] = []
         self._ends: IntArray | None = None  # [games], running total of positions
+        self._symmetries = SymmetryTables(game)
         self._root = make_batch(game, 1)  # paths are replayed from the initial state
 
     def __len__(self) -> int:
@@ -127,19 +128,11 @@ class ReplayBuffer:
 
     def _mapped(self, samples: Samples, rng: np.random.Generator) -> Samples:
         """Each row seen through a random symmetry, the identity among them."""
-        size = len(samples.value_targets)
-        shape = samples.observations.shape
-        cells: npt.NDArray[np.int64] = np.stack(
-            [np.arange(shape[2] * shape[3])] + [s.cells for s in self.game.symmetries]
-        )
-        actions: npt.NDArray[np.int64] = np.stack(
-            [np.arange(self.game.num_actions)] + [s.actions for s in self.game.symmetries]
-        )
-        chosen = rng.integers(0, len(cells), size)
-        planes = samples.observations.reshape(size, shape[1], -1)
+        chosen = rng.integers(0, len(self._symmetries), len(samples.value_targets))
+        actions = self._symmetries.actions[chosen]
         return Samples(
-            observations=np.take_along_axis(planes, cells[chosen][:, None, :], 2).reshape(shape),
-            legal_action_mask=np.take_along_axis(samples.legal_action_mask, actions[chosen], 1),
-            policy_targets=np.take_along_axis(samples.policy_targets, actions[chosen], 1),
+            observations=self._symmetries.map_observations(samples.observations, chosen),
+            legal_action_mask=np.take_along_axis(samples.legal_action_mask, actions, 1),
+            policy_targets=np.take_along_axis(samples.policy_targets, actions, 1),
             value_targets=samples.value_targets,
         )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import azcore
 from azcore.records import GameRecord
+from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
 
 
@@ -27,6 +29,18 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "random_symmetry": False,
     }
     return SelfPlaySettings(**{**values, **changed})
+
+
+def assert_games_depend_on_seed_and_index_alone(actor: Callable[..., Actor]) -> None:
+    """`actor(game, num_games=, seed=)` plays a game alike in any company, another seed another."""
+    game = azcore.make("tic_tac_toe")
+    few = {r.game_index: r.to_bytes() for r in actor(game, num_games=3).play(150)}
+    many = {r.game_index: r.to_bytes() for r in actor(game, num_games=16).play(150)}
+    shared = few.keys() & many.keys()
+    assert len(shared) >= 10
+    assert all(few[index] == many[index] for index in shared)
+    other = {r.game_index: r.to_bytes() for r in actor(game, num_games=3, seed=2).play(150)}
+    assert any(other[index] != few[index] for index in few.keys() & other.keys())
 
 
 TIC_TAC_TOE = azcore.make("tic_tac_toe")

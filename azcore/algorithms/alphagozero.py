@@ -23,7 +23,7 @@ from torch import nn
 from azcore.algorithms.algorithm import Algorithm
 from azcore.algorithms.assembly import Settings
 from azcore.algorithms.callbacks import Terminal
-from azcore.algorithms.ratings import MATCHES
+from azcore.algorithms.ratings import MATCHES, match_row
 from azcore.arena.gate import passes
 from azcore.arena.match import MatchResult, play_match
 from azcore.learner.data import SelfPlayData
@@ -113,21 +113,8 @@ class AlphaGoZero(Algorithm):
         )
 
     def _note(self, result: MatchResult, step: int, seconds: float, promoted: bool) -> None:
-        self._table.append(
-            {
-                "generation": self._data.finished_generation,
-                "step": step,
-                "player": result.first,
-                "opponent": result.second,
-                "games": len(result.games),
-                "wins": result.wins,
-                "draws": result.draws,
-                "losses": result.losses,
-                "distinct_games": result.distinct_games,
-                "seconds": round(seconds, 1),
-                "promoted": int(promoted),
-            }
-        )
+        row = match_row(result, self._data.finished_generation, step, seconds)
+        self._table.append({**row, "promoted": int(promoted)})
         self._terminal.say(
             f"gate: {result.first} scores {result.score:.1%} against {result.second} in "
             f"{len(result.games)} games, {result.distinct_games} distinct "

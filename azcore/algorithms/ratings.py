@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
@@ -39,6 +40,22 @@ MATCHES = [
     "seconds",
 ]
 SURE_WIN = 0.99  # an opponent beaten so clearly is met again only by `command=arena`
+
+
+def match_row(result: MatchResult, generation: int, step: int, seconds: float) -> dict[str, Any]:
+    """The columns of `MATCHES` for a match of weights of `step`, its first player."""
+    return {
+        "generation": generation,
+        "step": step,
+        "player": result.first,
+        "opponent": result.second,
+        "games": len(result.games),
+        "wins": result.wins,
+        "draws": result.draws,
+        "losses": result.losses,
+        "distinct_games": result.distinct_games,
+        "seconds": round(seconds, 1),
+    }
 
 
 def match_scores(table: Table) -> list[MatchScore]:
@@ -104,20 +121,8 @@ class ArenaRating(Callback):
             result, seconds = self._play(
                 search_player(settings, evaluator, name), opponent, settings.seed + generation
             )
-            self._table.append(
-                {
-                    "generation": generation,
-                    "step": trainer.global_step,
-                    "player": name,
-                    "opponent": opponent.name,
-                    "games": len(result.games),
-                    "wins": result.wins,
-                    "draws": result.draws,
-                    "losses": result.losses,
-                    "distinct_games": result.distinct_games,
-                    "seconds": round(seconds, 1),
-                }
-            )
+            row = match_row(result, generation, trainer.global_step, seconds)
+            self._table.append(row)
         trainer.save_checkpoint(self._run.checkpoints / f"{name}.ckpt")  # the next one's opponent
         rating = self._describe()
         if rating is not None:

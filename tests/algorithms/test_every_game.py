@@ -11,11 +11,10 @@ import pytest
 import azcore
 from azcore.algorithms.training import train
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.schedule import SelfPlaySettings
-from azcore.settings import build
 from reference_mcts import HashEvaluator
 from run_kit import fingerprint, train_until
 from search_kit import search_settings
+from selfplay_kit import selfplay_settings
 
 Tiny = Callable[..., dict[str, Any]]
 SHORT = {  # settings under which a game of random moves ends soon
@@ -42,18 +41,16 @@ def test_trains_and_resumes_exactly(tiny: Tiny, tmp_path: Path, name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["chess", "shogi", "tic_tac_toe"])
-def test_compiled_and_plain_play_the_same_games(compose: Tiny, name: str) -> None:
+def test_compiled_and_plain_play_the_same_games(name: str) -> None:
     if name == "shogi":
         pytest.importorskip("cshogi", reason="the plain form of shogi needs azcore[shogi]")
-    settings = {**compose()["selfplay"], "num_games": 3, "precision": "float32"}
-    del settings["game"]
 
     def games(registered: str) -> list[tuple[list[int], list[int], int]]:
         game = azcore.make(registered, **SHORT.get(name, {}))
         actor = Actor(
             game=game,
             search=search_settings(num_simulations=12),
-            settings=build(SelfPlaySettings, settings, "selfplay"),
+            settings=selfplay_settings(num_games=3, resignation=False, temperature_plies=16),
             seed=1,
             evaluator=HashEvaluator(game),
         )

@@ -14,7 +14,7 @@ from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import choose_action
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
-from selfplay_kit import selfplay_settings
+from selfplay_kit import assert_games_depend_on_seed_and_index_alone, selfplay_settings
 
 
 def actor(
@@ -32,14 +32,7 @@ def actor(
 
 
 def test_games_do_not_depend_on_their_company() -> None:
-    game = azcore.make("tic_tac_toe")
-    few = {r.game_index: r.to_bytes() for r in actor(game, num_games=3).play(150)}
-    many = {r.game_index: r.to_bytes() for r in actor(game, num_games=16).play(150)}
-    shared = few.keys() & many.keys()
-    assert len(shared) >= 10
-    assert all(few[index] == many[index] for index in shared)
-    other = {r.game_index: r.to_bytes() for r in actor(game, num_games=3, seed=2).play(150)}
-    assert any(other[index] != few[index] for index in few.keys() & other.keys())
+    assert_games_depend_on_seed_and_index_alone(actor)
 
 
 def test_compiled_and_plain_play_the_same_games() -> None:

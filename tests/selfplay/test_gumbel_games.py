@@ -17,7 +17,7 @@ from azcore.replay import ReplayBuffer
 from azcore.selfplay.actor import Actor
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
-from selfplay_kit import selfplay_settings
+from selfplay_kit import assert_games_depend_on_seed_and_index_alone, selfplay_settings
 
 
 def actor(game: azcore.Game, *, seed: int = 1, scale: float = 1.0, **changed: Any) -> Actor:
@@ -33,14 +33,7 @@ def actor(game: azcore.Game, *, seed: int = 1, scale: float = 1.0, **changed: An
 
 
 def test_a_game_depends_on_seed_and_index_alone() -> None:
-    game = azcore.make("tic_tac_toe")
-    few = {r.game_index: r.to_bytes() for r in actor(game, num_games=3).play(150)}
-    many = {r.game_index: r.to_bytes() for r in actor(game, num_games=16).play(150)}
-    shared = few.keys() & many.keys()
-    assert len(shared) >= 10
-    assert all(few[index] == many[index] for index in shared)
-    other = {r.game_index: r.to_bytes() for r in actor(game, num_games=3, seed=2).play(150)}
-    assert any(other[index] != few[index] for index in few.keys() & other.keys())
+    assert_games_depend_on_seed_and_index_alone(actor)
 
 
 def test_noise_makes_the_games_differ_and_temperature_has_no_part() -> None:
