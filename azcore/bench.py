@@ -25,7 +25,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from azcore.algorithms.assembly import Config, Settings, settings_from
+from azcore.assembly import Config, Settings, settings_from
 from azcore.errors import SettingError
 from azcore.evaluators import Evaluator
 from azcore.game import ByteArray, FloatArray, Game

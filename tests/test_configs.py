@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from azcore.algorithms.assembly import settings_from
+from azcore.assembly import settings_from
 from azcore.bench import BenchSettings
 from azcore.check.report import CheckSettings
 from azcore.networks import build_network

@@ -21,11 +21,11 @@ from lightning.pytorch import LightningModule, Trainer
 from torch import nn
 
 from azcore.algorithms.algorithm import Algorithm
-from azcore.algorithms.assembly import Settings
 from azcore.algorithms.callbacks import Terminal
 from azcore.algorithms.ratings import MATCHES, match_row
 from azcore.arena.gate import passes
 from azcore.arena.match import MatchResult, play_match
+from azcore.assembly import Settings
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.players import SearchPlayer

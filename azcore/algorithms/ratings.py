@@ -16,10 +16,10 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from azcore.algorithms.assembly import Config, Settings, settings_from
 from azcore.algorithms.callbacks import Terminal
 from azcore.arena.elo import MatchScore, fit_ratings
 from azcore.arena.match import MatchResult, play_match
+from azcore.assembly import Config, Settings, settings_from
 from azcore.errors import SettingError
 from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.learner.data import SelfPlayData

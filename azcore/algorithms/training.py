@@ -35,9 +35,9 @@ from rich.console import Console
 from azcore.algorithms.algorithm import Algorithm
 from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.alphazero import AlphaZero
-from azcore.algorithms.assembly import Config, Settings, settings_from
 from azcore.algorithms.callbacks import METRICS, GenerationMetrics, LearnerProgress, Terminal
 from azcore.algorithms.ratings import ArenaRating
+from azcore.assembly import Config, Settings, settings_from
 from azcore.check.report import check_before_training
 from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
 from azcore.errors import CheckpointError, SettingError

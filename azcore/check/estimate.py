@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from azcore.algorithms.assembly import Settings
+from azcore.assembly import Settings
 from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import Game
 from azcore.networks import build_network

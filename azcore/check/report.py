@@ -185,7 +185,7 @@ def _speed(
     game: Game, config: Mapping[str, Any], report: Report, seconds: float
 ) -> list[tuple[str, ...]]:
     # These import torch: seconds that nobody waits for whose game is at fault.
-    from azcore.algorithms.assembly import settings_from
+    from azcore.assembly import settings_from
     from azcore.check.estimate import estimate
 
     settings = settings_from(config)

@@ -13,9 +13,9 @@ import torch
 
 from azcore.algorithms import alphagozero
 from azcore.algorithms.alphagozero import GATES
-from azcore.algorithms.assembly import settings_from
 from azcore.algorithms.training import train
 from azcore.arena.match import MatchGame, MatchResult
+from azcore.assembly import settings_from
 from azcore.checkpoint import load_network, read_checkpoint
 from azcore.evaluators import SymmetricEvaluator
 from azcore.networks import build_network

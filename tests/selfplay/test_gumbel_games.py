@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.algorithms.assembly import settings_from
 from azcore.algorithms.ratings import search_baseline
+from azcore.assembly import settings_from
 from azcore.players import SearchPlayer
 from azcore.records import parse_frame
 from azcore.replay import ReplayBuffer
