@@ -74,6 +74,7 @@ def run_command(config: dict[str, Any]) -> int:
     commands: Mapping[str, Callable[[dict[str, Any]], int]] = {
         "train": _train,
         "arena": _arena,
+        "engine": _engine,
         "bench": _bench,
         "check": _check,
         "new": _new,
@@ -102,6 +103,12 @@ def _arena(config: dict[str, Any]) -> int:
     from azcore.algorithms.ratings import rate_checkpoint
 
     return rate_checkpoint(config)
+
+
+def _engine(config: dict[str, Any]) -> int:
+    from azcore.engine import serve
+
+    return serve(config)
 
 
 def _bench(config: dict[str, Any]) -> int:

@@ -52,6 +52,7 @@ from azcore.compilation import compiled
 from azcore.errors import GameError, IllegalActionError
 
 Setting = str | int | float | bool
+PROTOCOLS = ("gtp", "uci", "usi")
 ByteArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
@@ -90,6 +91,9 @@ class Game(ABC):
         dirichlet_alpha: concentration of the root noise, inverse to the usual number of legal
             actions (AlphaZero's three are near 10 / that number).
         symmetries: zero or more, the identity left out.
+        seat_names: what the seats are called, as in "black to move".
+        protocol: what programs that play this game speak, one of `PROTOCOLS`. Every game can be
+            played in GTP's words, if it has no protocol of its own.
 
     Raises:
         GameError: a fact is out of range, named with the value got.
@@ -108,6 +112,8 @@ class Game(ABC):
         max_game_length: int,
         dirichlet_alpha: float,
         symmetries: tuple[Symmetry, ...] = (),
+        seat_names: tuple[str, str] = ("black", "white"),
+        protocol: str = "gtp",
     ) -> None:
         self.name = name
         self.version = version
@@ -121,6 +127,8 @@ class Game(ABC):
         self.max_game_length = max_game_length
         self.dirichlet_alpha = dirichlet_alpha
         self.symmetries = symmetries
+        self.seat_names = seat_names
+        self.protocol = protocol
         for fact in ("version", "num_actions", "max_game_length", "dirichlet_alpha"):
             if not getattr(self, fact) > 0:
                 raise GameError(f"{name}: {fact} must be above 0, got {getattr(self, fact)!r}")
@@ -134,6 +142,12 @@ class Game(ABC):
                 f"{name}: observation_maximum must be {planes} whole numbers from 1 to 255, "
                 f"got {list(maximum)!r}"
             )
+        if protocol not in PROTOCOLS:
+            raise GameError(
+                f"{name}: protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}"
+            )
+        if len(seat_names) != 2 or seat_names[0] == seat_names[1]:
+            raise GameError(f"{name}: seat_names must be two names, got {seat_names!r}")
         cells = observation_shape[1] * observation_shape[2]
         if action_planes is not None and action_planes * cells != num_actions:
             raise GameError(
@@ -201,6 +215,14 @@ class Game(ABC):
         Made from the outcome unless a game knows better.
         """
         return {1: "first player won", 0: "draw", -1: "second player won"}[self.outcome(state)]
+
+    def result_text(self, state: Any) -> str:
+        """The result of a terminal state as the game's records write it (`B+3.5`, `1-0`).
+
+        Made from the outcome unless a game knows better.
+        """
+        first, second = self.seat_names
+        return {1: f"{first} wins", 0: "draw", -1: f"{second} wins"}[self.outcome(state)]
 
     @abstractmethod
     def action_to_text(self, state: Any, action: int) -> str:

@@ -14,6 +14,7 @@ from azcore.bench import BenchSettings
 from azcore.check.report import CheckSettings
 from azcore.networks import build_network
 from azcore.settings import build
+from azcore.thinking import EngineSettings
 
 Compose = Callable[..., dict[str, Any]]
 GROUPS = sorted(
@@ -31,6 +32,7 @@ def test_every_option_builds(compose: Compose, option: str) -> None:
     settings_from(config)
     build(BenchSettings, config["bench"], "bench")
     build(CheckSettings, config["check"], "check")
+    build(EngineSettings, config["engine"], "engine")
 
 
 @pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero"])

@@ -214,9 +214,7 @@ class Search:
 
     def bytes_needed(self, legal_actions: int) -> int:
         """Memory of full trees whose positions have so many legal actions."""
-        tree = self._tree
-        node = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("node_"))
-        edge = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("edge_"))
+        node, edge = self._bytes_each()
         return int(self.num_trees * self._max_nodes * (node + edge * legal_actions))
 
     # -- positions ------------------------------------------------------------------------------
@@ -399,7 +397,76 @@ class Search:
             best_action=best_action,
         )
 
+    def principal_variation(self, row: int, action: int) -> list[int]:
+        """What the tree expects after a root action: that action, then the most visited ones.
+
+        Ties go to the higher prior, then the lower action, as in the choice of a move.
+        """
+        tree, line, node = self._tree, [action], 0
+        while True:
+            first = tree.node_first_edge[row, node]
+            tried = slice(first, first + max(0, tree.node_num_tried[row, node]))
+            actions = tree.edge_action[row, tried]
+            if node == 0:
+                best = np.flatnonzero(actions == action)
+            else:
+                visits, priors = tree.edge_visits[row, tried], tree.edge_prior[row, tried]
+                best = np.lexsort((actions, -priors, -visits))
+                best = best[visits[best] > 0]
+                if len(best):
+                    line.append(int(actions[best[0]]))
+            if len(best) == 0:
+                return line
+            node = int(tree.edge_child[row, tried][best[0]])
+            if tree.node_num_edges[row, node] <= 0:  # not evaluated yet, or over
+                return line
+
+    def restrict(self, row: int, actions: IntArray) -> None:
+        """Leave only some of the legal actions at a root that has been evaluated but not searched.
+
+        Args:
+            row: the tree.
+            actions: int32, one or more legal actions.
+
+        Raises:
+            GameError: the root is not known yet, was searched before, or has none of the actions.
+        """
+        tree = self._tree
+        first, count = tree.node_first_edge[row, 0], tree.node_num_edges[row, 0]
+        if count == PENDING or tree.node_visits[row, 0] != 1:
+            raise GameError(
+                "a root can be restricted once it is evaluated and before it is searched"
+            )
+        edges = slice(first, first + count)
+        kept = np.isin(tree.edge_action[row, edges], actions)
+        if not kept.any():
+            raise GameError(f"none of the actions {list(actions)} is legal here")
+        order = np.argsort(~kept, kind="stable")
+        for name in ("edge_action", "edge_prior"):
+            values = getattr(tree, name)[row, edges]
+            values[:] = values[order]
+        tree.node_num_edges[row, 0] = int(kept.sum())
+        kernels.bring_next_candidate(tree, row, 0)
+
+    def room(self, row: int) -> int:
+        """Simulations for which a tree has nodes left beside those it holds."""
+        taken = int(self._tree.num_nodes[row]) + self.settings.leaves_per_tree
+        return max(0, min(self.settings.num_simulations, self._max_nodes - taken))
+
+    def bytes_used(self, row: int) -> int:
+        """Memory of what one tree holds now."""
+        tree = self._tree
+        node, edge = self._bytes_each()
+        return int(tree.num_nodes[row]) * node + int(tree.num_edges[row]) * edge
+
     # -- inside ---------------------------------------------------------------------------------
+
+    def _bytes_each(self) -> tuple[int, int]:
+        """Bytes of a node and of an edge."""
+        tree = self._tree
+        node = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("node_"))
+        edge = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("edge_"))
+        return node, edge
 
     def _slot_range(self, row: int) -> slice:
         leaves = self.settings.leaves_per_tree

@@ -43,6 +43,8 @@ class Chess(CompiledGame):
             observation_maximum=encoding.MAXIMUM,
             max_game_length=max_plies,
             dirichlet_alpha=0.3,  # AlphaZero's
+            seat_names=("white", "black"),
+            protocol="uci",
             state_dtype=rules.RECORD,
             rules=Rules(
                 current_player=rules.current_player,
@@ -71,6 +73,9 @@ class Chess(CompiledGame):
 
     def termination(self, state: Any) -> str:
         return notation.termination(state)
+
+    def result_text(self, state: Any) -> str:
+        return notation.result_text(self.outcome(state))
 
     def action_to_text(self, state: Any, action: int) -> str:
         return notation.action_to_text(state, action)

@@ -51,6 +51,8 @@ class ChessPlain(Game):
             observation_maximum=[1] * 113 + [255] + [1] * 4 + [100],
             max_game_length=max_plies,
             dirichlet_alpha=0.3,
+            seat_names=("white", "black"),
+            protocol="uci",
         )
 
     def initial_state(self) -> Played:

@@ -87,6 +87,9 @@ class Go(CompiledGame):
     def termination(self, state: Any) -> str:
         return "two passes" if state.passes >= 2 else "move limit"
 
+    def result_text(self, state: Any) -> str:
+        return notation.score_to_text(self.score(state))
+
     def score(self, state: Any) -> float:
         """Black's area less White's and komi, in any state; `outcome` is its sign."""
         return float(rules.area_lead(state)) - self.komi

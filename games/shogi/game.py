@@ -110,6 +110,7 @@ def static_facts(name: str, max_plies: int, entering_king: bool) -> dict[str, An
         "observation_maximum": encoding.MAXIMUM,
         "max_game_length": max_plies,
         "dirichlet_alpha": 0.15,  # AlphaZero's (Silver et al. 2018, Methods)
+        "protocol": "usi",
     }
 
 

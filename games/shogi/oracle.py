@@ -113,6 +113,7 @@ class ShogiPlain(Game):
             observation_maximum=([1] * 31 + prisoners + prisoners) * 8 + [1, 255],
             max_game_length=max_plies,
             dirichlet_alpha=0.15,  # AlphaZero's (Silver et al. 2018, Methods)
+            protocol="usi",
         )
 
     def initial_state(self) -> State:
