@@ -13,7 +13,8 @@ Rows are the games of a match, 0 to G - 1. No torch here: a network comes in as 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,19 @@ from azcore.game import Game
 from azcore.search.mcts import Search, SearchSettings
 from azcore.selfplay.schedule import choose_action
 from azcore.settings import require
+
+
+@dataclass(frozen=True)
+class Forfeit:
+    """A game given up in place of an action.
+
+    `reason` is a few words for records: `resignation`, or what befell a program.
+    """
+
+    reason: str
+
+
+Decision = int | Forfeit
 
 
 class Player(ABC):
@@ -44,15 +58,19 @@ class Player(ABC):
         """Game `row` begins from `state`, which is not terminal."""
 
     @abstractmethod
-    def choose(self, rows: list[int]) -> list[int]:
+    def choose(self, rows: list[int]) -> Sequence[Decision]:
         """A legal action for each of the rows, in all of which this player is to move.
 
-        Nothing is played yet: `advance` says what was.
+        Nothing is played yet: `advance` says what was. A `Forfeit` ends the game of its row, which
+        the other side has won.
         """
 
     @abstractmethod
     def advance(self, row: int, action: int) -> None:
         """`action` was played in game `row`, by either player."""
+
+    def close(self) -> None:  # noqa: B027 - most players hold nothing
+        """Give back what was held, such as a running program; no further match follows."""
 
 
 class RandomPlayer(Player):

@@ -107,6 +107,7 @@ def test_paper_scale_has_the_numbers_of_alphagozero(compose: Compose) -> None:
 
 def test_alphazero_has_neither_gate_nor_resignation_nor_symmetries(compose: Compose) -> None:
     config = compose("game=go", "scale=paper", "algorithm=alphazero")
+    assert config["replay"]["augment"] is False
     assert config["gate"]["enabled"] is False
     assert config["selfplay"]["resignation"] is False
     assert config["selfplay"]["random_symmetry"] is False

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
@@ -76,7 +78,51 @@ def test_window_holds_the_latest_games_and_is_drawn_uniformly() -> None:
     assert len(buffer) == 10
     latest = records[-10:]
     assert buffer.num_positions == sum(len(record) for record in latest)
-    empty = buffer.sample(20_000, np.random.default_rng(1)).observations.sum((1, 2, 3)) == 0
-    # One position of each game is the empty board.
-    expected = 10 / buffer.num_positions
-    assert empty.mean() == pytest.approx(expected, rel=0.15)
+    # Every position that was played, and how often each is met in these ten games.
+    played_positions: Counter[bytes] = Counter()
+    for record in latest:
+        state = game.initial_state()
+        for action in record.actions:
+            played_positions[game.observation(state).astype(np.uint8).tobytes()] += 1
+            state = game.step(state, int(action))
+    samples = buffer.sample(30_000, np.random.default_rng(1))
+    drawn = Counter(observation.tobytes() for observation in samples.observations)
+    assert set(drawn) == set(played_positions)
+    for key, count in played_positions.items():
+        assert drawn[key] / 30_000 == pytest.approx(count / buffer.num_positions, rel=0.25)
+
+
+def test_augmented_samples_use_every_symmetry_alike() -> None:
+    game = azcore.make("go", board_size=3)
+    state = game.step(game.initial_state(), game.text_to_action(game.initial_state(), "A3"))
+    state = game.step(state, game.text_to_action(state, "B3"))  # no symmetry leaves it as it is
+    board = game.observation(state)[:, :, :]
+    images = []
+    for turns in range(4):  # NumPy's own turns and flips, not the game's tables
+        turned = np.rot90(board, turns, axes=(1, 2))
+        images += [turned, turned[:, :, ::-1]]
+    keys = [image.astype(np.uint8).tobytes() for image in images]
+    assert len(set(keys)) == 8
+    record = next(
+        r for r in played(game, 400) if len(r) > 2 and [int(a) for a in r.actions[:2]] == [0, 1]
+    )
+    buffer = ReplayBuffer(game=game, window_games=1, augment=True)
+    buffer.extend([record])
+    samples = buffer.sample(30_000, np.random.default_rng(1))
+    seen = Counter(observation.tobytes() for observation in samples.observations)
+    shares = np.array([seen[key] for key in keys]) / sum(seen[key] for key in keys)
+    np.testing.assert_allclose(shares, 1 / 8, atol=0.03)
+
+
+def test_draws_are_learned_as_zero_and_wins_as_the_mover_sees_them() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = played(game, 400)
+    for outcome in (1, 0, -1):
+        record = next(r for r in records if r.outcome == outcome)
+        buffer = ReplayBuffer(game=game, window_games=1, augment=False)
+        buffer.extend([record])
+        samples = buffer.sample(200, np.random.default_rng(1))
+        stones = samples.observations.sum((1, 2, 3))  # as many as plies: even for seat 0
+        expected = np.where(stones % 2 == 0, outcome, -outcome)
+        assert (samples.value_targets == expected).all()
+        assert len(set(stones)) == len(record)

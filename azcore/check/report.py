@@ -30,6 +30,7 @@ class CheckSettings:
     perft_nodes: int
     planes: int | None
     before_training: float
+    games: int | None
 
     def __post_init__(self) -> None:
         require(self.positions >= 1, "check.positions", "1 or more", self.positions)
@@ -39,6 +40,8 @@ class CheckSettings:
         require(shown, "check.planes", "0 or more, or null for all", self.planes)
         known = self.before_training >= 0
         require(known, "check.before_training", "0 or more seconds", self.before_training)
+        known = self.games is None or self.games >= 1
+        require(known, "check.games", "1 or more, or null for no estimate", self.games)
 
 
 def check(config: Mapping[str, Any]) -> int:
@@ -65,7 +68,7 @@ def check(config: Mapping[str, Any]) -> int:
     _print_table(console, ("ply", "perft", "seconds", "M/s"), counts)
     _print_observation(console, game, settings.planes)
     with console.status("measuring"):
-        speed = _speed(game, config, report, settings.seconds)
+        speed = _speed(game, config, report, settings)
     _print_table(console, ("speed on this machine", "value"), speed)
     console.print(
         "The time of a game is an estimate of the start of training, when games are about as long\n"
@@ -182,16 +185,16 @@ def _written(game: Game) -> BoolArray:
 
 
 def _speed(
-    game: Game, config: Mapping[str, Any], report: Report, seconds: float
+    game: Game, config: Mapping[str, Any], report: Report, check: CheckSettings
 ) -> list[tuple[str, ...]]:
     # These import torch: seconds that nobody waits for whose game is at fault.
     from azcore.assembly import settings_from
     from azcore.check.estimate import estimate
 
-    settings = settings_from(config)
+    settings, seconds = settings_from(config), check.seconds
     cost = estimate(settings, report.mean_length, seconds)
     network = settings.network
-    return [
+    rows: list[tuple[str, ...]] = [
         ("rules, a ply of random play", f"{rules_us_per_ply(game, seconds):,.2f} µs"),
         ("rules and search, a simulation", f"{cost.search_us:,.2f} µs"),
         (
@@ -204,10 +207,13 @@ def _speed(
             _duration(cost.seconds_per_game),
         ),
     ]
+    if check.games is not None:
+        rows.append((f"{check.games:,} such games", _duration(check.games * cost.seconds_per_game)))
+    return rows
 
 
 def _duration(seconds: float) -> str:
-    for size, unit in ((3600, "h"), (60, "min")):
+    for size, unit in ((365.25 * 86400, "years"), (86400, "days"), (3600, "h"), (60, "min")):
         if seconds >= size:
             return f"{seconds / size:,.1f} {unit}"
     return f"{seconds:.2g} s"

@@ -146,3 +146,14 @@ def test_search_sees_random_symmetries_where_the_game_has_some(compose: Tiny) ->
     logits, values = on.search_evaluator(network).evaluate(observations)
     assert logits.shape == (3, 9)
     np.testing.assert_allclose(values, off.search_evaluator(network).evaluate(observations)[1])
+
+
+def test_alphazero_always_plays_the_latest_network(tiny: Tiny, tmp_path: Path) -> None:
+    """The same run without a gate: the games of each generation are by the weights before it."""
+    config = tiny("algorithm=alphazero", "run_dir=run", "trainer.max_steps=16")
+    assert train(config) == 0
+    run = RunDirectory(tmp_path / "run")
+    versions = [record.weights_version for record in RecordFile(run.records).read()]
+    assert versions == sorted(versions)
+    assert set(versions) == {0, 4, 8, 12}  # four steps a generation
+    assert not run.gate.exists()

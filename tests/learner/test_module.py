@@ -90,3 +90,22 @@ def test_learning_rate_falls_at_its_milestones() -> None:
         optimizer.step()
         scheduler.step()
     assert rates == [0.5] * 5 + [0.25] * 5
+
+
+def test_three_steps_of_sgd_by_hand() -> None:
+    # v <- momentum v + gradient, theta <- theta - rate v; the rate falls before the third step.
+    learner = module(
+        Fixed(torch.zeros(2, 3), torch.tensor([0.5, 0.25])), momentum=0.9, milestones=(0.2,)
+    )
+    schedule = learner.configure_optimizers()
+    optimizer, scheduler = schedule["optimizer"], schedule["lr_scheduler"]["scheduler"]
+    theta, velocity = [0.5, 0.25], [0.0, 0.0]
+    for rate in (0.5, 0.5, 0.25):
+        gradient = [theta[0] - 1.0, theta[1] + 1.0]  # of ((z - v)^2 + (z' - v')^2) / 2
+        velocity = [0.9 * v + g for v, g in zip(velocity, gradient, strict=True)]
+        theta = [t - rate * v for t, v in zip(theta, velocity, strict=True)]
+        optimizer.zero_grad()
+        learner.loss(batch())[0].backward()
+        optimizer.step()
+        scheduler.step()
+    assert learner.network.values.detach().tolist() == pytest.approx(theta)

@@ -156,3 +156,51 @@ def test_a_head_that_does_not_fit_the_game_is_refused() -> None:
         build_network(GAME, replace(SETTINGS, policy_head="convolutional"), seed=1)
     with pytest.raises(SettingError, match="one of auto, linear, convolutional, got 'round'"):
         replace(SETTINGS, policy_head="round")
+
+
+def convolved(planes: np.ndarray, kernel: np.ndarray) -> np.ndarray:
+    """3x3 or 1x1 convolution with zeros around, [C, H, W] and [K, C, k, k] -> [K, H, W]."""
+    reach = kernel.shape[2] // 2
+    height, width = planes.shape[1:]
+    padded = np.pad(planes, ((0, 0), (reach, reach), (reach, reach)))
+    out = np.zeros((len(kernel), height, width))
+    for row in range(height):
+        for column in range(width):
+            seen = padded[:, row : row + 2 * reach + 1, column : column + 2 * reach + 1]
+            out[:, row, column] = (kernel * seen).sum((1, 2, 3))
+    return out
+
+
+@pytest.mark.parametrize("name", ["dual_res", "dual_conv"])
+def test_a_forward_pass_in_numpy(name: str) -> None:
+    network = trained_a_little(name=name)
+    weights = {key: value.detach().numpy() for key, value in network.state_dict().items()}
+
+    def normed(planes: np.ndarray, at: str) -> np.ndarray:
+        mean, variance = weights[f"{at}.running_mean"], weights[f"{at}.running_var"]
+        scale = weights[f"{at}.weight"] / np.sqrt(variance + 1e-5)
+        shifted = (planes - mean[:, None, None]) * scale[:, None, None]
+        return np.asarray(shifted + weights[f"{at}.bias"][:, None, None])
+
+    def block(planes: np.ndarray, at: str) -> np.ndarray:
+        """Convolution, batch norm, ReLU."""
+        return np.maximum(normed(convolved(planes, weights[f"{at}.0.weight"]), f"{at}.1"), 0)
+
+    observation = np.random.default_rng(1).integers(0, 2, (17, 5, 5), np.uint8)
+    x = block(observation.astype(float), "tower.1")
+    for i in (2, 3):
+        if name == "dual_conv":
+            x = block(x, f"tower.{i}")
+            continue
+        first = block(x, f"tower.{i}.first")
+        second = convolved(first, weights[f"tower.{i}.second.0.weight"])
+        x = np.maximum(normed(second, f"tower.{i}.second.1") + x, 0)  # the skip before the ReLU
+    policy = block(x, "policy_head.0").reshape(-1)
+    logits = weights["policy_head.2.weight"] @ policy + weights["policy_head.2.bias"]
+    hidden = block(x, "value_head.0").reshape(-1)
+    hidden = np.maximum(weights["value_head.2.weight"] @ hidden + weights["value_head.2.bias"], 0)
+    value = np.tanh(weights["value_head.4.weight"] @ hidden + weights["value_head.4.bias"])
+    with torch.inference_mode():
+        got_logits, got_values = network(torch.from_numpy(observation[None]))
+    np.testing.assert_allclose(got_logits[0], logits, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(got_values, value, rtol=1e-4, atol=1e-5)

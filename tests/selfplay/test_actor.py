@@ -103,6 +103,20 @@ def test_temperature(temperature: float, expected: list[int]) -> None:
     np.testing.assert_allclose(shares, np.array(expected) / sum(expected), atol=0.03)
 
 
+def test_temperature_by_ply() -> None:
+    settings = selfplay_settings(temperature=1.0, temperature_plies=3, final_temperature=0.0)
+    assert [settings.temperature_at(ply) for ply in range(5)] == [1.0, 1.0, 1.0, 0.0, 0.0]
+    records = actor(azcore.make("go", board_size=3), plies=3).play(400)
+    by_ply: dict[bool, list[bool]] = {True: [], False: []}
+    for record in records:
+        for ply, action in enumerate(record.actions):
+            part = slice(record.visit_offsets[ply], record.visit_offsets[ply + 1])
+            visits = dict(zip(record.visit_actions[part], record.visit_counts[part], strict=True))
+            by_ply[ply < 3].append(visits[action] == max(visits.values()))
+    assert all(by_ply[False])  # most visits, always
+    assert not all(by_ply[True])
+
+
 def test_temperature_zero_breaks_ties_by_prior_then_action() -> None:
     rng = generator(Purpose.MOVE, 1, 1, 1)
     assert choose_action(result([3, 5, 1]), 0.0, rng) == 11

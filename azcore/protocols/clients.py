@@ -1,0 +1,225 @@
+"""Other programs as players: a client for each protocol.
+
+A client keeps one program running and asks it for one move after another, of any game: it tells
+the program the position each time, and only what changed where the protocol allows that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from azcore.errors import AzcoreError
+from azcore.protocols.process import Process, ProgramError
+from azcore.thinking import Line
+
+STARTING = 20.0  # seconds a program may take to begin
+RESIGN = "resign"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoveLimits:
+    """How long a program may think about a move; what its protocol cannot say is refused."""
+
+    nodes: int | None = None
+    seconds: float | None = None
+    depth: int | None = None
+    timeout: float = 60.0  # seconds after which it counts as hanging
+
+
+class Client(ABC):
+    """A running program that is asked for moves.
+
+    Args of the constructor:
+        command: the program's words.
+        options: what its protocol can set, by name.
+        limits: for each move.
+
+    Raises:
+        ProgramError: from any method: it crashed, hangs or talks nonsense. `close` it then.
+    """
+
+    @abstractmethod
+    def choose(self, line: Line) -> int | None:
+        """An action in the position at the end of a line; None: it resigns."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the program."""
+
+
+class GtpClient(Client):
+    """A program that speaks GTP."""
+
+    def __init__(self, command: list[str], options: Mapping[str, str], limits: MoveLimits) -> None:
+        if options:
+            raise AzcoreError(
+                f"GTP has no options, got {', '.join(options)}: put them in the command"
+            )
+        if limits.nodes is not None or limits.depth is not None:
+            raise AzcoreError("GTP knows no limit by nodes or depth; a program may have a level")
+        self._limits = limits
+        self._process = Process(command)
+        self._settings: Mapping[str, Any] | None = None
+        self._actions: list[int] = []  # what the program has been told
+
+    def choose(self, line: Line) -> int | None:
+        self._tell(line)
+        colour = "bw"[line.player]
+        text = self._ask(f"genmove {colour}", self._limits.timeout).strip()
+        if text.lower() == RESIGN:
+            self._settings = None  # it may think that the game is over
+            return None
+        action = _understood(line, text, self._process.name)
+        self._actions.append(action)
+        return action
+
+    def close(self) -> None:
+        self._process.close()
+
+    def _tell(self, line: Line) -> None:
+        """Bring the program to the end of a line."""
+        if line.start_text is not None:
+            raise AzcoreError("GTP has no words for a position to begin from")
+        known = len(self._actions)
+        if self._settings != line.game.settings or line.actions[:known] != self._actions:
+            settings = line.game.settings
+            if "board_size" in settings:
+                self._ask(f"boardsize {settings['board_size']}", STARTING)
+            if "komi" in settings:
+                self._ask(f"komi {settings['komi']}", STARTING)
+            if self._limits.seconds is not None:
+                # Canadian time: one move in so many seconds, from the first on.
+                self._ask(f"time_settings 0 {max(1, round(self._limits.seconds))} 1", STARTING)
+            self._ask("clear_board", STARTING)
+            self._settings, known = dict(settings), 0
+        for ply in range(known, len(line.actions)):
+            state = line.states[ply]
+            colour = "bw"[line.game.current_player(state)]
+            move = line.game.action_to_text(state, line.actions[ply])
+            self._ask(f"play {colour} {move}", STARTING)
+        self._actions = list(line.actions)
+
+    def _ask(self, words: str, seconds: float) -> str:
+        """What a command is answered with."""
+        self._process.send(words)
+        deadline = monotonic() + seconds
+        while not (line := self._process.receive(deadline)).startswith(("=", "?")):
+            pass
+        answer = [line[1:].lstrip()]
+        while following := self._process.receive(deadline):
+            answer.append(following)
+        if line.startswith("?"):
+            raise ProgramError(f"{self._process.name} refuses {words!r}: {answer[0]}")
+        return "\n".join(answer)
+
+
+class UsiClient(Client):
+    """A program that speaks USI, or UCI where python-chess does not know the game."""
+
+    def __init__(
+        self,
+        command: list[str],
+        options: Mapping[str, str],
+        limits: MoveLimits,
+        protocol: str = "usi",
+    ) -> None:
+        self._limits = limits
+        self._protocol = protocol
+        self._process = Process(command)
+        self._ask(protocol, f"{protocol}ok", STARTING)
+        for name, value in options.items():
+            self._process.send(f"setoption name {name} value {value}")
+        self._ask("isready", "readyok", STARTING)
+        self._process.send(f"{protocol}newgame")
+        words = {
+            "nodes": limits.nodes,
+            "depth": limits.depth,
+            "movetime": None if limits.seconds is None else round(1000 * limits.seconds),
+        }
+        told = [f"{word} {value}" for word, value in words.items() if value is not None]
+        self._go = " ".join(["go", *told] if told else ["go", "movetime", "1000"])
+
+    def choose(self, line: Line) -> int | None:
+        moves = [
+            line.game.action_to_text(state, action)
+            for state, action in zip(line.states, line.actions, strict=False)
+        ]
+        word = "sfen" if self._protocol == "usi" else "fen"
+        start = "startpos" if line.start_text is None else f"{word} {line.start_text}"
+        played = f" moves {' '.join(moves)}" if moves else ""
+        self._process.send(f"position {start}{played}")
+        answer = self._ask(self._go, "bestmove", self._limits.timeout).split()
+        if len(answer) < 2:
+            raise ProgramError(f"{self._process.name} named no best move")
+        if answer[1] in (RESIGN, "(none)", "0000"):
+            return None
+        return _understood(line, answer[1], self._process.name)
+
+    def close(self) -> None:
+        self._process.close()
+
+    def _ask(self, words: str, wanted: str, seconds: float) -> str:
+        """The line that answers a command; others are passed over."""
+        self._process.send(words)
+        deadline = monotonic() + seconds
+        while (line := self._process.receive(deadline).strip()).split()[:1] != [wanted]:
+            pass
+        return line
+
+
+class UciClient(Client):
+    """A program that speaks UCI, through python-chess's engine module."""
+
+    def __init__(self, command: list[str], options: Mapping[str, str], limits: MoveLimits) -> None:
+        import chess.engine  # a dependency anyway; only who plays such programs waits for it
+
+        self._chess = chess
+        self._limits = limits
+        self._name = command[0].rpartition("/")[2]
+        try:
+            self._engine = chess.engine.SimpleEngine.popen_uci(
+                command, timeout=STARTING, start_new_session=True
+            )
+            self._engine.timeout = limits.timeout
+            self._engine.configure(dict(options))
+        except (chess.engine.EngineError, TimeoutError, OSError) as error:
+            raise ProgramError(f"{self._name}: {error}") from error
+
+    def choose(self, line: Line) -> int | None:
+        chess, limits = self._chess, self._limits
+        board = chess.Board() if line.start_text is None else chess.Board(line.start_text)
+        for state, action in zip(line.states, line.actions, strict=False):
+            board.push_uci(line.game.action_to_text(state, action))
+        seconds = limits.seconds
+        if (limits.nodes, limits.seconds, limits.depth) == (None, None, None):
+            seconds = 1.0
+        limit = chess.engine.Limit(nodes=limits.nodes, time=seconds, depth=limits.depth)
+        try:
+            result = self._engine.play(board, limit)
+        except (chess.engine.EngineError, TimeoutError) as error:
+            raise ProgramError(f"{self._name}: {error or 'did not answer in time'}") from error
+        if result.resigned or result.move is None:
+            return None
+        return _understood(line, result.move.uci(), self._name)
+
+    def close(self) -> None:
+        self._engine.close()
+
+
+def _understood(line: Line, text: str, name: str) -> int:
+    """The action that a program names."""
+    try:
+        return line.game.text_to_action(line.state, text)
+    except AzcoreError as error:
+        raise ProgramError(f"{name} wants to play {text[:20]!r}: {error}") from error
+
+
+CLIENTS: Mapping[str, type[GtpClient] | type[UciClient] | type[UsiClient]] = {
+    "gtp": GtpClient,
+    "uci": UciClient,
+    "usi": UsiClient,
+}

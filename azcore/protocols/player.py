@@ -1,0 +1,83 @@
+"""Another program as a player of matches: several copies of it, side by side."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from azcore.game import Game
+from azcore.players import Decision, Forfeit, Player
+from azcore.protocols.clients import Client
+from azcore.protocols.process import ProgramError
+from azcore.thinking import Line
+
+log = logging.getLogger(__name__)
+
+
+class EnginePlayer(Player):
+    """Asks a program for each action.
+
+    A program that crashes, hangs or plays what is illegal loses that game, with the reason; a new
+    copy of it is started for the next.
+
+    Args of the constructor:
+        game: what is played.
+        name: in results.
+        start: starts a copy of the program.
+        processes: how many copies at most run at once, each with games of its own.
+    """
+
+    def __init__(
+        self, *, game: Game, name: str, start: Callable[[], Client], processes: int
+    ) -> None:
+        self.name = name
+        self._game = game
+        self._start = start
+        self._clients: list[Client | None] = [None] * processes
+        self._lines: dict[int, Line] = {}
+
+    def begin(self, num_games: int, seed: int) -> None:
+        self._lines = {}
+
+    def start(self, row: int, opening: Sequence[int]) -> None:
+        self._lines[row] = Line(self._game)
+        for action in opening:
+            self._lines[row].play(action)
+
+    def choose(self, rows: list[int]) -> list[Decision]:
+        # A copy keeps to its rows, so that most of what it must be told it knows already.
+        shares = [
+            [r for r in rows if r % len(self._clients) == i] for i in range(len(self._clients))
+        ]
+        with ThreadPoolExecutor(len(shares)) as pool:
+            answers = list(pool.map(self._choose, range(len(shares)), shares))
+        chosen = {row: action for share in answers for row, action in share.items()}
+        return [chosen[row] for row in rows]
+
+    def advance(self, row: int, action: int) -> None:
+        self._lines[row].play(action)
+
+    def close(self) -> None:
+        for place, client in enumerate(self._clients):
+            if client is not None:
+                client.close()
+                self._clients[place] = None
+
+    def _choose(self, place: int, rows: list[int]) -> dict[int, Decision]:
+        """One copy's decisions, one after the other."""
+        decisions: dict[int, Decision] = {}
+        for row in rows:
+            try:
+                client = self._clients[place]
+                if client is None:
+                    client = self._clients[place] = self._start()
+                action = client.choose(self._lines[row])
+                decisions[row] = Forfeit("resignation") if action is None else action
+            except ProgramError as fault:
+                decisions[row] = Forfeit(str(fault))
+                log.warning("%s: %s", self.name, fault)
+                broken, self._clients[place] = self._clients[place], None
+                if broken is not None:
+                    broken.close()
+        return decisions
