@@ -10,6 +10,7 @@ import os
 import re
 import shlex
 import sys
+import traceback
 from collections.abc import Callable, Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
@@ -21,9 +22,13 @@ import hydra
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn
 from hydra.errors import HydraException, OverrideParseException
+from hydra.experimental.callback import Callback
 from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
@@ -41,8 +46,8 @@ FIXED = (
     "learner.steps_per_generation",
 )
 
-
-OVERLAYS = ("algorithm", "scale", "preset")  # groups that set keys of other groups
+OVERLAYS = ("algorithm", "scale", "preset", "experiment")  # groups that set keys of other groups
+INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it
 
 
 class PluginConfigs(SearchPathPlugin):
@@ -77,6 +82,7 @@ def run_command(config: dict[str, Any]) -> int:
         "engine": _engine,
         "bench": _bench,
         "check": _check,
+        "compare": _compare,
         "new": _new,
     }
     command = config["command"]
@@ -121,6 +127,12 @@ def _check(config: dict[str, Any]) -> int:
     from azcore.check.report import check
 
     return check(config)
+
+
+def _compare(config: dict[str, Any]) -> int:
+    from azcore.compare.compare import compare
+
+    return compare(config)
 
 
 def _new(config: dict[str, Any]) -> int:
@@ -178,31 +190,131 @@ def _plain(config: DictConfig) -> dict[str, Any]:
     return dict(plain)
 
 
-@hydra.main(version_base="1.3", config_path="pkg://azcore.conf", config_name="config")
-def application(config: DictConfig) -> None:
-    """What Hydra calls with the composed settings."""
+class Sweep(Callback):
+    """What the jobs of a sweep share: how their folders are called, and what follows the last one.
+
+    A job that fails stops no other; the sweep's exit status tells of it.
+    """
+
+    def __init__(self) -> None:
+        self._statuses: list[int] = []
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Name a job's folder by the keys that vary, whatever else the command line sets.
+
+        So the same sweep finds its runs again, and settings that changed meanwhile are noticed.
+        """
+        overrides = OverridesParser.create().parse_overrides(list(config.hydra.overrides.task))
+        varied = set(OmegaConf.select(config, "hydra.sweeper.params") or {})
+        varied |= {o.key_or_group for o in overrides if o.is_sweep_override()}
+        fixed = {override.key_or_group for override in overrides} - varied
+        config.hydra.overrides.hydra.append(
+            f"hydra.job.config.override_dirname.exclude_keys=[{','.join(sorted(fixed))}]"
+        )
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: Any) -> None:
+        if config.hydra.mode == RunMode.MULTIRUN:
+            self._statuses.append(int(job_return.return_value or 0))
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        status = max(self._statuses, default=0)
+        if status:
+            failed = sum(status != 0 for status in self._statuses)
+            _tell(
+                f"{failed} of {len(self._statuses)} jobs failed; the same command again does what "
+                "is left"
+            )
+        if config.compare.after_sweep:
+            settings = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+            settings.run_dir = config.hydra.sweep.dir
+            settings.compare.runs = [config.hydra.sweep.dir]
+            status = max(status, _contained(lambda: _compare(_plain(settings))))
+        if status:
+            sys.exit(status)
+
+
+def _begun(config: dict[str, Any]) -> dict[str, Any] | None:
+    """The settings of a sweep's job that trains: to go on, if its run is there already.
+
+    Returns:
+        None if that run is finished.
+
+    Raises:
+        SettingError: it was made with other settings.
+    """
+    from azcore.algorithms.training import is_finished
+    from azcore.run_directory import RunDirectory, differences, read_config
+
+    run = RunDirectory(Path(config["run_dir"]).absolute())
+    if not run.config.exists():
+        return config
+    if changed := differences(read_config(run), config):
+        key, old, new = changed[0]
+        raise SettingError(
+            f"{config['run_dir']} holds a run with {key} {old!r}, got {new!r}; give this sweep "
+            f"another folder by hydra.sweep.dir=DIR"
+        )
+    if is_finished(run):
+        print(f"{run.path} is finished")
+        return None
+    return {**config, "resume": config["run_dir"]}
+
+
+def _job(config: DictConfig) -> int:
+    """What one composed command line asks for; its exit status."""
     job = HydraConfig.get()
+    if config.resume is not None:
+        return run_command(resumed(config, list(job.overrides.task)))
+    if job.mode != RunMode.MULTIRUN:
+        return run_command(_plain(config))
+    if config.command == "compare":
+        raise SettingError(
+            f"command=compare is not for sweeps; command=compare compare.runs={job.sweep.dir}, "
+            f"without the rest, rates what this one has made"
+        )
+    if config.run_dir is None:
+        config.run_dir = os.path.join(job.sweep.dir, job.sweep.subdir)
+    plain = _plain(config)
+    settings = _begun(plain) if plain["command"] == "train" else plain
+    return 0 if settings is None else run_command(settings)
+
+
+def _status_of(work: Callable[[], int]) -> int:
+    """The exit status of a piece of work; 2 and a sentence for input that cannot be used."""
     try:
-        if config.resume is not None:
-            plain = resumed(config, list(job.overrides.task))
-        else:
-            if job.mode is not None and job.mode.name == "MULTIRUN" and config.run_dir is None:
-                config.run_dir = os.path.join(job.sweep.dir, job.sweep.subdir)
-            plain = _plain(config)
-        status = run_command(plain)
+        return work()
     except FaultyGameError as error:
         print(f"azcore: {error}", file=sys.stderr)  # its lines and boards are for the author
-        sys.exit(2)
     except (AzcoreError, OmegaConfBaseException) as error:
-        _refuse(str(error))
+        _tell(str(error))
     except MemoryError:
-        _refuse("these settings need more memory than this machine has")
+        _tell("these settings need more memory than this machine has")
     except BrokenPipeError:
         raise
     except OSError as error:  # whatever else a disk or a file system refuses
-        _refuse(f"{error.filename or 'a file'}: {error.strerror or error}")
-    if status:
+        _tell(f"{error.filename or 'a file'}: {error.strerror or error}")
+    return 2
+
+
+def _contained(work: Callable[[], int]) -> int:
+    """The same within a sweep, where a fault of the program should not cost the other jobs."""
+    try:
+        return _status_of(work)
+    except BrokenPipeError:
+        raise
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+@hydra.main(version_base="1.3", config_path="pkg://azcore.conf", config_name="config")
+def application(config: DictConfig) -> int:
+    """What Hydra calls with the composed settings."""
+    is_sweep = HydraConfig.get().mode == RunMode.MULTIRUN
+    status = (_contained if is_sweep else _status_of)(lambda: _job(config))
+    if status == INTERRUPTED or (status and not is_sweep):  # Ctrl-C means the whole sweep
         sys.exit(status)
+    return status
 
 
 def main() -> None:
@@ -219,19 +331,27 @@ def main() -> None:
         _refuse(_unreadable(error.override))
     except HydraException as error:  # the settings could not be composed
         _refuse(_composition_error(str(error)))
+    except OmegaConfBaseException as error:  # a ${...} in a file that leads nowhere
+        _refuse(_composition_error(str(error)))
     except ValueError as error:
         if "Config group override" not in str(error):  # Hydra's, such as game=3
             raise
         _refuse("a group such as game takes the name of one of its files, got a number or nothing")
     except YAMLError as error:
         _refuse(f"a file of settings is no YAML: {error}")
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader of our output went away
         sys.stderr.close()
         sys.exit(1)
 
 
-def _refuse(sentence: str) -> NoReturn:
+def _tell(sentence: str) -> None:
     print(f"azcore: {' '.join(sentence.split())}", file=sys.stderr)
+
+
+def _refuse(sentence: str) -> NoReturn:
+    _tell(sentence)
     sys.exit(2)
 
 

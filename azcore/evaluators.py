@@ -45,6 +45,18 @@ class UniformEvaluator(Evaluator):
         return np.zeros((size, self._num_actions), np.float32), np.zeros(size, np.float32)
 
 
+class CountingEvaluator(Evaluator):
+    """Another evaluator, and how many positions it has judged."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self._evaluator = evaluator
+        self.count = 0
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        self.count += len(observations)
+        return self._evaluator.evaluate(observations)
+
+
 class SymmetricEvaluator(Evaluator):
     """Judges each position through a random symmetry of the game and maps the policy back.
 

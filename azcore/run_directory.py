@@ -149,6 +149,45 @@ def read_config(run: RunDirectory) -> dict[str, Any]:
     return config
 
 
+# Groups and keys that say where, for what or how to look: a run is the same whatever they are.
+BESIDE = (
+    "run_dir",
+    "resume",
+    "checkpoint",
+    "command",
+    "name",
+    "new",
+    "device",
+    "bench",
+    "check",
+    "compare",
+)
+
+
+def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(key, value in first, value in second) of the settings that make two runs different ones.
+
+    A setting that only one of them has is None in the other.
+    """
+    one, other = _flat(first), _flat(second)
+    return [
+        (key, one.get(key), other.get(key))
+        for key in {**one, **other}
+        if key.partition(".")[0] not in BESIDE and one.get(key) != other.get(key)
+    ]
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """`{a: {b: 1}}` as `{"a.b": 1}`."""
+    flat: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            flat.update(_flat(value, f"{prefix}{key}."))
+        else:
+            flat[f"{prefix}{key}"] = value
+    return flat
+
+
 class Table:
     """A CSV file that rows are appended to; `keep_before` undoes what a killed run had written on.
 

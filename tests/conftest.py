@@ -15,6 +15,8 @@ import hydra
 import pytest
 from omegaconf import OmegaConf
 
+from azcore import cli
+
 TINY = [
     "game=tic_tac_toe",
     "network.blocks=1",
@@ -52,3 +54,25 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[
     """Composes a run of tic-tac-toe that takes a second or two, in an empty current directory."""
     monkeypatch.chdir(tmp_path)
     return lambda *overrides: compose(*TINY, *overrides)
+
+
+@pytest.fixture
+def azcore(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Runs `python -m azcore ARGS` within this process: (status, output, errors)."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr("sys.argv", ["azcore", *arguments])
+        capfd.readouterr()
+        try:
+            cli.main()
+            status = 0
+        except SystemExit as exit_:
+            status = int(exit_.code or 0)
+        output, errors = capfd.readouterr()
+        return status, output, errors
+
+    return run

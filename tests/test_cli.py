@@ -11,33 +11,10 @@ from typing import Any
 
 import pytest
 
-from azcore import cli
 from azcore.algorithms.training import train
 from conftest import TINY
 
 Tiny = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture
-def azcore(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Callable[..., tuple[int, str, str]]:
-    """Runs `python -m azcore ARGS` within this process: (status, output, errors)."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
-
-    def run(*arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr("sys.argv", ["azcore", *arguments])
-        capfd.readouterr()
-        try:
-            cli.main()
-            status = 0
-        except SystemExit as exit_:
-            status = int(exit_.code or 0)
-        output, errors = capfd.readouterr()
-        return status, output, errors
-
-    return run
 
 
 @pytest.mark.parametrize(
@@ -56,7 +33,10 @@ def azcore(
         (["scale=giant"], "scale must be one of laptop, paper, workstation, got 'giant'"),
         (["game.board_size=25"], "from 2 to 19, got 25"),
         (["game.komi=0.3"], "komi must be a whole or half number"),
-        (["command=fly"], "command must be one of train, arena, bench, check, new, got 'fly'"),
+        (
+            ["command=fly"],
+            "command must be one of train, arena, bench, check, compare, new, got 'fly'",
+        ),
         (["command=new"], "command=new needs name=NAME"),
         (["command=new", "name=é"], "cannot read the argument 'name=é'; put its value in quotes"),
         (["command=new", "new.path=~"], "a shell passes on when written as 'new.path=\"~\"'"),
@@ -89,6 +69,12 @@ def azcore(
         (["device=moon"], "device must be auto, or a device of this machine"),
         (["resume=latest"], "resume=latest finds no run of tic_tac_toe"),
         (["resume=nowhere"], "nowhere is no run directory"),
+        (["command=compare"], "compare.runs must be run directories, or a folder of them, got []"),
+        (["command=compare", "compare.runs=nowhere"], "there is no run in nowhere"),
+        (
+            ["command=compare", "compare.runs=.", "compare.x=time"],
+            "compare.x must be one of evaluations, steps, seconds, got 'time'",
+        ),
         (["command=arena"], "command=arena needs checkpoint=PATH"),
         (["command=arena", "checkpoint=nothing.ckpt"], "nothing.ckpt: cannot read this checkpoint"),
         (["run_dir=/proc/nothing"], "run_dir /proc/nothing cannot be written to"),

@@ -22,4 +22,7 @@ class Algorithm(Callback, ABC):
 
     @abstractmethod
     def metrics(self) -> dict[str, float]:
-        """Its part of the row in metrics.csv of the generation that just ended."""
+        """Its part of the row in metrics.csv of the generation that just ended.
+
+        `evaluations`: those it asked for beside self-play's.
+        """

@@ -26,6 +26,7 @@ from azcore.algorithms.ratings import MATCHES, match_row
 from azcore.arena.gate import passes
 from azcore.arena.match import MatchResult, play_match
 from azcore.assembly import Settings
+from azcore.evaluators import CountingEvaluator
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.players import SearchPlayer
@@ -59,20 +60,21 @@ class AlphaGoZero(Algorithm):
         self._best = copy.deepcopy(network)
         self._best_step = 0
         self._score: float | None = None  # of the generation's candidate, if it was tried
+        self._evaluations = 0  # asked for by the generation's match
         self._table = Table(run.gate, GATES)
 
     def who_plays(self, network: nn.Module, step: int) -> tuple[nn.Module, int]:
         return self._best, self._best_step
 
     def metrics(self) -> dict[str, float]:
-        row: dict[str, float] = {"best_step": self._best_step}
+        row: dict[str, float] = {"best_step": self._best_step, "evaluations": self._evaluations}
         return row if self._score is None else {**row, "gate_score": self._score}
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._table.keep_before(self._data.loader.generation)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._score = None
+        self._score, self._evaluations = None, 0
         due = (self._data.finished_generation + 1) % self._settings.gate.every_generations == 0
         if not due or not self._data.between_generations:  # stopped midway, it is due after resume
             return
@@ -90,20 +92,23 @@ class AlphaGoZero(Algorithm):
     def _match(self, candidate: nn.Module, step: int) -> MatchResult:
         """The candidate against the best player: most visits, no noise (Methods "Evaluator")."""
         settings, gate = self._settings, self._settings.gate
+        evaluators = [
+            CountingEvaluator(settings.search_evaluator(network))
+            for network in (candidate, self._best)
+        ]
         players = [
             SearchPlayer(
                 game=settings.game,
-                evaluator=settings.search_evaluator(network),
+                evaluator=evaluator,
                 settings=settings.search,
                 num_simulations=gate.num_simulations,
                 name=name,
             )
-            for network, name in (
-                (candidate, f"step-{step}"),
-                (self._best, f"best-{self._best_step}"),
+            for evaluator, name in zip(
+                evaluators, (f"step-{step}", f"best-{self._best_step}"), strict=True
             )
         ]
-        return play_match(
+        result = play_match(
             settings.game,
             *players,
             num_games=gate.games,
@@ -111,6 +116,8 @@ class AlphaGoZero(Algorithm):
             seed=settings.seed + self._data.finished_generation,
             progress=lambda done: self._terminal.show("gate", done, gate.games, "games"),
         )
+        self._evaluations = sum(evaluator.count for evaluator in evaluators)
+        return result
 
     def _note(self, result: MatchResult, step: int, seconds: float, promoted: bool) -> None:
         row = match_row(result, self._data.finished_generation, step, seconds)

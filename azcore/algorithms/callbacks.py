@@ -33,6 +33,7 @@ METRICS = [
     "seconds",
     "games",
     "positions",
+    "evaluations",  # so far, of networks: self-play and gate matches, not those that only rate
     *_FROM_LEARNER,
     "learning_rate",
     "game_length",
@@ -72,6 +73,7 @@ class GenerationMetrics(Callback):
         self._table, self._data = table, data
         self._more, self._report = more, report
         self._seconds = 0.0  # of the whole run, resumed parts included
+        self._evaluations = 0  # the same
         self._since = 0.0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -83,6 +85,8 @@ class GenerationMetrics(Callback):
         now = time.perf_counter()
         elapsed, self._since = now - self._since, now
         self._seconds += elapsed
+        more = self._more()
+        self._evaluations += stats.evaluations + int(more.pop("evaluations", 0))
         games = data.new_games
         row: dict[str, float] = {
             "generation": data.finished_generation,
@@ -90,6 +94,7 @@ class GenerationMetrics(Callback):
             "seconds": round(self._seconds, 2),
             "games": data.total_games,
             "positions": data.total_positions,
+            "evaluations": self._evaluations,
             "learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
             "samples_per_position": trainer.global_step
             * data.batch_size
@@ -109,7 +114,7 @@ class GenerationMetrics(Callback):
             row["search_share"] = (stats.seconds - stats.network_seconds) / elapsed
             row["network_share"] = stats.network_seconds / elapsed
             row["learner_share"] = max(0.0, 1 - stats.seconds / elapsed)
-        row.update(self._more())
+        row.update(more)
         if data.resign_threshold is not None:
             resigned = sum(record.resigned_by is not None for record in games)
             found = data.false_positives()
@@ -128,10 +133,11 @@ class GenerationMetrics(Callback):
         self._report(row)
 
     def state_dict(self) -> dict[str, Any]:
-        return {"seconds": self._seconds}
+        return {"seconds": self._seconds, "evaluations": self._evaluations}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self._seconds = state_dict["seconds"]
+        self._evaluations = state_dict.get("evaluations", 0)  # older checkpoints did not count
 
 
 @dataclass

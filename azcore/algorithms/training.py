@@ -48,7 +48,7 @@ from azcore.networks import build_network, network_cost
 from azcore.records import RecordFile
 from azcore.replay import ReplayBuffer
 from azcore.report.report import write_report
-from azcore.run_directory import RunDirectory, Table, find_run, new_run
+from azcore.run_directory import RunDirectory, Table, find_run, new_run, read_config
 from azcore.selfplay.actor import Actor
 from azcore.settings import require
 
@@ -92,6 +92,24 @@ def train(config: Config) -> int:
         return _conclude(run, terminal, name, step, max_steps)
 
 
+def is_finished(run: RunDirectory) -> bool:
+    """Whether a run has come to the end that its own settings name, in steps or in time.
+
+    Raises:
+        AzcoreError: its settings or its checkpoint cannot be read.
+    """
+    if not run.last_checkpoint.exists():
+        return False
+    config, checkpoint = read_config(run), read_checkpoint(run.last_checkpoint)
+    if checkpoint["global_step"] >= config["trainer"]["max_steps"]:
+        return True
+    limit = _max_seconds(config)
+    if limit is None:
+        return False
+    timer = checkpoint["callbacks"].get("Timer", {})
+    return bool(timer.get("time_elapsed", {}).get("train", 0.0) >= limit)
+
+
 def _conclude(
     run: RunDirectory, terminal: Terminal, name: str, step: int | None, max_steps: int
 ) -> int:
@@ -100,7 +118,10 @@ def _conclude(
         terminal.say("interrupted before anything was written")
         return 130
     terminal.say(f"report {write_report(run.path)}")
-    go_on = f"go on with: python -m azcore game={name} resume={run.path}"
+    resume = f"resume={run.path}"
+    if re.search("[=,]", str(run.path)):  # read as keys and lists, unless in quotes
+        resume = f"'resume=\"{run.path}\"'"
+    go_on = f"go on with: python -m azcore game={name} {resume}"
     if step is not None:
         terminal.say(f"weights {run.last_checkpoint}")
         if step < max_steps:

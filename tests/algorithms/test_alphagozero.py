@@ -136,6 +136,39 @@ def test_draws_and_resignations_and_no_symmetries(tiny: Tiny, tmp_path: Path) ->
     assert int(last["resign_measured"]) > 0
 
 
+@pytest.mark.parametrize("rated", [False, True])
+def test_evaluations_are_those_of_self_play_and_gate(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rated: bool
+) -> None:
+    """Every position that the network judged is in metrics.csv, but for those that only rate."""
+    counts = {"all": 0, "gate": 0}
+    evaluate, play = NetworkEvaluator.evaluate, alphagozero.play_match
+
+    def count(self: Any, observations: Any) -> Any:
+        counts["all"] += len(observations)
+        return evaluate(self, observations)
+
+    def gate(*arguments: Any, **options: Any) -> Any:
+        before = counts["all"]
+        result = play(*arguments, **options)
+        counts["gate"] += counts["all"] - before
+        return result
+
+    monkeypatch.setattr(NetworkEvaluator, "evaluate", count)
+    monkeypatch.setattr(alphagozero, "play_match", gate)
+    every = 2 if rated else 1000
+    rare = f"arena.every_generations={every}"
+    assert train(tiny(*MODE, "gate.every_generations=2", rare, "run_dir=run")) == 0
+    rows = Table(RunDirectory(tmp_path / "run").metrics, []).rows()
+    evaluations = [int(row["evaluations"]) for row in rows]
+    assert counts["gate"] > 0
+    assert evaluations == sorted(set(evaluations))
+    if rated:
+        assert evaluations[-1] < counts["all"]
+    else:
+        assert evaluations[-1] == counts["all"]
+
+
 def test_search_sees_random_symmetries_where_the_game_has_some(compose: Tiny) -> None:
     on = settings_from(compose("game=tic_tac_toe", "algorithm=alphagozero"))
     network = build_network(on.game, on.network, 1)
