@@ -6,7 +6,7 @@ Each group of `conf/` has one dataclass that says which keys it must hold; this 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,14 @@ from torch import nn
 
 from azcore.arena.gate import GateSettings
 from azcore.arena.match import ArenaSettings
+from azcore.arena.sprt import SprtSettings
 from azcore.checkpoint import load_network
-from azcore.evaluators import Evaluator, SymmetricEvaluator
+from azcore.evaluators import Evaluator, SymmetricEvaluator, UniformEvaluator
 from azcore.game import Game
 from azcore.learner.settings import LearnerSettings
 from azcore.networks import NetworkSettings
 from azcore.networks.evaluator import NetworkEvaluator, choose_device, choose_precision
+from azcore.players import SearchPlayer
 from azcore.registry import make
 from azcore.replay import ReplaySettings
 from azcore.search.mcts import SearchSettings
@@ -45,6 +47,8 @@ class Settings:
     learner: LearnerSettings
     gate: GateSettings
     arena: ArenaSettings
+    sprt: SprtSettings
+    programs: Mapping[str, Any]  # by name, see `azcore.protocols.programs.Program`
 
     def evaluator(self, network: nn.Module) -> NetworkEvaluator:
         """A network's weights of this moment, ready to run."""
@@ -95,4 +99,26 @@ def settings_from(config: Config) -> Settings:
         learner=build(LearnerSettings, config["learner"], "learner"),
         gate=build(GateSettings, config["gate"], "gate"),
         arena=build(ArenaSettings, config["arena"], "arena"),
+        sprt=build(SprtSettings, config["sprt"], "sprt"),
+        programs=config["programs"],
     )
+
+
+def search_player(
+    settings: Settings, evaluator: Evaluator, name: str, num_simulations: int | None = None
+) -> SearchPlayer:
+    """A player that searches as the arena's settings say, or with so many simulations."""
+    return SearchPlayer(
+        game=settings.game,
+        evaluator=evaluator,
+        settings=settings.search,
+        num_simulations=num_simulations or settings.arena.num_simulations,
+        name=name,
+    )
+
+
+def search_baseline(settings: Settings, num_simulations: int | None = None) -> SearchPlayer:
+    """`search`: by PUCT whatever the run's rule, so that ratings of different runs compare."""
+    plain = replace(settings, search=replace(settings.search, rule="puct"))
+    name = "search" if num_simulations is None else f"search:{num_simulations}"
+    return search_player(plain, UniformEvaluator(settings.game), name, num_simulations)

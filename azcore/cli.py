@@ -106,9 +106,9 @@ def _train(config: dict[str, Any]) -> int:
 
 
 def _arena(config: dict[str, Any]) -> int:
-    from azcore.algorithms.ratings import rate_checkpoint
+    from azcore.tournament import tournament
 
-    return rate_checkpoint(config)
+    return tournament(config)
 
 
 def _engine(config: dict[str, Any]) -> int:
@@ -180,12 +180,38 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     return _plain(saved)
 
 
+def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
+    """The settings with the game of the first checkpoint that plays, where it was not chosen.
+
+    A checkpoint knows its game, so `game=` and `game.*` need not be said again for it. The game's
+    own settings of search come with it, since all is composed anew.
+    """
+    from azcore.entrants import game_of
+    from azcore.tournament import wanted_players
+
+    chosen = {override.lstrip("+~").partition("=")[0] for override in overrides}
+    players: Any = {
+        key: OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+        for key, value in ((key, config[key]) for key in ("players", "checkpoint"))
+    }
+    identity = game_of(wanted_players(players), config.programs)
+    if identity is None:
+        return config
+    if "game" not in chosen and config.game.name != identity["name"]:
+        config = hydra.compose("config", [f"game={identity['name']}", *overrides])
+    if config.game.name == identity["name"]:
+        for key, value in identity["settings"].items():
+            if f"game.{key}" not in chosen and key in config.game:
+                config.game[key] = value
+    return config
+
+
 def _plain(config: DictConfig) -> dict[str, Any]:
     plain: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
     name = (plain["game"] or {}).get("name")  # a plugin's file may lack it
     if not isinstance(name, str):
         raise SettingError(f"game.name must be the registry name that conf/game sets, got {name!r}")
-    for key in ("run_dir", "resume", "checkpoint", "device"):  # a folder may be called 7
+    for key in ("run_dir", "resume", "checkpoint", "arena_dir", "device"):  # a folder may be 7
         plain[key] = None if plain[key] is None else str(plain[key])
     return dict(plain)
 
@@ -265,6 +291,8 @@ def _job(config: DictConfig) -> int:
     job = HydraConfig.get()
     if config.resume is not None:
         return run_command(resumed(config, list(job.overrides.task)))
+    if config.command == "arena":
+        config = of_players(config, list(job.overrides.task))
     if job.mode != RunMode.MULTIRUN:
         return run_command(_plain(config))
     if config.command == "compare":

@@ -6,6 +6,7 @@ A match tells its players all that happens, so each keeps what it needs, such as
     player.start(row, state)             # the opening position of each game
     actions = player.choose(rows)        # games in which this player is to move
     player.advance(row, action)          # every action of every game, its own ones too
+    player.end()                         # when no match follows at once
 
 Rows are the games of a match, 0 to G - 1. No torch here: a network comes in as an `Evaluator`.
 """
@@ -54,8 +55,11 @@ class Player(ABC):
         """Make ready for a new match of `num_games` games; `start` follows for each row."""
 
     @abstractmethod
-    def start(self, row: int, state: Any) -> None:
-        """Game `row` begins from `state`, which is not terminal."""
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
+        """Game `row` begins from `state`, which is not terminal.
+
+        `opening` are the actions that lead there from the initial state; None: there is no telling.
+        """
 
     @abstractmethod
     def choose(self, rows: list[int]) -> Sequence[Decision]:
@@ -69,8 +73,8 @@ class Player(ABC):
     def advance(self, row: int, action: int) -> None:
         """`action` was played in game `row`, by either player."""
 
-    def close(self) -> None:  # noqa: B027 - most players hold nothing
-        """Give back what was held, such as a running program; no further match follows."""
+    def end(self) -> None:  # noqa: B027 - most players hold nothing
+        """No match goes on: what `begin` can make again, such as trees or a process, may go."""
 
 
 class RandomPlayer(Player):
@@ -93,7 +97,7 @@ class RandomPlayer(Player):
         self._plies = [0] * num_games
         self._seed = seed
 
-    def start(self, row: int, state: Any) -> None:
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
         self._states.set(row, state)
         self._plies[row] = 0
 
@@ -168,7 +172,7 @@ class SearchPlayer(Player):
         self._plies = [0] * num_games
         self._seed = seed
 
-    def start(self, row: int, state: Any) -> None:
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
         self._begun().start(row, state)
         self._plies[row] = 0
 
@@ -185,6 +189,9 @@ class SearchPlayer(Player):
     def advance(self, row: int, action: int) -> None:
         self._begun().advance(row, action)
         self._plies[row] += 1
+
+    def end(self) -> None:
+        self._search = None
 
     def _begun(self) -> Search:
         if self._search is None:

@@ -22,7 +22,8 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     """A `kind` dataclass from `values`.
 
     Args:
-        kind: a dataclass whose fields are int, float, bool, str, tuples of those, or optional.
+        kind: a dataclass whose fields are int, float, bool, str, tuples or dicts by name of those,
+            or optional.
         values: exactly its fields by name.
         where: the group's name in the configuration, for error messages.
 
@@ -70,6 +71,10 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
         require(isinstance(value, list | tuple), where, "a list", value)
         item = get_args(hint)[0]
         return tuple(_convert(item, entry, f"{where}[{i}]") for i, entry in enumerate(value))
+    if origin is dict:
+        require(isinstance(value, Mapping), where, "names with a value each", value)
+        item = get_args(hint)[1]
+        return {str(name): _convert(item, value[name], f"{where}.{name}") for name in value}
     if hint is float and isinstance(value, int) and not isinstance(value, bool):
         return float(value)
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}

@@ -56,8 +56,8 @@ def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[
     return lambda *overrides: compose(*TINY, *overrides)
 
 
-@pytest.fixture
-def azcore(
+@pytest.fixture(name="azcore")
+def azcore_fixture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> Callable[..., tuple[int, str, str]]:
     """Runs `python -m azcore ARGS` within this process: (status, output, errors)."""

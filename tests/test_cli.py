@@ -75,7 +75,7 @@ Tiny = Callable[..., dict[str, Any]]
             ["command=compare", "compare.runs=.", "compare.x=time"],
             "compare.x must be one of evaluations, steps, seconds, got 'time'",
         ),
-        (["command=arena"], "command=arena needs checkpoint=PATH"),
+        (["command=arena"], "command=arena needs players=[...]"),
         (["command=arena", "checkpoint=nothing.ckpt"], "nothing.ckpt: cannot read this checkpoint"),
         (["run_dir=/proc/nothing"], "run_dir /proc/nothing cannot be written to"),
         (["a=b=c"], "cannot read the argument 'a=b=c'"),

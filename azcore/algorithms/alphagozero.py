@@ -23,8 +23,9 @@ from torch import nn
 from azcore.algorithms.algorithm import Algorithm
 from azcore.algorithms.callbacks import Terminal
 from azcore.algorithms.ratings import MATCHES, match_row
-from azcore.arena.gate import passes
+from azcore.arena.gate import decide
 from azcore.arena.match import MatchResult, play_match
+from azcore.arena.sprt import Verdict
 from azcore.assembly import Settings
 from azcore.evaluators import CountingEvaluator
 from azcore.learner.data import SelfPlayData
@@ -32,7 +33,9 @@ from azcore.learner.module import LearnerModule
 from azcore.players import SearchPlayer
 from azcore.run_directory import RunDirectory, Table
 
-GATES = [*MATCHES, "promoted"]  # columns of gate.csv; matches.csv holds those that ratings are of
+# Columns of gate.csv; matches.csv holds those that ratings are of. The verdict is the sequential
+# test's, empty where all games were to be played.
+GATES = [*MATCHES, "promoted", "verdict"]
 
 
 class AlphaGoZero(Algorithm):
@@ -59,6 +62,7 @@ class AlphaGoZero(Algorithm):
         self._data, self._terminal = data, terminal
         self._best = copy.deepcopy(network)
         self._best_step = 0
+        self._sprt = settings.sprt if settings.gate.sprt else None
         self._score: float | None = None  # of the generation's candidate, if it was tried
         self._evaluations = 0  # asked for by the generation's match
         self._table = Table(run.gate, GATES)
@@ -82,8 +86,9 @@ class AlphaGoZero(Algorithm):
         began = time.perf_counter()
         result = self._match(pl_module.network, trainer.global_step)
         self._score = result.score
-        promoted = passes(result.score, self._settings.gate.threshold)
-        self._note(result, trainer.global_step, time.perf_counter() - began, promoted)
+        promoted, verdict = decide(result, self._settings.gate.threshold, self._sprt)
+        seconds = time.perf_counter() - began
+        self._note(result, trainer.global_step, seconds, promoted, verdict)
         if promoted:
             self._best.load_state_dict(pl_module.network.state_dict())
             self._best_step = trainer.global_step
@@ -115,17 +120,26 @@ class AlphaGoZero(Algorithm):
             opening_plies=gate.opening_plies,
             seed=settings.seed + self._data.finished_generation,
             progress=lambda done: self._terminal.show("gate", done, gate.games, "games"),
+            sprt=self._sprt,
         )
         self._evaluations = sum(evaluator.count for evaluator in evaluators)
         return result
 
-    def _note(self, result: MatchResult, step: int, seconds: float, promoted: bool) -> None:
+    def _note(
+        self,
+        result: MatchResult,
+        step: int,
+        seconds: float,
+        promoted: bool,
+        verdict: Verdict | None,
+    ) -> None:
         row = match_row(result, self._data.finished_generation, step, seconds)
-        self._table.append({**row, "promoted": int(promoted)})
+        self._table.append({**row, "promoted": int(promoted), "verdict": verdict or ""})
+        test = f", test {verdict}" if verdict else ""
         self._terminal.say(
             f"gate: {result.first} scores {result.score:.1%} against {result.second} in "
             f"{len(result.games)} games, {result.distinct_games} distinct "
-            f"({result.wins} won, {result.draws} drawn, {result.losses} lost): "
+            f"({result.wins} won, {result.draws} drawn, {result.losses} lost{test}): "
             + ("the new best player" if promoted else "the best player stays")
         )
 

@@ -1,4 +1,4 @@
-"""Ratings of the weights in training, and `command=arena`: matches against the baselines.
+"""Ratings of the weights in training.
 
 Opponents: `random` (any legal action, the anchor of the ratings), `search` (PUCT with
 uniform evaluations and the same simulations), the weights of the last rating before and those at
@@ -8,23 +8,17 @@ half the steps.
 from __future__ import annotations
 
 import time
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
-from rich.console import Console
-from rich.table import Table as RichTable
 
 from azcore.algorithms.callbacks import Terminal
 from azcore.arena.elo import MatchScore, fit_ratings
 from azcore.arena.match import MatchResult, play_match
-from azcore.assembly import Config, Settings, settings_from
-from azcore.errors import SettingError
-from azcore.evaluators import Evaluator, UniformEvaluator
+from azcore.assembly import Settings, search_baseline, search_player
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
-from azcore.players import Player, RandomPlayer, SearchPlayer
+from azcore.players import Player, RandomPlayer
 from azcore.run_directory import RunDirectory, Table
 
 MATCHES = [
@@ -39,7 +33,7 @@ MATCHES = [
     "distinct_games",
     "seconds",
 ]
-SURE_WIN = 0.99  # an opponent beaten so clearly is met again only by `command=arena`
+SURE_WIN = 0.99  # an opponent beaten so clearly is met no more in this run
 
 
 def match_row(result: MatchResult, generation: int, step: int, seconds: float) -> dict[str, Any]:
@@ -70,23 +64,6 @@ def match_scores(table: Table) -> list[MatchScore]:
         )
         for row in table.rows()
     ]
-
-
-def search_player(settings: Settings, evaluator: Evaluator, name: str) -> SearchPlayer:
-    """A player that searches as the arena's settings say."""
-    return SearchPlayer(
-        game=settings.game,
-        evaluator=evaluator,
-        settings=settings.search,
-        num_simulations=settings.arena.num_simulations,
-        name=name,
-    )
-
-
-def search_baseline(settings: Settings) -> SearchPlayer:
-    """`search`: by PUCT whatever the run's rule, so that ratings of different runs compare."""
-    plain = replace(settings, search=replace(settings.search, rule="puct"))
-    return search_player(plain, UniformEvaluator(settings.game), "search")
 
 
 class ArenaRating(Callback):
@@ -169,52 +146,3 @@ class ArenaRating(Callback):
         rating = fit_ratings(scores, anchor="random")[scores[-1].player]
         self._terminal.rating = f"{rating.value:+.0f} ± {(rating.high - rating.low) / 2:.0f} Elo"
         return rating.value
-
-
-def rate_checkpoint(config: Config) -> int:
-    """`command=arena`: play a checkpoint against the baselines and print the results.
-
-    Raises:
-        AzcoreError: no checkpoint given, or it cannot be used.
-    """
-    if config["checkpoint"] is None:
-        raise SettingError(
-            "command=arena needs checkpoint=PATH, such as a run's checkpoints/last.ckpt"
-        )
-    settings, path = settings_from(config), Path(config["checkpoint"])
-    arena, console = settings.arena, Console()
-    evaluator = settings.checkpoint_evaluator(path)
-    opponents: list[Player] = [
-        RandomPlayer(game=settings.game),
-        search_baseline(settings),
-    ]
-    table = RichTable(title=f"{path}, {arena.num_simulations} simulations a move")
-    for column in ("opponent", "games", "distinct", "wins", "draws", "losses", "score", "Elo"):
-        table.add_column(column, justify="left" if column == "opponent" else "right")
-    for opponent in opponents:
-        with console.status(f"playing {arena.games} games against {opponent.name}"):
-            result = play_match(
-                settings.game,
-                search_player(settings, evaluator, "checkpoint"),
-                opponent,
-                num_games=arena.games,
-                opening_plies=arena.opening_plies,
-                seed=settings.seed,
-            )
-        table.add_row(*_cells(result))
-    console.print(table)
-    return 0
-
-
-def _cells(result: MatchResult) -> list[str]:
-    low, high = result.score_interval
-    return [
-        result.second,
-        str(len(result.games)),
-        str(result.distinct_games),
-        str(result.wins),
-        str(result.draws),
-        str(result.losses),
-        f"{result.score:.1%} [{low:.1%}, {high:.1%}]",
-        f"{result.elo.value:+.0f} [{result.elo.low:+.0f}, {result.elo.high:+.0f}]",
-    ]

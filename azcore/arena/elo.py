@@ -5,26 +5,28 @@ even, +200 means 76 %, +400 means 91 %. Only differences mean anything, so one p
 is put at 0.
 
 `expected_score` and `updated_rating` are the formulas as they are taught and as clubs use them.
-`fit_ratings` is what azcore reports: all matches at once, in any order, with intervals.
+`rating_list` is what azcore reports: all matches at once, in any order, with draws, the first
+mover's advantage and intervals. `docs/ratings.md` says in plain words what the numbers mean.
 
-Letters: P players, theta a rating on the natural scale, 400 / ln 10 = 173.7 Elo to one unit.
+Letters: P players, K pairings, theta a rating on the natural scale, 400 / ln 10 = 173.7 Elo to one
+unit.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heappop, heappush
 
 import numpy as np
-import numpy.typing as npt
 
+from azcore.arena.likelihood import POINTS, PRIOR, Floats, Rows, maximum_likelihood
 from azcore.settings import require
 
 ELO_PER_UNIT = 400.0 / math.log(10.0)  # a rating of theta is theta * 173.7 Elo
 Z_95 = 1.959964  # 95 % of a normal distribution lies within so many standard deviations
-PRIOR = 0.5  # wins, and as many losses, added to a pair; see `fit_ratings`
+Joint = tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,6 +49,51 @@ class MatchScore:
         return (self.wins + 0.5 * self.draws) / self.games if self.games else 0.5
 
 
+@dataclass(frozen=True, kw_only=True)
+class PairScore:
+    """What came of pairs of games with seats swapped from one opening, as `player` sees it.
+
+    `joint[a][b]` counts the pairs in which it made a/2 points with seat 0 and b/2 with seat 1.
+    """
+
+    player: str
+    opponent: str
+    joint: Joint
+
+    @property
+    def pairs(self) -> int:
+        return sum(map(sum, self.joint))
+
+    @property
+    def pentanomial(self) -> tuple[int, int, int, int, int]:
+        """How many pairs came to 0, 1/2, 1, 3/2 and 2 points."""
+        counts = [0] * 5
+        for a, row in enumerate(self.joint):
+            for b, number in enumerate(row):
+                counts[a + b] += number
+        return counts[0], counts[1], counts[2], counts[3], counts[4]
+
+    @property
+    def total(self) -> MatchScore:
+        """The games one by one."""
+        seats = (
+            [sum(row) for row in self.joint],
+            [sum(row) for row in zip(*self.joint, strict=True)],
+        )
+        losses, draws, wins = (a + b for a, b in zip(*seats, strict=True))
+        return MatchScore(
+            player=self.player, opponent=self.opponent, wins=wins, draws=draws, losses=losses
+        )
+
+    def turned(self) -> PairScore:
+        """The same as the opponent sees it."""
+        j = self.joint
+        rows = [(j[2][2 - b], j[1][2 - b], j[0][2 - b]) for b in range(3)]
+        return PairScore(
+            player=self.opponent, opponent=self.player, joint=(rows[0], rows[1], rows[2])
+        )
+
+
 @dataclass(frozen=True)
 class Rating:
     """A rating in Elo with its 95 % interval."""
@@ -54,6 +101,30 @@ class Rating:
     value: float
     low: float
     high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatingList:
+    """Ratings that belong together, and what else the results told."""
+
+    ratings: dict[str, Rating]  # by name, in Elo
+    first_move: Rating | None  # advantage of the first mover in Elo; None: seats are not known
+    draws: float | None  # share of games between equals that are drawn; None: none was
+    covariance: Floats  # [P, P] of the ratings in their order, Elo squared
+
+    def superiority(self, player: str, opponent: str) -> float:
+        """Probability that `player` is the stronger of two, given the results (LOS).
+
+        Normal distributions around both ratings, as for the intervals; 1/2 if nothing is known.
+        """
+        names = list(self.ratings)
+        i, j = names.index(player), names.index(opponent)
+        c = self.covariance
+        difference = self.ratings[player].value - self.ratings[opponent].value
+        deviation = math.sqrt(max(c[i, i] + c[j, j] - 2.0 * c[i, j], 0.0))
+        if deviation == 0.0:  # both fixed
+            return 0.5 * (1.0 + (difference > 0) - (difference < 0))
+        return 0.5 * (1.0 + math.erf(difference / deviation / math.sqrt(2.0)))
 
 
 def expected_score(rating_difference: float) -> float:
@@ -81,30 +152,14 @@ def updated_rating(rating: float, k: float, score: float, expected: float) -> fl
     return rating + k * (score - expected)
 
 
-def score_interval(wins: int, draws: int, losses: int) -> tuple[float, float]:
-    """95 % interval of a match score (Wilson 1927, eq. for a share of n trials).
-
-    A draw counts as half a win and half a loss. It varies less than those, so with draws the
-    interval is somewhat wider than it need be, never narrower.
-
-    Returns:
-        (low, high) within [0, 1]; (0, 1) where there was no game.
-    """
-    n = wins + draws + losses
-    if n == 0:
-        return 0.0, 1.0
-    p = (wins + 0.5 * draws) / n
-    z = Z_95
-    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
-    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
-    return max(0.0, middle - half), min(1.0, middle + half)
-
-
-def fit_ratings(results: Iterable[MatchScore], anchor: str) -> dict[str, Rating]:
+def rating_list(
+    results: Iterable[MatchScore | PairScore], anchors: Mapping[str, float]
+) -> RatingList:
     """Ratings of all players that explain all results best.
 
-    The model of Bradley and Terry (1952): theta_i - theta_j are the log-odds of a win, a draw being
-    half a win and half a loss. Its likelihood is concave and Newton's method climbs it.
+    Expected scores are Elo's, and draws are modelled as in Davidson (1970): see
+    `azcore.arena.likelihood`. Where games come in pairs, the first mover's advantage is found too:
+    a rating difference is then what is left when that is taken away.
 
     A score of 100 % alone would mean infinity. So half a win and half a loss are added to a pair:
     Jeffreys' prior Beta(1/2, 1/2) of its score, whose best point in log-odds is (wins + 1/2) /
@@ -113,66 +168,124 @@ def fit_ratings(results: Iterable[MatchScore], anchor: str) -> dict[str, Rating]
     they would bend long runs: every checkpoint beats random play 40 to 0, and a dozen such half
     losses pulled a known rating of 1,430 down to 1,065.
 
-    Intervals come from the curvature at the best point, relative to the anchor: they say how far
-    chance in these games may have moved a rating. They do not know of games that repeat each other
-    (count `distinct_games`).
+    Intervals come from the curvature at the best point, relative to the anchors: they say how far
+    chance in these games may have moved a rating. The two games of a pair are not independent, and
+    pairs show by their own scatter how far (`likelihood._pair_spread`). They do not know of games
+    that repeat each other: give distinct ones (`MatchResult.distinct`).
 
     Args:
-        results: in any order; several of the same pair are added up, seen from either side.
-        anchor: the player whose rating is 0, with no interval of its own.
+        results: in any order; several of the same two players are added up, seen from either side.
+        anchors: players whose ratings are given, in Elo, and have no interval of their own.
 
     Returns:
-        Rating by name, in Elo; players whom no chain of matches joins to the anchor are left out.
+        The list; players whom no chain of matches joins to an anchor are left out.
 
     Raises:
-        SettingError: a count is below 0, or a player met itself.
+        SettingError: no anchor, a count is below 0, or a player met itself.
     """
-    points = _points_by_pair(results)
-    names, links = _joined(points, anchor)
-    index = {name: i for i, name in enumerate(names)}
-    won = np.zeros((len(names), len(names)))  # [P, P], points of row against column, prior included
-    for (name, opponent), value in points.items():
-        if name in index:
-            won[index[name], index[opponent]] = value
-    for name, opponent in links:
-        won[index[name], index[opponent]] += PRIOR
-        won[index[opponent], index[name]] += PRIOR
-    theta, covariance = _newton(won)
-    deviations = np.sqrt(np.maximum(np.diag(covariance), 0.0)) * Z_95 * ELO_PER_UNIT
-    values = theta * ELO_PER_UNIT
-    return {
-        name: Rating(float(value), float(value - deviation), float(value + deviation))
-        for name, value, deviation in zip(names, values, deviations, strict=True)
-    }
-
-
-def _points_by_pair(results: Iterable[MatchScore]) -> dict[tuple[str, str], float]:
-    """Points of the first against the second, for each ordered pair that met."""
+    require(bool(anchors), "anchors", "at least one player with a rating", dict(anchors))
+    singles, pairings = _by_two(results)
     points: dict[tuple[str, str], float] = {}
+    for (name, opponent), counts in singles.items():
+        _add_points(points, name, opponent, counts)
+    for (name, opponent), joint in pairings.items():
+        _add_points(points, name, opponent, joint.sum(axis=0) + joint.sum(axis=1))
+    names, links = _joined(points, list(anchors))
+    index = {name: i for i, name in enumerate(names)}
+
+    alone = [(pair, counts) for pair, counts in singles.items() if pair[0] in index]
+    paired = [(pair, joint) for pair, joint in pairings.items() if pair[0] in index]
+    met = [pair for pair, _ in alone] + 2 * [pair for pair, _ in paired]
+    rows = Rows(
+        first=np.array([index[name] for name, _ in met], np.int64),
+        second=np.array([index[opponent] for _, opponent in met], np.int64),
+        seat=np.repeat([0.0, 1.0, -1.0], [len(alone), len(paired), len(paired)]),
+        counts=np.array(
+            [counts for _, counts in alone]
+            + [joint.sum(axis=1) for _, joint in paired]
+            + [joint.sum(axis=0) for _, joint in paired]
+        ).reshape(-1, 3),
+    )
+    fit = maximum_likelihood(
+        rows,
+        np.array([joint for _, joint in paired]).reshape(-1, 3, 3),
+        fixed=np.array([anchors.get(name, math.nan) for name in names]) / ELO_PER_UNIT,
+        links=(
+            np.array([index[name] for name, _ in links], np.int64),
+            np.array([index[opponent] for _, opponent in links], np.int64),
+        ),
+    )
+    covariance = fit.covariance * ELO_PER_UNIT**2
+    deviations = Z_95 * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+
+    def rating(value: float, deviation: float) -> Rating:
+        return Rating(value, value - deviation, value + deviation)
+
+    values = [anchors.get(name, ELO_PER_UNIT * fit.theta[i]) for i, name in enumerate(names)]
+    return RatingList(
+        ratings={
+            name: rating(float(values[i]), float(deviations[i])) for i, name in enumerate(names)
+        },
+        first_move=rating(ELO_PER_UNIT * fit.delta, float(deviations[-1])) if paired else None,
+        draws=fit.nu / (2.0 + fit.nu) if fit.nu else None,
+        covariance=covariance[:-1, :-1],
+    )
+
+
+def fit_ratings(results: Iterable[MatchScore | PairScore], anchor: str) -> dict[str, Rating]:
+    """Ratings by name with one player at 0: see `rating_list`."""
+    return rating_list(results, {anchor: 0.0}).ratings
+
+
+def _by_two(
+    results: Iterable[MatchScore | PairScore],
+) -> tuple[dict[tuple[str, str], Floats], dict[tuple[str, str], Floats]]:
+    """Sums for each two players, as the one whose name comes first sees them.
+
+    Returns:
+        Of single games: losses, draws, wins [3]. Of pairs of games: their joint counts [3, 3].
+    """
+    singles: dict[tuple[str, str], Floats] = {}
+    pairings: dict[tuple[str, str], Floats] = {}
     for result in results:
         require(result.player != result.opponent, "a match", "between two players", result.player)
-        for count in (result.wins, result.draws, result.losses):
-            require(count >= 0, "wins, draws and losses", "0 or more", count)
-        if result.games == 0:
-            continue
-        for pair, wins in (
-            ((result.player, result.opponent), result.wins),
-            ((result.opponent, result.player), result.losses),
-        ):
-            points[pair] = points.get(pair, 0.0) + wins + 0.5 * result.draws
-    return points
+        pair = min(result.player, result.opponent), max(result.player, result.opponent)
+        if isinstance(result, PairScore):
+            seen = result if result.player == pair[0] else result.turned()
+            into, counts = pairings, np.array(seen.joint, float)
+        else:
+            won, lost = result.wins, result.losses
+            if result.player != pair[0]:
+                won, lost = lost, won
+            into, counts = singles, np.array([lost, result.draws, won], float)
+        for count in counts.flat:
+            require(count >= 0, "wins, draws and losses", "0 or more", int(count))
+        if counts.any():
+            into[pair] = into.get(pair, 0.0) + counts
+    return singles, pairings
+
+
+def _add_points(
+    points: dict[tuple[str, str], float], name: str, opponent: str, counts: Floats
+) -> None:
+    """Points of the first against the second, for each ordered pair that met."""
+    for pair, made in (
+        ((name, opponent), float(counts @ POINTS)),
+        ((opponent, name), float(counts @ POINTS[::-1])),
+    ):
+        points[pair] = points.get(pair, 0.0) + made
 
 
 def _joined(
-    points: dict[tuple[str, str], float], anchor: str
+    points: dict[tuple[str, str], float], anchors: list[str]
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """The players whom matches join to the anchor, and the pairs that join them best.
+    """The players whom matches join to an anchor, and the pairs that join them best.
 
-    The pairs are the spanning tree of most information (Prim 1957). What n games of score p say
+    The pairs are the spanning forest of most information (Prim 1957). What n games of score p say
     about a difference of ratings is n p (1 - p): nothing where one side always wins.
 
     Returns:
-        Names, the anchor first; pairs, one fewer.
+        Names, the anchors first; pairs, one for each other player.
     """
     neighbours: dict[str, list[tuple[float, str, str]]] = {}
     for (name, opponent), value in points.items():
@@ -180,8 +293,10 @@ def _joined(
         score = (value + PRIOR) / (games + 2 * PRIOR)
         information = games * score * (1 - score)
         neighbours.setdefault(name, []).append((-information, name, opponent))
-    names, links, joined = [anchor], [], {anchor}
-    best = list(neighbours.get(anchor, []))
+    names: list[str] = list(anchors)
+    links: list[tuple[str, str]] = []
+    joined = set(anchors)
+    best = [link for anchor in anchors for link in neighbours.get(anchor, [])]
     heapify(best)
     while best:
         _, name, opponent = heappop(best)
@@ -192,40 +307,3 @@ def _joined(
             for link in neighbours[opponent]:
                 heappush(best, link)
     return names, links
-
-
-def _newton(
-    won: npt.NDArray[np.float64],
-) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """The theta [P] of highest likelihood with theta[0] = 0, and its covariance [P, P].
-
-    log L = sum_ij won_ij log p_ij with p_ij = 1 / (1 + exp(theta_j - theta_i)); with n_ij games,
-    d log L / d theta_i = sum_j (won_ij - n_ij p_ij), and minus the second derivative is the graph
-    Laplacian of the weights n_ij p_ij p_ji. The covariance is its inverse without the anchor's row
-    and column.
-    """
-    size = len(won)
-    games = won + won.T
-    theta, covariance = np.zeros(size), np.zeros((size, size))
-    if size == 1:
-        return theta, covariance
-
-    def log_likelihood(at: npt.NDArray[np.float64]) -> float:
-        return -float((won * np.logaddexp(0.0, at[None, :] - at[:, None])).sum())
-
-    best = log_likelihood(theta)
-    for _ in range(100):  # some ten are enough; the limit is for counts beyond all reason
-        p = np.exp(-np.logaddexp(0.0, theta[None, :] - theta[:, None]))
-        weights = games * p * p.T
-        curvature = np.diag(weights.sum(axis=1)) - weights
-        gradient = (won - games * p).sum(axis=1)
-        step = np.zeros(size)
-        step[1:] = np.linalg.solve(curvature[1:, 1:], gradient[1:])
-        # Far from the top a full step can overshoot; half of it, or half again, climbs.
-        while (reached := log_likelihood(theta + step)) < best and np.abs(step).max() > 1e-9:
-            step *= 0.5
-        if np.abs(step).max() <= 1e-9:  # units of theta: far below a thousandth of an Elo point
-            break
-        theta, best = theta + step, max(best, reached)
-    covariance[1:, 1:] = np.linalg.inv(curvature[1:, 1:])
-    return theta, covariance

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from azcore.arena.match import require_pairs
+from azcore.arena.match import MatchResult, require_pairs
+from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.settings import require
 
 
@@ -15,6 +16,7 @@ class GateSettings:
     enabled: bool
     every_generations: int
     games: int
+    sprt: bool
     threshold: float
     num_simulations: int | None  # None: as in self-play
     opening_plies: int
@@ -35,6 +37,24 @@ class GateSettings:
             self.num_simulations,
         )
         require(self.opening_plies >= 0, "gate.opening_plies", "0 or more", self.opening_plies)
+
+
+def decide(
+    result: MatchResult, threshold: float, sprt: SprtSettings | None
+) -> tuple[bool, Verdict | None]:
+    """Whether the candidate, the match's first player, becomes the best, and what the test said.
+
+    A test that is still open when the match is over leaves it to the threshold.
+
+    Args:
+        result: of the match.
+        threshold: see `passes`.
+        sprt: the test that could stop the match; None: it was played to its end.
+    """
+    verdict = sprt.verdict(result.distinct.pentanomial) if sprt else None
+    if verdict in (Verdict.BETTER, Verdict.NOT_BETTER):
+        return verdict is Verdict.BETTER, verdict
+    return passes(result.score, threshold), verdict
 
 
 def passes(score: float, threshold: float) -> bool:

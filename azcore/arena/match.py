@@ -9,32 +9,47 @@ Letters: G games of the match; rows 2i and 2i + 1 are a pair, `first` having sea
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from azcore.arena.elo import MatchScore, Rating, fit_ratings, score_interval
+from azcore.arena.elo import MatchScore, PairScore
+from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.batch import make_batch
 from azcore.errors import IllegalActionError
 from azcore.game import Game, illegal_action_message
-from azcore.players import Player
+from azcore.players import Decision, Forfeit, Player
 from azcore.settings import require
 
 OPENING_ATTEMPTS = 200  # draws before a game counts as having no further opening
 
 
+FORMATS = ("round_robin", "gauntlet")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ArenaSettings:
-    """How strength is measured during training; the numbers and reasons are in `conf/arena`."""
+    """How strength is measured; the numbers and reasons are in `conf/arena`."""
 
     games: int
     opening_plies: int
     num_simulations: int
     every_generations: int
+    format: str
+    sprt: bool
+    anchors: dict[str, float] | None
+    teaching_k: float | None
 
     def __post_init__(self) -> None:
+        require(self.format in FORMATS, "arena.format", f"one of {', '.join(FORMATS)}", self.format)
+        require(
+            self.teaching_k is None or self.teaching_k > 0,
+            "arena.teaching_k",
+            "above 0, or null for no such column",
+            self.teaching_k,
+        )
         require_pairs(self.games, "arena.games")
         require(self.opening_plies >= 0, "arena.opening_plies", "0 or more", self.opening_plies)
         require(
@@ -56,6 +71,7 @@ class MatchGame:
     opening_plies: int  # how many of the actions nobody chose
     actions: list[int]  # [T], opening included
     outcome: int  # z as seat 0 sees it
+    forfeit: str | None = None  # why the loser gave up, if the game did not end by its rules
 
     @property
     def points(self) -> float:
@@ -100,21 +116,13 @@ class MatchResult:
         return self.of_seat(None).score
 
     @property
-    def score_interval(self) -> tuple[float, float]:
-        """95 % interval of the score."""
-        return score_interval(self.wins, self.draws, self.losses)
-
-    @property
-    def elo(self) -> Rating:
-        """Elo of `first` above `second`, with its 95 % interval; finite at any score."""
-        score = MatchScore(
-            player="first",
-            opponent="second",
-            wins=self.wins,
-            draws=self.draws,
-            losses=self.losses,
-        )
-        return fit_ratings([score], anchor="second")["first"]
+    def distinct(self) -> PairScore:
+        """The pairs of games as ratings take them: two that repeat each other count once."""
+        joint = [[0, 0, 0] for _ in range(3)]
+        for one, other in self._distinct_pairs():
+            joint[int(2 * one.points)][int(2 * other.points)] += 1
+        a, b, c = ((row[0], row[1], row[2]) for row in joint)
+        return PairScore(player=self.first, opponent=self.second, joint=(a, b, c))
 
     @property
     def lengths(self) -> list[int]:
@@ -126,6 +134,13 @@ class MatchResult:
         """Different sequences of actions; far below G, the result says less than it seems to."""
         return len({tuple(game.actions) for game in self.games})
 
+    def _distinct_pairs(self) -> list[tuple[MatchGame, MatchGame]]:
+        """Pairs that differ in a move of either game; in each, `first` has seat 0 in the first."""
+        pairs: dict[Any, tuple[MatchGame, MatchGame]] = {}
+        for game, other in zip(self.games[::2], self.games[1::2], strict=True):
+            pairs.setdefault((tuple(game.actions), tuple(other.actions)), (game, other))
+        return list(pairs.values())
+
 
 def play_match(
     game: Game,
@@ -136,6 +151,7 @@ def play_match(
     opening_plies: int,
     seed: int,
     progress: Callable[[int], None] | None = None,
+    sprt: SprtSettings | None = None,
 ) -> MatchResult:
     """Play G games, each player asked for all of its games at once.
 
@@ -149,6 +165,9 @@ def play_match(
             openings come again in turn.
         seed: of openings and players; the same seed repeats the match.
         progress: called after each ply of all games with how many games have ended.
+        sprt: None: all G games are played. Else `sprt.look_games` at a time, and no more as soon as
+            their distinct pairs decide for either side; the games are a function of the same
+            arguments then, and the openings those of the whole match.
 
     Returns:
         The result; all games are played to their end.
@@ -160,49 +179,89 @@ def play_match(
     require_pairs(num_games, "num_games")
     require(first is not second, "second", "another player object than first", second.name)
     openings = random_openings(game, num_games // 2, opening_plies, seed)
+    pairs_at_once = len(openings) if sprt is None else sprt.look_games // 2
+    games: list[MatchGame] = []
+
+    def result() -> MatchResult:
+        return MatchResult(first=first.name, second=second.name, games=games)
+
+    for turn, start in enumerate(range(0, len(openings), pairs_at_once)):
+        games += _play(
+            game,
+            (first, second),
+            openings[start : start + pairs_at_once],
+            derived_seed(seed, turn),  # rows are numbered from 0 in each turn
+            progress,
+            done=len(games),
+        )
+        if sprt and sprt.verdict(result().distinct.pentanomial) is not Verdict.OPEN:
+            break
+    return result()
+
+
+def derived_seed(seed: int, number: int) -> int:
+    """A seed for each part of something that has one seed; part 0 has that itself."""
+    if number == 0:
+        return seed
+    return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0] >> 1)
+
+
+def _play(
+    game: Game,
+    players: tuple[Player, Player],
+    openings: Sequence[tuple[list[int], Any]],
+    seed: int,
+    progress: Callable[[int], None] | None,
+    done: int,
+) -> list[MatchGame]:
+    """Two games from each opening, seats swapped, all at once; `done` games came before them."""
+    num_games = 2 * len(openings)
     states = make_batch(game, num_games)
     actions: list[list[int]] = []
-    for player in (first, second):
+    for player in players:
         player.begin(num_games, seed)
     for row in range(num_games):
         opening, state = openings[row // 2]
         actions.append(list(opening))
         states.set(row, state)
-        for player in (first, second):
-            player.start(row, state)
+        for player in players:
+            player.start(row, state, opening)
 
+    forfeits: dict[int, tuple[int, Forfeit]] = {}  # row: who gave up, and why
     live = list(range(num_games))
     while live:
         # The one who moves in a row: seat 0 is first's in even rows.
         mover = {row: (game.current_player(states.get(row)) + row) % 2 for row in live}
-        chosen: dict[int, int] = {}
-        for who, player in enumerate((first, second)):
+        chosen: dict[int, Decision] = {}
+        for who, player in enumerate(players):
             rows = [row for row in live if mover[row] == who]
             if rows:
                 chosen.update(zip(rows, player.choose(rows), strict=True))
         for row, action in chosen.items():
-            _require_legal(game, states.get(row), action, (first, second)[mover[row]])
+            if isinstance(action, Forfeit):
+                forfeits[row] = (game.current_player(states.get(row)), action)
+                continue
+            _require_legal(game, states.get(row), action, players[mover[row]])
             actions[row].append(action)
             states.step(row, action)
-            for player in (first, second):
+            for player in players:
                 player.advance(row, action)
-        live = [row for row in live if not game.is_terminal(states.get(row))]
+        live = [r for r in live if r not in forfeits and not game.is_terminal(states.get(r))]
         if progress is not None:
-            progress(num_games - len(live))
+            progress(done + num_games - len(live))
 
-    return MatchResult(
-        first=first.name,
-        second=second.name,
-        games=[
-            MatchGame(
-                first_seat=row % 2,
-                opening_plies=opening_plies,
-                actions=actions[row],
-                outcome=game.outcome(states.get(row)),
-            )
-            for row in range(num_games)
-        ],
-    )
+    def game_of(row: int) -> MatchGame:
+        loser, forfeit = forfeits.get(row, (0, None))
+        lost = -1 if loser == 0 else 1
+        return MatchGame(
+            first_seat=row % 2,
+            opening_plies=len(openings[row // 2][0]),
+            actions=actions[row],
+            outcome=lost if forfeit else game.outcome(states.get(row)),
+            forfeit=forfeit.reason if forfeit else None,
+        )
+
+    return [game_of(row) for row in range(num_games)]
 
 
 def random_openings(game: Game, count: int, plies: int, seed: int) -> list[tuple[list[int], Any]]:

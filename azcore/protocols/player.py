@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from azcore.game import Game
 from azcore.players import Decision, Forfeit, Player
@@ -40,9 +41,10 @@ class EnginePlayer(Player):
     def begin(self, num_games: int, seed: int) -> None:
         self._lines = {}
 
-    def start(self, row: int, opening: Sequence[int]) -> None:
-        self._lines[row] = Line(self._game)
-        for action in opening:
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
+        start_text = None if opening is not None else self._game.state_to_text(state)
+        self._lines[row] = Line(self._game, start_text)
+        for action in opening or ():
             self._lines[row].play(action)
 
     def choose(self, rows: list[int]) -> list[Decision]:
@@ -58,7 +60,7 @@ class EnginePlayer(Player):
     def advance(self, row: int, action: int) -> None:
         self._lines[row].play(action)
 
-    def close(self) -> None:
+    def end(self) -> None:
         for place, client in enumerate(self._clients):
             if client is not None:
                 client.close()

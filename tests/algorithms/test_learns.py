@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.algorithms.ratings import search_player
 from azcore.algorithms.training import train
-from azcore.assembly import settings_from
+from azcore.assembly import search_player, settings_from
 from conftest import compose
 
 

@@ -72,12 +72,20 @@ def test_gumbel_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: P
     assert fingerprint(tmp_path / "puct")[1] != fingerprint(tmp_path / "whole")[1]
 
 
-@pytest.mark.parametrize("stop", [8, 14, 16, 19])  # after a match and before, and midway
+# A test so rash that it stops after a pair or two.
+SPRT = ["gate.sprt=true", *(f"sprt.{key}" for key in ("look_games=2", "elo0=-300", "elo1=300"))]
+SPRT += ["sprt.alpha=0.4", "sprt.beta=0.4", "gate.games=8"]
+
+
+@pytest.mark.parametrize(
+    ("stop", "test"),  # after a match and before, and midway
+    [(8, []), (14, []), (16, []), (19, []), (14, SPRT), (16, SPRT)],
+)
 def test_alphagozero_stopped_and_resumed_equals_never_stopped(
-    tiny: Tiny, tmp_path: Path, stop: int
+    tiny: Tiny, tmp_path: Path, stop: int, test: list[str]
 ) -> None:
-    assert train(tiny(*ALPHAGOZERO, "run_dir=whole")) == 0
-    halves = tiny(*ALPHAGOZERO, "run_dir=halves")
+    assert train(tiny(*ALPHAGOZERO, *test, "run_dir=whole")) == 0
+    halves = tiny(*ALPHAGOZERO, *test, "run_dir=halves")
     train_until(halves, stop)
     assert read_checkpoint(tmp_path / "halves/checkpoints/last.ckpt")["global_step"] == stop
     assert train({**halves, "resume": "halves"}) == 0
@@ -85,6 +93,10 @@ def test_alphagozero_stopped_and_resumed_equals_never_stopped(
     whole, resumed = (_gate_rows(tmp_path / name) for name in ("whole", "halves"))
     assert whole == resumed
     assert [row["generation"] for row in whole] == ["1", "3", "5"]
+    if test:
+        assert min(int(row["games"]) for row in whole) < 8
+        assert {row["verdict"] for row in whole} <= {"better", "not better", "open"}
+        assert all((row["verdict"] == "better") == (row["promoted"] == "1") for row in whole)
     records = list(RecordFile(RunDirectory(tmp_path / "whole").records).read())
     assert any(record.resigned_by is not None for record in records)
 

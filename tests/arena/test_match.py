@@ -10,7 +10,9 @@ import pytest
 import yaml
 
 import azcore
+from azcore.arena.elo import fit_ratings
 from azcore.arena.match import ArenaSettings, MatchGame, MatchResult, play_match, random_openings
+from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.errors import IllegalActionError, SettingError
 from azcore.evaluators import UniformEvaluator
 from azcore.game import Game
@@ -94,6 +96,7 @@ def test_a_pair_without_chance_is_seen_to_repeat_itself(game: Game) -> None:
         seed=1,
     )
     assert result.distinct_games == 1
+    assert result.distinct.pairs == 1  # of 10, and no more are counted
     varied = play_match(
         game, searcher(game), searcher(game, name="same"), num_games=20, opening_plies=2, seed=1
     )
@@ -125,7 +128,7 @@ def test_search_beats_random(game: Game) -> None:
     )
     assert result.wins + result.draws + result.losses == 60
     assert result.score > 0.85
-    assert result.elo.low > 150
+    assert fit_ratings([result.distinct], "random")["search"].low > 150
     assert result.distinct_games > 30
 
 
@@ -172,9 +175,77 @@ def test_seats_are_counted_apart() -> None:
     assert (seat_0.wins, seat_0.draws, seat_0.losses) == (2, 0, 1)
     assert (seat_1.wins, seat_1.draws, seat_1.losses) == (1, 1, 1)
     assert result.score == pytest.approx(3.5 / 6)
-    assert result.score_interval[0] < result.score < result.score_interval[1]
-    assert result.elo.low < 0 < result.elo.value < result.elo.high
     assert result.distinct_games == 1
+
+
+def test_pairs_that_repeat_count_once() -> None:
+    def pair(first: list[int], second: list[int], outcomes: tuple[int, int]) -> list[MatchGame]:
+        return [
+            MatchGame(first_seat=seat, opening_plies=1, actions=actions, outcome=outcome)
+            for seat, (actions, outcome) in enumerate(zip((first, second), outcomes, strict=True))
+        ]
+
+    games = [
+        *pair([1, 2], [1, 3], (1, -1)),  # first wins both
+        *pair([1, 2], [1, 3], (1, -1)),  # the same again
+        *pair([1, 2], [1, 4], (1, 0)),  # one game of the two is new
+        *pair([5, 2], [5, 3], (-1, 0)),
+    ]
+    distinct = MatchResult(first="a", second="b", games=games).distinct
+    assert (distinct.player, distinct.opponent) == ("a", "b")
+    assert distinct.joint == ((0, 1, 0), (0, 0, 0), (0, 1, 1))
+
+
+class TestSequential:
+    """Matches that may stop early."""
+
+    SPRT = SprtSettings(elo0=0.0, elo1=70.0, alpha=0.05, beta=0.05, look_games=6)
+
+    def play(self, game: Game, num_games: int = 100, **options: Any) -> MatchResult:
+        options = {"sprt": self.SPRT} | options
+        return play_match(
+            game,
+            searcher(game),
+            RandomPlayer(game=game),
+            num_games=num_games,
+            opening_plies=2,
+            seed=7,
+            **options,
+        )
+
+    def test_it_stops_at_the_first_look_that_decides(self, game: Game) -> None:
+        ended: list[int] = []
+        result = self.play(game, progress=ended.append)
+        assert 6 < len(result.games) < 100
+        assert len(result.games) % 6 == 0
+        assert self.SPRT.verdict(result.distinct.pentanomial) is Verdict.BETTER
+        before = MatchResult(first="a", second="b", games=result.games[:-6])
+        assert self.SPRT.verdict(before.distinct.pentanomial) is Verdict.OPEN
+        assert ended == sorted(ended)
+        assert ended[-1] == len(result.games)
+
+    def test_it_is_repeatable_and_its_openings_are_those_of_the_whole_match(
+        self, game: Game
+    ) -> None:
+        result = self.play(game)
+        assert self.play(game) == result
+        whole = self.play(game, sprt=None)
+        size = len(result.games)
+        assert [g.actions[:2] for g in result.games] == [g.actions[:2] for g in whole.games[:size]]
+        assert result.games[:6] == whole.games[:6]
+
+    def test_chance_differs_from_look_to_look(self, game: Game) -> None:
+        never = SprtSettings(elo0=-900.0, elo1=900.0, alpha=1e-9, beta=1e-9, look_games=2)
+        players = RandomPlayer(game=game), RandomPlayer(game=game, name="other")
+        result = play_match(game, *players, num_games=12, opening_plies=0, seed=7, sprt=never)
+        assert len(result.games) == 12
+        assert result.distinct_games == 12
+
+    def test_an_undecided_match_ends(self, game: Game) -> None:
+        players = searcher(game), searcher(game, name="same")
+        result = play_match(game, *players, num_games=20, opening_plies=2, seed=1, sprt=self.SPRT)
+        assert len(result.games) == 20  # three looks at 6 games and one at 2
+        assert self.SPRT.verdict(result.distinct.pentanomial) is Verdict.OPEN
 
 
 def test_openings_differ_as_long_as_the_game_has_enough(game: Game) -> None:

@@ -95,3 +95,16 @@ def test_options_out_of_range_are_refused(game: Game) -> None:
 def test_a_player_must_be_begun(game: Game) -> None:
     with pytest.raises(RuntimeError, match="begin must come before"):
         searcher(game).choose([0])
+
+
+def test_an_ended_player_lets_go_of_its_trees_and_can_begin_again(game: Game) -> None:
+    player = searcher(game)
+    player.begin(1, seed=0)
+    player.start(0, game.initial_state())
+    before = player.choose([0])
+    player.end()
+    with pytest.raises(RuntimeError, match="begin must come before"):
+        player.choose([0])
+    player.begin(1, seed=0)
+    player.start(0, game.initial_state())
+    assert player.choose([0]) == before

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.algorithms.ratings import search_baseline
-from azcore.assembly import settings_from
+from azcore.assembly import search_baseline, settings_from
 from azcore.players import SearchPlayer
 from azcore.records import parse_frame
 from azcore.replay import ReplayBuffer
