@@ -17,7 +17,7 @@ from azcore.arena.gate import GateSettings
 from azcore.arena.match import ArenaSettings
 from azcore.arena.sprt import SprtSettings
 from azcore.checkpoint import load_network
-from azcore.evaluators import Evaluator, SymmetricEvaluator, UniformEvaluator
+from azcore.evaluators import CachedEvaluator, Evaluator, SymmetricEvaluator, UniformEvaluator
 from azcore.game import Game
 from azcore.learner.settings import LearnerSettings
 from azcore.networks import NetworkSettings
@@ -55,16 +55,25 @@ class Settings:
         dtype = choose_precision(self.selfplay.precision, self.device)
         return NetworkEvaluator(network=network, game=self.game, device=self.device, dtype=dtype)
 
-    def search_evaluator(self, network: nn.Module) -> Evaluator:
-        """The same as search asks it, through random symmetries where settings say so."""
-        evaluator = self.evaluator(network)
+    def search_evaluator(self, network: nn.Module, version: int) -> Evaluator:
+        """The same as search asks it: through random symmetries, with a cache, as settings say.
+
+        Args:
+            network: whose weights.
+            version: optimizer steps behind them.
+        """
+        evaluator: Evaluator = self.evaluator(network)
         if self.selfplay.random_symmetry and self.game.symmetries:
-            return SymmetricEvaluator(evaluator, self.game, self.seed)
+            evaluator = SymmetricEvaluator(evaluator, self.game, self.seed, version)
+        if self.selfplay.evaluation_cache:
+            evaluator = CachedEvaluator(
+                evaluator, self.game.num_actions, self.selfplay.evaluation_cache
+            )
         return evaluator
 
     def checkpoint_evaluator(self, path: Path) -> Evaluator:
         """The evaluator of a checkpoint of this game."""
-        return self.search_evaluator(load_network(path, self.game)[0])
+        return self.search_evaluator(*load_network(path, self.game))
 
 
 def settings_from(config: Config) -> Settings:

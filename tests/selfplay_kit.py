@@ -27,6 +27,7 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "resignation_games": 2500,
         "precision": "float32",
         "random_symmetry": False,
+        "evaluation_cache": 0,
     }
     return SelfPlaySettings(**{**values, **changed})
 

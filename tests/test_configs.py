@@ -59,9 +59,6 @@ def test_paper_scale_has_the_papers_numbers(compose: Compose) -> None:
     assert config["learner"]["l2"] == 0.0001
     assert config["trainer"]["max_steps"] == 700_000
     settings = settings_from(config)
-    steps = [100_100, 300_300, 499_800]  # 100k, 300k and 500k within a thousandth of the run
-    rates = [settings.learner.learning_rate(step, 700_000) for step in [0, *steps]]
-    assert rates == [0.2, 0.02, 0.002, 0.0002]
     assert settings.game.dirichlet_alpha == pytest.approx(0.03)
     assert settings.game.max_game_length == 722
     parameters = sum(
@@ -92,9 +89,6 @@ def test_paper_scale_has_the_numbers_of_alphagozero(compose: Compose) -> None:
     assert config["learner"]["momentum"] == 0.9
     assert config["trainer"]["max_steps"] == 700_000
     settings = settings_from(config)
-    steps = [0, 399_000, 400_100, 600_100]
-    rates = [settings.learner.learning_rate(step, 700_000) for step in steps]
-    assert rates == [0.01, 0.01, 0.001, 0.0001]
     gate = settings.gate
     assert (gate.games, gate.threshold, gate.every_generations) == (400, 0.55, 1)
     assert gate.num_simulations is None  # as in self-play
@@ -111,3 +105,72 @@ def test_alphazero_has_neither_gate_nor_resignation_nor_symmetries(compose: Comp
     assert config["gate"]["enabled"] is False
     assert config["selfplay"]["resignation"] is False
     assert config["selfplay"]["random_symmetry"] is False
+
+
+# By hand: the paper's rates times the root of what its batch was multiplied by (256 / 4096 = 1/16,
+# 1024 / 4096 = 1/4, 256 / 2048 = 1/8, 1024 / 2048 = 1/2), from the paper's sevenths of the run on.
+SCHEDULES = {
+    ("alphazero", "paper"): [(0, 0.2), (100_000, 0.02), (300_000, 0.002), (500_000, 0.0002)],
+    ("alphazero", "workstation"): [(0, 0.1), (28_571, 0.01), (85_714, 0.001), (142_857, 0.0001)],
+    ("alphazero", "laptop"): [(0, 0.05), (2857, 0.005), (8571, 0.0005), (14_286, 0.00005)],
+    ("alphagozero", "paper"): [(0, 0.01), (400_000, 0.001), (600_000, 0.0001)],
+    ("alphagozero", "workstation"): [
+        (0, 0.00707107),
+        (114_286, 0.000707107),
+        (171_429, 0.0000707107),
+    ],
+    ("alphagozero", "laptop"): [(0, 0.00353553), (11_429, 0.000353553), (17_143, 0.0000353553)],
+}
+
+
+@pytest.mark.parametrize(("algorithm", "scale"), SCHEDULES)
+def test_learning_rates_follow_the_papers_by_one_rule(
+    compose: Compose, algorithm: str, scale: str
+) -> None:
+    # Of a game without a preset: those may depart.
+    config = compose("game=tic_tac_toe", f"scale={scale}", f"algorithm={algorithm}")
+    learner, max_steps = settings_from(config).learner, config["trainer"]["max_steps"]
+    expected = SCHEDULES[algorithm, scale]
+    schedule = learner.schedule(max_steps)
+    if scale == "paper":
+        assert schedule == expected  # to the last bit
+    assert [step for step, _ in schedule] == [step for step, _ in expected]
+    assert [rate for _, rate in schedule] == pytest.approx([rate for _, rate in expected], rel=2e-6)
+    for (step, rate), (_, before) in zip(schedule[1:], schedule, strict=False):
+        assert learner.learning_rate(step, max_steps) == rate
+        assert learner.learning_rate(step - 1, max_steps) == before
+
+
+@pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])
+def test_scales_state_no_learning_rates(scale: str) -> None:
+    text = files("azcore.conf").joinpath("scale", f"{scale}.yaml").read_text()
+    assert "learning_rate" not in text
+    assert "milestones" not in text
+
+
+@pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero", "gumbel"])
+def test_go_on_a_laptop_keeps_rates_of_its_own(compose: Compose, algorithm: str) -> None:
+    learner = settings_from(compose("game=go", f"algorithm={algorithm}")).learner
+    assert learner.schedule(20_000) == [(0, 0.1), (1600, 0.02), (8000, 0.005), (14_000, 0.001)]
+
+
+@pytest.mark.parametrize(
+    ("scale", "max_steps", "words"),
+    [
+        (
+            "laptop",
+            20_000,
+            "0.05 until step 2,857, 0.005 until 8,571, 0.0005 until 14,286, 0.00005 to the end",
+        ),
+        (
+            "paper",
+            700_000,
+            "0.2 until step 100,000, 0.02 until 300,000, 0.002 until 500,000, 0.0002 to the end",
+        ),
+        ("paper", 2, "0.02 until step 1, 0.0002 to the end"),  # 2/7, 6/7, 10/7 round to 0, 1, 1
+        ("paper", 1, "0.002 to the end"),
+    ],
+)
+def test_the_schedule_in_words(compose: Compose, scale: str, max_steps: int, words: str) -> None:
+    learner = settings_from(compose("game=tic_tac_toe", f"scale={scale}")).learner
+    assert learner.schedule_in_words(max_steps) == f"learning rate {words}"

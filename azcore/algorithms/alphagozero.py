@@ -98,8 +98,8 @@ class AlphaGoZero(Algorithm):
         """The candidate against the best player: most visits, no noise (Methods "Evaluator")."""
         settings, gate = self._settings, self._settings.gate
         evaluators = [
-            CountingEvaluator(settings.search_evaluator(network))
-            for network in (candidate, self._best)
+            CountingEvaluator(settings.search_evaluator(network, version))
+            for network, version in ((candidate, step), (self._best, self._best_step))
         ]
         players = [
             SearchPlayer(

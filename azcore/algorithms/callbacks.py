@@ -40,6 +40,7 @@ METRICS = [
     "draw_rate",
     "seat0_win_rate",
     "evaluations_per_s",
+    "remembered_share",
     "search_share",
     "network_share",
     "learner_share",
@@ -111,6 +112,8 @@ class GenerationMetrics(Callback):
             row["seat0_win_rate"] = outcomes.count(1) / len(games)
         if stats.seconds > 0:
             row["evaluations_per_s"] = stats.evaluations / stats.seconds
+            if data.actor.settings.evaluation_cache:
+                row["remembered_share"] = stats.remembered / (stats.remembered + stats.evaluations)
             row["search_share"] = (stats.seconds - stats.network_seconds) / elapsed
             row["network_share"] = stats.network_seconds / elapsed
             row["learner_share"] = max(0.0, 1 - stats.seconds / elapsed)
@@ -198,8 +201,9 @@ class Terminal:
             f"{clock}  generation {row['generation']:.0f}  step {step:,}  "
             f"games {row['games']:,.0f}  positions {row['positions']:,.0f}  "
             f"length {row.get('game_length', float('nan')):.0f}  "
-            f"{row.get('evaluations_per_s', 0):,.0f} evaluations/s  "
-            f"loss {row.get('policy_loss', float('nan')):.2f} policy "
+            f"{row.get('evaluations_per_s', 0):,.0f} evaluations/s"
+            + (f" and {row['remembered_share']:.0%} known" if "remembered_share" in row else "")
+            + f"  loss {row.get('policy_loss', float('nan')):.2f} policy "
             f"{row.get('value_loss', float('nan')):.2f} value"
             + _resignation(row)
             + (f"  rating {self.rating}" if self.rating else "")

@@ -93,7 +93,7 @@ class ArenaRating(Callback):
             return
         assert isinstance(pl_module, LearnerModule)
         name = f"step-{trainer.global_step}"
-        evaluator = settings.search_evaluator(pl_module.network)
+        evaluator = settings.search_evaluator(pl_module.network, trainer.global_step)
         for opponent in self._opponents():
             result, seconds = self._play(
                 search_player(settings, evaluator, name), opponent, settings.seed + generation

@@ -41,7 +41,7 @@ from azcore.assembly import Config, Settings, settings_from
 from azcore.check.report import check_before_training
 from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
 from azcore.errors import CheckpointError, SettingError
-from azcore.evaluators import Evaluator
+from azcore.evaluators import CachedEvaluator, Evaluator
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.networks import build_network, network_cost
@@ -122,6 +122,8 @@ def _conclude(
     if re.search("[=,]", str(run.path)):  # read as keys and lists, unless in quotes
         resume = f"'resume=\"{run.path}\"'"
     go_on = f"go on with: python -m azcore game={name} {resume}"
+    if words := _resignation_in_words(run):
+        terminal.say(words)
     if step is not None:
         terminal.say(f"weights {run.last_checkpoint}")
         if step < max_steps:
@@ -131,6 +133,16 @@ def _conclude(
     kept = f"saved up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing saved"
     terminal.say(f"interrupted, {kept}; {go_on}")
     return 130
+
+
+def _resignation_in_words(run: RunDirectory) -> str:
+    """How many resignations would have been wrong, as games played to their end tell of late."""
+    rows = Table(run.metrics, list(METRICS)).rows()
+    last = next((row for row in reversed(rows) if row.get("resign_false_positives")), None)
+    if last is None:
+        return ""
+    share, games = float(last["resign_false_positives"]), int(last["resign_measured"])
+    return f"resignation: {share:.1%} false positives of {games:,} games played out"
 
 
 def _quiet_lightning() -> None:
@@ -177,7 +189,7 @@ class TrainingLoop:
             search=settings.search,
             settings=settings.selfplay,
             seed=seed,
-            evaluator=settings.search_evaluator(network),
+            evaluator=settings.search_evaluator(network, 0),
         )
         self._data = SelfPlayData(
             actor=actor,
@@ -198,11 +210,21 @@ class TrainingLoop:
         self._trainer = self._make_trainer(dict(config["trainer"]))
         window = self._data.buffer.max_bytes(settings.search.most_targets(game.num_actions))
         legal = min(game.num_actions, 100)  # a guess; the trees grow as the game asks
+        terminal.say(settings.learner.schedule_in_words(config["trainer"]["max_steps"]))
         terminal.say(
             f"memory {actor.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
             "actions a position, and at most "
-            f"{window / 1e6:,.0f} MB of games in the replay window"
+            f"{window / 1e6:,.0f} MB of games in the replay window" + self._cache_in_words()
         )
+
+    def _cache_in_words(self) -> str:
+        settings = self._settings
+        if not settings.selfplay.evaluation_cache:
+            return ""
+        size = CachedEvaluator.bytes_needed(
+            settings.game.num_actions, settings.selfplay.evaluation_cache
+        )
+        return f", and {size / 1e6:,.0f} MB of evaluations for each network in play"
 
     def _make_algorithm(self) -> Algorithm:
         if not self._settings.gate.enabled:
@@ -220,7 +242,7 @@ class TrainingLoop:
         network, version = self._algorithm.who_plays(
             self._module.network, self._trainer.global_step
         )
-        return self._settings.search_evaluator(network), version
+        return self._settings.search_evaluator(network, version), version
 
     def fit(self, checkpoint: str | None) -> int:
         """Run to the end, from a checkpoint if one is given; the optimizer steps reached."""

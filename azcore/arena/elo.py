@@ -152,6 +152,25 @@ def updated_rating(rating: float, k: float, score: float, expected: float) -> fl
     return rating + k * (score - expected)
 
 
+def score_interval(wins: int, draws: int, losses: int) -> tuple[float, float]:
+    """95 % interval of a match score (Wilson 1927, eq. for a share of n trials).
+
+    A draw counts as half a win and half a loss. It varies less than those, so with draws the
+    interval is somewhat wider than it need be, never narrower.
+
+    Returns:
+        (low, high) within [0, 1]; (0, 1) where there was no game.
+    """
+    n = wins + draws + losses
+    if n == 0:
+        return 0.0, 1.0
+    p = (wins + 0.5 * draws) / n
+    z = Z_95
+    middle = (p + z * z / (2 * n)) / (1 + z * z / n)
+    half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))
+    return max(0.0, middle - half), min(1.0, middle + half)
+
+
 def rating_list(
     results: Iterable[MatchScore | PairScore], anchors: Mapping[str, float]
 ) -> RatingList:

@@ -81,13 +81,12 @@ class LearnerModule(LightningModule):
         settings = self.settings
         optimizer = torch.optim.SGD(
             self.parameters(),
-            lr=settings.learning_rates[0],
+            lr=1.0,  # times the schedule, so a checkpoint's optimizer knows no rate but its last
             momentum=settings.momentum,
             weight_decay=2 * settings.l2,
         )
         schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer,
-            lambda step: settings.learning_rate(step, self.max_steps) / settings.learning_rates[0],
+            optimizer, lambda step: settings.learning_rate(step, self.max_steps)
         )
         return {
             "optimizer": optimizer,

@@ -53,8 +53,15 @@
 
   // -- one chart -------------------------------------------------------------------------------
   // spec: title, x [R], xName, xFormat, yName, yFormat, low and high (bounds, or null), height,
-  //       series [{label, y [R], colour, dashed, bandLow, bandHigh}], lines [{label, value}],
+  //       series [{label, y [R], colour, dashed, bandLow, bandHigh, of [R], dots}], lines [{label, value}],
+  //       (of: y is a share of so many; dots: "full" or "open", points with ends in place of a curve)
   //       heads [R] or null (title of a point), marker (an x) or null, pick(i) or null
+
+  function key(series, parent) {  // the mark of a series in legends
+    const kind = series.dots ? "key dot" : series.dashed ? "key dashed" : "key";
+    const fill = series.dots === "full" ? `;background:${series.colour}` : "";
+    element("span", { class: kind, style: `border-color:${series.colour}${fill}` }, null, parent);
+  }
 
   function draw(host, spec) {
     const width = host.clientWidth;
@@ -66,11 +73,11 @@
       element("p", { class: "missing" }, "No numbers for this axis.", host);
       return;
     }
-    if (spec.series.length > 1) {
+    if (spec.series.length > 1 || spec.series.some((series) => series.dots)) {
       const legend = element("ul", { class: "legend" }, null, host);
       for (const series of spec.series) {
         const item = element("li", {}, null, legend);
-        element("span", { class: series.dashed ? "key dashed" : "key", style: `border-color:${series.colour}` }, null, item);
+        key(series, item);
         item.append(series.label);
       }
     }
@@ -91,6 +98,7 @@
     const left = 14 + 7 * Math.max(...labels.map((label) => label.length));
     let first = Math.min(...used.map((i) => spec.x[i])), last = Math.max(...used.map((i) => spec.x[i]));
     if (!(last > first)) { const room = Math.abs(first) * 0.1 || 1; first -= room; last += room; }
+    if (spec.series.some((series) => series.dots)) { const room = (last - first) * 0.07; first -= room; last += room; }
     const px = (value) => left + (value - first) / (last - first) * (width - left - right);
     const py = (value) => top + (high - value) / (high - low) * (height - top - bottom);
 
@@ -122,6 +130,14 @@
     }
     for (const series of spec.series) {
       const points = used.filter((i) => series.y[i] !== null);
+      if (series.dots) {
+        for (const i of points) {
+          const at = px(spec.x[i]);
+          shape(svg, "line", { x1: at, x2: at, y1: py(series.bandLow[i]), y2: py(series.bandHigh[i]), stroke: series.colour, "stroke-width": 1.5, opacity: 0.6 });
+          shape(svg, "circle", { cx: at, cy: py(series.y[i]), r: 4, stroke: series.colour, "stroke-width": 2, fill: series.dots === "full" ? series.colour : "var(--card)" });
+        }
+        continue;
+      }
       if (series.bandLow) {
         const path = points.map((i) => `${px(spec.x[i])},${py(series.bandHigh[i])}`)
           .concat(points.slice().reverse().map((i) => `${px(spec.x[i])},${py(series.bandLow[i])}`));
@@ -157,10 +173,11 @@
         if (series.y[i] === null) continue;
         shape(cursor, "circle", { cx: x, cy: py(series.y[i]), r: 4.5, fill: series.colour });
         const row = element("div", {}, null, tip);
-        element("span", { class: series.dashed ? "key dashed" : "key", style: `border-color:${series.colour}` }, null, row);
+        key(series, row);
         row.append(series.label);
         const band = series.bandLow ? ` (${spec.yExact(series.bandLow[i])} to ${spec.yExact(series.bandHigh[i])})` : "";
-        element("b", {}, spec.yExact(series.y[i]) + band, row);
+        const of = series.of ? `${whole(series.y[i] * series.of[i])} of ${whole(series.of[i])}, ` : "";
+        element("b", {}, of + spec.yExact(series.y[i]) + band, row);
       }
       const room = width - tip.offsetWidth;
       tip.style.left = `${Math.max(0, Math.min(x + 14, x + 14 > room ? x - 14 - tip.offsetWidth : room))}px`;
@@ -202,17 +219,23 @@
       const host = document.querySelector(`[data-chart="${chart.name}"]`);
       if (!host) continue;
       const series = chart.series.map((s, i) => ({
-        label: s.label, dashed: s.dashed, y: data.columns[s.column],
+        label: s.label, dashed: s.dashed, y: data.columns[s.column], of: s.of && data.columns[s.of],
+        bandLow: s.of && data.columns[`${s.column}.low`], bandHigh: s.of && data.columns[`${s.column}.high`],
         colour: s.dashed ? "var(--soft)" : colour(i),
       })).filter((s) => s.y.some((value) => value !== null));
       const format = chart.percent ? percent : short;
       draw(host, {
-        ...axis(kind, data.x[kind]), title: chart.title, yName: chart.unit, series, lines: [], height: 230,
+        ...axis(kind, data.x[kind]), title: chart.title, yName: chart.unit, series, height: 230,
+        lines: chart.lines.map((line) => ({ ...line, label: `${line.label} ${format(line.value)}` })),
         yFormat: format, yExact: chart.percent ? percent : exact, low: chart.from_zero ? 0 : null,
-        high: chart.percent ? 1 : null, heads: null, marker: null, pick: null,
+        high: chart.percent && chart.to_hundred ? 1 : null, heads: null, marker: null, pick: null,
       });
     }
-    const host = document.querySelector('[data-chart="rating"]');
+    drawRating(document.querySelector('[data-chart="rating"]'), kind);
+    drawGate(document.querySelector('[data-chart="gate"]'), kind);
+  }
+
+  function drawRating(host, kind) {
     if (!host) return;
     const rating = data.rating;
     draw(host, {
@@ -220,6 +243,22 @@
       yFormat: whole, yExact: whole, heads: rating.names, marker: null, pick: null,
       lines: rating.lines.map((line) => ({ ...line, label: `${line.label} ${whole(line.value)}` })),
       series: [{ label: "rating", y: rating.value, bandLow: rating.low, bandHigh: rating.high, colour: colour(0) }],
+    });
+  }
+
+  function drawGate(host, kind) {
+    if (!host) return;
+    const gate = data.gate;
+    const those = (promoted) => gate.value.map((value, i) => (gate.promoted[i] === promoted ? value : null));
+    const ends = { bandLow: gate.low, bandHigh: gate.high };
+    draw(host, {
+      ...axis(kind, gate.x[kind]), title: "Candidates against the best player", yName: "% of points", height: 260,
+      low: 0, high: 1, yFormat: percent, yExact: percent, heads: gate.names, marker: null, pick: null,
+      lines: gate.threshold === null ? [] : [{ label: `> ${percent(gate.threshold)}`, value: gate.threshold }],
+      series: [
+        { label: "became the best player", y: those(true), colour: colour(0), dots: "full", ...ends },
+        { label: "did not pass", y: those(false), colour: "var(--soft)", dots: "open", ...ends },
+      ].filter((series) => series.y.some((value) => value !== null)),
     });
   }
 

@@ -4,166 +4,41 @@ The page is `template.html` with `report.css` and `report.js` put into it and th
 JSON beside them. Everything is read from the run directory; what is not there is named on the page
 in the place where it would have been, so a report can be written at any moment of a run.
 
-Letters: R rows of a table, T plies of the sample game.
+This file writes the page. Beside it `tables.py` reads the run's tables, `figures.py` says which
+charts there are, and `sample_game.py` replays the last game.
 """
 
 from __future__ import annotations
 
-import csv
 import html
-import io
 import json
-import math
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import yaml
 
-from azcore.arena.elo import MatchScore, Rating, fit_ratings
+from azcore.arena.elo import Rating, fit_ratings
 from azcore.errors import AzcoreError
-from azcore.game import Game
-from azcore.records import GameRecord, RecordFile, require_same_game
-from azcore.registry import make
+from azcore.report.figures import CHARTS, OPTIONAL, SECTIONS, chart_data, setting, share_of
+from azcore.report.sample_game import sample_game
+from azcore.report.tables import (
+    cell,
+    columns_of,
+    count,
+    gate_curve,
+    last_of_each,
+    rating_curve,
+    read_rows,
+    scores,
+    thinned,
+)
 from azcore.run_directory import RunDirectory, read_config
 
 ANCHOR = "random"  # the player rated 0, the same for every game and run
-# Bounds of the page; a curve of more points looks no different.
-MAX_POINTS = 1000
 MAX_MATCHES = 200
-MAX_PLIES = 1000
 MAX_SETTINGS = 20_000  # characters
-TOP_ACTIONS = 5
-TAIL_BYTES = 16 << 20  # where the last record is looked for; records are far smaller
-
-
-@dataclass(frozen=True, kw_only=True)
-class Series:
-    """One line of a chart."""
-
-    column: str  # of metrics.csv
-    label: str
-    dashed: bool = False  # something to compare with, rather than the matter itself
-
-
-@dataclass(frozen=True, kw_only=True)
-class Chart:
-    """What to draw, and what to tell a reader who sees such a chart for the first time."""
-
-    section: str
-    name: str
-    title: str
-    unit: str
-    explanation: str
-    series: tuple[Series, ...]
-    percent: bool = False
-    from_zero: bool = True
-
-
-CHARTS = (
-    Chart(
-        section="learning",
-        name="policy_loss",
-        title="Policy loss",
-        unit="nats",
-        explanation="How far the network's move probabilities are from what the search chose; the "
-        "dashed line, the entropy of the search's own choice, is as low as it can get.",
-        series=(
-            Series(column="policy_loss", label="policy loss"),
-            Series(column="target_entropy", label="lowest possible", dashed=True),
-        ),
-        from_zero=False,
-    ),
-    Chart(
-        section="learning",
-        name="value_loss",
-        title="Value loss",
-        unit="squared error",
-        explanation="How far the predicted result, −1 to +1, is from the real one; below the "
-        "dashed line the network knows more than one that always says the average.",
-        series=(
-            Series(column="value_loss", label="value loss"),
-            Series(column="value_target_variance", label="always the average", dashed=True),
-        ),
-    ),
-    Chart(
-        section="learning",
-        name="entropy",
-        title="Policy entropy",
-        unit="nats",
-        explanation="How undecided the choice of a move is, 0 meaning certain: the search settles "
-        "on good moves first, and the network follows it.",
-        series=(
-            Series(column="policy_entropy", label="network"),
-            Series(column="target_entropy", label="search (target)"),
-        ),
-    ),
-    Chart(
-        section="learning",
-        name="accuracy",
-        title="Policy accuracy",
-        unit="% of positions",
-        explanation="How often the network's favourite move is the one that the search visited "
-        "most, in positions drawn for learning.",
-        series=(Series(column="policy_accuracy", label="accuracy"),),
-        percent=True,
-    ),
-    Chart(
-        section="games",
-        name="length",
-        title="Game length",
-        unit="plies",
-        explanation="Moves of both players in an average game of self-play; a sudden change shows "
-        "that play has found, or forgotten, an idea.",
-        series=(Series(column="game_length", label="length"),),
-    ),
-    Chart(
-        section="games",
-        name="balance",
-        title="Wins of the first player, and draws",
-        unit="% of games",
-        explanation="How the games of self-play end; a balance far from even needs a reason, such "
-        "as an advantage of the first move, or it hints at an error.",
-        series=(
-            Series(column="seat0_win_rate", label="first player wins"),
-            Series(column="draw_rate", label="draws"),
-        ),
-        percent=True,
-    ),
-    Chart(
-        section="speed",
-        name="evaluations",
-        title="Evaluations",
-        unit="per second",
-        explanation="Positions that the network judges in a second of self-play: each simulation "
-        "of the search waits for one of them.",
-        series=(Series(column="evaluations_per_s", label="evaluations"),),
-    ),
-    Chart(
-        section="speed",
-        name="shares",
-        title="Where the time goes",
-        unit="% of the time",
-        explanation="Shares of search, network and learning; where the search takes most of the "
-        "time, a faster device for the network would not help.",
-        series=(
-            Series(column="search_share", label="search"),
-            Series(column="network_share", label="network"),
-            Series(column="learner_share", label="learning"),
-        ),
-        percent=True,
-    ),
-)
-
-SECTIONS = {
-    "learning": "What does it learn?",
-    "games": "What are its games like?",
-    "speed": "Speed",
-}
 
 
 def write_report(run_dir: Path) -> Path:
@@ -172,7 +47,7 @@ def write_report(run_dir: Path) -> Path:
     The page grows to a few megabytes at most, whatever the length of the run.
 
     Args:
-        run_dir: holds any of config.yaml, metrics.csv, matches.csv and games/records.azg.
+        run_dir: holds any of config.yaml, metrics.csv, matches.csv, gate.csv and games/records.azg.
 
     Returns:
         The page's path. It appears whole or not at all.
@@ -196,6 +71,7 @@ def render_report(run: RunDirectory) -> str:
         config, config_note = {}, "config.yaml is missing or is no settings file."
     metrics = last_of_each(read_rows(run.metrics), ("generation",))
     matches = last_of_each(read_rows(run.matches), ("generation", "player", "opponent"))
+    gate = last_of_each(read_rows(run.gate), ("generation",))
     ratings = fit_ratings(scores(matches), ANCHOR)
     game, game_note = sample_game(run.records)
     if game:  # Gumbel's counts are parts of the improved policy
@@ -203,13 +79,14 @@ def render_report(run: RunDirectory) -> str:
         game["counts_visits"] = not (isinstance(search, dict) and search.get("rule") == "gumbel")
     curve = rating_curve(matches, metrics, ratings)
 
+    threshold = share_of(config, "gate.threshold")
     drawn = [metrics[i] for i in thinned(len(metrics))]
-    columns = {series.column for chart in CHARTS for series in chart.series}
     data = {
         "x": {name: [cell(row, name) for row in drawn] for name in ("step", "games", "seconds")},
-        "columns": {name: [cell(row, name) for row in drawn] for name in sorted(columns)},
-        "charts": [chart_data(chart) for chart in CHARTS],
+        "columns": columns_of(drawn, CHARTS),
+        "charts": [chart_data(chart, config) for chart in CHARTS],
         "rating": curve,
+        "gate": {**gate_curve(gate, metrics), "threshold": threshold},
         "game": game,
     }
     name, settings = game_settings(config, game)
@@ -222,6 +99,7 @@ def render_report(run: RunDirectory) -> str:
         "settings": settings_html(settings),
         "facts": facts_html(metrics, curve),
         "rating": rating_html(curve, matches),
+        "gate": gate_html(gate, threshold),
         "sections": "\n".join(section_html(key, metrics) for key in SECTIONS),
         "game": note_html(game_note),
         "game_hidden": "" if game else "hidden",
@@ -235,186 +113,7 @@ def render_report(run: RunDirectory) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
-# -- tables -------------------------------------------------------------------------------------
-
-
-def read_rows(path: Path) -> list[dict[str, str]]:
-    """Whole rows of a CSV file; none if there is no file.
-
-    A last line without its end is left out: its writer was stopped, or is still at it.
-    """
-    if not path.is_file():
-        return []
-    text = path.read_text(encoding="utf-8", errors="replace")
-    lines = io.StringIO(text[: text.rfind("\n") + 1])
-    rows = []
-    try:
-        for row in csv.DictReader(lines):
-            if None not in row and None not in row.values():
-                rows.append(row)
-    except csv.Error:  # not CSV from here on
-        pass
-    return rows
-
-
-def last_of_each(rows: list[dict[str, str]], key: Sequence[str]) -> list[dict[str, str]]:
-    """Rows with the same key replace each other: a resumed run repeats its last generations."""
-    return list({tuple(row.get(name, "") for name in key): row for row in rows}.values())
-
-
-def cell(row: dict[str, str], column: str) -> float | None:
-    """A number of six digits, or None where there is none."""
-    try:
-        value = float(row.get(column, ""))
-    except ValueError:
-        return None
-    return float(f"{value:.6g}") if math.isfinite(value) else None
-
-
-def count(row: dict[str, str], column: str) -> int:
-    """A whole number, 0 where there is none."""
-    value = cell(row, column)
-    return 0 if value is None else max(0, int(float(row[column])))
-
-
-def thinned(size: int, limit: int = MAX_POINTS) -> list[int]:
-    """At most `limit` of the indices below `size`, evenly spread, first and last included."""
-    if size <= limit:
-        return list(range(size))
-    return [int(i) for i in np.linspace(0, size - 1, limit).round()]
-
-
-# -- ratings ------------------------------------------------------------------------------------
-
-
-def scores(matches: list[dict[str, str]]) -> list[MatchScore]:
-    """The results that can be rated."""
-    return [
-        MatchScore(
-            player=row["player"],
-            opponent=row["opponent"],
-            wins=count(row, "wins"),
-            draws=count(row, "draws"),
-            losses=count(row, "losses"),
-        )
-        for row in matches
-        if row.get("player") and row.get("opponent") and row["player"] != row["opponent"]
-    ]
-
-
-def rating_curve(
-    matches: list[dict[str, str]], metrics: list[dict[str, str]], ratings: dict[str, Rating]
-) -> dict[str, Any]:
-    """Ratings of the run's players over its course, and those of the fixed opponents."""
-    rows = {row.get("generation"): row for row in metrics}
-    players = {row["player"]: row for row in matches if row.get("player") in ratings}
-    points = sorted(players.items(), key=lambda item: cell(item[1], "step") or 0.0)
-    kept = [points[i] for i in thinned(len(points))]
-    opponents = {row.get("opponent", "") for row in matches}
-    return {
-        "x": {
-            "step": [cell(row, "step") for _, row in kept],
-            # The table of matches does not know these two; the table of generations does.
-            "games": [cell(rows.get(row.get("generation"), {}), "games") for _, row in kept],
-            "seconds": [cell(rows.get(row.get("generation"), {}), "seconds") for _, row in kept],
-        },
-        "names": [name for name, _ in kept],
-        "value": [round(ratings[name].value, 1) for name, _ in kept],
-        "low": [round(ratings[name].low, 1) for name, _ in kept],
-        "high": [round(ratings[name].high, 1) for name, _ in kept],
-        "lines": [
-            {"label": name, "value": round(ratings[name].value, 1)}
-            for name in sorted(opponents & set(ratings) - set(players))[:5]
-        ],
-    }
-
-
-# -- sample game --------------------------------------------------------------------------------
-
-
-def last_record(path: Path) -> GameRecord | None:
-    """The last whole record of a file whose tail may be cut; None if there is none."""
-    if not path.is_file():
-        return None
-    with path.open("rb") as file:
-        magic = file.read(4)  # every record begins as the file does
-        start = max(0, path.stat().st_size - TAIL_BYTES)
-        file.seek(start)
-        tail = file.read()
-    place = len(tail)
-    # Walking backwards finds it at once in a file of any size; the checksum tells a record from
-    # bytes that look like the beginning of one.
-    while magic and (place := tail.rfind(magic, 0, place)) >= 0:
-        try:
-            for record in RecordFile(path).read(start + place):
-                return record
-        except AzcoreError:
-            continue
-    return None
-
-
-def sample_game(path: Path) -> tuple[dict[str, Any] | None, str]:
-    """The last game as plain values for the page, or None and why not."""
-    record = last_record(path)
-    if record is None:
-        return None, "games/records.azg holds no finished game yet."
-    try:
-        return replayed(record), ""
-    except (AzcoreError, LookupError, TypeError) as error:
-        return None, f"The last game cannot be shown: {error}"
-
-
-def replayed(record: GameRecord) -> dict[str, Any]:
-    """A record with its boards and texts, up to `MAX_PLIES` plies.
-
-    Raises:
-        AzcoreError: the game is not installed, is another version, or forbids an action.
-    """
-    game = make(record.game["name"], **record.game["settings"])
-    require_same_game(record, game, "the last game")
-    state = game.initial_state()
-    boards, plies = [game.render(state)], []
-    for ply in range(min(len(record), MAX_PLIES)):
-        played = int(record.actions[ply])
-        part = slice(record.visit_offsets[ply], record.visit_offsets[ply + 1])
-        visits = sorted(
-            zip(record.visit_actions[part], record.visit_counts[part], strict=True),
-            key=lambda visit: (-int(visit[1]), int(visit[0])),
-        )
-        shown = [v for i, v in enumerate(visits) if i < TOP_ACTIONS or int(v[0]) == played]
-        plies.append(
-            {
-                "seat": game.current_player(state),
-                "action": game.action_to_text(state, played),
-                "value": round(float(np.nan_to_num(record.root_values[ply])), 4),
-                "visits": sum(int(number) for _, number in visits),
-                "top": [
-                    [game.action_to_text(state, int(a)), int(n), int(a) == played] for a, n in shown
-                ],
-            }
-        )
-        state = game.step(state, played)
-        boards.append(game.render(state))
-    return {
-        "name": record.game["name"],
-        "boards": boards,  # [T + 1], before each ply and at the end
-        "plies": plies,  # [T]; values as the player to move sees them
-        "length": len(record),
-        "outcome": record.outcome,
-        "ended_by": ended_by(game, state, record),
-        "index": record.game_index,
-        "step": record.weights_version,
-    }
-
-
-def ended_by(game: Game, state: Any, record: GameRecord) -> str:
-    """How the game came to its end, in a few words; nothing of one that is cut short."""
-    if record.resigned_by is not None:
-        return "resignation"
-    return game.termination(state) if game.is_terminal(state) else ""
-
-
-# -- HTML ---------------------------------------------------------------------------------------
+# -- parts of the page --------------------------------------------------------------------------
 
 
 def json_for_script(data: Any) -> str:
@@ -442,16 +141,14 @@ def game_settings(
     name = str(chosen.pop("name", "") or (game or {}).get("name", ""))
     settings = [(str(key).replace("_", " "), str(value)) for key, value in chosen.items()]
     for key, label in (
-        ("algorithm.name", "algorithm"),
+        ("algorithm", "algorithm"),
         ("network.name", "network"),
         ("network.blocks", "blocks"),
         ("network.channels", "channels"),
         ("search.num_simulations", "simulations a move"),
         ("seed", "seed"),
     ):
-        value: Any = config
-        for part in key.split("."):
-            value = value.get(part) if isinstance(value, dict) else None
+        value = setting(config, key)
         if value is not None and not isinstance(value, dict | list):
             settings.append((label, str(value)))
     return name, settings
@@ -492,21 +189,6 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"
 
 
-def chart_data(chart: Chart) -> dict[str, Any]:
-    """What report.js needs of a chart."""
-    return {
-        "name": chart.name,
-        "title": chart.title,
-        "unit": chart.unit,
-        "percent": chart.percent,
-        "from_zero": chart.from_zero,
-        "series": [
-            {"column": series.column, "label": series.label, "dashed": series.dashed}
-            for series in chart.series
-        ],
-    }
-
-
 def figure_html(name: str, title: str, explanation: str, note: str) -> str:
     """A chart's frame; report.js draws into it."""
     body = note_html(note) or f'<div class="plot" data-chart="{name}"></div>'
@@ -531,17 +213,43 @@ def rating_html(curve: dict[str, Any], matches: list[dict[str, str]]) -> str:
     )
 
 
+def gate_html(gate: list[dict[str, str]], threshold: float | None) -> str:
+    """How candidates did against the best player; nothing of a run that has no gate."""
+    if not gate:
+        return ""
+    passed = [row for row in gate if row.get("promoted") == "1"]
+    best = count(passed[-1], "step") if passed else 0
+    verb = "has" if len(passed) == 1 else "have"
+    lead = (
+        f"{len(passed):,} of {len(gate):,} candidates {verb} passed; the best player is that of "
+        f"step {best:,}."
+    )
+    line = " enough" if threshold is None else f" more than {100 * threshold:g} %"
+    figure = figure_html(
+        "gate",
+        "Candidates against the best player",
+        "The best player so far makes the games. Now and then the network in training plays a "
+        f"match against it, and takes its place by scoring{line}; the true score lies between the "
+        "ends of a bar 95 times of 100.",
+        "",
+    )
+    return f'<section><h2>Who makes the games?</h2><p class="lead">{lead}</p>{figure}</section>'
+
+
 def section_html(key: str, metrics: list[dict[str, str]]) -> str:
-    """The charts of one section."""
-    figures = []
+    """The charts of one section; nothing of an optional one without numbers."""
+    figures, any_found = [], False
     for chart in CHARTS:
         if chart.section == key:
             columns = [series.column for series in chart.series]
             found = any(cell(row, column) is not None for row in metrics for column in columns)
+            any_found |= found
             note = f"metrics.csv has no numbers for {' and '.join(columns)} yet."
             figures.append(
                 figure_html(chart.name, chart.title, chart.explanation, "" if found else note)
             )
+    if key in OPTIONAL and not any_found:
+        return ""
     return f'<section><h2>{SECTIONS[key]}</h2><div class="grid">{"".join(figures)}</div></section>'
 
 

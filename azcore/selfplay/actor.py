@@ -47,7 +47,8 @@ class GameInPlay:
 class ActorStatistics:
     """What the actor has done since it was last asked, for logs; seconds of wall time."""
 
-    evaluations: int = 0
+    evaluations: int = 0  # positions that the network judged
+    remembered: int = 0  # positions whose evaluation was known already
     seconds: float = 0.0
     network_seconds: float = 0.0
 
@@ -81,6 +82,7 @@ class Actor:
         self._search = Search(
             game=self.game, num_trees=settings.num_games, evaluator=evaluator, settings=search
         )
+        self._evaluator = evaluator
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
         self._is_gumbel = search.is_gumbel
         self._is_noisy = search.is_gumbel or search.dirichlet_fraction > 0
@@ -108,6 +110,7 @@ class Actor:
             weights_version: optimizer steps behind them.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: nobody resigns.
         """
+        self._evaluator = evaluator
         self._search.set_evaluator(evaluator)
         self._weights_version = weights_version
         self._resign_threshold = resign_threshold
@@ -143,10 +146,12 @@ class Actor:
             search.begin(row, noise=self._noise if self._is_noisy else None)
         self._to_begin.clear()
         if search.select():
-            before = time.perf_counter()
+            before, known = time.perf_counter(), self._evaluator.remembered
             policy_logits, values = search.evaluate()
             stats.network_seconds += time.perf_counter() - before
-            stats.evaluations += search.num_leaves
+            known = self._evaluator.remembered - known
+            stats.remembered += known
+            stats.evaluations += search.num_leaves - known
             search.finish(policy_logits, values)
         records = []
         for row in search.finished_rows():

@@ -25,6 +25,7 @@ class SelfPlaySettings:
     resignation_games: int
     precision: str
     random_symmetry: bool
+    evaluation_cache: int  # positions; 0: none
 
     def __post_init__(self) -> None:
         require(self.num_games >= 1, "selfplay.num_games", "1 or more", self.num_games)
@@ -59,6 +60,12 @@ class SelfPlaySettings:
             "selfplay.resignation_games",
             "1 or more",
             self.resignation_games,
+        )
+        require(
+            self.evaluation_cache >= 0,
+            "selfplay.evaluation_cache",
+            "0 or more positions",
+            self.evaluation_cache,
         )
 
     def temperature_at(self, ply: int) -> float:

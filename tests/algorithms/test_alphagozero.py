@@ -17,7 +17,7 @@ from azcore.algorithms.training import train
 from azcore.arena.match import MatchGame, MatchResult
 from azcore.assembly import settings_from
 from azcore.checkpoint import load_network, read_checkpoint
-from azcore.evaluators import SymmetricEvaluator
+from azcore.evaluators import CachedEvaluator, SymmetricEvaluator
 from azcore.networks import build_network
 from azcore.networks.evaluator import NetworkEvaluator
 from azcore.records import RecordFile
@@ -97,10 +97,19 @@ def test_best_player_plays_until_it_is_beaten(
 
 
 def test_first_weights_are_the_first_best_player(
-    tiny: Tiny, tmp_path: Path, matches: list[tuple[str, str]]
+    tiny: Tiny,
+    tmp_path: Path,
+    matches: list[tuple[str, str]],
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     config = tiny(*MODE, "gate.every_generations=1", "run_dir=run", "trainer.max_steps=4")
     assert train(config) == 0
+    said = capsys.readouterr().out
+    # 0.01 times the root of 16 / 2048, falling at 4/7 and 6/7 of 4 steps.
+    assert (
+        "\nlearning rate 0.000884 until step 2, 0.0000884 until 3, 0.00000884 to the end\n" in said
+    )
+    assert "resignation:" not in said  # nobody could resign yet
     run, settings = RunDirectory(tmp_path / "run"), settings_from(config)
     fresh = build_network(settings.game, settings.network, settings.seed).state_dict()
     best = best_of(run)
@@ -111,7 +120,9 @@ def test_first_weights_are_the_first_best_player(
     assert not run.best_checkpoint.exists()
 
 
-def test_draws_and_resignations_and_no_symmetries(tiny: Tiny, tmp_path: Path) -> None:
+def test_draws_and_resignations_and_no_symmetries(
+    tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A whole run with real matches, of a game with draws that declares no symmetry."""
     config = tiny(
         *MODE,
@@ -134,6 +145,9 @@ def test_draws_and_resignations_and_no_symmetries(tiny: Tiny, tmp_path: Path) ->
     assert 0 < float(last["resigned_rate"]) < 1
     assert 0 <= float(last["resign_false_positives"]) <= 1
     assert int(last["resign_measured"]) > 0
+    share, games = float(last["resign_false_positives"]), last["resign_measured"]
+    line = f"\nresignation: {share:.1%} false positives of {games} games played out\n"
+    assert line in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("rated", [False, True])
@@ -172,13 +186,18 @@ def test_evaluations_are_those_of_self_play_and_gate(
 def test_search_sees_random_symmetries_where_the_game_has_some(compose: Tiny) -> None:
     on = settings_from(compose("game=tic_tac_toe", "algorithm=alphagozero"))
     network = build_network(on.game, on.network, 1)
-    assert isinstance(on.search_evaluator(network), SymmetricEvaluator)
+    assert isinstance(on.search_evaluator(network, 0), SymmetricEvaluator)
     off = replace(on, selfplay=replace(on.selfplay, random_symmetry=False))
-    assert isinstance(off.search_evaluator(network), NetworkEvaluator)
+    assert isinstance(off.search_evaluator(network, 0), NetworkEvaluator)
     observations = np.zeros((3, *on.game.observation_shape), np.uint8)
-    logits, values = on.search_evaluator(network).evaluate(observations)
+    logits, values = on.search_evaluator(network, 0).evaluate(observations)
     assert logits.shape == (3, 9)
-    np.testing.assert_allclose(values, off.search_evaluator(network).evaluate(observations)[1])
+    plain = off.search_evaluator(network, 0)
+    np.testing.assert_allclose(values, plain.evaluate(observations)[1])
+    cached = replace(on, selfplay=replace(on.selfplay, evaluation_cache=9))
+    outermost = cached.search_evaluator(network, 0)
+    assert isinstance(outermost, CachedEvaluator)
+    np.testing.assert_allclose(outermost.evaluate(observations)[0], logits)
 
 
 def test_alphazero_always_plays_the_latest_network(tiny: Tiny, tmp_path: Path) -> None:

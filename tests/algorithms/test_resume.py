@@ -72,6 +72,23 @@ def test_gumbel_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: P
     assert fingerprint(tmp_path / "puct")[1] != fingerprint(tmp_path / "whole")[1]
 
 
+def test_with_a_cache_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:
+    """Matches and symmetries too: the best player stays for several generations, its cache not."""
+    cached = [*ALPHAGOZERO, "selfplay.evaluation_cache=400"]
+    assert train(tiny(*cached, "run_dir=whole")) == 0
+    halves = tiny(*cached, "run_dir=halves")
+    train_until(halves, 14)
+    assert train({**halves, "resume": "halves"}) == 0
+    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    whole, resumed = (
+        [row["remembered_share"] for row in Table(RunDirectory(tmp_path / name).metrics, []).rows()]
+        for name in ("whole", "halves")
+    )
+    assert all(0 < float(share) < 1 for share in whole)
+    assert whole[:3] == resumed[:3]
+    assert whole[4:] == resumed[4:]  # the games of generation 3 were made before the stop
+
+
 # A test so rash that it stops after a pair or two.
 SPRT = ["gate.sprt=true", *(f"sprt.{key}" for key in ("look_games=2", "elo0=-300", "elo1=300"))]
 SPRT += ["sprt.alpha=0.4", "sprt.beta=0.4", "gate.games=8"]

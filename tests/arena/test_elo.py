@@ -14,6 +14,7 @@ from azcore.arena.elo import (
     expected_score,
     fit_ratings,
     rating_list,
+    score_interval,
     updated_rating,
 )
 from azcore.errors import SettingError
@@ -35,6 +36,17 @@ def test_updated_rating_by_hand() -> None:
     assert updated_rating(1500, 32, 1, 0.5) == 1516
     # A favourite by 200 who draws loses K (0.76 - 0.5).
     assert updated_rating(1700, 20, 0.5, expected_score(200)) == pytest.approx(1694.805, abs=0.001)
+
+
+def test_score_interval_by_hand() -> None:
+    # Wilson's interval for 8 of 10, as in textbooks.
+    low, high = score_interval(8, 0, 2)
+    assert (low, high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
+    assert score_interval(7, 2, 1) == pytest.approx((low, high))
+    assert score_interval(0, 0, 0) == (0.0, 1.0)
+    low, high = score_interval(10, 0, 0)
+    assert high == pytest.approx(1)
+    assert 0.6 < low < 0.8
 
 
 def test_two_players_have_the_closed_form() -> None:

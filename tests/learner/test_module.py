@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 import torch
@@ -29,6 +30,7 @@ def module(network: nn.Module, **changes: object) -> LearnerModule:
         "batch_size": 2,
         "steps_per_generation": 1,
         "learning_rates": (0.5, 0.25),
+        "learning_rate_batch": 2,
         "milestones": (0.5,),
         "momentum": 0.0,
         "l2": 0.0,
@@ -109,3 +111,20 @@ def test_three_steps_of_sgd_by_hand() -> None:
         optimizer.step()
         scheduler.step()
     assert learner.network.values.detach().tolist() == pytest.approx(theta)
+
+
+def test_a_resumed_run_may_change_its_rates() -> None:
+    def schedule(*rates: float) -> tuple[Any, Any]:
+        made = module(nn.Linear(1, 1), learning_rates=rates).configure_optimizers()
+        return made["optimizer"], made["lr_scheduler"]["scheduler"]
+
+    before, after = schedule(0.5, 0.25), schedule(0.4, 0.3)
+    for old, new in zip(before, after, strict=True):
+        new.load_state_dict(old.state_dict())
+    optimizer, scheduler = after
+    rates = []
+    for _ in range(6):
+        optimizer.step()
+        scheduler.step()
+        rates.append(optimizer.param_groups[0]["lr"])
+    assert rates == [0.4] * 4 + [0.3] * 2

@@ -14,16 +14,9 @@ import yaml
 
 import azcore
 from azcore.records import GameRecord, RecordFile
-from azcore.report.report import (
-    MAX_POINTS,
-    duration,
-    json_for_script,
-    last_of_each,
-    last_record,
-    read_rows,
-    thinned,
-    write_report,
-)
+from azcore.report.report import duration, json_for_script, write_report
+from azcore.report.sample_game import last_record
+from azcore.report.tables import MAX_POINTS, last_of_each, read_rows, thinned
 
 METRICS = [
     "generation",
@@ -235,6 +228,82 @@ def test_the_page_is_whole(run: Path) -> None:
     assert "18,000" in page.words  # positions
     assert "9 min 03 s" in page.words
     assert not list(run.glob("*.part"))
+
+
+def test_gate_and_resignation_are_shown_of_a_run_that_has_them(run: Path) -> None:
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    config |= {
+        "algorithm": "alphagozero",
+        "gate": {"threshold": 0.55},
+        "selfplay": {"resignation_false_positives": 0.05},
+    }
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+    results = {1: (4, 2, 14), 3: (15, 0, 5), 5: (11, 0, 9), 6: (10, 2, 8)}
+    gates = [
+        dict.fromkeys(MATCHES, 0)
+        | {"generation": g, "step": 200 * g, "player": f"step-{200 * g}", "promoted": int(g == 3)}
+        | {"opponent": "best-600" if g > 3 else "best-0"}
+        | dict(zip(("wins", "draws", "losses"), result, strict=True))
+        for g, result in results.items()
+    ]
+    write_rows(run / "gate.csv", [*MATCHES, "promoted"], [gates[0], *gates])  # a row twice
+    resign = ["resign_threshold", "resigned_rate", "resign_measured", "resign_false_positives"]
+    rows = metrics_rows(6)
+    for row, values in zip(rows[3:], [(-0.9, 0.5, 0, ""), (-0.95, 0.6, 40, 0.05)], strict=False):
+        row |= dict(zip(resign, values, strict=True))
+    write_rows(run / "metrics.csv", METRICS + resign, rows)
+    page, data = page_of(run)
+    assert "Who makes the games?" in page.words
+    assert "1 of 4 candidates has passed; the best player is that of step 600." in page.words
+    assert "scoring more than 55 %" in page.words
+    assert "algorithm alphagozero" in page.words
+    gate = data["gate"]
+    assert gate["threshold"] == 0.55
+    assert gate["x"] == {
+        "step": [200, 600, 1000, 1200],
+        "games": [64, 192, 320, 384],
+        "seconds": [90.5, 271.5, 452.5, 543],
+    }
+    assert gate["value"] == [0.25, 0.75, 0.55, 0.55]
+    # By hand (Wilson 1927), 15 of 20: (0.75 + z²/40 ± z √(0.75·0.25/20 + z²/1600)) / (1 + z²/20).
+    assert (gate["low"][1], gate["high"][1]) == (0.5313, 0.8881)
+    # A quarter of the points, draws as halves: the same mirrored.
+    assert (gate["low"][0], gate["high"][0]) == (0.1119, 0.4687)
+    assert gate["promoted"] == [False, True, False, False]
+    assert gate["names"][3] == "step-1200 against best-600: 10 won, 2 drawn, 8 lost"
+    assert "When does it give up?" in page.words
+    columns = data["columns"]
+    assert columns["resign_threshold"] == [None, None, None, -0.9, -0.95, None]
+    assert columns["resign_measured"][3:] == [0, 40, None]
+    assert columns["resign_false_positives"][3:] == [None, 0.05, None]
+    assert columns["resign_false_positives.low"][3:] == [None, 0.0138, None]  # 2 of 40
+    assert columns["resign_false_positives.high"][3:] == [None, 0.165, None]
+    lines = {chart["name"]: chart["lines"] for chart in data["charts"] if chart["lines"]}
+    assert lines == {"false_positives": [{"label": "promised: at most", "value": 0.05}]}
+
+
+def test_a_run_without_gate_and_resignation_shows_neither(run: Path) -> None:
+    page, data = page_of(run)
+    text = (run / "report.html").read_text(encoding="utf-8")
+    assert "Who makes" not in page.words
+    assert "does it give up" not in page.words
+    charts = set(re.findall(r'class="plot" data-chart="(\w+)"', text))
+    assert charts >= {"rating", "policy_loss", "evaluations"}
+    assert not charts & {"gate", "resigned", "false_positives", "threshold"}
+    assert data["gate"]["value"] == []
+
+
+@pytest.mark.parametrize("threshold", ["high", None, [1], True, float("nan")])
+def test_a_gate_of_rubbish_has_a_report(run: Path, threshold: object) -> None:
+    config = yaml.safe_load((run / "config.yaml").read_text()) | {"gate": {"threshold": threshold}}
+    config["selfplay"] = {"resignation_false_positives": threshold}
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+    (run / "gate.csv").write_text("generation,step,wins,promoted\nx,y,z,1\n1,2,-3,<b>\n")
+    page, data = page_of(run)
+    assert data["gate"]["value"] == [None, None]
+    assert data["gate"]["threshold"] is None
+    assert "1 of 2 candidates has passed" in page.words
+    assert "b" not in page.tags[page.tags.index("main") :]
 
 
 def test_nothing_is_loaded_from_anywhere(run: Path) -> None:

@@ -8,6 +8,8 @@ import pytest
 import azcore
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
+from azcore.evaluators import CachedEvaluator, Evaluator
+from azcore.game import ByteArray, FloatArray
 from azcore.replay import ReplayBuffer
 from azcore.search.mcts import SearchResult
 from azcore.selfplay.actor import Actor
@@ -62,6 +64,33 @@ def test_records_hold_the_search() -> None:
         assert record.players.tolist() == [ply % 2 for ply in range(len(record))]
         assert np.abs(record.best_child_values).max() <= 1
         assert (record.best_child_values != record.root_values).any()
+
+
+class Counting(Evaluator):
+    """Hash evaluations, counted."""
+
+    def __init__(self, game: azcore.Game) -> None:
+        self._inner = HashEvaluator(game)
+        self.judged = 0
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        self.judged += len(observations)
+        return self._inner.evaluate(observations)
+
+
+def test_a_cache_changes_no_game_and_what_the_network_did_is_counted() -> None:
+    game = azcore.make("tic_tac_toe")
+    without, counting = actor(game), Counting(game)
+    records = without.play(200)
+    cache = CachedEvaluator(counting, game.num_actions, 100)
+    known = actor(game)
+    known.set_evaluator(cache, 0)
+    assert [r.to_bytes() for r in known.play(200)] == [r.to_bytes() for r in records]
+    done, leaves = known.statistics, without.statistics.evaluations
+    assert done.evaluations == counting.judged
+    assert done.evaluations + done.remembered == leaves
+    assert without.statistics.remembered == 0
+    assert done.remembered > 0.1 * leaves
 
 
 @pytest.mark.parametrize("waves", [1, 7, 30])

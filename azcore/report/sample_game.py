@@ -1,0 +1,102 @@
+"""The last game of a run as plain values, to be stepped through on the page.
+
+Letters: T plies.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from azcore.errors import AzcoreError
+from azcore.game import Game
+from azcore.records import GameRecord, RecordFile, require_same_game
+from azcore.registry import make
+
+MAX_PLIES = 1000
+TOP_ACTIONS = 5
+TAIL_BYTES = 16 << 20  # where the last record is looked for; records are far smaller
+
+
+def last_record(path: Path) -> GameRecord | None:
+    """The last whole record of a file whose tail may be cut; None if there is none."""
+    if not path.is_file():
+        return None
+    with path.open("rb") as file:
+        magic = file.read(4)  # every record begins as the file does
+        start = max(0, path.stat().st_size - TAIL_BYTES)
+        file.seek(start)
+        tail = file.read()
+    place = len(tail)
+    # Walking backwards finds it at once in a file of any size; the checksum tells a record from
+    # bytes that look like the beginning of one.
+    while magic and (place := tail.rfind(magic, 0, place)) >= 0:
+        try:
+            for record in RecordFile(path).read(start + place):
+                return record
+        except AzcoreError:
+            continue
+    return None
+
+
+def sample_game(path: Path) -> tuple[dict[str, Any] | None, str]:
+    """The last game as plain values for the page, or None and why not."""
+    record = last_record(path)
+    if record is None:
+        return None, "games/records.azg holds no finished game yet."
+    try:
+        return replayed(record), ""
+    except (AzcoreError, LookupError, TypeError) as error:
+        return None, f"The last game cannot be shown: {error}"
+
+
+def replayed(record: GameRecord) -> dict[str, Any]:
+    """A record with its boards and texts, up to `MAX_PLIES` plies.
+
+    Raises:
+        AzcoreError: the game is not installed, is another version, or forbids an action.
+    """
+    game = make(record.game["name"], **record.game["settings"])
+    require_same_game(record, game, "the last game")
+    state = game.initial_state()
+    boards, plies = [game.render(state)], []
+    for ply in range(min(len(record), MAX_PLIES)):
+        played = int(record.actions[ply])
+        part = slice(record.visit_offsets[ply], record.visit_offsets[ply + 1])
+        visits = sorted(
+            zip(record.visit_actions[part], record.visit_counts[part], strict=True),
+            key=lambda visit: (-int(visit[1]), int(visit[0])),
+        )
+        shown = [v for i, v in enumerate(visits) if i < TOP_ACTIONS or int(v[0]) == played]
+        plies.append(
+            {
+                "seat": game.current_player(state),
+                "action": game.action_to_text(state, played),
+                "value": round(float(np.nan_to_num(record.root_values[ply])), 4),
+                "visits": sum(int(number) for _, number in visits),
+                "top": [
+                    [game.action_to_text(state, int(a)), int(n), int(a) == played] for a, n in shown
+                ],
+            }
+        )
+        state = game.step(state, played)
+        boards.append(game.render(state))
+    return {
+        "name": record.game["name"],
+        "boards": boards,  # [T + 1], before each ply and at the end
+        "plies": plies,  # [T]; values as the player to move sees them
+        "length": len(record),
+        "outcome": record.outcome,
+        "ended_by": ended_by(game, state, record),
+        "index": record.game_index,
+        "step": record.weights_version,
+    }
+
+
+def ended_by(game: Game, state: Any, record: GameRecord) -> str:
+    """How the game came to its end, in a few words; nothing of one that is cut short."""
+    if record.resigned_by is not None:
+        return "resignation"
+    return game.termination(state) if game.is_terminal(state) else ""

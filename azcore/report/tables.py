@@ -1,0 +1,169 @@
+"""The tables of a run directory as the page needs them: rows, ratings, matches at the gate.
+
+Rows are taken as they are found: what is no number is None, what is cut is left out.
+
+Letters: R rows of a table.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from azcore.arena.elo import MatchScore, Rating, score_interval
+from azcore.report.figures import Chart
+
+MAX_POINTS = 1000  # of a chart; a curve of more points looks no different
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """Whole rows of a CSV file; none if there is no file.
+
+    A last line without its end is left out: its writer was stopped, or is still at it.
+    """
+    if not path.is_file():
+        return []
+    text = path.read_text(encoding="utf-8", errors="replace")
+    lines = io.StringIO(text[: text.rfind("\n") + 1])
+    rows = []
+    try:
+        for row in csv.DictReader(lines):
+            if None not in row and None not in row.values():
+                rows.append(row)
+    except csv.Error:  # not CSV from here on
+        pass
+    return rows
+
+
+def last_of_each(rows: list[dict[str, str]], key: Sequence[str]) -> list[dict[str, str]]:
+    """Rows with the same key replace each other: a resumed run repeats its last generations."""
+    return list({tuple(row.get(name, "") for name in key): row for row in rows}.values())
+
+
+def cell(row: dict[str, str], column: str) -> float | None:
+    """A number of six digits, or None where there is none."""
+    try:
+        value = float(row.get(column, ""))
+    except ValueError:
+        return None
+    return float(f"{value:.6g}") if math.isfinite(value) else None
+
+
+def count(row: dict[str, str], column: str) -> int:
+    """A whole number, 0 where there is none."""
+    value = cell(row, column)
+    return 0 if value is None else max(0, int(float(row[column])))
+
+
+def thinned(size: int, limit: int = MAX_POINTS) -> list[int]:
+    """At most `limit` of the indices below `size`, evenly spread, first and last included."""
+    if size <= limit:
+        return list(range(size))
+    return [int(i) for i in np.linspace(0, size - 1, limit).round()]
+
+
+def scores(matches: list[dict[str, str]]) -> list[MatchScore]:
+    """The results that can be rated."""
+    return [
+        MatchScore(
+            player=row["player"],
+            opponent=row["opponent"],
+            wins=count(row, "wins"),
+            draws=count(row, "draws"),
+            losses=count(row, "losses"),
+        )
+        for row in matches
+        if row.get("player") and row.get("opponent") and row["player"] != row["opponent"]
+    ]
+
+
+def rating_curve(
+    matches: list[dict[str, str]], metrics: list[dict[str, str]], ratings: dict[str, Rating]
+) -> dict[str, Any]:
+    """Ratings of the run's players over its course, and those of the fixed opponents."""
+    rows = {row.get("generation"): row for row in metrics}
+    players = {row["player"]: row for row in matches if row.get("player") in ratings}
+    points = sorted(players.items(), key=lambda item: cell(item[1], "step") or 0.0)
+    kept = [points[i] for i in thinned(len(points))]
+    opponents = {row.get("opponent", "") for row in matches}
+    return {
+        "x": {
+            "step": [cell(row, "step") for _, row in kept],
+            # The table of matches does not know these two; the table of generations does.
+            "games": [cell(rows.get(row.get("generation"), {}), "games") for _, row in kept],
+            "seconds": [cell(rows.get(row.get("generation"), {}), "seconds") for _, row in kept],
+        },
+        "names": [name for name, _ in kept],
+        "value": [round(ratings[name].value, 1) for name, _ in kept],
+        "low": [round(ratings[name].low, 1) for name, _ in kept],
+        "high": [round(ratings[name].high, 1) for name, _ in kept],
+        "lines": [
+            {"label": name, "value": round(ratings[name].value, 1)}
+            for name in sorted(opponents & set(ratings) - set(players))[:5]
+        ],
+    }
+
+
+def columns_of(
+    metrics: list[dict[str, str]], charts: Sequence[Chart]
+) -> dict[str, list[float | None]]:
+    """The columns that charts are drawn from, [R] each.
+
+    A share whose number is known has its 95 % interval beside it, as `<column>.low` and `.high`.
+    """
+    columns: dict[str, list[float | None]] = {}
+    for series in (series for chart in charts for series in chart.series):
+        shares = columns[series.column] = [cell(row, series.column) for row in metrics]
+        if series.of is None:
+            continue
+        numbers = columns[series.of] = [cell(row, series.of) for row in metrics]
+        bands = [_interval(share, number) for share, number in zip(shares, numbers, strict=True)]
+        columns[f"{series.column}.low"] = [band and band[0] for band in bands]
+        columns[f"{series.column}.high"] = [band and band[1] for band in bands]
+    return columns
+
+
+def _interval(share: float | None, number: float | None) -> tuple[float, float] | None:
+    if share is None or number is None or not 0 <= share <= 1 or number < 1:
+        return None
+    having = round(share * number)
+    low, high = score_interval(having, 0, round(number) - having)
+    return round(low, 4), round(high, 4)
+
+
+# -- the gate -----------------------------------------------------------------------------------
+
+
+def gate_curve(gate: list[dict[str, str]], metrics: list[dict[str, str]]) -> dict[str, Any]:
+    """Every candidate's score against the best player of its time, with the 95 % interval."""
+    rows = {row.get("generation"): row for row in metrics}
+    kept = [gate[i] for i in thinned(len(gate))]
+    points = [tuple(count(row, name) for name in ("wins", "draws", "losses")) for row in kept]
+    bands = [score_interval(*point) for point in points]
+    return {
+        "x": {
+            "step": [cell(row, "step") for row in kept],
+            "games": [cell(rows.get(row.get("generation"), {}), "games") for row in kept],
+            "seconds": [cell(rows.get(row.get("generation"), {}), "seconds") for row in kept],
+        },
+        "names": [
+            f"{row.get('player', '')} against {row.get('opponent', '')}: "
+            f"{wins} won, {draws} drawn, {losses} lost"
+            for row, (wins, draws, losses) in zip(kept, points, strict=True)
+        ],
+        "value": [
+            round((wins + 0.5 * draws) / (wins + draws + losses), 4)
+            if wins + draws + losses
+            else None
+            for wins, draws, losses in points
+        ],
+        "low": [round(low, 4) for low, _ in bands],
+        "high": [round(high, 4) for _, high in bands],
+        "promoted": [row.get("promoted") == "1" for row in kept],
+    }
