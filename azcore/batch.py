@@ -13,7 +13,6 @@ Letters: B roots, S positions described at once, T longest path in plies, A acti
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import fields
 from functools import cache
 from typing import Any
 
@@ -25,19 +24,26 @@ from numba.extending import intrinsic, register_jitable
 from azcore import compilation
 from azcore.compilation import compiled, function_table, load_function
 from azcore.errors import GameError
-from azcore.game import CompiledGame, Game, Rules, rule_signatures
+from azcore.game import RULES, CompiledGame, Game, rule_signatures
 
 
 class Positions:
-    """Room for the description of S positions, filled by `GameBatch.replay`."""
+    """Room for the description of S positions, filled by `GameBatch.replay`.
 
-    def __init__(self, game: Game, size: int) -> None:
+    Args:
+        game: whose positions.
+        size: S.
+        keys: whether `Game.position_key` is wanted too; not all games have one.
+    """
+
+    def __init__(self, game: Game, size: int, *, keys: bool = False) -> None:
         self.observations = np.zeros((size, *game.observation_shape), np.uint8)  # [S, C, H, W]
         self.legal_actions = np.zeros((size, game.num_actions), np.int32)  # [S, A], ascending
         self.num_legal = np.zeros(size, np.int32)  # [S], entries of legal_actions that count
         self.current_player = np.zeros(size, np.int8)  # [S], seat to move
         self.is_terminal = np.zeros(size, np.bool_)  # [S]
         self.outcome = np.zeros(size, np.int8)  # [S], view of seat 0, 0 where not terminal
+        self.keys = np.zeros(size if keys else 0, np.uint64)  # [S], or empty if not wanted
 
     def legal_action_mask(self, num_actions: int) -> npt.NDArray[np.bool_]:
         """bool [S, A], True = legal."""
@@ -126,6 +132,8 @@ class PlainBatch(GameBatch):
             out.is_terminal[row] = game.is_terminal(state)
             out.outcome[row] = game.outcome(state) if out.is_terminal[row] else 0
             out.observations[row] = game.observation(state)
+            if len(out.keys):
+                out.keys[row] = game.position_key(state)
 
 
 class CompiledBatch(GameBatch):
@@ -136,17 +144,26 @@ class CompiledBatch(GameBatch):
         self._states = np.zeros(size, game.state_dtype)
         self._states[:] = game.initial_state()
         self._scratch = np.zeros(1, game.state_dtype)
-        self._rules = game.rules
-        rules = tuple(getattr(game.rules, field.name) for field in fields(Rules))
-        if config.DISABLE_JIT:
-            self._functions: tuple[Any, ...] = rules
-            self._replay: Any = _replay_paths
-        else:
-            # As addresses: to unpack six functions costs numba 130 µs a call, as much as the
-            # search of 25 leaves.
-            signatures = rule_signatures(game.record_type).values()
-            self._functions = (function_table(rules, signatures),)
+        self._compiled = game
+        self._rules = [getattr(game.rules, name) for name in RULES]
+        self._tables: dict[bool, Any] = {}  # by whether keys are wanted
+        self._replay: Any = _replay_paths
+        if not config.DISABLE_JIT:
             self._replay = replay_kernel(game.record_type)
+
+    def _functions(self, keys: bool) -> tuple[Any, ...]:
+        """The rules as the kernel takes them; the one for keys is compiled when it is wanted."""
+        if config.DISABLE_JIT:
+            return (*self._rules, self._compiled.position_key)
+        if keys not in self._tables:
+            # As addresses: to unpack six functions costs numba 130 µs a call, as much as the
+            # search of 25 leaves. A row of zeros is a function that is not called.
+            rules = [*self._rules, self._compiled.key_rule] if keys else self._rules
+            signatures = list(rule_signatures(self._compiled.record_type).values())
+            table = np.zeros((len(signatures), 3), np.int64)
+            table[: len(rules)] = function_table(rules, signatures[: len(rules)])
+            self._tables[keys] = table
+        return (self._tables[keys],)
 
     def get(self, row: int) -> Any:
         return self._states[row].copy()
@@ -160,7 +177,7 @@ class CompiledBatch(GameBatch):
         self._states[row] = state
 
     def step(self, row: int, action: int) -> None:
-        self._rules.step(self._states[row], action)
+        self._compiled.rules.step(self._states[row], action)
 
     def replay(
         self,
@@ -170,7 +187,7 @@ class CompiledBatch(GameBatch):
         out: Positions,
     ) -> None:
         self._replay(
-            *self._functions,
+            *self._functions(len(out.keys) > 0),
             self._states,
             self._scratch,
             roots,
@@ -182,6 +199,7 @@ class CompiledBatch(GameBatch):
             out.current_player,
             out.is_terminal,
             out.outcome,
+            out.keys,
         )
 
 
@@ -203,6 +221,7 @@ def replay_kernel(record: Any) -> Any:
         types.int8[::1],
         types.boolean[::1],
         types.int8[::1],
+        types.uint64[::1],
     )
     return compiled(_replay_from_table, signature, sources=[__file__, compilation.__file__])
 
@@ -230,6 +249,7 @@ def _replay_from_table(
     out_current_player: Any,
     out_is_terminal: Any,
     out_outcome: Any,
+    out_keys: Any,
 ) -> None:
     """`_replay_paths` with the rules of a table, in the order of `Rules`."""
     _replay_paths(
@@ -239,6 +259,7 @@ def _replay_from_table(
         rule_at(table, states, 3),
         rule_at(table, states, 4),
         rule_at(table, states, 5),
+        rule_at(table, states, 6),
         states,
         scratch,
         roots,
@@ -250,6 +271,7 @@ def _replay_from_table(
         out_current_player,
         out_is_terminal,
         out_outcome,
+        out_keys,
     )
 
 
@@ -261,6 +283,7 @@ def _replay_paths(
     is_terminal: Any,
     outcome: Any,
     observe: Any,
+    position_key: Any,
     states: Any,
     scratch: Any,
     roots: Any,
@@ -272,6 +295,7 @@ def _replay_paths(
     out_current_player: Any,
     out_is_terminal: Any,
     out_outcome: Any,
+    out_keys: Any,
 ) -> None:
     """The loop of `GameBatch.replay` over a compiled game's rules; see there."""
     for row in range(roots.shape[0]):
@@ -291,3 +315,5 @@ def _replay_paths(
             out_num_legal[row] = legal_actions(state, out_legal_actions[row])
         out_observations[row] = 0
         observe(state, out_observations[row])
+        if out_keys.shape[0] > 0:
+            out_keys[row] = position_key(state)

@@ -3,8 +3,8 @@
 A game states its rules, how a position looks to the network, and how actions are written. azcore
 does the rest. There are two ways to state the rules, and azcore treats them alike:
 
-* `CompiledGame`: the state is a NumPy record and the rules are six plain functions over it, which
-  azcore compiles with numba and calls for many positions at once.
+* `CompiledGame`: the state is a NumPy record and the rules are six plain functions over it (and a
+  seventh if you like), which azcore compiles with numba and calls for many positions at once.
 * `Game`: the state is any Python object. Slower, same results.
 
 No game is named here: the folder `games` holds examples of both, the smallest ones too, and
@@ -30,6 +30,8 @@ Identities that must hold (`azcore.testing.check_game` checks them on random pos
 7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation and
    the same outcome.
 8. Rules compiled and rules interpreted agree.
+9. Where there is a `position_key`, positions with the same one after as many actions have the same
+   player to move, the same legal actions, the same end and the same outcome.
 
 This file knows numpy and numba, no search and no network.
 """
@@ -38,7 +40,8 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +50,10 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from azcore import bits
+from azcore import bits, keys
 from azcore.compilation import compiled
 from azcore.errors import GameError, IllegalActionError
+from azcore.keys import KEY_BITS, record_key
 
 Setting = str | int | float | bool
 PROTOCOLS = ("gtp", "uci", "usi")
@@ -207,6 +211,29 @@ class Game(ABC):
         Whole numbers only, 0 to `observation_maximum`: azcore keeps them as bytes.
         """
 
+    @property
+    def has_position_key(self) -> bool:
+        """Whether `position_key` may be asked for."""
+        return type(self).position_key is not Game.position_key
+
+    def position_key(self, state: Any) -> int:
+        """A number, 0 to 2**64 - 1, by which a search may know a position again; optional.
+
+        Equal keys after equally many actions mean: the same player to move, the same legal actions,
+        the same end and outcome now, and from here the same game, whatever way led here. The number
+        of actions played need not be in the key. Nor need what only a rule about earlier positions
+        can tell apart (repetition, superko), unless it forbids an action or ends the game right
+        here: positions that differ in no more than this may share a key, and `step` must then bear,
+        in any way it likes, an action that such a rule forbids or that follows such an end.
+
+        The network may see the way to a position in its planes. Positions of equal keys share what
+        it said of the one met first.
+
+        Raises:
+            GameError: the game states none.
+        """
+        raise GameError(f"{self.name} states no position_key")
+
     # -- texts, for people, protocols and pages -------------------------------------------------
 
     def termination(self, state: Any) -> str:
@@ -272,6 +299,13 @@ class Rules:
     is_terminal: Callable[[Any], bool]  # (state)
     outcome: Callable[[Any], int]  # (terminal state) -> -1, 0 or +1, view of seat 0
     observe: Callable[[Any, Any], None]  # (state, uint8 [C, H, W] holding zeros)
+    # (state) -> any 64 bits, signed or not: `Game.position_key`. None: a hash of the whole record,
+    # which is right wherever the record holds nothing of the way to a position.
+    position_key: Callable[[Any], int] | None = None
+
+
+# In the order of `Rules`; `position_key` is apart, since it is compiled for those who ask only.
+RULES = ("current_player", "legal_actions", "step", "is_terminal", "outcome", "observe")
 
 
 def rule_signatures(record: Any) -> dict[str, Any]:
@@ -283,6 +317,7 @@ def rule_signatures(record: Any) -> dict[str, Any]:
         "is_terminal": types.boolean(record),
         "outcome": types.int64(record),
         "observe": types.void(record, types.uint8[:, :, ::1]),
+        "position_key": types.uint64(record),
     }
 
 
@@ -309,15 +344,16 @@ class CompiledGame(Game):
         self.state_dtype: np.dtype[Any] = np.dtype((np.record, np.dtype(state_dtype, align=True)))
         self.record_type = numba.from_dtype(self.state_dtype)
         signatures = rule_signatures(self.record_type)
-        self.rules = Rules(
+        self.rules = replace(
+            rules,
             **{
-                field.name: compiled(
-                    getattr(rules, field.name),
-                    signatures[field.name],
-                    sources=_package_sources(getattr(rules, field.name)),
+                name: compiled(
+                    getattr(rules, name),
+                    signatures[name],
+                    sources=_package_sources(getattr(rules, name)),
                 )
-                for field in fields(Rules)
-            }
+                for name in RULES
+            },
         )
 
     def blank_state(self) -> Any:
@@ -352,6 +388,20 @@ class CompiledGame(Game):
         self.rules.observe(state, planes)
         return planes.astype(np.float32)
 
+    def position_key(self, state: Any) -> int:
+        return int(self.key_rule(state)) & KEY_BITS
+
+    @property
+    def key_rule(self) -> Any:
+        """The rule `position_key`, or the hash that stands in for it, compiled at its first use."""
+        return _compiled_key(self.rules.position_key or record_key, self.record_type)
+
+
+@cache
+def _compiled_key(function: Callable[[Any], int], record: Any) -> Any:
+    signature = rule_signatures(record)["position_key"]
+    return compiled(function, signature, sources=_package_sources(function))
+
 
 def illegal_action_message(game: Game, state: Any, action: int) -> str:
     """One sentence for an action that `game` forbids in `state`."""
@@ -361,5 +411,6 @@ def illegal_action_message(game: Game, state: Any, action: int) -> str:
 
 
 def _package_sources(function: Callable[..., Any]) -> list[Path]:
-    """What a rule may call into: the files beside the one that holds `function`, and our bits."""
-    return [*Path(function.__code__.co_filename).parent.glob("*.py"), Path(bits.__file__)]
+    """What a rule may call into: the files beside the one that holds `function`, bits and keys."""
+    ours = [Path(bits.__file__), Path(keys.__file__)]
+    return [*Path(function.__code__.co_filename).parent.glob("*.py"), *ours]

@@ -139,7 +139,11 @@ class ReferenceSearch:
         rule = self.settings
         losses = rule.virtual_loss if rule.leaves_per_tree > 1 else 0
         visits = {a: node.visits[a] + losses * node.in_flight[a] for a in node.prior}
-        total = {a: node.total[a] - losses * node.in_flight[a] for a in node.prior}
+        if rule.virtual_loss_is_loss:
+            evaluated = visits
+            total = {a: node.total[a] - losses * node.in_flight[a] for a in node.prior}
+        else:
+            evaluated, total = node.visits, node.total
         n = sum(visits.values())
         if rule.count_parent_visit:
             n += 1
@@ -149,7 +153,7 @@ class ReferenceSearch:
         first_play = node.value - rule.first_play if rule.first_play_relative else rule.first_play
 
         def rank(a: int) -> tuple[float, float, int]:
-            q = total[a] / visits[a] if visits[a] else first_play
+            q = total[a] / evaluated[a] if evaluated[a] else first_play
             u = c * math.sqrt(n) * node.prior[a] / (1.0 + visits[a])
             return q + u, node.prior[a], -a
 

@@ -693,3 +693,85 @@ def test_the_wrong_view_is_seen_with_colours_swapped():
         swap_colours=lambda text: text.translate(SWAP),
         colour_planes={16},
     )
+
+
+# -- keys of positions ---------------------------------------------------------------------------
+
+
+def key_of_nothing(self, state):
+    return 7
+
+
+def key_without_two_cells(self, state):
+    return PLAIN.position_key(self, ".." + state[2:])
+
+
+def key_that_counts_calls(self, state):
+    self.calls = getattr(self, "calls", 0) + 1
+    return self.calls
+
+
+def key_below_zero(self, state):
+    return -1 - PLAIN.position_key(self, state)
+
+
+def key_as_text(self, state):
+    return state
+
+
+@pytest.mark.parametrize(
+    ("key", "words"),
+    [
+        (key_of_nothing, "with another legal_action_mask"),
+        (key_without_two_cells, "legal_action_mask"),
+        (key_that_counts_calls, "another key the second time"),
+        (key_below_zero, "want a whole number below 2**64"),
+        (key_as_text, "position_key is '.........'"),
+    ],
+)
+def test_a_faulty_key_is_named(key, words):
+    broken(mutant(position_key=key), Identity.KEY, words)
+
+
+@pytest.mark.rules
+def test_a_key_that_forgets_the_ko_is_named():
+    def without_superko(state):
+        return int(state.hash) * 2 + int(state.player) & 2**63 - 1
+
+    game = azcore.make("go", board_size=3)
+    game.rules = dataclasses.replace(game.rules, position_key=without_superko)
+    broken(game, Identity.KEY, "legal_action_mask")
+
+
+@pytest.mark.skipif(INTERPRETED, reason="nothing is compiled")
+def test_a_key_that_differs_when_compiled_is_named(monkeypatch):
+    def position_key(state):
+        key = FACTOR
+        for cell in range(9):
+            key = 3 * key + int(state.board[cell])
+        return key
+
+    game = COMPILED()
+    game.rules = dataclasses.replace(game.rules, position_key=position_key)
+    game.position_key(game.initial_state())
+    monkeypatch.setitem(globals(), "FACTOR", 2)
+    broken(game, Identity.INTERPRETED, "interpreted, position_key is")
+
+
+def test_a_method_whose_key_is_not_its_rules_is_named():
+    def position_key(self, state):
+        return COMPILED.position_key(self, state) + 1
+
+    broken(mutant(COMPILED, position_key=position_key), Identity.BATCH, "the key is")
+
+
+def test_a_compiled_game_without_a_rule_for_keys_passes():
+    game = COMPILED()
+    game.rules = dataclasses.replace(game.rules, position_key=None)
+    assert check_game(game, num_positions=200).checks[Identity.KEY] > 200
+
+
+def test_a_plain_game_without_keys_passes():
+    report = check_game(mutant(position_key=azcore.Game.position_key), num_positions=100)
+    assert Identity.KEY not in report.checks
+    assert "not checked" in str(report)

@@ -19,6 +19,7 @@ from numba.extending import register_jitable
 from azcore.compilation import compiled
 from azcore.search import gumbel as gumbel_formulas
 from azcore.search import puct
+from azcore.search import transpositions as shared_positions
 from azcore.search import tree as tree_arrays
 from azcore.search.gumbel import (
     TINIEST_PRIOR,
@@ -29,9 +30,22 @@ from azcore.search.gumbel import (
     q_transform,
 )
 from azcore.search.puct import exploration_scale, first_play_value
-from azcore.search.tree import NO_NODE, PENDING, Tree
+from azcore.search.transpositions import (
+    Transpositions,
+    is_behind,
+    key_of_node,
+    mean_value,
+    place_of,
+)
+from azcore.search.tree import NO_NODE, PENDING, InFlight, Tree
 
-_SOURCES = (__file__, puct.__file__, gumbel_formulas.__file__, tree_arrays.__file__)
+_SOURCES = (
+    __file__,
+    puct.__file__,
+    gumbel_formulas.__file__,
+    shared_positions.__file__,
+    tree_arrays.__file__,
+)
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
@@ -46,7 +60,8 @@ class Selection(NamedTuple):
     count_parent: bool
     first_play: float  # constant Q of an untried action, or the reduction if relative
     first_play_relative: bool
-    virtual_loss: int  # n_vl, added to N and taken from W while a simulation is in flight
+    virtual_loss: int  # n_vl, added to N for each simulation in flight
+    virtual_loss_is_loss: bool  # and taken from W; false: Q is that of what is known
 
 
 class Slots(NamedTuple):
@@ -71,19 +86,33 @@ def make_slots(size: int, longest_path: int) -> Slots:
 
 
 @register_jitable
-def best_edge(tree: Tree, b: int, n: int, rule: Selection) -> int:
-    """argmax over a of Q(s, a) + U(s, a); ties go to the higher prior, then the lower action."""
+def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight | None) -> int:
+    """argmax over a of Q(s, a) + U(s, a); ties go to the higher prior, then the lower action.
+
+    A simulation in flight counts as n_vl visits, lost ones (AlphaGo: Silver 2016, Nature 16961,
+    Methods "Searching with policy and value networks") or ones that say nothing of the value, so
+    that they grow N in U alone (WU-UCT: Liu et al. 2020, "Watch the Unobserved", ICLR, eq. 4).
+    """
     first = tree.node_first_edge[b, n]
     tried = tree.node_num_tried[b, n]
-    scale = exploration_scale(
-        float(tree.node_visits[b, n]), rule.count_parent, rule.c_init, rule.c_base
-    )
+    parent_visits = float(tree.node_visits[b, n])
+    if in_flight is not None:
+        parent_visits += rule.virtual_loss * in_flight.nodes[b, n]
+    scale = exploration_scale(parent_visits, rule.count_parent, rule.c_init, rule.c_base)
     best = -1
     best_score = -np.inf
     for e in range(first, first + min(tried + 1, tree.node_num_edges[b, n])):
-        visits = tree.edge_visits[b, e]
-        if visits > 0:
-            q = tree.edge_total[b, e] / visits
+        visits = tree.edge_visits[b, e]  # of U
+        evaluated = visits  # of Q
+        total = tree.edge_total[b, e]
+        if in_flight is not None:
+            waiting = rule.virtual_loss * in_flight.edges[b, e]
+            visits += waiting
+            if rule.virtual_loss_is_loss:
+                evaluated += waiting
+                total -= waiting
+        if evaluated > 0:
+            q = total / evaluated
         else:
             q = first_play_value(
                 float(tree.node_value[b, n]),
@@ -124,25 +153,39 @@ def bring_next_candidate(tree: Tree, b: int, n: int) -> None:
 
 
 @register_jitable
-def add_along_path(
-    tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, visits: int, total: float
+def count_in_flight(
+    tree: Tree,
+    b: int,
+    edges: npt.NDArray[np.int32],
+    length: int,
+    in_flight: InFlight,
+    change: int,
 ) -> None:
-    """Add to N and W of a path's edges, the same for every player: virtual losses come and go."""
+    """Add to the simulations in flight on each edge of a path, the same for every player."""
     n = 0
     for i in range(length):
         e = edges[i]
-        tree.edge_visits[b, e] += visits
-        tree.edge_total[b, e] += total
-        tree.node_visits[b, n] += visits
+        in_flight.edges[b, e] += change
+        in_flight.nodes[b, n] += change
         n = tree.edge_child[b, e]
 
 
 @register_jitable
-def back_up(tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, leaf: int) -> None:
-    """N += 1, W += v along a path; the one place where the sign of a value turns.
+def back_up(
+    tree: Tree,
+    b: int,
+    edges: npt.NDArray[np.int32],
+    length: int,
+    leaf: int,
+    transpositions: Transpositions | None,
+) -> None:
+    """N += 1, W += v along a path; with `back_up_shared` the place where the sign of a value turns.
 
     The leaf's value is its player's; an edge takes it as the player who chose the edge sees it.
     """
+    if transpositions is not None:
+        back_up_shared(tree, b, edges, length, leaf, transpositions)
+        return
     value = float(tree.node_value[b, leaf])
     player = tree.node_player[b, leaf]
     n = 0
@@ -154,6 +197,43 @@ def back_up(tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, leaf:
         n = tree.edge_child[b, e]
 
 
+@register_jitable
+def back_up_shared(
+    tree: Tree,
+    b: int,
+    edges: npt.NDArray[np.int32],
+    length: int,
+    leaf: int,
+    transpositions: Transpositions,
+) -> None:
+    """N += 1 along a path, and W anew where a shared node lies behind; see `transpositions.py`.
+
+    From the leaf upwards, as what an edge passes on is the change of the one below.
+    """
+    path = transpositions.scratch
+    n = 0
+    for i in range(length):
+        path[i] = n
+        n = tree.edge_child[b, edges[i]]
+    change = float(tree.node_value[b, leaf])  # as the node behind the edge sees it
+    child = leaf
+    for i in range(length - 1, -1, -1):
+        n, e = path[i], edges[i]
+        tree.edge_visits[b, e] += 1
+        tree.node_visits[b, n] += 1
+        same = tree.node_player[b, n] == tree.node_player[b, child]
+        if transpositions.node_shared[b, child]:
+            mean = mean_value(tree, b, child)
+            before = tree.edge_total[b, e]
+            tree.edge_total[b, e] = tree.edge_visits[b, e] * (mean if same else -mean)
+            change = tree.edge_total[b, e] - before
+        else:
+            if not same:
+                change = -change
+            tree.edge_total[b, e] += change
+        child = n
+
+
 @_compiled
 def select(
     tree: Tree,
@@ -162,6 +242,8 @@ def select(
     leaves_per_tree: int,
     rule: Selection,
     gumbel: Gumbel | None,
+    in_flight: InFlight | None,
+    transpositions: Transpositions | None,
     slots: Slots,
 ) -> int:
     """Walk each tree down to leaves that need the network, and note the paths in the slots.
@@ -170,13 +252,16 @@ def select(
     simulation takes one from the tree's budget; the evaluation of a root does not.
 
     Args:
-        tree: changed: new nodes, virtual losses.
+        tree: changed: new nodes, and what known ends give.
         rows: int32 [R], the trees to walk.
         budget: int32 [B], simulations left, counted down.
         leaves_per_tree: most leaves in flight at once in one tree; the slots of tree b are
             b * leaves_per_tree and following.
         rule: numbers of the selection rule.
         gumbel: of the rule that takes PUCT's place, or None; kernels are compiled for either.
+        in_flight: changed; None with one leaf at once, which has nothing in flight to see.
+        transpositions: of trees that share positions, or None. A walk over an edge that is behind
+            its node is a simulation too, and backed up at once.
         slots: filled; slots of these trees without a leaf are marked empty.
 
     Returns:
@@ -199,9 +284,10 @@ def select(
                 break
             n, length = 0, 0
             is_new = False
+            is_behind_node = False
             while tree.node_num_edges[b, n] > 0:
                 if gumbel is None:
-                    e = best_edge(tree, b, n, rule)
+                    e = best_edge(tree, b, n, rule, in_flight)
                 elif n == 0:  # as many simulations are done as the root's edges have visits
                     visits = gumbel.considered_visits[b, tree.node_visits[b, 0] - 1]
                     e = best_considered_edge(tree, b, visits, gumbel)
@@ -223,19 +309,95 @@ def select(
                     if gumbel is None or n > 0:  # at a Gumbel root they are in order
                         bring_next_candidate(tree, b, n)
                     is_new = True
+                elif transpositions is not None:
+                    is_behind_node = is_behind(tree, transpositions, b, e)
                 n = child
-            if tree.node_terminal[b, n]:
+                if is_behind_node:
+                    break
+            if tree.node_terminal[b, n] or is_behind_node:
                 budget[b] -= 1
-                back_up(tree, b, edges, length, n)
+                back_up(tree, b, edges, length, n, transpositions)
                 continue
             if not is_new:  # met a leaf that is in flight already: nothing more to find now
                 break
             budget[b] -= 1
-            if rule.virtual_loss:
-                add_along_path(tree, b, edges, length, rule.virtual_loss, -rule.virtual_loss)
+            if in_flight is not None:
+                count_in_flight(tree, b, edges, length, in_flight, 1)
             slots.tree[s], slots.leaf[s], slots.length[s] = b, n, length
             used += 1
         filled += used
+    return filled
+
+
+@_compiled
+def share(
+    tree: Tree,
+    rows: npt.NDArray[np.int32],
+    leaves_per_tree: int,
+    in_flight: InFlight | None,
+    transpositions: Transpositions,
+    slots: Slots,
+    keys: npt.NDArray[np.uint64],
+) -> int:
+    """Link the leaves whose positions are known to their nodes; they need no evaluation.
+
+    Such a simulation is backed up at once, or by `expand_and_back_up` if its node waits in an
+    earlier slot of this wave. The nodes that `select` made for the others close the gaps: they come
+    last in a tree, in the order of the slots, and have nothing written in them yet.
+
+    Args:
+        tree: changed.
+        rows: int32 [R], the trees whose slots to look at.
+        leaves_per_tree: as for `select`.
+        in_flight: as for `select`.
+        transpositions: changed.
+        slots: slots whose leaf is known are emptied.
+        keys: uint64 [S], `Game.position_key` of each leaf.
+
+    Returns:
+        How many of these slots still hold a leaf.
+    """
+    filled = 0
+    for b in rows:
+        first_slot, end_slot = b * leaves_per_tree, (b + 1) * leaves_per_tree
+        nodes = tree.num_nodes[b]
+        for s in range(first_slot, end_slot):
+            if slots.tree[s] >= 0 and slots.length[s] > 0:
+                nodes -= 1
+        for s in range(first_slot, end_slot):
+            if slots.tree[s] < 0:
+                continue
+            length = slots.length[s]
+            key = key_of_node(transpositions, b, keys[s], length)
+            if length == 0:
+                transpositions.node_key[b, 0] = key
+                transpositions.node_shared[b, 0] = False
+                filled += 1
+                continue
+            edge = slots.edges[s, length - 1]
+            place = place_of(transpositions, b, key)
+            n = transpositions.table[b, place]
+            if n == NO_NODE:
+                n = nodes
+                nodes += 1
+                transpositions.table[b, place] = n
+                transpositions.node_key[b, n] = key
+                transpositions.node_shared[b, n] = False
+                filled += 1
+            else:
+                transpositions.node_shared[b, n] = True
+                slots.tree[s] = -1
+            slots.leaf[s] = n
+            tree.edge_child[b, edge] = n
+            if slots.tree[s] >= 0:
+                continue
+            if tree.node_num_edges[b, n] == PENDING:
+                transpositions.slot_waits[s] = True
+                continue
+            if in_flight is not None:
+                count_in_flight(tree, b, slots.edges[s], length, in_flight, -1)
+            back_up(tree, b, slots.edges[s], length, n, transpositions)
+        tree.num_nodes[b] = nodes
     return filled
 
 
@@ -244,7 +406,8 @@ def expand_and_back_up(
     tree: Tree,
     rows: npt.NDArray[np.int32],
     leaves_per_tree: int,
-    virtual_loss: int,
+    in_flight: InFlight | None,
+    transpositions: Transpositions | None,
     slots: Slots,
     legal_actions: npt.NDArray[np.int32],
     num_legal: npt.NDArray[np.int32],
@@ -260,7 +423,8 @@ def expand_and_back_up(
         tree: changed.
         rows: int32 [R], the trees whose slots are to be emptied.
         leaves_per_tree: as for `select`.
-        virtual_loss: n_vl that `select` added.
+        in_flight: as for `select`.
+        transpositions: as for `select`.
         slots: the paths; emptied.
         legal_actions: int32 [S, A], the first num_legal of a row count.
         num_legal: int32 [S].
@@ -276,9 +440,14 @@ def expand_and_back_up(
     finite = True
     for b in rows:
         for s in range(b * leaves_per_tree, (b + 1) * leaves_per_tree):
+            n = slots.leaf[s]
+            if transpositions is not None and transpositions.slot_waits[s]:
+                transpositions.slot_waits[s] = False  # an earlier slot has just expanded its leaf
+                if in_flight is not None:
+                    count_in_flight(tree, b, slots.edges[s], slots.length[s], in_flight, -1)
+                back_up(tree, b, slots.edges[s], slots.length[s], n, transpositions)
             if slots.tree[s] < 0:
                 continue
-            n = slots.leaf[s]
             tree.node_player[b, n] = current_player[s]
             tree.node_first_edge[b, n] = tree.num_edges[b]
             tree.node_visits[b, n] = 1
@@ -303,11 +472,9 @@ def expand_and_back_up(
                     tree.edge_visits[b, first + i] = 0
                     tree.edge_total[b, first + i] = 0.0
                 bring_next_candidate(tree, b, n)
-            if virtual_loss:
-                add_along_path(
-                    tree, b, slots.edges[s], slots.length[s], -virtual_loss, virtual_loss
-                )
-            back_up(tree, b, slots.edges[s], slots.length[s], n)
+            if in_flight is not None:
+                count_in_flight(tree, b, slots.edges[s], slots.length[s], in_flight, -1)
+            back_up(tree, b, slots.edges[s], slots.length[s], n, transpositions)
             slots.tree[s] = -1
     return finite
 
@@ -423,17 +590,57 @@ def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64])
     return int(best_considered_edge(tree, b, most, gumbel))
 
 
-@_compiled
-def reroot(tree: Tree, b: int, action: int, new_id: npt.NDArray[np.int32]) -> bool:
-    """Make the child behind `action` the root of tree b and move its subtree to the front.
+@register_jitable
+def mark_subtree(tree: Tree, b: int, top: int, new_id: npt.NDArray[np.int32]) -> None:
+    """Set new_id to 0 for `top` and what lies below it; a node comes after the one that made it."""
+    new_id[top] = 0
+    for n in range(top, tree.num_nodes[b]):
+        if new_id[n] != NO_NODE:
+            first = tree.node_first_edge[b, n]
+            for e in range(first, first + tree.node_num_tried[b, n]):
+                new_id[tree.edge_child[b, e]] = 0
 
-    Nodes and edges are created parents first, so both move towards the front in their order and
-    nothing is overwritten before it is read.
+
+@register_jitable
+def mark_subgraph(
+    tree: Tree, b: int, top: int, new_id: npt.NDArray[np.int32], waiting: npt.NDArray[np.int32]
+) -> None:
+    """`mark_subtree` where an edge may lead to an older node, older than `top` even."""
+    new_id[top] = 0
+    waiting[0] = top
+    count = 1
+    while count > 0:
+        count -= 1
+        n = waiting[count]
+        first = tree.node_first_edge[b, n]
+        for e in range(first, first + tree.node_num_tried[b, n]):
+            child = tree.edge_child[b, e]
+            if new_id[child] == NO_NODE:
+                new_id[child] = 0
+                waiting[count] = child
+                count += 1
+
+
+@_compiled
+def reroot(
+    tree: Tree,
+    b: int,
+    action: int,
+    transpositions: Transpositions | None,
+    new_id: npt.NDArray[np.int32],
+) -> bool:
+    """Make the child behind `action` the root of tree b and move what lies below to the front.
+
+    Nodes and their edges lie in the order in which they were made, but for the root, which comes
+    first whatever its age and is the one node that no later root keeps. So both move towards the
+    front in their order and nothing is overwritten before it is read.
 
     Args:
         tree: changed.
         b: the tree; no simulation in flight.
         action: a legal action of the root.
+        transpositions: of trees that share positions, or None; changed. The ply of the root is the
+            caller's.
         new_id: int32 [M], scratch.
 
     Returns:
@@ -447,19 +654,19 @@ def reroot(tree: Tree, b: int, action: int, new_id: npt.NDArray[np.int32]) -> bo
     if top == NO_NODE:
         return False
     new_id[: tree.num_nodes[b]] = NO_NODE
-    new_id[top] = 0
-    for n in range(top, tree.num_nodes[b]):
-        if new_id[n] != NO_NODE:
-            first = tree.node_first_edge[b, n]
-            for e in range(first, first + tree.node_num_tried[b, n]):
-                new_id[tree.edge_child[b, e]] = 0
-    nodes = 0
-    for n in range(top, tree.num_nodes[b]):
-        if new_id[n] != NO_NODE:
+    oldest = top
+    if transpositions is None:
+        mark_subtree(tree, b, top, new_id)
+    else:
+        mark_subgraph(tree, b, top, new_id, transpositions.scratch)
+        oldest = 1
+    nodes = 1
+    for n in range(oldest, tree.num_nodes[b]):
+        if new_id[n] != NO_NODE and n != top:
             new_id[n] = nodes
             nodes += 1
     edges = 0
-    for n in range(top, tree.num_nodes[b]):
+    for n in range(oldest, tree.num_nodes[b]):
         m = new_id[n]
         if m == NO_NODE:
             continue
@@ -471,6 +678,9 @@ def reroot(tree: Tree, b: int, action: int, new_id: npt.NDArray[np.int32]) -> bo
         tree.node_first_edge[b, m] = edges
         tree.node_num_edges[b, m] = count
         tree.node_num_tried[b, m] = tree.node_num_tried[b, n]
+        if transpositions is not None:
+            transpositions.node_key[b, m] = transpositions.node_key[b, n]
+            transpositions.node_shared[b, m] = transpositions.node_shared[b, n]
         for e in range(first, first + count):
             child = tree.edge_child[b, e]
             tree.edge_action[b, edges] = tree.edge_action[b, e]
@@ -481,4 +691,9 @@ def reroot(tree: Tree, b: int, action: int, new_id: npt.NDArray[np.int32]) -> bo
             edges += 1
     tree.num_nodes[b] = nodes
     tree.num_edges[b] = edges
+    if transpositions is not None:
+        transpositions.table[b] = NO_NODE
+        for n in range(1, nodes):
+            place = place_of(transpositions, b, transpositions.node_key[b, n])
+            transpositions.table[b, place] = n
     return True

@@ -30,7 +30,16 @@ from azcore.evaluators import Evaluator
 from azcore.game import FloatArray, Game, IntArray
 from azcore.search import kernels
 from azcore.search.gumbel import considered_visits, make_gumbel
-from azcore.search.tree import PENDING, allocate, clear, with_more_edges
+from azcore.search.transpositions import Transpositions, make_transpositions
+from azcore.search.tree import (
+    NO_NODE,
+    PENDING,
+    InFlight,
+    allocate,
+    clear,
+    with_more_edges,
+    with_more_edges_in_flight,
+)
 from azcore.settings import require
 
 # (row, K) -> float32 [K], noise of that root: Dirichlet with PUCT, standard Gumbel with Gumbel
@@ -50,11 +59,13 @@ class SearchSettings:
     first_play: float
     first_play_relative: bool
     virtual_loss: int
+    virtual_loss_is_loss: bool
     leaves_per_tree: int
     dirichlet_fraction: float
     dirichlet_alpha: float | None  # None: the game's own
     reuse_subtree: bool
     reuse_limit: float
+    transpositions: bool
     rule: str  # one of RULES
     gumbel_actions: int
     gumbel_scale: float
@@ -165,11 +176,20 @@ class Search:
         num_trees: B.
         evaluator: judge of leaves; may be replaced by `set_evaluator`.
         settings: how to search.
+
+    Raises:
+        SettingError: transpositions are asked for, and the game has no `position_key`.
     """
 
     def __init__(
         self, *, game: Game, num_trees: int, evaluator: Evaluator, settings: SearchSettings
     ) -> None:
+        require(
+            game.has_position_key or not settings.transpositions,
+            "search.transpositions",
+            f"false for {game.name}, which states no position_key",
+            settings.transpositions,
+        )
         self.game = game
         self.settings = settings
         self.num_trees = num_trees
@@ -182,17 +202,32 @@ class Search:
         self._max_nodes = 1 + settings.num_simulations + kept + leaves
         some_edges = min(game.num_actions, 64) * min(self._max_nodes, 32)  # more when needed
         self._tree = allocate(num_trees, self._max_nodes, some_edges)
-        self._slots = kernels.make_slots(
-            num_trees * leaves, min(game.max_game_length, self._max_nodes) + 1
-        )
-        self._positions = Positions(game, num_trees * leaves)
+        longest = min(game.max_game_length, self._max_nodes) + 1
+        self._slots = kernels.make_slots(num_trees * leaves, longest)
+        self._positions = Positions(game, num_trees * leaves, keys=settings.transpositions)
+        self._in_flight: InFlight | None = None
+        if leaves > 1:
+            self._in_flight = InFlight(
+                nodes=np.zeros((num_trees, self._max_nodes), np.int32),
+                edges=np.zeros((num_trees, some_edges), np.int32),
+            )
+        self._transpositions: Transpositions | None = None
+        if settings.transpositions:
+            self._transpositions = make_transpositions(
+                num_trees=num_trees,
+                nodes_per_tree=self._max_nodes,
+                num_slots=num_trees * leaves,
+                longest_path=longest,
+                max_game_length=game.max_game_length,
+            )
         self._rule = kernels.Selection(
             c_init=settings.c_init,
             c_base=settings.c_base,
             count_parent=settings.count_parent_visit,
             first_play=settings.first_play,
             first_play_relative=settings.first_play_relative,
-            virtual_loss=settings.virtual_loss if leaves > 1 else 0,
+            virtual_loss=settings.virtual_loss,
+            virtual_loss_is_loss=settings.virtual_loss_is_loss,
         )
         self._gumbel = None
         if settings.is_gumbel:
@@ -223,15 +258,21 @@ class Search:
         """Put a position (None: the initial one) at the root of a tree, nothing known of it."""
         self.states.set(row, self.game.initial_state() if state is None else state)
         self._forget(row)
+        if self._transpositions is not None:
+            self._transpositions.root_ply[row] = 0
 
     def advance(self, row: int, action: int) -> None:
         """Play a legal action at a root; the subtree behind it is kept if settings say so."""
-        kept = self._reuse and kernels.reroot(self._tree, row, action, self._scratch)
+        self.states.step(row, action)
+        known = self._transpositions
+        kept = self._reuse and kernels.reroot(self._tree, row, action, known, self._scratch)
+        if known is not None:
+            known.root_ply[row] += 1
+            kept = kept and self._root_is_true(row)
         room = self._max_nodes - self.settings.num_simulations - self.settings.leaves_per_tree
         if not kept or self._tree.num_nodes[row] > room:
-            clear(self._tree, row)
+            self._clear(row)
         self._active[row] = False
-        self.states.step(row, action)
 
     def set_evaluator(self, evaluator: Evaluator) -> None:
         """Judge by another evaluator from now on.
@@ -244,10 +285,30 @@ class Search:
             self._forget(row)
 
     def _forget(self, row: int) -> None:
-        clear(self._tree, row)
+        self._clear(row)
         self._active[row] = False
         self._budget[row] = 0
         self._slots.tree[self._slot_range(row)] = -1
+        if self._in_flight is not None:
+            self._in_flight.nodes[row] = 0
+            self._in_flight.edges[row] = 0
+        if self._transpositions is not None:
+            self._transpositions.slot_waits[self._slot_range(row)] = False
+
+    def _clear(self, row: int) -> None:
+        clear(self._tree, row)
+        if self._transpositions is not None:
+            self._transpositions.table[row] = NO_NODE
+
+    def _root_is_true(self, row: int) -> bool:
+        """Whether a root kept from another way to its position has the actions of this one.
+
+        Rules that look at earlier positions, such as superko, may tell the two apart.
+        """
+        tree = self._tree
+        first, count = tree.node_first_edge[row, 0], tree.node_num_edges[row, 0]
+        legal = np.flatnonzero(self.game.legal_action_mask(self.states.get(row)))
+        return np.array_equal(np.sort(tree.edge_action[row, first : first + count]), legal)
 
     # -- searching ------------------------------------------------------------------------------
 
@@ -276,7 +337,7 @@ class Search:
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
         wanted = simulations + self.settings.leaves_per_tree
         if self._gumbel is not None or self._tree.num_nodes[row] + wanted > self._max_nodes:
-            clear(self._tree, row)
+            self._clear(row)
         self._budget[row] = simulations
         self._active[row] = True
         self._noise.pop(row, None)
@@ -308,20 +369,40 @@ class Search:
         if len(rows) == 0:
             return False
         self._rows = rows
-        slots = self._slots
+        self.num_leaves = 0
+        while len(rows):
+            self.num_leaves += self._find_leaves(rows)
+            waiting = self._waiting(rows)
+            self._active[rows] = (self._budget[rows] > 0) | waiting
+            # Where positions are shared, all leaves of a tree may have been known already; it goes
+            # on, so that the evaluator's batch is full.
+            rows = rows[self._active[rows] & ~waiting]
+        return self.num_leaves > 0
+
+    def _find_leaves(self, rows: npt.NDArray[np.int32]) -> int:
+        """Walk the trees down to leaves and describe them; how many need the evaluator."""
+        slots, positions, known = self._slots, self._positions, self._transpositions
+        leaves = self.settings.leaves_per_tree
         filled = kernels.select(
             self._tree,
             rows,
             self._budget,
-            self.settings.leaves_per_tree,
+            leaves,
             self._rule,
             self._gumbel,
+            self._in_flight,
+            known,
             slots,
         )
-        self.num_leaves = int(filled)
-        self._active[rows] = (self._budget[rows] > 0) | self._waiting(rows)
-        self.states.replay(slots.tree, slots.actions, slots.length, self._positions)
-        return self.num_leaves > 0
+        if known is None:
+            self.states.replay(slots.tree, slots.actions, slots.length, positions)
+            return int(filled)
+        roots = np.full_like(slots.tree, -1)  # the leaves of other trees are described already
+        roots.reshape(-1, leaves)[rows] = slots.tree.reshape(-1, leaves)[rows]
+        self.states.replay(roots, slots.actions, slots.length, positions)
+        return int(
+            kernels.share(self._tree, rows, leaves, self._in_flight, known, slots, positions.keys)
+        )
 
     def evaluate(self) -> tuple[FloatArray, FloatArray]:
         """Middle of a wave: the evaluator's logits [S, A] and values [S] for the leaves."""
@@ -346,7 +427,8 @@ class Search:
             self._tree,
             self._rows,
             self.settings.leaves_per_tree,
-            self._rule.virtual_loss,
+            self._in_flight,
+            self._transpositions,
             self._slots,
             positions.legal_actions,
             positions.num_legal,
@@ -457,15 +539,22 @@ class Search:
         """Memory of what one tree holds now."""
         tree = self._tree
         node, edge = self._bytes_each()
-        return int(tree.num_nodes[row]) * node + int(tree.num_edges[row]) * edge
+        return int(tree.num_nodes[row] * node + tree.num_edges[row] * edge)
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _bytes_each(self) -> tuple[int, int]:
+    def _bytes_each(self) -> tuple[float, int]:
         """Bytes of a node and of an edge."""
         tree = self._tree
-        node = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("node_"))
-        edge = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("edge_"))
+        node: float = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("node_"))
+        edge: int = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("edge_"))
+        if self._in_flight is not None:
+            node += self._in_flight.nodes.itemsize
+            edge += self._in_flight.edges.itemsize
+        if self._transpositions is not None:
+            per_node = (getattr(self._transpositions, n) for n in ("node_key", "node_shared"))
+            node += sum(array.itemsize for array in per_node)
+            node += self._transpositions.table[0].nbytes / self._max_nodes
         return node, edge
 
     def _slot_range(self, row: int) -> slice:
@@ -509,7 +598,12 @@ class Search:
         wanted = int(self._tree.num_edges.max())
         wanted += int(self._positions.num_legal.max()) * self.settings.leaves_per_tree
         if wanted > room:
-            self._tree = with_more_edges(self._tree, max(wanted, 2 * room))
+            self._grow_edges(max(wanted, 2 * room))
+
+    def _grow_edges(self, room: int) -> None:
+        self._tree = with_more_edges(self._tree, room)
+        if self._in_flight is not None:
+            self._in_flight = with_more_edges_in_flight(self._in_flight, room)
 
 
 def _no_noise(_row: int, num_legal: int) -> FloatArray:

@@ -7,7 +7,11 @@ with the highest prior, ready to be the next candidate; the others are in no par
 selection looks at `num_tried + 1` edges, never at all of them: among untried edges, which share
 their Q and N = 0, the one with the highest prior is best.
 
-Memory of a tree: 22 bytes a node and 24 an edge, the edges growing with use.
+N and W hold what has been evaluated, nothing else. Simulations that wait for their evaluation are
+counted apart (`InFlight`), and only where several leaves of one tree may wait at once.
+
+Memory of a tree: 22 bytes a node and 24 an edge, the edges growing with use; 4 more of each with
+several leaves at once, and some 25 a node with transpositions.
 """
 
 from __future__ import annotations
@@ -38,8 +42,15 @@ class Tree(NamedTuple):
     edge_action: npt.NDArray[np.int32]  # [B, E]
     edge_prior: npt.NDArray[np.float32]  # [B, E], P(s, a): softmax over legal, noise at root only
     edge_child: npt.NDArray[np.int32]  # [B, E], node or NO_NODE
-    edge_visits: npt.NDArray[np.int32]  # [B, E], N(s, a), virtual losses included
+    edge_visits: npt.NDArray[np.int32]  # [B, E], N(s, a)
     edge_total: npt.NDArray[np.float64]  # [B, E], W(s, a), view of the node's player
+
+
+class InFlight(NamedTuple):
+    """Simulations on their way through B trees; zero everywhere between waves."""
+
+    nodes: npt.NDArray[np.int32]  # [B, M], the sum over the node's edges
+    edges: npt.NDArray[np.int32]  # [B, E]
 
 
 def allocate(num_trees: int, nodes_per_tree: int, edges_per_tree: int) -> Tree:
@@ -90,3 +101,10 @@ def with_more_edges(tree: Tree, edges_per_tree: int) -> Tree:
     return tree._replace(
         **{name: grown(getattr(tree, name)) for name in Tree._fields if name.startswith("edge_")}
     )
+
+
+def with_more_edges_in_flight(in_flight: InFlight, edges_per_tree: int) -> InFlight:
+    """The same simulations on their way through trees with more room for edges."""
+    edges = np.zeros((len(in_flight.edges), edges_per_tree), np.int32)
+    edges[:, : in_flight.edges.shape[1]] = in_flight.edges
+    return in_flight._replace(edges=edges)

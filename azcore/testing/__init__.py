@@ -11,17 +11,18 @@ wanted, the actions that lead there and the position drawn.
 
 What can be seen in one game alone, and what cannot. Alone: forms and ranges, masks against `step`,
 changed states, lengths, unsteady observations, texts, symmetries, compiled against interpreted
-rules, batches, writes out of bounds. Not alone: rules that are wrong but consistent, such as an
-outcome with the wrong sign, a forgotten repetition rule or history planes one ply late. Those need
-an oracle (a second form of the game, best over somebody else's rules), facts stated by the author
-or a playthrough recorded when all was well; `swap_colours` shows observations from the wrong view.
+rules, batches, keys of positions, writes out of bounds. Not alone: rules that are wrong but
+consistent, such as an outcome with the wrong sign, a forgotten repetition rule or history planes
+one ply late. Those need an oracle (a second form of the game, best over somebody else's rules),
+facts stated by the author or a playthrough recorded when all was well; `swap_colours` shows
+observations from the wrong view.
 Random games seldom reach rare rules: state those as facts.
 
 Where to begin: `contract.py` lists the identities, `identities.py` has `check_game`, which plays
-and calls the checks of `rules.py`, `texts.py`, `compiled.py` and `agreement.py`. `checker.py` is
-what these share: the position reached, the counts, and how a fault is told. Apart from them stand
-`facts.py`, `playthrough.py`, `random_play.py`, `counts.py` for perft and `speed.py`; `view.py` is
-what a game says about one state.
+and calls the checks of `rules.py`, `texts.py`, `compiled.py`, `agreement.py` and `positions.py`.
+`checker.py` is what these share: the position reached, the counts, and how a fault is told. Apart
+from them stand `facts.py`, `playthrough.py`, `random_play.py`, `counts.py` for perft and
+`speed.py`; `view.py` is what a game says about one state.
 
 Letters: A actions, C planes, H rows, W columns. The kit knows numpy, the contract and
 `azcore/batch.py`, no search and no network.

@@ -124,8 +124,9 @@ class Batches:
         for batch in self.batches:
             for root, start in enumerate(starts):
                 batch.set(root, states[start])
-            out = Positions(game, num_rows)
-            for array in vars(out).values():
+            out = Positions(game, num_rows, keys=game.has_position_key)
+            arrays = [array for array in vars(out).values() if len(array)]
+            for array in arrays:
                 array[:] = 1 if array.dtype == np.bool_ else 7
             with checker.during(identity, "replay"):
                 batch.replay(roots, paths, lengths, out)
@@ -133,7 +134,10 @@ class Batches:
                 view = _row_of(out, row, game.num_actions)
                 what = f"{type(batch).__name__}.replay to ply {ends[row]}"
                 checker.expect_same(identity, view, views[ends[row]], what)
-            left = all((array[1] == array.dtype.type(7)).all() for array in vars(out).values())
+                if len(out.keys):
+                    key, want = int(out.keys[row]), game.position_key(states[ends[row]])
+                    checker.expect(identity, key == want, f"{what}: the key is {key}, {want=}")
+            left = all((array[1] == array.dtype.type(7)).all() for array in arrays)
             checker.expect(identity, left, "replay wrote to a row it was to skip")
             for root, start in enumerate(starts):
                 what = f"the root of {type(batch).__name__} at ply {start}"

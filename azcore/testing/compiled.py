@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from copy import copy
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from azcore.game import CompiledGame, Game, Rules
+from azcore.game import RULES, CompiledGame, Game
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, content, view_of
@@ -55,11 +55,11 @@ def interpreted(game: Game) -> CompiledGame | None:
     """The same game with its rules as plain Python; None where there is nothing compiled."""
     if not isinstance(game, CompiledGame):
         return None
-    rules = {field.name: getattr(game.rules, field.name) for field in fields(Rules)}
+    rules = {name: getattr(game.rules, name) for name in RULES}
     if not all(hasattr(rule, "py_func") for rule in rules.values()):
         return None
     twin = copy(game)
-    twin.rules = Rules(**{name: rule.py_func for name, rule in rules.items()})
+    twin.rules = replace(game.rules, **{name: rule.py_func for name, rule in rules.items()})
     return twin
 
 

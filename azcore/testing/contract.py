@@ -27,6 +27,7 @@ class Identity(StrEnum):
     ACTION_TEXT = "an action is read back from its text"
     STATE_TEXT = "a state is read back from its text"
     GARBAGE = "text without meaning raises InvalidTextError"
+    KEY = "equal keys after as many actions mean the same player, actions and end"
     SYMMETRY = "mapped actions lead to the mapped position"
     INTERPRETED = "compiled and interpreted rules agree"
     BOUNDS = "rules write only into what they are lent"

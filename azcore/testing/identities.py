@@ -20,6 +20,7 @@ from azcore.testing.agreement import Batches, MappedGames, OracleGame
 from azcore.testing.checker import Checker
 from azcore.testing.compiled import check_bounds, check_interpreted, interpreted
 from azcore.testing.contract import Identity, Report
+from azcore.testing.positions import Keys
 from azcore.testing.rules import check_over_or_legal, check_steady, check_steps, checked_step
 from azcore.testing.texts import StateTexts, check_action_texts, check_nonsense
 from azcore.testing.view import View, content
@@ -118,6 +119,7 @@ class _RandomGames:
         self.state_texts = state_texts
         self.mapped = MappedGames(checker)
         self.batches = Batches(checker)
+        self.keys = Keys(checker)
         self.interpreted = interpreted(checker.game)
         self.known: dict[Any, tuple[Any, ...]] = {}  # see `check_steady`
         self.positions = 0
@@ -148,6 +150,7 @@ class _RandomGames:
             views.append(view)
             handed_out.append(game.observation(state))
             self._check_position(state, view)
+            self.keys.check(states, view)
             self.positions += 1
             if view.is_terminal or not self.in_time:
                 break
@@ -203,6 +206,7 @@ class _RandomGames:
         drawn = self.positions == 0 or checker.rng.random() < share
         if self.interpreted is not None and drawn:
             check_interpreted(checker, self.interpreted, state, view)
+            self.keys.check_interpreted(state)
         checker.expect(Identity.UNTOUCHED, content(state) == fields, "the record has changed")
         checker.expect_same(Identity.UNTOUCHED, checker.look(state), view, "looked at again")
 

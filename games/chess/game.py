@@ -53,6 +53,7 @@ class Chess(CompiledGame):
                 is_terminal=rules.is_terminal,
                 outcome=rules.outcome,
                 observe=encoding.observe,
+                position_key=rules.position_key,
             ),
         )
 

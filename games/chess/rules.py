@@ -143,11 +143,16 @@ _raw = np.random.PCG64(20181207).random_raw(2 * 6 * 64 + 16 + 64)
 PIECE_HASH = _raw[:768].reshape(2, 6, 64)  # [seat, kind, cell in White's view]
 CASTLING_HASH = _raw[768:784]
 EN_PASSANT_HASH = _raw[784:]  # by cell
+# Of what only `position_key` looks at: Black to move, the clock, earlier occurrences.
+_raw = np.random.PCG64(20181208).random_raw(1 + FIFTY_MOVES + 1 + 3)
+BLACK_HASH = _raw[0]
+CLOCK_HASH = _raw[1 : FIFTY_MOVES + 2]
+REPETITION_HASH = _raw[FIFTY_MOVES + 2 :]
 
 
-# -- the six rules -----------------------------------------------------------------------------
-# `current_player`, `legal_actions`, `step`, `is_terminal`, `outcome`; the sixth, `observe`, is in
-# encoding.py. Arguments and results are described in azcore/game.py.
+# -- the rules ---------------------------------------------------------------------------------
+# `current_player`, `legal_actions`, `step`, `is_terminal`, `outcome`, `position_key`; `observe` is
+# in encoding.py. Arguments and results are described in azcore/game.py.
 
 
 def current_player(state: Any) -> int:
@@ -260,6 +265,15 @@ def outcome(state: Any) -> int:
     if not is_checkmate(state):
         return 0
     return 1 if int(state.ply) & 1 else -1  # with Black to move, White has won
+
+
+def position_key(state: Any) -> Any:
+    # What a FEN says, but for the number of moves, and how often it has been so before. Which other
+    # positions may not come back is left out.
+    key = state.hash ^ CLOCK_HASH[state.clock]
+    if int(state.ply) & 1:
+        key ^= BLACK_HASH
+    return key ^ REPETITION_HASH[min(int(state.repetitions[int(state.ply) & 7]), 2)]
 
 
 # -- ends of the game --------------------------------------------------------------------------

@@ -75,6 +75,7 @@ class Go(CompiledGame):
                 is_terminal=rules.is_terminal,
                 outcome=rules.outcome,
                 observe=encoding.observe,
+                position_key=rules.position_key,
             ),
         )
 

@@ -83,8 +83,8 @@ def record_fields(size: int) -> list[Any]:
     ]
 
 
-# A Zobrist number for each colour and point; 0, the mark of no colour, is not used. The generator's
-# raw stream is the same in every version of NumPy.
+# A Zobrist number for each colour and point; those of 0, no colour, stand for points forbidden by
+# superko in `position_key`. The generator's raw stream is the same in every version of NumPy.
 ZOBRIST = np.random.PCG64(20171019).random_raw((3, num_points(MAX_SIZE))).view(np.int64)
 
 # One number per point that holds 1, p and p² side by side. A chain adds one for each empty
@@ -97,9 +97,9 @@ _points = np.arange(num_points(MAX_SIZE), dtype=np.int64)
 LIBERTY = 1 | _points << _SUM_SHIFT | _points * _points << _SQUARES_SHIFT
 
 
-# -- the six rules -----------------------------------------------------------------------------
-# `current_player`, `legal_actions`, `step`, `is_terminal`, `outcome`; the sixth, `observe`, is in
-# encoding.py. Arguments and results are described in azcore/game.py.
+# -- the rules ---------------------------------------------------------------------------------
+# `current_player`, `legal_actions`, `step`, `is_terminal`, `outcome`, `position_key`; `observe` is
+# in encoding.py. Arguments and results are described in azcore/game.py.
 
 
 def current_player(state: Any) -> int:
@@ -151,6 +151,26 @@ def is_terminal(state: Any) -> bool:
 def outcome(state: Any) -> int:
     lead = area_lead(state) - state.komi
     return 1 if lead > 0 else -1 if lead < 0 else 0
+
+
+def position_key(state: Any) -> int:
+    # Board, seat, passes in a row, and the points that only earlier boards forbid: with these the
+    # legal actions are the same. Boards that may not come back further on are left out.
+    size = state.history.shape[0]
+    colour = state.player + 1
+    key = state.hash
+    # Point 0 is border, which has no stone: its numbers are free.
+    if state.player == 1:
+        key ^= ZOBRIST[WHITE, 0]
+    if state.passes > 0:
+        key ^= ZOBRIST[BLACK if state.passes == 1 else EMPTY, 0]
+    for action in range(size * size):
+        point = point_of(action, size)
+        if state.board[point] != EMPTY or can_play(state, point, colour):
+            continue
+        if state.suicide or survives(state, point, colour):  # not forbidden by the board alone
+            key ^= ZOBRIST[EMPTY, point]
+    return key  # type: ignore[no-any-return]
 
 
 # -- what the rules are made of ----------------------------------------------------------------

@@ -46,6 +46,7 @@ class Shogi(CompiledGame):
                 is_terminal=rules.is_terminal,
                 outcome=rules.outcome,
                 observe=encoding.observe,
+                position_key=rules.position_key,
             ),
         )
 

@@ -212,6 +212,11 @@ _numbers = np.random.PCG64(20181207).random_raw(29 * 81 + 2 * 7 * 19 + 1).view(n
 PIECE_HASH = _numbers[: 29 * 81].reshape(29, 81)  # [0], of no piece, is not used
 HAND_HASH = _numbers[29 * 81 : -1].reshape(2, 7, 19)
 WHITE_HASH = int(_numbers[-1])
+# Of what only `position_key` looks at, [0] of each is 0: earlier occurrences up to 3, and `ended`.
+_numbers = np.random.PCG64(20181208).random_raw(4 + 5).view(np.int64)
+_numbers[[0, 4]] = 0
+REPEAT_HASH = _numbers[:4]
+ENDED_HASH = _numbers[4:]
 
 
 # -- sets of cells -----------------------------------------------------------------------------
@@ -261,9 +266,9 @@ def between(one: int, other: int) -> tuple[int, int]:
     )
 
 
-# -- the six rules -----------------------------------------------------------------------------
-# `current_player`, `legal_actions`, `step`, `is_terminal`, `outcome`; the sixth, `observe`, is in
-# encoding.py. Arguments and results are described in azcore/game.py.
+# -- the rules ---------------------------------------------------------------------------------
+# `current_player`, `legal_actions`, `step`, `is_terminal`, `outcome`, `position_key`; `observe` is
+# in encoding.py. Arguments and results are described in azcore/game.py.
 
 
 def current_player(state: Any) -> int:
@@ -332,6 +337,13 @@ def outcome(state: Any) -> int:
         return 1 - 2 * int(state.player)
     # A mate on the last ply counts.
     return 0 if has_action(state) else 2 * int(state.player) - 1
+
+
+def position_key(state: Any) -> int:
+    # Board, hands, seat, how often this has been so before, and whether that has ended the game.
+    # Which positions and checks there were on the way is left out.
+    repeats = int(state.repeats[state.latest & 7])
+    return state.hash ^ REPEAT_HASH[repeats] ^ ENDED_HASH[state.ended]  # type: ignore[no-any-return]
 
 
 # -- what the rules are made of ----------------------------------------------------------------

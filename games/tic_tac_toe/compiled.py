@@ -1,7 +1,7 @@
 """Tic-tac-toe with compiled rules: the smallest complete game, made to be copied.
 
-The state is a NumPy record, the rules are six functions over it, and `TicTacToe` adds the static
-facts and the texts. `azcore/game.py` says what each must do; `plain.py` is the same game without
+The state is a NumPy record, the rules are functions over it, and `TicTacToe` adds the static facts
+and the texts. `azcore/game.py` says what each must do; `plain.py` is the same game without
 compiled code. Cells and actions share their numbers, row by row from the top left:
 
     3  0 1 2
@@ -76,6 +76,14 @@ def observe(state: Any, planes: Any) -> None:
             planes[plane, cell // 3, cell % 3] = 1
 
 
+def position_key(state: Any) -> int:
+    # May be left out. The cells as digits to base 3 are the position; the seat follows from them.
+    key = 0
+    for cell in range(9):
+        key = 3 * key + int(state.board[cell])
+    return key
+
+
 class TicTacToe(CompiledGame):
     """Tic-tac-toe; it has no settings."""
 
@@ -100,6 +108,7 @@ class TicTacToe(CompiledGame):
                 is_terminal=is_terminal,
                 outcome=outcome,
                 observe=observe,
+                position_key=position_key,
             ),
         )
 

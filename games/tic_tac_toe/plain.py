@@ -73,6 +73,10 @@ class TicTacToePlain(Game):
         planes = [[cell == stone for cell in state] for stone in (own, other)]
         return np.array(planes, np.float32).reshape(2, 3, 3)
 
+    def position_key(self, state: str) -> int:
+        # May be left out. The cells as digits to base 3 are the position.
+        return int(state.translate(str.maketrans(".XO", "012")), 3)
+
     def action_to_text(self, state: str, action: int) -> str:
         return "abc"[action % 3] + "321"[action // 3]
 

@@ -95,6 +95,26 @@ class Arms(Line):
         return self._results[state - 10]
 
 
+class Fork(Line):
+    """One choice of two by seat 0, then a line each that is no choice; nothing ends early."""
+
+    def __init__(self) -> None:
+        super().__init__(seats=(0, 1, 0, 1, 0))
+        self.num_actions = 2
+
+    def step(self, state: int, action: int) -> int:
+        return 1 + 10 * action if state == 0 else state + 1
+
+    def current_player(self, state: int) -> int:
+        return self._seats[state % 10]
+
+    def legal_action_mask(self, state: int) -> BoolArray:
+        return np.array([not self.is_terminal(state), state == 0])
+
+    def is_terminal(self, state: int) -> bool:
+        return state % 10 == len(self._seats) - 1
+
+
 class Told(Evaluator):
     """The same logits everywhere, and a value looked up by the observation's number."""
 
@@ -297,14 +317,57 @@ def test_virtual_losses_spread_the_leaves() -> None:
     search.wave()  # the root alone
     assert search.select()
     assert search._slots.tree.tolist() == [0, 0, 0]
-    assert search.result(0).visit_counts.tolist() == [2, 2, 2, 0]
-    assert search.result(0).q_values.tolist() == [-1, -1, -1, 0]
-    assert search._tree.node_visits[0, 0] == 7
+    # What is in flight is counted apart: a result holds what has been evaluated.
+    assert search.result(0).visit_counts.tolist() == [0, 0, 0, 0]
+    assert search.result(0).value == search.result(0).network_value
+    assert search._tree.node_visits[0, 0] == 1
+    in_flight = search._in_flight
+    assert in_flight is not None
+    assert in_flight.edges[0, :4].tolist() == [1, 1, 1, 0]
+    assert in_flight.nodes[0, 0] == 3
     search.finish(*search.evaluate())
     assert search.result(0).visit_counts.tolist() == [1, 1, 1, 0]
     assert search.result(0).q_values.tolist() == [0, 0, 0, 0]
+    assert not in_flight.edges.any()
+    assert not in_flight.nodes.any()
     search.wave()
     assert search.result(0).visit_counts.tolist() == [2, 1, 1, 1]
+
+
+@pytest.mark.rules
+def test_virtual_visits_leave_the_value_alone() -> None:
+    """Two arms with Q 1 and 0 and N 1 each, P 1/2 each, c_init 1, c_base infinite, two leaves.
+
+    U = .5 sqrt(n) / (1 + N), n = 3 and 3 more for what is in flight, with n_vl 3.
+    The first leaf is behind arm 0: 1.43 against .43.
+    Second, visits alone: 1 + .5 * 2.449 / 5 = 1.24 against .61: arm 0, where the next position
+    waits, so the wave is over. (Were Q taken over what is in flight too, arm 0 had .25 + .24.)
+    Losses: Q = (1 - 3) / 4 = -.5, so arm 1.
+    """
+    for is_loss, wanted in ((False, [1, 0]), (True, [1, 1])):
+        settings = search_settings(
+            num_simulations=4,
+            leaves_per_tree=2,
+            virtual_loss=3,
+            virtual_loss_is_loss=is_loss,
+            c_init=1.0,
+            c_base=INFINITE,
+        )
+        search = Search(
+            game=Fork(), num_trees=1, evaluator=Told([0.0, 0.0], [0.0, 0.0]), settings=settings
+        )
+        search.begin(0)
+        search.wave()
+        assert search.select()  # both arms, whose values are -1 and 0 as their mover sees them
+        search.finish(np.zeros((2, 2), np.float32), np.array([-1, 0], np.float32))
+        assert search.result(0).q_values.tolist() == [1, 0]
+        search.select()
+        in_flight = search._in_flight
+        assert in_flight is not None
+        first = {int(search._tree.edge_action[0, e]): in_flight.edges[0, e] for e in (0, 1)}
+        assert [first[0], first[1]] == wanted
+        assert search.result(0).visit_counts.tolist() == [1, 1]
+        assert search.result(0).q_values.tolist() == [1, 0]
 
 
 def test_policy_target() -> None:

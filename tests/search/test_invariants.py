@@ -9,7 +9,7 @@ import pytest
 
 import azcore
 from azcore.search.mcts import Search
-from azcore.search.tree import PENDING, with_more_edges
+from azcore.search.tree import PENDING
 from reference_mcts import HashEvaluator
 from search_kit import ALPHA_GO_ZERO, check_tree, random_position, search_settings, tree_snapshot
 
@@ -72,7 +72,15 @@ def test_no_leaf_is_evaluated_twice_at_once(name: str, options: dict[str, Any]) 
         search.begin(row)
     most = 0
     while search.select():
+        in_flight = search._in_flight
+        assert in_flight is not None
         for row in range(2):
+            # A result read in mid flight holds what has been evaluated, and nothing else.
+            result = search.result(row)
+            flying = int(in_flight.nodes[row, 0])
+            assert result.visit_counts.sum() + flying == 120 - search._budget[row]
+            assert flying == in_flight.edges[row].sum() - in_flight.nodes[row, 1:].sum()
+            assert (np.abs(result.q_values) <= 1).all()
             slots = range(8 * row, 8 * row + 8)
             leaves = [search._slots.leaf[s] for s in slots if search._slots.tree[s] >= 0]
             paths = {
@@ -137,7 +145,7 @@ def test_edges_grow_without_a_trace() -> None:
     for roomy in (False, True):
         search = Search(game=game, num_trees=3, evaluator=HashEvaluator(game), settings=settings)
         if roomy:
-            search._tree = with_more_edges(search._tree, 20_000)
+            search._grow_edges(20_000)
         room = search._tree.edge_action.shape[1]
         search.start(2, random_position(game, 2, np.random.default_rng(0)))
         search.run([1])  # one tree alone makes all of them grow

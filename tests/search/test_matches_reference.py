@@ -109,11 +109,16 @@ def test_whole_games(key: str, rule: str, noise: bool) -> None:
     assert met.ends.total() > 20
 
 
+@pytest.mark.parametrize("is_loss", [True, False], ids=["losses", "visits"])
 @pytest.mark.parametrize("leaves", [4, 8])
 @pytest.mark.parametrize("virtual_loss", [1, 3])
 @pytest.mark.parametrize("key", ["tic_tac_toe", "tic_tac_toe_plain", "go 3x3"])
-def test_several_leaves_of_a_tree_at_once(key: str, virtual_loss: int, leaves: int) -> None:
-    settings = search_settings(virtual_loss=virtual_loss, leaves_per_tree=leaves)
+def test_several_leaves_of_a_tree_at_once(
+    key: str, virtual_loss: int, leaves: int, is_loss: bool
+) -> None:
+    settings = search_settings(
+        virtual_loss=virtual_loss, virtual_loss_is_loss=is_loss, leaves_per_tree=leaves
+    )
     met = compare_games(make(key), settings, noise=True, seed=virtual_loss, most_moves=20)
     assert met.kept > 3
     assert met.ends.total() > 20

@@ -31,6 +31,7 @@ class ConnectFour(CompiledGame):
                 is_terminal=rules.is_terminal,
                 outcome=rules.outcome,
                 observe=encoding.observe,
+                position_key=rules.position_key,
             ),
         )
 

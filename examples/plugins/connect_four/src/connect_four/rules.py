@@ -20,6 +20,7 @@ from numba.extending import register_jitable
 
 COLUMNS, ROWS = 7, 6
 STEP = ROWS + 1  # bits from one column to the next
+BOTTOM = sum(1 << STEP * column for column in range(COLUMNS))  # the lowest cell of each column
 FULL = sum(((1 << ROWS) - 1) << STEP * column for column in range(COLUMNS))  # all 42 cells
 # To the cell above, to the right, and to the right and down or up.
 DIRECTIONS = (1, STEP, STEP - 1, STEP + 1)
@@ -68,3 +69,10 @@ def is_terminal(state: Any) -> bool:
 def outcome(state: Any) -> int:
     won = has_four(state.stones[1 - state.player])
     return (1 if state.player == 1 else -1) if won else 0  # with seat 1 to move, seat 0 has won
+
+
+def position_key(state: Any) -> int:
+    # The sum with BOTTOM has one bit in each column, above its stones, and X's stones fill in what
+    # lies below: no two positions have the same. The seat to move follows from their number.
+    occupied = state.stones[0] | state.stones[1]
+    return int(occupied + BOTTOM | state.stones[0])

@@ -1,0 +1,103 @@
+"""Positions that several ways lead to, searched once: what makes a graph of each tree.
+
+A position met again, by other actions in the same number of plies, is linked to the node that it
+has already: evaluated once, searched once. Edges keep visits of their own, and take their value
+from the node behind them:
+
+    Q(s)    = (v + sum W(s, a)) / (1 + sum N(s, a))    v the evaluation of s
+    W(s, a) = N(s, a) Q(s')                            s' behind the edge, as of its last pass
+
+Where one edge alone leads to s', that is what adding up values gives, so a tree in which nothing is
+met twice is the plain tree to the last bit. Where several do, a pass over one of them sets its W
+anew and carries the change, instead of a value, on to the root. An edge that has been passed less
+often than its node has been visited is behind: a walk over it ends there and takes what is known.
+That edge visits and node values must be apart is what Czech et al. 2021, "Improving AlphaZero Using
+Monte-Carlo Graph Search" (ICAPS), and the document GraphSearch.md of KataGo are about.
+
+There are no cycles: nodes are known by position and ply, so each edge leads one ply on.
+
+Letters as in `tree.py`, and: S slots; K places of a table, a power of two above 2 M.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from azcore.search.tree import NO_NODE, Tree
+
+_LOW_BITS = np.uint64(0x7FFFFFFF)
+_WORD = np.uint64(32)
+_SPREAD = 0x4F1BBCDD  # odd, below 2**31: its product with 31 bits fits an int64
+
+
+class Transpositions(NamedTuple):
+    """What B trees know of positions met more than once."""
+
+    root_ply: npt.NDArray[np.int32]  # [B], plies since the tree was started; see `key_of_node`
+    ply_keys: npt.NDArray[np.uint64]  # [plies], a random number for each ply
+    node_key: npt.NDArray[np.uint64]  # [B, M], of position and ply
+    node_shared: npt.NDArray[np.bool_]  # [B, M], whether several edges lead there or have done so
+    table: npt.NDArray[np.int32]  # [B, K], nodes by key, or NO_NODE; the root is not in it
+    slot_waits: npt.NDArray[np.bool_]  # [S], ends at a node that an earlier slot is to expand
+    scratch: npt.NDArray[np.int32]  # [max(M, longest path + 1)]
+
+
+def make_transpositions(
+    *, num_trees: int, nodes_per_tree: int, num_slots: int, longest_path: int, max_game_length: int
+) -> Transpositions:
+    """The arrays of trees that know nothing yet."""
+    return Transpositions(
+        root_ply=np.zeros(num_trees, np.int32),
+        # The generator's raw stream is the same in every version of NumPy.
+        ply_keys=np.random.PCG64(20201222).random_raw(max_game_length + 1),
+        node_key=np.zeros((num_trees, nodes_per_tree), np.uint64),
+        node_shared=np.zeros((num_trees, nodes_per_tree), np.bool_),
+        table=np.full((num_trees, 1 << (2 * nodes_per_tree).bit_length()), NO_NODE, np.int32),
+        slot_waits=np.zeros(num_slots, np.bool_),
+        scratch=np.zeros(max(nodes_per_tree, longest_path + 1), np.int32),
+    )
+
+
+@register_jitable
+def key_of_node(known: Transpositions, b: int, position_key: int, length: int) -> int:
+    """The key of a position so many plies below the root of tree b.
+
+    Plies count from the start of the tree, not from its root: keys stay when the root moves on.
+    """
+    return position_key ^ known.ply_keys[known.root_ply[b] + length]  # type: ignore[no-any-return]
+
+
+@register_jitable
+def place_of(known: Transpositions, b: int, key: int) -> int:
+    """Where the table of tree b has the node of this key, or has room for it."""
+    last = known.table.shape[1] - 1
+    # Folded and spread, since a game's keys may be small numbers or have their bits in columns.
+    low = np.int64((key ^ key >> _WORD) & _LOW_BITS)
+    place = low * _SPREAD >> 24 & last
+    while known.table[b, place] != NO_NODE and known.node_key[b, known.table[b, place]] != key:
+        place = place + 1 & last
+    return place  # type: ignore[no-any-return]
+
+
+@register_jitable
+def mean_value(tree: Tree, b: int, n: int) -> float:
+    """Q(s) = (v + sum W(s, a)) / (1 + sum N(s, a)) of a node, as its player sees it."""
+    total = float(tree.node_value[b, n])
+    first = tree.node_first_edge[b, n]
+    for e in range(first, first + tree.node_num_tried[b, n]):
+        total += tree.edge_total[b, e]
+    return total / float(tree.node_visits[b, n])
+
+
+@register_jitable
+def is_behind(tree: Tree, known: Transpositions, b: int, e: int) -> bool:
+    """Whether the node behind an edge has been visited over others more than this one knows of.
+
+    An end of the game is never: its node counts one visit, and its value is final.
+    """
+    n = tree.edge_child[b, e]
+    return bool(known.node_shared[b, n] and tree.edge_visits[b, e] < tree.node_visits[b, n])

@@ -1,0 +1,78 @@
+"""Checks of `position_key`: what has the same key after as many actions must be the same to play.
+
+A key that forgets what matters only later, such as a right to castle, is seen when the positions it
+mixes up differ in their legal actions, their end or their player, not before.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from azcore.game import CompiledGame
+from azcore.keys import KEY_BITS, record_key
+from azcore.testing.checker import Checker
+from azcore.testing.contract import Identity
+from azcore.testing.view import View, content
+
+_SWAPPED = 3  # actions: the first and the last are of one player where seats take turns
+
+
+class Keys:
+    """The keys met in all random games of a check; idle for a game that states none."""
+
+    def __init__(self, checker: Checker) -> None:
+        self.checker = checker
+        # Player, end, outcome and mask by ply and key. Thousands are kept, so in few bytes.
+        self.known: dict[tuple[int, int], tuple[int, bool, int, int]] = {}
+
+    def check(self, states: list[Any], view: View) -> None:
+        """Look at the last of the states of the game in play, which has this view."""
+        checker, identity = self.checker, Identity.KEY
+        if not checker.game.has_position_key:
+            return
+        state, ply = states[-1], len(states) - 1
+        key = checker.ask(identity, "position_key", state)
+        good = isinstance(key, int) and not isinstance(key, bool) and 0 <= key <= KEY_BITS
+        checker.expect(identity, good, f"position_key is {key!r}, want a whole number below 2**64")
+        again = [state] if content(state) is None else [state, state.copy()]
+        same = all(checker.ask(identity, "position_key", one) == key for one in again)
+        checker.expect(identity, same, "the same position has another key the second time")
+        mask = hash(view.legal_action_mask.tobytes())
+        facts = (view.current_player, view.is_terminal, view.outcome, mask)
+        earlier = self.known.setdefault((ply, key), facts)
+        names = ("current_player", "is_terminal", "outcome", "legal_action_mask")
+        differ = [n for n, a, b in zip(names, earlier, facts, strict=True) if a != b]
+        told = f"key {key} was met after {ply} other actions, with another {' and '.join(differ)}"
+        checker.expect(identity, not differ, told)
+        if ply >= _SWAPPED:
+            self._check_swapped(states[-1 - _SWAPPED], key, view)
+
+    def _check_swapped(self, state: Any, key: int, view: View) -> None:
+        """The last actions in another order: another position, or one that plays alike."""
+        checker, game = self.checker, self.checker.game
+        order = checker.actions[: -_SWAPPED - 1 : -1]
+        if order == order[::-1]:
+            return
+        for action in order:
+            if not game.legal_action_mask(state)[action]:
+                return
+            state = game.step(state, action)
+        if game.position_key(state) == key:
+            seen = replace(checker.look(state), observation=view.observation)
+            what = f"key {key}, after the last actions in the order {order}"
+            checker.expect_same(Identity.KEY, seen, view, what)
+
+    def check_interpreted(self, state: Any) -> None:
+        """The rule of a compiled game as plain Python gives the same key."""
+        game, identity = self.checker.game, Identity.INTERPRETED
+        if not isinstance(game, CompiledGame):
+            return
+        rule: Any = game.rules.position_key or record_key
+        rule = getattr(rule, "py_func", rule)
+        with np.errstate(over="ignore"), self.checker.during(identity, "position_key, interpreted"):
+            got = int(rule(state.copy())) & KEY_BITS
+            want = int(game.key_rule(state.copy()))
+        self.checker.expect(identity, got == want, f"interpreted, position_key is {got}, {want=}")
