@@ -62,10 +62,11 @@ class LearnerModule(LightningModule):
         log_policy = log_policy.masked_fill(illegal, 0.0)
         policy_loss = -(targets * log_policy).sum(1).mean()
         value_loss = nn.functional.mse_loss(values.float(), outcomes)
+        loss = policy_loss + self.settings.value_weight * value_loss
         with torch.no_grad():
             policy = log_policy.exp().masked_fill(illegal, 0.0)
             metrics = {
-                "loss": policy_loss + value_loss,
+                "loss": loss,
                 "policy_loss": policy_loss,
                 "value_loss": value_loss,
                 "policy_accuracy": (policy.argmax(1) == targets.argmax(1)).float().mean(),
@@ -74,7 +75,7 @@ class LearnerModule(LightningModule):
                 # What a value head that knows nothing would lose.
                 "value_target_variance": outcomes.var(correction=0),
             }
-        return policy_loss + value_loss, metrics
+        return loss, metrics
 
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """SGD with momentum. The gradient of c |theta|^2 is 2 c theta: weight_decay = 2 c."""

@@ -23,6 +23,7 @@ class LearnerSettings:
     learning_rates: tuple[float, ...]  # for batches of `learning_rate_batch`
     learning_rate_batch: int
     milestones: tuple[float, ...]  # shares of trainer.max_steps
+    value_weight: float
     momentum: float
     l2: float
 
@@ -52,6 +53,9 @@ class LearnerSettings:
             "learner.milestones",
             "rising shares of trainer.max_steps between 0 and 1",
             self.milestones,
+        )
+        require(
+            0 <= self.value_weight < math.inf, "learner.value_weight", "0 or more", self.value_weight
         )
         require(0 <= self.momentum < 1, "learner.momentum", "0 to 1", self.momentum)
         require(self.l2 >= 0, "learner.l2", "0 or more", self.l2)

@@ -32,6 +32,7 @@ def module(network: nn.Module, **changes: object) -> LearnerModule:
         "learning_rates": (0.5, 0.25),
         "learning_rate_batch": 2,
         "milestones": (0.5,),
+        "value_weight": 1.0,
         "momentum": 0.0,
         "l2": 0.0,
     }
@@ -63,6 +64,8 @@ def test_loss_by_hand() -> None:
     assert metrics["policy_loss"].item() == pytest.approx(policy)
     assert metrics["value_loss"].item() == pytest.approx(value)
     assert loss.item() == pytest.approx(policy + value)
+    weighted, _ = module(Fixed(logits, values), value_weight=0.25).loss(batch())
+    assert weighted.item() == pytest.approx(policy + 0.25 * value)
     assert metrics["policy_accuracy"].item() == pytest.approx(0.5)
     assert metrics["value_target_variance"].item() == pytest.approx(1.0)
     target_entropy = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75)) / 2

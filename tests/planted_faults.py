@@ -1,0 +1,362 @@
+"""A fault planted for each row of docs/papers.md, to see the tests that the row names fail.
+
+    python tests/planted_faults.py               # all of them, some twenty minutes
+    python tests/planted_faults.py Backup Gate   # some rows
+
+A file is changed, the row's tests are run, the file is put back; so nothing else may work in this
+checkout meanwhile. tests/test_papers.py checks that each fault can still be planted.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TABLE = ROOT / "docs" / "papers.md"
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the tables."""
+
+    item: str
+    paper: str
+    setting: str
+    code: str
+    test: str
+
+    @cached_property
+    def tests(self) -> list[str]:
+        """Files, or functions in them, as pytest names them."""
+        return re.findall(r"`(tests/[^`]+)`", self.test)
+
+    @cached_property
+    def files(self) -> list[str]:
+        """Those named in the column of the code."""
+        return re.findall(r"`((?:azcore|games|conf)/[^`]+)`", self.code)
+
+    @cached_property
+    def overrides(self) -> list[str]:
+        """KEY=VALUE, or KEY alone, of the column of settings."""
+        words = " ".join(re.findall(r"`([^`]+)`", self.setting)).split()
+        return [word for word in words if "=" in word or "." in word]
+
+
+def rows() -> list[Row]:
+    """Every row of every table in docs/papers.md."""
+    found = []
+    for line in TABLE.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if line.startswith("|") and cells[0] != "Item" and not set(cells[0]) <= set("-: "):
+            found.append(Row(*cells))
+    return found
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What to write in place of what, which occurs once in the file."""
+
+    item: str  # of the row
+    file: str
+    old: str
+    new: str
+
+
+FAULTS = [
+    Fault(
+        "Selection",
+        "azcore/search/kernels.py",
+        "score = q + scale *",
+        "score = q - scale *",
+    ),
+    Fault(
+        "U of AlphaGo Zero",
+        "azcore/search/puct.py",
+        "visits = parent_visits if count_parent else parent_visits - 1.0",
+        "visits = parent_visits",
+    ),
+    Fault(
+        "U of AlphaZero",
+        "azcore/search/puct.py",
+        "math.log((1.0 + parent_visits + c_base) / c_base) + c_init if",
+        "math.log((1.0 + parent_visits + c_base) / c_base) if",
+    ),
+    Fault(
+        "Unvisited edge",
+        "azcore/search/puct.py",
+        "return node_value - reduction if relative else constant",
+        "return node_value if relative else -1.0",
+    ),
+    Fault(
+        "Leaf",
+        "azcore/search/kernels.py",
+        "priors[i] = float(priors[i]) / total",
+        "priors[i] = 1.0 / priors.shape[0]",
+    ),
+    Fault(
+        "Edge statistics",
+        "azcore/search/kernels.py",
+        "tree.edge_visits[b, e] += 1\n",
+        "tree.edge_visits[b, e] += 2\n",
+    ),
+    Fault(
+        "Backup",
+        "azcore/search/kernels.py",
+        "value if tree.node_player[b, n] == player else -value",
+        "value",
+    ),
+    Fault(
+        "Root noise",
+        "azcore/search/kernels.py",
+        "(1.0 - fraction) * prior + fraction * float(noise[i])",
+        "prior + fraction * float(noise[i])",
+    ),
+    Fault(
+        "Noise by game",
+        "games/shogi/game.py",
+        '"dirichlet_alpha": 0.15',
+        '"dirichlet_alpha": 0.3',
+    ),
+    Fault(
+        "Policy",
+        "azcore/selfplay/schedule.py",
+        "** (1.0 / temperature)",
+        "** temperature",
+    ),
+    Fault(
+        "Temperature",
+        "azcore/selfplay/schedule.py",
+        "return self.temperature if ply < self.temperature_plies",
+        "return self.temperature if ply <= self.temperature_plies",
+    ),
+    Fault(
+        "Temperature in evaluation",
+        "azcore/selfplay/schedule.py",
+        "np.lexsort((result.actions, -result.priors, -visits))[0]",
+        "np.lexsort((result.actions, -visits, -result.priors))[0]",
+    ),
+    Fault(
+        "Symmetries in search",
+        "azcore/evaluators.py",
+        "np.take_along_axis(policy_logits, self._back[chosen], 1)",
+        "np.take_along_axis(policy_logits, self._tables.actions[chosen], 1)",
+    ),
+    Fault(
+        "Time control",
+        "azcore/clock.py",
+        "remaining / moves + self.increment",
+        "remaining / (2 * moves) + self.increment",
+    ),
+    Fault(
+        "Iteration",
+        "azcore/algorithms/alphagozero.py",
+        "return self._best, self._best_step",
+        "return network, step",
+    ),
+    Fault(
+        "Window",
+        "azcore/replay.py",
+        "drawn = rng.integers(0, self._ends[-1], size)",
+        "drawn = rng.integers(0, self._ends[len(self._ends) // 2], size)",
+    ),
+    Fault(
+        "Optimiser",
+        "azcore/learner/module.py",
+        "momentum=settings.momentum,",
+        "momentum=0.0,",
+    ),
+    Fault(
+        "Loss",
+        "azcore/learner/module.py",
+        "policy_loss = -(targets * log_policy).sum(1).mean()",
+        "policy_loss = -(targets * log_policy).mean()",
+    ),
+    Fault(
+        "Gate",
+        "azcore/arena/gate.py",
+        "return score > threshold",
+        "return score >= threshold",
+    ),
+    Fault(
+        "Resignation",
+        "azcore/selfplay/resignation.py",
+        "kept = candidates[limits < false_positives]",
+        "kept = candidates[limits < 3 * false_positives]",
+    ),
+    Fault(
+        "Games played out",
+        "azcore/selfplay/resignation.py",
+        "math.ceil((game_index + 1) * share) > math.ceil(game_index * share)",
+        "math.floor((game_index + 1) * share) > math.floor(game_index * share)",
+    ),
+    Fault(
+        "Augmentation",
+        "azcore/replay.py",
+        "chosen = rng.integers(0, len(self._symmetries), len(samples.value_targets))",
+        "chosen = rng.integers(0, 4, len(samples.value_targets))",
+    ),
+    Fault(
+        "Outcome",
+        "azcore/replay.py",
+        "value_targets=np.where(positions.current_player == 0, outcomes, -outcomes),",
+        "value_targets=np.where(positions.current_player == 0, outcomes, -outcomes - 0.1),",
+    ),
+    Fault(
+        "Player",
+        "azcore/algorithms/training.py",
+        "        return self._settings.search_evaluator(network), version\n",
+        "        return self._settings.search_evaluator(network), max(0, version - 4)\n",
+    ),
+    Fault(
+        "No augmentation",
+        "conf/algorithm/alphazero.yaml",
+        "augment: false",
+        "augment: true",
+    ),
+    Fault(
+        "Learning rate of AlphaZero",
+        "azcore/learner/settings.py",
+        "sum(step >= milestone * max_steps",
+        "sum(step > milestone * max_steps",
+    ),
+    Fault(
+        "Weight decay",
+        "azcore/learner/module.py",
+        "weight_decay=2 * settings.l2,",
+        "weight_decay=settings.l2,",
+    ),
+    Fault(
+        "Cap of Go",
+        "games/go/game.py",
+        "max_game_length=rules.max_plies(board_size),",
+        "max_game_length=rules.max_plies(board_size) + 2,",
+    ),
+    Fault(
+        "Same settings for all games",
+        "conf/preset/chess_paper.yaml",
+        "check:\n",
+        "search: {c_init: 1.0}\ncheck:\n",
+    ),
+    Fault(
+        "Scale of the original",
+        "azcore/check/report.py",
+        "_duration(check.games * cost.seconds_per_game)",
+        "_duration(check.games * cost.search_us)",
+    ),
+    Fault(
+        "Planes of Go",
+        "games/go/encoding.py",
+        "if state.player == 0:",
+        "if state.player == 1:",
+    ),
+    Fault(
+        "Planes of chess",
+        "games/chess/encoding.py",
+        "cells[NO_PROGRESS_PLANE] = int(state.clock)",
+        "cells[NO_PROGRESS_PLANE] = int(state.clock) >> 1",
+    ),
+    Fault(
+        "Planes of shogi",
+        "games/shogi/encoding.py",
+        "hand = state.hands[slot, player ^ side]",
+        "hand = state.hands[slot, side]",
+    ),
+    Fault(
+        "View of the player to move",
+        "games/chess/encoding.py",
+        "seen_row = 7 - row if player else row",
+        "seen_row = row",
+    ),
+    Fault(
+        "Trunk",
+        "azcore/networks/towers.py",
+        "return torch.relu(self.second(self.first(x)) + x)",
+        "return torch.relu(self.second(self.first(x))) + x",
+    ),
+    Fault(
+        "Policy head of AlphaGo Zero",
+        "azcore/networks/heads.py",
+        "ConvBlock(channels, 2, 1), nn.Flatten(), nn.Linear(2 * height",
+        "ConvBlock(channels, 4, 1), nn.Flatten(), nn.Linear(4 * height",
+    ),
+    Fault(
+        "Policy head of AlphaZero",
+        "azcore/networks/heads.py",
+        "return planes.contiguous(memory_format=torch.contiguous_format).flatten(1)",
+        "return planes.permute(0, 2, 3, 1).flatten(1)",
+    ),
+    Fault(
+        "Value head",
+        "azcore/networks/heads.py",
+        "ConvBlock(channels, 1, 1),",
+        "ConvBlock(channels, 1, 3),",
+    ),
+    Fault(
+        "Expected score",
+        "azcore/arena/elo.py",
+        "0.5 * rating_difference / ELO_PER_UNIT",
+        "0.6 * rating_difference / ELO_PER_UNIT",
+    ),
+    Fault(
+        "Update",
+        "azcore/arena/elo.py",
+        "return rating + k * (score - expected)",
+        "return rating + k * score",
+    ),
+    Fault(
+        "Gumbel root",
+        "azcore/search/gumbel.py",
+        "remaining = max(2, remaining // 2)",
+        "remaining = max(1, remaining // 2)",
+    ),
+    Fault(
+        "Completed Q",
+        "azcore/search/gumbel.py",
+        "(network_value + visits * weighted_q / tried_prior) / (1.0 + visits)",
+        "(network_value + visits * weighted_q) / (1.0 + visits)",
+    ),
+    Fault(
+        "First-play value",
+        "azcore/search/puct.py",
+        "return node_value - reduction if relative",
+        "return node_value + reduction if relative",
+    ),
+]
+
+
+def catches(fault: Fault) -> bool:
+    """Whether the tests of the fault's row fail while it is in place."""
+    row = next(row for row in rows() if row.item == fault.item)
+    path = ROOT / fault.file
+    sound = path.read_text()
+    assert sound.count(fault.old) == 1, f"{fault.item}: {fault.old!r} is not in {fault.file} once"
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *row.tests]
+    try:
+        path.write_text(sound.replace(fault.old, fault.new))
+        ended = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=900)
+    except subprocess.TimeoutExpired:
+        return True
+    finally:
+        path.write_text(sound)
+    return ended.returncode == 1
+
+
+def main(wanted: list[str]) -> int:
+    chosen = [fault for fault in FAULTS if not wanted or fault.item in wanted]
+    missed = []
+    for fault in chosen:
+        caught = catches(fault)
+        print(f"{'caught' if caught else 'MISSED':7} {fault.item}: {fault.file}", flush=True)
+        if not caught:
+            missed.append(fault.item)
+    print(f"{len(chosen) - len(missed)} of {len(chosen)} faults caught")
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

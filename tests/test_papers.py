@@ -1,0 +1,92 @@
+"""docs/papers.md is whole and true, and what the papers say of all games holds for ours."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import azcore
+from azcore.assembly import settings_from
+from planted_faults import FAULTS, Fault, Row, rows
+
+Compose = Callable[..., dict[str, Any]]
+ROOT = Path(__file__).parents[1]
+ROWS = rows()
+
+
+def test_the_table_has_a_row_for_each_of_the_papers() -> None:
+    assert len(ROWS) >= 55
+    assert len({row.item for row in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.item)
+def test_a_row_is_whole_and_what_it_names_exists(row: Row, compose: Compose) -> None:
+    for cell in (row.item, row.paper, row.setting, row.code, row.test):
+        assert len(cell.strip()) > 2
+    for name in row.files:
+        assert (ROOT / name).is_file(), name
+    for test in row.tests:
+        path, _, function = test.partition("::")
+        source = (ROOT / path).read_text()
+        assert not function or f"def {function}(" in source, test
+    config = compose(*(override for override in row.overrides if "=" in override))
+    for override in row.overrides:
+        node: Any = config
+        for part in override.partition("=")[0].split("."):
+            assert part in node, f"{override}: there is no {part}"
+            node = node[part]
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.item)
+def test_a_planted_fault_can_still_be_planted(fault: Fault) -> None:
+    assert fault.item in {row.item for row in ROWS}
+    assert (ROOT / fault.file).read_text().count(fault.old) == 1, fault.old
+    assert fault.new != fault.old
+
+
+def test_facts_of_the_three_games() -> None:
+    go = azcore.make("go", board_size=19)
+    chess, shogi = azcore.make("chess"), azcore.make("shogi")
+    alphas = [game.dirichlet_alpha for game in (go, chess, shogi)]
+    assert alphas == pytest.approx([0.03, 0.3, 0.15])
+    assert [game.max_game_length for game in (go, chess, shogi)] == [722, 512, 512]
+    assert [game.num_actions for game in (go, chess, shogi)] == [362, 73 * 64, 139 * 81]
+    shapes = [game.observation_shape for game in (go, chess, shogi)]
+    assert shapes == [(17, 19, 19), (119, 8, 8), (362, 9, 9)]
+
+
+def test_settings_are_the_same_for_all_games(compose: Compose) -> None:
+    go, chess, shogi = (compose(f"game={game}", "scale=paper") for game in ("go", "chess", "shogi"))
+    for config in (go, chess, shogi):
+        del config["game"], config["check"]  # the game itself; how many games the original made
+    assert go == chess == shogi
+
+
+def test_scale_of_the_original(compose: Compose, capfd: pytest.CaptureFixture[str]) -> None:
+    from azcore.check.report import check
+
+    games = [
+        compose(f"game={g}", "scale=paper")["check"]["games"] for g in ("go", "chess", "shogi")
+    ]
+    assert games == [140_000_000, 44_000_000, 24_000_000]
+    brief = ["check.positions=60", "check.seconds=0.05", "check.games=3600"]
+    check(compose("game=tic_tac_toe", "search.num_simulations=8", *brief))
+    told = capfd.readouterr().out
+    one = re.search(r"simulations, about\s+([\d.e+-]+) s", told)
+    all_of_them = re.search(r"3,600 such games\s+([\d.,e+-]+) (s|min|h)", told)
+    assert one is not None
+    assert all_of_them is not None
+    seconds = (
+        float(all_of_them[1].replace(",", "")) * {"s": 1, "min": 60, "h": 3600}[all_of_them[2]]
+    )
+    assert seconds == pytest.approx(3600 * float(one[1]), rel=0.1)
+
+
+def test_presets_of_both_papers_build_for_every_game(compose: Compose) -> None:
+    for algorithm in ("alphazero", "alphagozero"):
+        for game in ("go", "chess", "shogi"):
+            settings_from(compose(f"game={game}", f"algorithm={algorithm}", "scale=paper"))
