@@ -80,6 +80,8 @@ def run_command(config: dict[str, Any]) -> int:
         "train": _train,
         "arena": _arena,
         "engine": _engine,
+        "play": _play,
+        "export": _export,
         "bench": _bench,
         "check": _check,
         "compare": _compare,
@@ -115,6 +117,18 @@ def _engine(config: dict[str, Any]) -> int:
     from azcore.engine import serve
 
     return serve(config)
+
+
+def _play(config: dict[str, Any]) -> int:
+    from azcore.play import play
+
+    return play(config)
+
+
+def _export(config: dict[str, Any]) -> int:
+    from azcore.export import export
+
+    return export(config)
 
 
 def _bench(config: dict[str, Any]) -> int:

@@ -35,7 +35,7 @@ Tiny = Callable[..., dict[str, Any]]
         (["game.komi=0.3"], "komi must be a whole or half number"),
         (
             ["command=fly"],
-            "command must be one of train, arena, bench, check, compare, new, got 'fly'",
+            "one of train, arena, engine, play, export, bench, check, compare, new, got 'fly'",
         ),
         (["command=new"], "command=new needs name=NAME"),
         (["command=new", "name=é"], "cannot read the argument 'name=é'; put its value in quotes"),

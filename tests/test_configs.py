@@ -12,7 +12,9 @@ import pytest
 from azcore.assembly import settings_from
 from azcore.bench import BenchSettings
 from azcore.check.report import CheckSettings
+from azcore.export import export_settings
 from azcore.networks import build_network
+from azcore.play import PlaySettings
 from azcore.settings import build
 from azcore.thinking import EngineSettings
 
@@ -33,6 +35,8 @@ def test_every_option_builds(compose: Compose, option: str) -> None:
     build(BenchSettings, config["bench"], "bench")
     build(CheckSettings, config["check"], "check")
     build(EngineSettings, config["engine"], "engine")
+    build(PlaySettings, config["play"], "play")
+    export_settings(config["export"])
 
 
 @pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero"])

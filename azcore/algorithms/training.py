@@ -20,7 +20,7 @@ import logging
 import re
 import signal
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -42,10 +42,12 @@ from azcore.check.report import check_before_training
 from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
 from azcore.errors import CheckpointError, SettingError
 from azcore.evaluators import CachedEvaluator, Evaluator
+from azcore.export import export_settings, write_games_of_generation
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.networks import build_network, network_cost
-from azcore.records import RecordFile
+from azcore.record_files import format_named
+from azcore.records import GameRecord, RecordFile
 from azcore.replay import ReplayBuffer
 from azcore.report.report import write_report
 from azcore.run_directory import RunDirectory, Table, find_run, new_run, read_config
@@ -205,6 +207,7 @@ class TrainingLoop:
             seed=seed,
             who_plays=self._who_plays,
             progress=lambda made, wanted: terminal.show("self-play", made, wanted, "positions"),
+            on_games=_record_files(config, settings, run),
         )
         self._algorithm = self._make_algorithm()
         self._trainer = self._make_trainer(dict(config["trainer"]))
@@ -330,6 +333,25 @@ class TrainingLoop:
             )
         except (MisconfigurationException, ValueError, TypeError) as error:
             raise SettingError(f"trainer: Lightning refuses these settings: {error}") from error
+
+
+def _record_files(
+    config: Config, settings: Settings, run: RunDirectory
+) -> Callable[[list[GameRecord]], None]:
+    """What makes record files of each generation's games, as far as settings say so.
+
+    Raises:
+        SettingError: a setting cannot be used.
+        GameError: the game has no such format.
+    """
+    if "export" not in config:  # a run that was begun before there were any
+        return lambda games: None
+    export, game = export_settings(config["export"]), settings.game
+    if export.per_generation == 0:
+        return lambda games: None
+    format_named(game, export.format)
+    shares = settings.search.is_gumbel
+    return lambda games: write_games_of_generation(run.records, game, games, export, shares=shares)
 
 
 class SafeCheckpointIO(TorchCheckpointIO):

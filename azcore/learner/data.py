@@ -75,6 +75,7 @@ class SelfPlayData(LightningDataModule):
         who_plays: the weights that make the next games, ready for search, and the optimizer steps
             behind them.
         progress: told of the positions made while a generation's games are played.
+        on_games: given a generation's games once they are on disk; after a resume perhaps again.
     """
 
     def __init__(
@@ -89,11 +90,12 @@ class SelfPlayData(LightningDataModule):
         seed: int,
         who_plays: Callable[[], tuple[Evaluator, int]],
         progress: Progress,
+        on_games: Callable[[list[GameRecord]], None] = lambda games: None,
     ) -> None:
         super().__init__()
         self.actor, self.buffer, self.records = actor, buffer, records
         self.batch_size, self._seed = batch_size, seed
-        self._who_plays, self._progress = who_plays, progress
+        self._who_plays, self._progress, self._on_games = who_plays, progress, on_games
         samples = batch_size * steps_per_generation
         self.positions_per_generation = max(1, round(samples / settings.samples_per_position))
         self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
@@ -126,6 +128,7 @@ class SelfPlayData(LightningDataModule):
         self.actor.set_evaluator(*self._who_plays(), self.resign_threshold)
         self.new_games = self.actor.play(wanted, lambda made: self._progress(made, wanted))
         self.records.append(self.new_games)
+        self._on_games(self.new_games)
         self.buffer.extend(self.new_games)
         self.total_games += len(self.new_games)
         self.total_positions += sum(record.num_samples for record in self.new_games)

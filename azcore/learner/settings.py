@@ -55,7 +55,10 @@ class LearnerSettings:
             self.milestones,
         )
         require(
-            0 <= self.value_weight < math.inf, "learner.value_weight", "0 or more", self.value_weight
+            0 <= self.value_weight < math.inf,
+            "learner.value_weight",
+            "0 or more",
+            self.value_weight,
         )
         require(0 <= self.momentum < 1, "learner.momentum", "0 to 1", self.momentum)
         require(self.l2 >= 0, "learner.l2", "0 or more", self.l2)

@@ -6,12 +6,13 @@ game over the library python-chess, and README.md the specifications in tables.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from azcore.errors import GameError
-from azcore.game import CompiledGame, Rules
+from azcore.errors import GameError, InvalidTextError
+from azcore.game import CompiledGame, RecordFormat, Rules, Transcript
 
 from . import encoding, notation, rules
 
@@ -103,12 +104,29 @@ class Chess(CompiledGame):
         comments: Sequence[str] | None = None,
         result: str | None = None,
     ) -> str:
-        """`notation.game_to_pgn` of this game."""
-        return notation.game_to_pgn(self, actions, comments, result)
+        """`notation.write_pgn` of a game from the usual start."""
+        transcript = Transcript(actions=actions, comments=comments or (), result=result)
+        return notation.write_pgn(self, transcript)
 
     def pgn_to_actions(self, text: str) -> list[int]:
-        """`notation.pgn_to_actions` of this game."""
-        return notation.pgn_to_actions(self, text)
+        """The actions of `notation.read_pgn`; a game from another start is refused."""
+        transcript = notation.read_pgn(self, text)
+        if transcript.start_text is not None:
+            raise InvalidTextError(
+                "chess: the PGN game must start from the initial position, "
+                f"got {transcript.start_text}"
+            )
+        return list(transcript.actions)
+
+    def record_formats(self) -> Mapping[str, RecordFormat]:
+        return {
+            "pgn": RecordFormat(
+                suffix=".pgn",
+                write=partial(notation.write_pgn, self),
+                read=partial(notation.read_pgn, self),
+                resignation=lambda seat: "0-1" if seat == 0 else "1-0",
+            )
+        }
 
     def to_svg(self, state: Any) -> str:
         """`notation.to_svg` of a state."""

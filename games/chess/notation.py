@@ -2,21 +2,21 @@
 
 Moves are written as in the Universal Chess Interface, `e2e4`, `e7e8q`, castling as the king's move
 `e1g1`; they are read in standard algebraic notation (SAN) too, `Nf3`, `exd5`, `O-O`. Positions are
-FEN. Rules, action numbers and texts are ours; SAN, SVG, books, the writing of PGN and the question
-whether a FEN is a possible position are the library python-chess's, which is imported only when one
-of them is asked for.
+FEN. Rules, action numbers and texts are ours; SAN, SVG, books and the question whether a FEN is a
+possible position are the library python-chess's, which is imported only when one of them is asked
+for.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from azcore.errors import AmbiguousTextError, GameError, IllegalActionError, InvalidTextError
-from azcore.game import illegal_action_message
+from azcore.game import Transcript, illegal_action_message
 
 from . import rules
 
@@ -394,42 +394,57 @@ def to_svg(state: Any) -> str:
 # -- games and books ---------------------------------------------------------------------------
 
 
-def game_to_pgn(
-    game: Chess,
-    actions: Sequence[int],
-    comments: Sequence[str] | None = None,
-    result: str | None = None,
-) -> str:
+PGN_HEADERS = {"event": "Event", "site": "Site", "date": "Date"}
+PGN_PLAYERS = ("White", "Black")  # by seat
+PGN_COLUMNS = 79  # as far as lines of moves go; comments are not broken
+
+
+def write_pgn(game: Chess, transcript: Transcript) -> str:
     """A game as PGN.
 
-    Args:
-        game: whose rules end the game.
-        actions: from the initial state, each legal.
-        comments: a text for each action, empty for none; fewer texts than actions are allowed.
-            Braces, which PGN cannot have in a comment, become parentheses.
-        result: one of `RESULTS`, for a game that did not end by its rules, such as "1-0" after a
-            resignation; left out, a finished game gets its own and an unfinished one `*`.
+    A comment ends at the first brace, so braces are written as a backslash and a parenthesis,
+    which `read_pgn` turns back.
 
     Raises:
         IllegalActionError: an action is not legal where it is played.
-        InvalidTextError: the result is none of PGN's, or not that of a game that is over.
+        InvalidTextError: the start is no position, or the result is none of `RESULTS`, or not that
+            of a game that is over.
     """
-    import chess.pgn
-
+    result = transcript.result
     if result is not None and result not in RESULTS:
         raise InvalidTextError(
             f"{game.name}: the result of a PGN game must be one of {', '.join(RESULTS)}, "
             f"got {result!r}"
         )
-    document = chess.pgn.Game()
-    node: chess.pgn.GameNode = document
-    state = game.initial_state()
-    for ply, action in enumerate(actions):
-        successor = game.step(state, action)
-        node = node.add_variation(chess.Move.from_uci(action_to_text(state, action)))
-        if comments is not None and ply < len(comments):
-            node.comment = comments[ply].replace("{", "(").replace("}", ")")
-        state = successor
+    start = transcript.start_text
+    state = game.initial_state() if start is None else game.state_from_text(start)
+    headers = {
+        "Event": "?",
+        "Site": "?",
+        "Date": "????.??.??",
+        "Round": "?",
+        **{
+            name: player or "?"
+            for name, player in zip(PGN_PLAYERS, transcript.players, strict=True)
+        },
+        "Result": "*",
+    }
+    for name, value in transcript.headers.items():
+        if name == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII):
+            value = value.replace("-", ".")
+        headers[PGN_HEADERS[name]] = value
+    if start is not None:
+        headers |= {"SetUp": "1", "FEN": state_to_text(state)}
+    words: list[str] = []
+    bare = True  # whether the next move needs its number
+    for action, comment in zip(transcript.actions, transcript.comments, strict=True):
+        black = rules.current_player(state) == 1
+        number = f"{int(state.ply) // 2 + 1}{'...' if black else '.'} " if bare or not black else ""
+        words.append(number + action_to_san(game, state, action))
+        if comment:
+            words.append(f"{{ {_without_braces(comment)} }}")
+        bare = bool(comment)
+        state = game.step(state, action)
     if game.is_terminal(state):
         ending, own = termination(state), result_text(game.outcome(state))
         if result not in (None, own):
@@ -437,14 +452,59 @@ def game_to_pgn(
                 f"{game.name}: the game is over by {ending}, so its result must be {own}, "
                 f"got {result}"
             )
-        document.headers["Termination"] = ending
+        headers["Termination"] = ending
         result = own
-    document.headers["Result"] = result or "*"
-    return str(document) + "\n"
+    headers["Result"] = result or "*"
+    lines = [f'[{name} "{_escaped(value)}"]' for name, value in headers.items()]
+    return "\n".join([*lines, "", *_wrapped([*words, headers["Result"]])]) + "\n"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"')
+
+
+def _wrapped(words: list[str]) -> Iterator[str]:
+    """Lines of words; a comment counts by its last line."""
+    line = ""
+    for word in words:
+        first = word.partition("\n")[0]
+        if line and len(line.rpartition("\n")[2]) + 1 + len(first) > PGN_COLUMNS:
+            yield line
+            line = ""
+        line = f"{line} {word}" if line else word
+    yield line
+
+
+def _without_braces(comment: str) -> str:
+    """Braces as a backslash and a parenthesis; backslashes that this could be taken for, doubled.
+
+    A comment in PGN has no escapes of its own: it ends at the first closing brace.
+    """
+
+    def escaped(match: re.Match[str]) -> str:
+        slashes, bracket = match.groups()
+        if bracket in "{}":
+            return f"{slashes}{slashes}\\{'(' if bracket == '{' else ')'}"
+        return f"{slashes}{slashes}{bracket}"
+
+    return re.sub(r"(\\*)([(){}])", escaped, comment)
+
+
+def _with_braces(comment: str) -> str:
+    """What `_without_braces` was given."""
+
+    def plain(match: re.Match[str]) -> str:
+        slashes, bracket = match.groups()
+        half = slashes[: len(slashes) // 2]
+        return half + ("{}"["()".index(bracket)] if len(slashes) % 2 else bracket)
+
+    return re.sub(r"(\\*)([()])", plain, comment)
 
 
 PGN_TOKEN = re.compile(
-    r"""\s+ | (?P<header>\[\s*\w+\s*"(?:[^"\\]|\\.)*"\s*\]) | \{[^}]*\} | ;[^\n]* | ^%[^\n]*
+    r"""\s+ | (?P<header>\[\s*(?P<name>\w+)\s*"(?P<value>(?:[^"\\]|\\.)*)"\s*\])
+    | (?P<plain>^\[\s*(?P<plain_name>\w+)\s*"(?P<plain_value>[^\n]*)"\s*\][ \t]*$)
+    | \{(?P<comment>[^}]*)\} | ;(?P<remark>[^\n]*) | ^%[^\n]*
     | (?P<result>1-0|0-1|1/2-1/2|\*)(?=[\s(){};]|$) | \d+(?:\.+|(?=\s)) | \.+ | \$\d+
     | (?P<bracket>[()])
     | (?P<move>[A-Za-z0-9][^\s(){};$!?]*)[!?]*""",
@@ -452,22 +512,31 @@ PGN_TOKEN = re.compile(
 )
 
 
-def pgn_to_actions(game: Chess, text: str) -> list[int]:
-    """The actions of the main line of the first game in a PGN text.
+def read_pgn(game: Chess, text: str) -> Transcript:
+    """The main line of the first game in a PGN text, from whatever position it starts.
 
-    Comments, variations and the result are passed over.
+    Variations are passed over, and so are comments in them and before the first move.
 
     Raises:
-        InvalidTextError: not PGN, another starting position, or a move that is none.
-        IllegalActionError: a move that is not legal, also since the game is over by its rules.
-        AmbiguousTextError: a move that may mean several. All three with the number of the move.
+        InvalidTextError: not PGN, a start that is no position, or a move that is none, is not
+            legal, may mean several or comes after the end, with its number.
     """
-    actions: list[int] = []
+    moves, comments, headers = pgn_parts(text)
+    start_text = None
     state = game.initial_state()
-    for ply, word in enumerate(pgn_moves(text)):
-        number = f"{ply // 2 + 1}{'...' if ply % 2 else '.'}"
+    if "FEN" in headers and headers["FEN"].split()[:4] != START.split():
+        state = game.state_from_text(headers["FEN"])
+        start_text = state_to_text(state)
+    elif headers.get("SetUp") == "1" and "FEN" not in headers:
+        raise InvalidTextError(
+            f'{game.name}: a PGN game with [SetUp "1"] must have a FEN header with its position'
+        )
+    actions: list[int] = []
+    for word in moves:
+        black = rules.current_player(state) == 1
+        number = f"{int(state.ply) // 2 + 1}{'...' if black else '.'}"
         if game.is_terminal(state):
-            raise IllegalActionError(
+            raise InvalidTextError(
                 f"{game.name}: move {number} {word[:20]} of the PGN game comes after its end "
                 f"by {termination(state)}"
             )
@@ -475,24 +544,43 @@ def pgn_to_actions(game: Chess, text: str) -> list[int]:
             action = text_to_legal_action(game, state, word)
         except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
             why = str(error).removeprefix(f"{game.name}: ")
-            raise type(error)(f"{game.name}: move {number} of the PGN game: {why}") from error
+            raise InvalidTextError(f"{game.name}: move {number} of the PGN game: {why}") from error
         actions.append(action)
         state = game.step(state, action)
-    return actions
+    first, second = (_known(headers.get(name, "")) for name in PGN_PLAYERS)
+    found = {name: _known(headers.get(key, "")) for name, key in PGN_HEADERS.items()}
+    if re.fullmatch(r"\d{4}\.\d\d\.\d\d", found["date"], re.ASCII):
+        found["date"] = found["date"].replace(".", "-")
+    result = headers.get("Result")
+    return Transcript(
+        actions=actions,
+        comments=comments,
+        players=(first, second),
+        result=result if result in RESULTS and result != "*" else None,
+        headers=found,
+        start_text=start_text,
+    )
 
 
-def pgn_moves(text: str) -> list[str]:
-    """The main line of the first game in a PGN text, as it is written there.
+def _known(value: str) -> str:
+    """A header's value, without those by which PGN says that it is not known."""
+    return "" if value in ("?", "????.??.??") else value
+
+
+def pgn_parts(text: str) -> tuple[list[str], list[str], dict[str, str]]:
+    """Moves of the main line, the comments behind each, and headers of the first game in a text.
+
+    The result behind the moves stands in for a header that says none.
 
     Raises:
-        InvalidTextError: not PGN, or another starting position.
+        InvalidTextError: not PGN.
     """
     moves: list[str] = []
-    text = text.removeprefix("\ufeff")  # a mark that some editors put first
+    comments: list[list[str]] = []
+    headers: dict[str, str] = {}
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")  # a mark that some editors put first
     depth = at = 0  # brackets that are open; the place in the text
     found = False  # anything of a game
-    set_up = ""  # the header that announces a position
-    at_start = False  # whether that position is the initial one
     while at < len(text):
         token = PGN_TOKEN.match(text, at)
         if token is None:
@@ -504,34 +592,32 @@ def pgn_moves(text: str) -> list[str]:
             depth += 1 if token["bracket"] == "(" else -1
             if depth < 0:
                 raise InvalidTextError("chess: the PGN game has a ) too many")
-        elif token["header"]:
+        elif token["header"] or token["plain"]:  # the other kind has quotes without backslashes
             if moves:
                 break  # the next game
-            if re.match(r'\[\s*SetUp\s*"1"', token["header"]):
-                set_up = token["header"]
-            if fen := re.match(r'\[\s*FEN\s*"(.*)"', token["header"], re.DOTALL):
-                if fen[1].split()[:4] != START.split():
-                    raise another_start(token["header"])
-                at_start = True
+            if token["header"]:
+                headers[token["name"]] = re.sub(r"\\(.)", r"\1", token["value"])
+            else:
+                headers[token["plain_name"]] = token["plain_value"]
             found = True
         elif depth == 0 and token["move"]:
             moves.append(token["move"])
+            comments.append([])
+        elif depth == 0 and moves and token["comment"] is not None:
+            comment = token["comment"].removeprefix(" ").removesuffix(" ")
+            comments[-1].append(_with_braces(comment))
+        elif depth == 0 and moves and token["remark"]:
+            comments[-1].append(token["remark"].strip())
         elif depth == 0 and token["result"]:
+            if headers.get("Result") in (None, "*", "?"):
+                headers["Result"] = token["result"]
             found = True
             break
-    if set_up and not at_start:
-        raise another_start(set_up)
     if depth:
         raise InvalidTextError("chess: the PGN game has a ( that is not closed")
     if not found and not moves:
         raise InvalidTextError("chess: not a readable PGN game: no header, move or result")
-    return moves
-
-
-def another_start(header: str) -> InvalidTextError:
-    return InvalidTextError(
-        f"chess: the PGN game must start from the initial position, got {header[:90]}"
-    )
+    return moves, ["\n".join(said) for said in comments], headers
 
 
 def book_actions(game: Chess, state: Any, path: str | Path) -> list[tuple[int, int]]:

@@ -7,14 +7,15 @@ README.md the specifications in tables.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from azcore.errors import GameError
-from azcore.game import CompiledGame, Rules
+from azcore.errors import GameError, InvalidTextError
+from azcore.game import CompiledGame, RecordFormat, Rules, Transcript
 
 from . import encoding, notation, rules
 
@@ -122,12 +123,29 @@ class Go(CompiledGame):
         comments: Sequence[str] | None = None,
         result: str | None = None,
     ) -> str:
-        """`notation.game_to_sgf` of this game."""
-        return notation.game_to_sgf(self, actions, comments, result)
+        """`notation.write_sgf` of a game from the empty board."""
+        transcript = Transcript(actions=actions, comments=comments or (), result=result)
+        return notation.write_sgf(self, transcript)
 
     def sgf_to_actions(self, text: str) -> list[int]:
-        """`notation.sgf_to_actions` of this game."""
-        return notation.sgf_to_actions(self, text)
+        """The actions of `notation.read_sgf`; a game that sets up stones is refused."""
+        transcript = notation.read_sgf(self, text)
+        if transcript.start_text is not None:
+            raise InvalidTextError(
+                "go: the SGF game sets up stones: it starts from "
+                f"{transcript.start_text[:400]!r}, not from the empty board"
+            )
+        return list(transcript.actions)
+
+    def record_formats(self) -> Mapping[str, RecordFormat]:
+        return {
+            "sgf": RecordFormat(
+                suffix=".sgf",
+                write=partial(notation.write_sgf, self),
+                read=partial(notation.read_sgf, self),
+                resignation=lambda seat: f"{notation.SGF_COLOURS[1 - seat]}+R",
+            )
+        }
 
 
 def check_settings(board_size: object, komi: object, suicide: object, first_pass: object) -> None:

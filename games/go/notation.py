@@ -12,11 +12,10 @@ a picture of the board does not show:
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import illegal_action_message
+from azcore.game import Transcript, illegal_action_message
 
 from . import rules
 
@@ -221,23 +220,18 @@ def score_to_text(lead: float) -> str:
     return f"{'B' if lead > 0 else 'W'}+{abs(lead):g}"
 
 
-def game_to_sgf(
-    game: Go,
-    actions: Sequence[int],
-    comments: Sequence[str] | None = None,
-    result: str | None = None,
-) -> str:
-    """A game as SGF.
+SGF_HEADERS = {"event": "EV", "site": "PC", "date": "DT"}
+SGF_COLOURS = "BW"  # by seat
 
-    Args:
-        game: whose settings are written: SZ, KM and, as words, RU.
-        actions: from the initial state, each legal.
-        comments: a text for each action, empty for none; fewer texts than actions are allowed.
-        result: RE for a game that did not end by its rules, such as "W+R"; left out, a finished
-            game gets its score and an unfinished one no RE.
+
+def write_sgf(game: Go, transcript: Transcript) -> str:
+    """A game as SGF: SZ, KM and, as words, RU; names, headers, set-up stones, comments and result.
+
+    A finished game without a result gets its score, an unfinished one no RE.
 
     Raises:
         IllegalActionError: an action is not legal where it is played.
+        InvalidTextError: the start is no position, or has more than stones and whose turn it is.
     """
     from sgfmill import sgf  # only games that are written or read as SGF need it
 
@@ -246,14 +240,31 @@ def game_to_sgf(
     root = document.get_root()
     root.set("KM", game.komi)
     root.set("RU", "Tromp-Taylor" if game.suicide else "Tromp-Taylor without suicide")
+    for seat, name in enumerate(transcript.players):
+        if name:
+            root.set(f"P{SGF_COLOURS[seat]}", name)
+    for header, text in transcript.headers.items():
+        root.set(SGF_HEADERS[header], text)
     state = game.initial_state()
-    for ply, action in enumerate(actions):
+    if transcript.start_text is not None:
+        state = game.state_from_text(transcript.start_text)
+        if len(state_to_text(state).split()) > 2:
+            raise InvalidTextError(
+                "go: an SGF game starts from stones and whose turn it is, and cannot say more: "
+                f"{transcript.start_text[:400]!r}"
+            )
+        points = [[_sgf_point(size, i) for i in cells] for cells in _stones(state)]
+        root.set_setup_stones(*points)
+        root.set("PL", PLAYERS[state.player])
+    for action, comment in zip(transcript.actions, transcript.comments, strict=True):
         node = document.extend_main_sequence()
-        at = None if action == size * size else (size - 1 - action // size, action % size)
-        node.set_move(PLAYERS[state.player], at)
-        if comments is not None and ply < len(comments) and comments[ply]:
-            node.set("C", comments[ply])
+        at = None if action == size * size else _sgf_point(size, action)
+        colour = PLAYERS[state.player]
         state = game.step(state, action)
+        node.set_move(colour, at)
+        if comment:
+            node.set("C", comment)
+    result = transcript.result
     if result is None and game.is_terminal(state):
         result = score_to_text(game.score(state))
     if result is not None:
@@ -261,14 +272,25 @@ def game_to_sgf(
     return str(document.serialise().decode())
 
 
-def sgf_to_actions(game: Go, text: str) -> list[int]:
-    """The actions of the main line of an SGF game.
+def _sgf_point(size: int, action: int) -> tuple[int, int]:
+    """sgfmill's (row from the bottom, column) of a point."""
+    return size - 1 - action // size, action % size
+
+
+def _stones(state: Any) -> list[list[int]]:
+    """The points of Black's and of White's stones, as actions."""
+    cells = "".join(board_rows(state))
+    return [[i for i, stone in enumerate(cells) if stone == colour] for colour in STONES[1:]]
+
+
+def read_sgf(game: Go, text: str) -> Transcript:
+    """The main line of an SGF game; set-up stones before the first move, such as a handicap's, too.
 
     Komi and rules named in the file are not looked at: they change no action.
 
     Raises:
-        InvalidTextError: not SGF, another board, set-up stones, or a move that is out of turn or
-            not legal, with its number.
+        InvalidTextError: not SGF, another board, stones set up during the game, or a move that is
+            out of turn or not legal, with its number.
     """
     from sgfmill import sgf
 
@@ -280,22 +302,42 @@ def sgf_to_actions(game: Go, text: str) -> list[int]:
                 f"go: the SGF board must be {size}x{size}, "
                 f"got {document.get_size()}x{document.get_size()}"
             )
-        nodes = document.get_main_sequence()
+        root, *nodes = document.get_main_sequence()
+        if root.has_property("GM") and root.get("GM") != 1:
+            got = f"GM[{root.get('GM')}]"
+            raise InvalidTextError(f"go: the SGF game must be of Go, GM[1], got {got}")
         set_up = [node.has_setup_stones() for node in nodes]
-        moves = [node.get_move() for node in nodes]
+        moves = [node.get_move() for node in (root, *nodes)]
+        comments = [_sgf_text(node, "C") for node in (root, *nodes)]
+        black, white, _ = root.get_setup_stones()
+        turn = root.get("PL") if root.has_property("PL") else None
+        players = (_sgf_text(root, "PB"), _sgf_text(root, "PW"))
+        headers = {name: _sgf_text(root, key) for name, key in SGF_HEADERS.items()}
+        result = _sgf_text(root, "RE") or None
     except ValueError as error:
         if isinstance(error, InvalidTextError):
             raise
-        raise InvalidTextError(f"go: not a readable SGF game: {error}") from error
+        why = str(error) or "a property has a value that it cannot have"
+        raise InvalidTextError(f"go: not a readable SGF game: {why}") from error
     if any(set_up):
         raise InvalidTextError(
-            "go: the SGF game sets up stones, and only games from the empty "
-            f"board can be read (node {set_up.index(True)})"
+            "go: the SGF game sets up stones after its start, which is no game that can be read "
+            f"(node {set_up.index(True) + 1})"
         )
+    state, start_text = game.initial_state(), None
+    if black or white or turn == PLAYERS[1]:
+        first = next(
+            (colour for colour, _ in moves if colour is not None),
+            PLAYERS[bool(black and not white)],
+        )
+        start_text = _start_of_sgf(size, black, white, turn or first)
+        state = game.state_from_text(start_text)
     actions: list[int] = []
-    state = game.initial_state()
-    for colour, at in moves:
+    kept: list[str] = []
+    for (colour, at), comment in zip(moves, comments, strict=True):
         if colour is None:
+            if actions and comment:  # a node without a move says more of the move before it
+                kept[-1] = f"{kept[-1]}\n{comment}".lstrip("\n")
             continue
         number = len(actions) + 1
         if colour != PLAYERS[state.player]:
@@ -309,4 +351,25 @@ def sgf_to_actions(game: Go, text: str) -> list[int]:
         except IllegalActionError as error:
             raise InvalidTextError(f"go: move {number} of the SGF game: {error}") from error
         actions.append(action)
-    return actions
+        kept.append(comment)
+    return Transcript(
+        actions=actions,
+        comments=kept,
+        players=players,
+        result=result,
+        headers=headers,
+        start_text=start_text,
+    )
+
+
+def _sgf_text(node: Any, key: str) -> str:
+    return str(node.get(key)) if node.has_property(key) else ""
+
+
+def _start_of_sgf(size: int, black: set[Any], white: set[Any], turn: str) -> str:
+    """A start of set-up stones as `state_from_text` reads it."""
+    rows = [["."] * size for _ in range(size)]
+    for stone, points in zip(STONES[1:], (black, white), strict=True):
+        for row, column in points:
+            rows[size - 1 - row][column] = stone
+    return "/".join("".join(row) for row in rows) + f" {turn}"

@@ -6,11 +6,12 @@ CSA, `oracle.py` the same game over the library cshogi, and README.md the specif
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, Rules
+from azcore.game import CompiledGame, RecordFormat, Rules, Transcript
 
 from . import encoding, notation, records, rules
 
@@ -83,20 +84,36 @@ class Shogi(CompiledGame):
         return notation.render(self, state)
 
     def game_to_kif(self, actions: Sequence[int], comments: Sequence[str] | None = None) -> str:
-        """`records.game_to_kif` of this game."""
-        return records.game_to_kif(self, actions, comments)
+        """`records.write_kif` of a game from the usual start."""
+        return records.write_kif(self, Transcript(actions=actions, comments=comments or ()))
 
     def kif_to_actions(self, text: str) -> list[int]:
-        """`records.kif_to_actions` of this game."""
-        return records.kif_to_actions(self, text)
+        """The actions of `records.read_kif`."""
+        return list(records.read_kif(self, text).actions)
 
     def game_to_csa(self, actions: Sequence[int], comments: Sequence[str] | None = None) -> str:
-        """`records.game_to_csa` of this game."""
-        return records.game_to_csa(self, actions, comments)
+        """`records.write_csa` of a game from the usual start."""
+        return records.write_csa(self, Transcript(actions=actions, comments=comments or ()))
 
     def csa_to_actions(self, text: str) -> list[int]:
-        """`records.csa_to_actions` of this game."""
-        return records.csa_to_actions(self, text)
+        """The actions of `records.read_csa`."""
+        return list(records.read_csa(self, text).actions)
+
+    def record_formats(self) -> Mapping[str, RecordFormat]:
+        return {
+            "kif": RecordFormat(
+                suffix=".kifu",
+                write=partial(records.write_kif, self),
+                read=partial(records.read_kif, self),
+                resignation=lambda seat: "投了",
+            ),
+            "csa": RecordFormat(
+                suffix=".csa",
+                write=partial(records.write_csa, self),
+                read=partial(records.read_csa, self),
+                resignation=lambda seat: "%TORYO",
+            ),
+        }
 
 
 def static_facts(name: str, max_plies: int, entering_king: bool) -> dict[str, Any]:

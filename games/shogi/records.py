@@ -1,8 +1,9 @@
 # ruff: noqa: RUF001 (KIF has wide colons and digits)
 """Shogi games as KIF and CSA records, through the library cshogi (the extra `azcore[shogi]`).
 
-Both formats hold a main line of moves, with comments, and why the game ended. Only games from the
-usual start are read; variations, clocks and names are passed over.
+Both formats hold a main line of moves, with comments, names, where and when it was played, and why
+the game ended. Only games from the usual start are written and read; variations and clocks are
+passed over.
 
 KIF is written and read as text; files are in UTF-8 (`.kifu`) or CP932 (`.kif`). cshogi writes the
 moves and compares them with its board; lines are taken apart here, because its own readers of whole
@@ -11,12 +12,12 @@ games end the process on some that are damaged.
 
 from __future__ import annotations
 
-import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
+from azcore.game import Transcript
 
 from . import notation, rules
 
@@ -64,33 +65,48 @@ def library() -> Any:
 # -- KIF ---------------------------------------------------------------------------------------
 
 
-def game_to_kif(game: Shogi, actions: Sequence[int], comments: Sequence[str] | None = None) -> str:
-    """A game as KIF.
+_KIF_HEADERS = {"event": "棋戦", "site": "場所", "date": "開始日時"}
+_KIF_PLAYERS = ("先手", "後手")  # by seat
 
-    Args:
-        game: whose rules say how it ended.
-        actions: from the initial state, each legal.
-        comments: a text for each action, empty for none; fewer texts than actions are allowed.
+
+def write_kif(game: Shogi, transcript: Transcript) -> str:
+    """A game as KIF; its result is one of KIF's words for an end, such as 投了.
 
     Raises:
         GameError: cshogi is not installed.
         IllegalActionError: an action is not legal where it is played.
+        InvalidTextError: another start, or a result that is none of KIF's, or not that of a game
+            that is over.
     """
     cshogi = library()
-    lines = ["手合割：平手", "先手：", "後手：", "手数----指手---------消費時間--"]
+    _require_usual_start(transcript)
+    lines = [
+        f"{_KIF_HEADERS[name]}：{_slashed(name, value)}"
+        for name, value in transcript.headers.items()
+    ]
+    lines.append("手合割：平手")
+    lines += [f"{_KIF_PLAYERS[seat]}：{name}" for seat, name in enumerate(transcript.players)]
+    lines.append("手数----指手---------消費時間--")
     board = cshogi.Board()
     previous = None
     state = game.initial_state()
-    for number, action in enumerate(actions, 1):
+    for number, action in enumerate(transcript.actions, 1):
         successor = game.step(state, action)
         move = board.push_usi(game.action_to_text(state, action))
         state = successor
         lines.append(f"{number:>4} {cshogi.KIF.move_to_kif(move, previous)}")
-        lines += [f"*{line}" for line in _comment(comments, number - 1)]
+        lines += _comment_lines("*", transcript.comments[number - 1])
         previous = move
     word, result = _kif_end(game, state)
-    lines.append(f"{len(actions) + 1:>4} {word}")
-    lines.append(f"まで{len(actions)}手で{result}")
+    if transcript.result is not None:
+        told = _told_result(game, state, transcript.result, word, _KIF_ENDS)
+        if told != word:
+            loser = game.current_player(state)
+            word, result = told, told
+            if told == "投了":
+                result = f"{_KIF_PLAYERS[1 - loser]}の勝ち"
+    lines.append(f"{len(transcript.actions) + 1:>4} {word}")
+    lines.append(f"まで{len(transcript.actions)}手で{result}")
     return "\n".join(lines) + "\n"
 
 
@@ -103,7 +119,7 @@ def _kif_end(game: Shogi, state: Any) -> tuple[str, str]:
         return "千日手", "千日手"
     if ending == "move limit":
         return "最大手数", "持将棋"  # a draw, in the word that readers of results know
-    winner = "先手" if game.outcome(state) > 0 else "後手"
+    winner = _KIF_PLAYERS[game.outcome(state) < 0]
     if ending == "entering king":
         return "入玉勝ち", f"{winner}の入玉勝ち"
     if ending == "perpetual check":
@@ -112,8 +128,8 @@ def _kif_end(game: Shogi, state: Any) -> tuple[str, str]:
     return "詰み", f"{winner}の勝ち"
 
 
-def kif_to_actions(game: Shogi, text: str) -> list[int]:
-    """The actions of the main line of a KIF game.
+def read_kif(game: Shogi, text: str) -> Transcript:
+    """The main line of a KIF game.
 
     Raises:
         GameError: cshogi is not installed.
@@ -123,24 +139,32 @@ def kif_to_actions(game: Shogi, text: str) -> list[int]:
     cshogi = library()
     board = cshogi.Board()
     actions: list[int] = []
+    comments: list[list[str]] = []
+    headers: dict[str, str] = {}
     state = game.initial_state()
     previous = ""  # USI of the move before
-    ended = False
-    for line in text.removeprefix(_BYTE_ORDER_MARK).splitlines():
+    end = ""
+    for line in _lines(text):
         if line.startswith("変化"):
             break  # variations come after the main line
+        if line.startswith("*"):
+            if actions and not end:
+                comments[-1].append(line[1:])
+            continue
         _check_kif_header(line)
+        if header := re.match(r"\s*(\w+)：(.*)", line):
+            headers.setdefault(header[1], header[2])
         match = re.match(r"\s*([0-9]{1,6})\s+(\S.*)", line, re.ASCII)
         if match is None:
             continue
         number = len(actions) + 1
-        if ended or int(match[1]) != number:
+        if end or int(match[1]) != number:
             raise InvalidTextError(
                 f"shogi: a KIF game has its moves in order and then its end; move {number} comes "
                 f"next, got {line[:30]!r}"
             )
         if match[2].startswith(_KIF_ENDS):
-            ended = True
+            end = next(word for word in _KIF_ENDS if match[2].startswith(word))
             continue
         move = _KIF_MOVE.match(_short_names(match[2]))
         if move is None or (move["same"] and not previous):
@@ -149,6 +173,7 @@ def kif_to_actions(game: Shogi, text: str) -> list[int]:
             )
         usi = _kif_to_usi(move, previous)
         state = _play(game, state, actions, usi, "KIF")
+        comments.append([])
         moved = _KIF_MOVE.match(cshogi.KIF.move_to_kif(board.push_usi(usi)))
         if moved is None or moved["piece"] != move["piece"]:
             raise InvalidTextError(
@@ -156,9 +181,15 @@ def kif_to_actions(game: Shogi, text: str) -> list[int]:
                 f"{line[:30]!r}"
             )
         previous = usi
-    if not actions and not ended and "手合割" not in text:
+    if not actions and not end and "手合割" not in text:
         raise InvalidTextError(f"shogi: no KIF game: no moves in {text[:30]!r}")
-    return actions
+    return Transcript(
+        actions=actions,
+        comments=["\n".join(said) for said in comments],
+        players=(headers.get(_KIF_PLAYERS[0], ""), headers.get(_KIF_PLAYERS[1], "")),
+        result=end if end != "中断" else None,
+        headers={n: _dashed(n, headers.get(key, "")) for n, key in _KIF_HEADERS.items()},
+    )
 
 
 def _kif_to_usi(move: re.Match[str], previous: str) -> str:
@@ -195,31 +226,44 @@ def _check_kif_header(line: str) -> None:
 # -- CSA ---------------------------------------------------------------------------------------
 
 
-def game_to_csa(game: Shogi, actions: Sequence[int], comments: Sequence[str] | None = None) -> str:
-    """A game as CSA (version 2.2).
+_CSA_HEADERS = {"event": "$EVENT:", "site": "$SITE:", "date": "$START_TIME:"}
+_CSA_PLAYERS = ("N+", "N-")  # by seat
+_CSA_ENDS = (
+    *("%TORYO", "%CHUDAN", "%SENNICHITE", "%TIME_UP", "%ILLEGAL_MOVE", "%+ILLEGAL_ACTION"),
+    *("%-ILLEGAL_ACTION", "%JISHOGI", "%KACHI", "%HIKIWAKE", "%MATTA", "%TSUMI", "%FUZUMI"),
+    *("%MAX_MOVES", "%ERROR"),
+)
 
-    Args:
-        game: whose rules say how it ended.
-        actions: from the initial state, each legal.
-        comments: a text for each action, empty for none; fewer texts than actions are allowed.
+
+def write_csa(game: Shogi, transcript: Transcript) -> str:
+    """A game as CSA (version 2.2); its result is one of CSA's words for an end, such as %TORYO.
 
     Raises:
         GameError: cshogi is not installed.
         IllegalActionError: an action is not legal where it is played.
+        InvalidTextError: another start, or a result that is none of CSA's, or not that of a game
+            that is over.
     """
     cshogi = library()
-    exporter = cshogi.CSA.Exporter()
-    exporter.f = io.StringIO()
-    exporter.info(version="V2.2")
+    _require_usual_start(transcript)
+    lines = ["V2.2"]
+    for key, name in zip(_CSA_PLAYERS, transcript.players, strict=True):
+        lines += [f"{key}{name}"] if name else []
+    for name, value in transcript.headers.items():
+        lines.append(f"{_CSA_HEADERS[name]}{_slashed(name, value)}")
+    lines += ["PI", "+"]
     board = cshogi.Board()
     state = game.initial_state()
-    for ply, action in enumerate(actions):
+    for action, comment in zip(transcript.actions, transcript.comments, strict=True):
         successor = game.step(state, action)
         move = board.push_usi(game.action_to_text(state, action))
-        exporter.move(move, comment="\n'".join(_comment(comments, ply)))
+        lines.append(f"{'+-'[game.current_player(state)]}{cshogi.move_to_csa(move)}")
+        lines += _comment_lines("'", comment)
         state = successor
-    exporter.endgame(_csa_end(game, state))
-    return str(exporter.f.getvalue())
+    end = _csa_end(game, state)
+    if transcript.result is not None:
+        end = _told_result(game, state, transcript.result, end, _CSA_ENDS)
+    return "\n".join([*lines, end]) + "\n"
 
 
 def _csa_end(game: Shogi, state: Any) -> str:
@@ -236,8 +280,8 @@ def _csa_end(game: Shogi, state: Any) -> str:
     return words.get(ending, "%TSUMI")
 
 
-def csa_to_actions(game: Shogi, text: str) -> list[int]:
-    """The actions of a CSA game.
+def read_csa(game: Shogi, text: str) -> Transcript:
+    """A CSA game.
 
     Raises:
         GameError: cshogi is not installed.
@@ -246,22 +290,28 @@ def csa_to_actions(game: Shogi, text: str) -> list[int]:
     """
     board = library().Board()
     actions: list[int] = []
+    comments: list[list[str]] = []
+    headers: dict[str, str] = {}
     state = game.initial_state()
     start: list[str] = []  # lines of the position at the start
-    begun = ended = False
-    for line in text.removeprefix(_BYTE_ORDER_MARK).splitlines():
+    begun, end = False, ""
+    for line in _lines(text):
         # Statements may share a line; a comment has its own.
         for word in [line] if line[:1] in "'N$" else line.rstrip().split(","):
-            if word[:1] in ("", "'", "N", "$", "V", "T"):
-                continue  # comments, names and times
-            if word[0] == "P" and not begun:
+            if word[:1] in ("", "'", "N", "$", "V", "T"):  # comments, names and times
+                if word[:1] == "'" and actions and not end:
+                    comments[-1].append(word[1:])
+                for key in (*_CSA_HEADERS.values(), *_CSA_PLAYERS):
+                    if word.startswith(key):
+                        headers.setdefault(key, word.removeprefix(key))
+            elif word[0] == "P" and not begun:
                 start.append(word)
             elif word in ("+", "-") and not begun:
                 _check_csa_start(start, word, board)
                 begun = True
             elif word[0] == "%" and begun:
-                ended = True
-            elif word[0] in "+-" and begun and not ended:
+                end = end or word.strip()
+            elif word[0] in "+-" and begun and not end:
                 sign = "+-"[game.current_player(state)]
                 move = board.move_from_csa(word[1:]) if _CSA_MOVE.fullmatch(word) else 0
                 if word[0] != sign or not move:
@@ -270,6 +320,7 @@ def csa_to_actions(game: Shogi, text: str) -> list[int]:
                         f"begins with {sign}, got {word[:20]!r}"
                     )
                 state = _play(game, state, actions, library().move_to_usi(move), "CSA")
+                comments.append([])
                 board.push(move)
             else:
                 raise InvalidTextError(
@@ -278,7 +329,13 @@ def csa_to_actions(game: Shogi, text: str) -> list[int]:
                 )
     if not begun:
         raise InvalidTextError(f"shogi: no CSA game: no start (PI and +) in {text[:30]!r}")
-    return actions
+    return Transcript(
+        actions=actions,
+        comments=["\n".join(said) for said in comments],
+        players=(headers.get(_CSA_PLAYERS[0], ""), headers.get(_CSA_PLAYERS[1], "")),
+        result=end if end in _CSA_ENDS and end != "%CHUDAN" else None,
+        headers={n: _dashed(n, headers.get(key, "")) for n, key in _CSA_HEADERS.items()},
+    )
 
 
 def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
@@ -293,12 +350,52 @@ def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
 # -- both --------------------------------------------------------------------------------------
 
 
-def _comment(comments: Sequence[str] | None, ply: int) -> Iterator[str]:
-    """The lines of the comment on the action at `ply`; a record has no empty ones."""
-    if comments is not None and ply < len(comments):
-        for line in comments[ply].splitlines():
-            if line.strip():
-                yield line
+def _lines(text: str) -> list[str]:
+    """Lines as both formats have them; other characters that Python breaks lines at stay."""
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _comment_lines(mark: str, comment: str) -> list[str]:
+    return [mark + line for line in comment.split("\n")] if comment else []
+
+
+def _slashed(header: str, value: str) -> str:
+    """A header's value; a date as Japanese records write it, 2026/01/31."""
+    whole = header == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)
+    return value.replace("-", "/") if whole else value
+
+
+def _dashed(header: str, value: str) -> str:
+    """The other way."""
+    whole = header == "date" and re.fullmatch(r"\d{4}/\d\d/\d\d", value.strip(), re.ASCII)
+    return value.replace("/", "-") if whole else value
+
+
+def _require_usual_start(transcript: Transcript) -> None:
+    if transcript.start_text not in (None, "startpos", notation.START):
+        raise InvalidTextError(
+            "shogi: only games from the usual start can be written as KIF or CSA, got one from "
+            f"{transcript.start_text!r}"
+        )
+
+
+def _told_result(game: Shogi, state: Any, told: str, own: str, ends: Sequence[str]) -> str:
+    """The end that a transcript tells, if the format has it and the rules say nothing else.
+
+    Raises:
+        InvalidTextError: otherwise.
+    """
+    if told not in ends:
+        raise InvalidTextError(
+            f"shogi: the result must be one of {', '.join(ends)}, got {told[:20]!r}"
+        )
+    if game.is_terminal(state) and told != own:
+        raise InvalidTextError(
+            f"shogi: the game is over by {game.termination(state)}, so its result must be {own}, "
+            f"got {told}"
+        )
+    return told
 
 
 def _play(game: Shogi, state: Any, actions: list[int], usi: str, form: str) -> Any:

@@ -195,6 +195,8 @@ def test_sgf_text_may_be_in_any_script() -> None:
         ("(;SZ[19];B[ee])", "19x19"),
         ("(;SZ[x];B[ee])", "not a readable SGF"),
         ("(;SZ[9]AB[ee];W[aa])", "sets up stones"),
+        ("(;SZ[9]AB[zz];W[aa])", "not a readable SGF game: a property has"),
+        ("(;GM[2]SZ[9];B[aa])", r"must be of Go, GM\[1\], got GM\[2\]"),
         ("(;SZ[9];B[ee];B[aa])", "move 2 .* must be W's"),
         ("(;SZ[9];W[ee])", "move 1 .* must be B's"),
         ("(;SZ[9];B[ee];W[ee])", "move 2 .*E5"),

@@ -1,0 +1,76 @@
+"""What a search makes of a move, as the comment on it in a record file, and read back from there.
+
+    value +0.312 visits 800 played 510 top D4 510, C3 200, E5 90 pv D4 C3 E5
+
+The value is as the player who moves sees it. `visits` are the simulations of the position,
+`played` those of the move that was played, `top` the moves with the most. A Gumbel search has an
+improved policy in the place of visits, and its shares are written as `top D4 64%`. All parts are
+optional. Other lines of the comment, which a person may have written, are passed over.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+TOP = 3  # moves that a comment names
+
+_WORD = r"[^\s,]+"
+_REMARK = re.compile(
+    r"^(?:value (?P<value>[+-]\d\.\d{3}))?"
+    r"(?: ?visits (?P<visits>\d+))?"
+    r"(?: ?played (?P<played>\d+%?))?"
+    rf"(?: ?top (?P<top>{_WORD} \d+%?(?:, {_WORD} \d+%?)*))?"
+    rf"(?: ?pv (?P<line>{_WORD}(?: {_WORD})*))?$",
+    re.ASCII | re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Remark:
+    """What a search makes of one move; moves are texts without spaces or commas."""
+
+    value: float | None = None  # in [-1, 1], as the player who moves sees it; kept to 0.001
+    visits: int | None = None  # simulations of the position
+    played: int | None = None  # those of the move that was played, or its share in percent
+    top: tuple[tuple[str, int], ...] = ()  # moves and their simulations or shares, best first
+    line: tuple[str, ...] = ()  # the principal variation
+    shares: bool = False  # numbers of `played` and `top` are percent of the policy
+
+
+def write_remark(remark: Remark) -> str:
+    """The remark as one line; empty if there is nothing in it."""
+    sign = "%" if remark.shares else ""
+    parts = []
+    if remark.value is not None:
+        parts.append(f"value {remark.value + 0.0:+.3f}")
+    if remark.visits is not None:
+        parts.append(f"visits {remark.visits}")
+    if remark.played is not None:
+        parts.append(f"played {remark.played}{sign}")
+    if remark.top:
+        parts.append("top " + ", ".join(f"{move} {count}{sign}" for move, count in remark.top))
+    if remark.line:
+        parts.append("pv " + " ".join(remark.line))
+    return " ".join(parts)
+
+
+def read_remark(comment: str) -> Remark | None:
+    """The first remark among the lines of a comment; None if there is none."""
+    for match in _REMARK.finditer(comment):
+        if not match[0]:
+            continue
+        top = []
+        for part in (match["top"] or "").split(", ") if match["top"] else []:
+            move, _, count = part.rpartition(" ")
+            top.append((move, int(count.rstrip("%"))))
+        numbers = f"{match['played'] or ''}{match['top'] or ''}"
+        return Remark(
+            value=None if match["value"] is None else float(match["value"]),
+            visits=None if match["visits"] is None else int(match["visits"]),
+            played=None if match["played"] is None else int(match["played"].rstrip("%")),
+            top=tuple(top),
+            line=tuple((match["line"] or "").split()),
+            shares=numbers.endswith("%"),
+        )
+    return None
