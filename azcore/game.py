@@ -308,6 +308,14 @@ class Game(ABC):
         """
         raise GameError(f"{self.name} states no position_key")
 
+    def can_declare_win(self, state: Any) -> bool:
+        """Whether the player to move may end the game as a win by a word, without an action.
+
+        For games whose rules know such a claim and leave it to the player, as when a king has
+        entered the far camp; False unless a game knows better.
+        """
+        return False
+
     # -- texts, for people, protocols and pages -------------------------------------------------
 
     def termination(self, state: Any) -> str:

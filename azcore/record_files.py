@@ -39,6 +39,14 @@ class PlayedGame(Protocol):
     def actions(self) -> Sequence[int]:
         """[T], the opening included."""
 
+    @property
+    def forfeit(self) -> str | None:
+        """Why the loser gave up, if the game did not end by its rules."""
+
+    @property
+    def loser(self) -> int:
+        """The seat that lost; read where there is a `forfeit`."""
+
 
 def format_named(game: Game, name: str | None) -> RecordFormat:
     """A record format of the game; None: its usual one.
@@ -131,7 +139,7 @@ def write_records(
     Args:
         folder: is made if need be; files of these names are replaced.
         game: what was played.
-        games: each played from the usual start to an end by the rules.
+        games: each played from the usual start to its end.
         format_name: such as `sgf`; None: the game's usual one.
         players: names of the match's first and second player, whatever their seats.
         headers: event, site and date of all games; see `azcore.game.HEADERS`.
@@ -156,6 +164,7 @@ def write_records(
                 actions=played.actions,
                 comments=[OPENING] * played.opening_plies,
                 players=names,
+                result=None if played.forfeit is None else form.resignation(played.loser),
                 headers=headers or {},
             ),
         )

@@ -145,6 +145,7 @@ class Thought:
     simulations: int  # in the tree, those kept from earlier moves included
     new_simulations: int
     seconds: float
+    fullness: float = 0.0  # of the tree's nodes or memory, whichever is fuller, 0 to 1
 
     @property
     def best(self) -> Variation | None:
@@ -204,7 +205,7 @@ class Thinker:
         self._task: _Task | None = None
         self._thread: threading.Thread | None = None
         self._last: Thought | None = None
-        self._error: BaseException | None = None
+        self._error: Exception | None = None
 
     # -- the position ---------------------------------------------------------------------------
 
@@ -238,19 +239,25 @@ class Thinker:
         return self._thread is not None and self._thread.is_alive()
 
     def start(
-        self, limits: Limits, on_report: Report | None = None, on_done: Report | None = None
+        self,
+        limits: Limits,
+        on_report: Report | None = None,
+        on_done: Report | None = None,
+        on_error: Callable[[Exception], None] | None = None,
     ) -> None:
         """Begin to think; what went on before is stopped.
 
         Args:
             limits: when to stop.
             on_report: given a thought every `report_seconds`.
-            on_done: given the last one. Neither may call this object.
+            on_done: given the last one.
+            on_error: given what the evaluator raised, instead of a last thought. None of these may
+                call this object.
         """
         self.stop()
         self._error = None
         self._task = _Task(limits, time.perf_counter())
-        arguments = (self._task, on_report, on_done)
+        arguments = (self._task, on_report, on_done, on_error)
         self._thread = threading.Thread(target=self._run, args=arguments, daemon=True)
         self._thread.start()
 
@@ -292,11 +299,19 @@ class Thinker:
 
     # -- on the other thread --------------------------------------------------------------------
 
-    def _run(self, task: _Task, on_report: Report | None, on_done: Report | None) -> None:
+    def _run(
+        self,
+        task: _Task,
+        on_report: Report | None,
+        on_done: Report | None,
+        on_error: Callable[[Exception], None] | None,
+    ) -> None:
         try:
             self._last = self._grow(task, on_report)
-        except BaseException as error:  # told to the thread that asks for the thought
+        except Exception as error:  # told to the thread that asks for the thought
             self._error = error
+            if on_error is not None:
+                on_error(error)
             return
         if on_done is not None:
             on_done(self._last)
@@ -378,7 +393,13 @@ class Thinker:
             simulations=int(result.visit_counts.sum()),
             new_simulations=done,
             seconds=seconds,
+            fullness=self._fullness(),
         )
+
+    def _fullness(self) -> float:
+        nodes = 1 - self._search.room(0) / self.settings.max_simulations
+        memory = self._search.bytes_used(0) / (self.settings.memory_mb * 1_000_000)
+        return min(1.0, max(nodes, memory, 0.0))
 
     def _variations(self, result: SearchResult, count: int) -> list[Variation]:
         """The best `count` actions; most visits first, then the higher prior, the lower action."""

@@ -34,6 +34,7 @@ from azcore.entrants import players_from
 from azcore.errors import SettingError
 from azcore.game import Game
 from azcore.players import Player
+from azcore.record_files import format_named, write_records
 from azcore.run_directory import RUNS
 from azcore.settings import require
 
@@ -90,6 +91,8 @@ def tournament(config: Config) -> int:
             f"arena.sprt is a test between two players, got {len(players)}: {', '.join(names)}"
         )
     random_openings(game, 1, arena.opening_plies, settings.seed)  # refused before anything is made
+    if arena.export is not None:
+        format_named(game, arena.export)  # the same
     folder = _new_folder(config["arena_dir"], game.name)
     console = Console(soft_wrap=True, highlight=False)
     if not console.is_terminal:  # a file has no edge at which to cut a name
@@ -177,6 +180,7 @@ def _play_all(
         f"{len(pairings)} {_plural(len(pairings), 'match', 'matches')} of {arena.games} games, "
         f"{arena.num_simulations} simulations a move unless a player says otherwise"
     )
+    games_written = 0
     try:
         with bar:
             task = bar.add_task("", total=arena.games * len(pairings))
@@ -202,6 +206,17 @@ def _play_all(
                 results.append(result)
                 write_matches(folder / "matches.csv", results, None, sprt)
                 write_games(folder / "games.csv", settings.game, [result], first=number + 1)
+                if arena.export is not None:
+                    write_records(
+                        folder / "games",
+                        settings.game,
+                        result.games,
+                        arena.export,
+                        (first.name, second.name),
+                        headers={"event": f"match {number + 1}"},
+                        first_number=games_written,
+                    )
+                games_written += len(result.games)
                 console.print(
                     f"{title}: {result.score:.1%} of the points in {len(result.games)} games "
                     f"({result.wins} won, {result.draws} drawn, {result.losses} lost), "

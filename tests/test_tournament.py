@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sgfmill import sgf
 
 import azcore as library
 from azcore import tournament as module
@@ -333,3 +334,20 @@ def test_more_search_is_rated_higher(azcore: Command, tmp_path: Path) -> None:
         halves = [(float(one[name]["high"]) - float(one[name]["low"])) / 2 for one in lists]
         # Two independent estimates of one number: their difference has both variances.
         assert abs(np.diff(values)[0]) < 1.5 * np.hypot(*halves)
+
+
+def test_games_are_kept_as_record_files(azcore: Command, tmp_path: Path) -> None:
+    arguments = ["game=go", "game.board_size=3", "players=[random,search:4]", "arena.games=4"]
+    status, _, errors = azcore("command=arena", *arguments, "arena.export=sgf", "arena_dir=kept")
+    assert (status, errors) == (0, "")
+    files = sorted((tmp_path / "kept/games").iterdir())
+    assert [file.name for file in files] == [f"00000{i}.sgf" for i in range(4)]
+    for file, row in zip(files, rows(tmp_path / "kept/games.csv"), strict=True):
+        written = sgf.Sgf_game.from_string(file.read_text())
+        assert written.get_player_name("b") == row["first"]
+        assert written.get_winner() == {"1": "b", "-1": "w"}[row["outcome"]]
+        assert len(written.get_main_sequence()) == 1 + len(row["actions"].split())
+    status, _, errors = azcore("command=arena", *arguments, "arena.export=pgn", "arena_dir=none")
+    assert status == 2
+    assert "pgn" in errors
+    assert not (tmp_path / "none").exists()

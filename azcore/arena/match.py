@@ -40,6 +40,7 @@ class ArenaSettings:
     format: str
     sprt: bool
     anchors: dict[str, float] | None
+    export: str | None
     teaching_k: float | None
 
     def __post_init__(self) -> None:
@@ -72,6 +73,11 @@ class MatchGame:
     actions: list[int]  # [T], opening included
     outcome: int  # z as seat 0 sees it
     forfeit: str | None = None  # why the loser gave up, if the game did not end by its rules
+
+    @property
+    def loser(self) -> int:
+        """The seat that lost; there must be one."""
+        return 0 if self.outcome < 0 else 1
 
     @property
     def points(self) -> float:

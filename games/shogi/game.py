@@ -54,6 +54,10 @@ class Shogi(CompiledGame):
     def initial_state(self) -> Any:
         return self.state_from_text(notation.START)
 
+    def can_declare_win(self, state: Any) -> bool:
+        """Whether a king has entered by the 27-point rule, whatever the setting says."""
+        return bool(rules.has_entered(state))
+
     def termination(self, state: Any) -> str:
         return notation.termination(state)
 

@@ -195,6 +195,10 @@ class ShogiPlain(Game):
     def outcome(self, state: State) -> int:
         return state.result
 
+    def can_declare_win(self, state: State) -> bool:
+        """Whether a king has entered by the 27-point rule, whatever the setting says."""
+        return bool(state.board.is_nyugyoku())
+
     def termination(self, state: State) -> str:
         return state.ending
 

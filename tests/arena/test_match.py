@@ -1,7 +1,7 @@
 """Matches: pairs, openings, counting, and that a seed repeats them."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -16,7 +16,7 @@ from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.errors import IllegalActionError, SettingError
 from azcore.evaluators import UniformEvaluator
 from azcore.game import Game
-from azcore.players import Player, RandomPlayer, SearchPlayer
+from azcore.players import Decision, Forfeit, Player, RandomPlayer, SearchPlayer
 from azcore.settings import build
 from search_kit import search_settings
 
@@ -302,3 +302,43 @@ def test_arena_settings_are_checked() -> None:
     ]:
         with pytest.raises(SettingError, match=rf"arena\.{key} must be .*got {value}"):
             build(ArenaSettings, values | {key: value}, "arena")
+
+
+class Quitter(RandomPlayer):
+    """Gives up in row 1 after so many of its own choices."""
+
+    def __init__(self, game: Game, patience: int) -> None:
+        super().__init__(game=game, name="quitter")
+        self._patience = patience
+
+    def choose(self, rows: list[int]) -> Sequence[Decision]:  # type: ignore[override]
+        chosen: list[Decision] = [*super().choose(rows)]
+        if 1 in rows:
+            self._patience -= 1
+            if self._patience < 0:
+                chosen[rows.index(1)] = Forfeit("it crashed")
+        return chosen
+
+
+def test_a_forfeit_loses_its_game_and_no_other() -> None:
+    game = azcore.make("tic_tac_toe")
+    result = play_match(
+        game,
+        RandomPlayer(game=game),
+        Quitter(game, patience=1),
+        num_games=4,
+        opening_plies=0,
+        seed=3,
+    )
+    given_up = result.games[1]  # there the quitter has seat 0
+    assert given_up.forfeit == "it crashed"
+    assert given_up.outcome == -1
+    assert given_up.loser == 0
+    assert given_up.points == 1.0
+    assert len(given_up.actions) == 2
+    for other in (result.games[0], *result.games[2:]):
+        state = game.initial_state()
+        for action in other.actions:
+            state = game.step(state, action)
+        assert game.outcome(state) == other.outcome
+        assert other.forfeit is None
