@@ -109,7 +109,11 @@ def load_network(path: Path, game: Game) -> tuple[nn.Module, int]:
     Raises:
         CheckpointError: see `read_checkpoint`; or it is of another game, version or settings.
     """
-    checkpoint = read_checkpoint(path)
+    return network_of(read_checkpoint(path), path, game)
+
+
+def network_of(checkpoint: dict[str, Any], path: Path, game: Game) -> tuple[nn.Module, int]:
+    """The same of a checkpoint that has been read, from `path`."""
     ours = checkpoint[KEY]
     if ours["game"] != game.identity:
         raise CheckpointError(

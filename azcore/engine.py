@@ -6,23 +6,22 @@ is still being loaded.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from azcore.errors import CheckpointError
 from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import Game
 from azcore.protocols.engine import Engine, Server
-from azcore.protocols.lines import Writer, claim_stdout, read_lines
-from azcore.registry import make
+from azcore.protocols.lines import Writer, claim_stdin, claim_stdout, read_lines
+from azcore.registry import make, unprepared
 from azcore.search.mcts import SearchSettings
 from azcore.settings import build
 from azcore.thinking import EngineSettings
-
-if TYPE_CHECKING:
-    from azcore.assembly import Settings
 
 SERVERS = {  # module and class by `Game.protocol`
     "gtp": ("azcore.protocols.gtp", "GtpServer"),
@@ -41,20 +40,51 @@ def serve(config: Mapping[str, Any]) -> int:
     settings = build(EngineSettings, config["engine"], "engine")
     search = build(SearchSettings, config["search"], "search")
     values = dict(config["game"])
-    game = make(values.pop("name"), **values)
-    module, name = SERVERS[game.protocol]
-    engine = Engine(lambda: _load(config, game), search, settings)
+    module, name = SERVERS[unprepared(values.pop("name"), **values).protocol]
+    engine = Engine(lambda: _load(config), search, settings)
     kind: type[Server] = getattr(import_module(module), name)
-    server = kind(engine, Writer(out, settings.log))
-    return server.run(read_lines(sys.stdin.buffer))
+    status = kind(engine, Writer(out, settings.log)).run(read_lines(claim_stdin()))
+    if engine.is_loading:  # told to quit meanwhile; what is half there needs no tidying up
+        out.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    return status
 
 
-def _load(config: Mapping[str, Any], game: Game) -> tuple[Game, Evaluator]:
-    """The game and who judges it: the checkpoint's, or nobody without one."""
+def _load(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
+    """As `game_and_evaluator`, of the game whose protocol is spoken."""
+    game, evaluator = game_and_evaluator(config)
+    if game.name != config["game"]["name"]:
+        raise CheckpointError(
+            f"{config['checkpoint']}: this checkpoint's game must be {config['game']['name']}, "
+            f"got {game.name}; game={game.name} speaks its protocol"
+        )
+    told = ", ".join(f"{key} {value}" for key, value in game.settings.items())
+    judge = config["checkpoint"] or "no checkpoint=PATH: searching without a network"
+    print(f"azcore: {judge}: {game.name} {told}", file=sys.stderr)
+    return game, evaluator
+
+
+def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
+    """The game and who judges it: a checkpoint's own, or the settings' and nobody.
+
+    Raises:
+        AzcoreError: a setting or the checkpoint cannot be used.
+    """
     if config["checkpoint"] is None:
-        print("azcore: no checkpoint=PATH: searching without a network", file=sys.stderr)
+        values = dict(config["game"])
+        game = make(values.pop("name"), **values)
         return game, UniformEvaluator(game)
     from azcore.assembly import settings_from  # torch
+    from azcore.checkpoint import KEY, network_of, read_checkpoint
 
-    settings: Settings = settings_from(config)
-    return settings.game, settings.checkpoint_evaluator(Path(config["checkpoint"]))
+    path = Path(config["checkpoint"])
+    checkpoint = read_checkpoint(path)
+    identity = checkpoint[KEY]["game"]
+    own = {
+        **config,
+        "game": {"name": identity["name"], **identity["settings"]},
+        "selfplay": {**config["selfplay"], "game": {}},  # a variant that another game may have
+    }
+    settings = settings_from(own)
+    return settings.game, settings.search_evaluator(*network_of(checkpoint, path, settings.game))

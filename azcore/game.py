@@ -43,7 +43,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +248,9 @@ class Game(ABC):
         """Name, version and settings: what must be equal for weights or records to be of use."""
         return {"name": self.name, "version": self.version, "settings": dict(self.settings)}
 
+    def prepare(self) -> None:  # noqa: B027 - nothing to do is the usual case
+        """Do now what takes time, such as compiling; `azcore.make` calls it."""
+
     # -- rules, one position at a time ----------------------------------------------------------
 
     @abstractmethod
@@ -332,6 +335,21 @@ class Game(ABC):
         """
         first, second = self.seat_names
         return {1: f"{first} wins", 0: "draw", -1: f"{second} wins"}[self.outcome(state)]
+
+    def score_text(self, state: Any) -> str | None:
+        """The result if the game stopped here, as `result_text` writes it.
+
+        Known at the end alone, unless a game counts at any time; None: not known.
+        """
+        return self.result_text(state) if self.is_terminal(state) else None
+
+    def handicap_actions(self, count: int) -> list[int]:
+        """Where the first seat begins with `count` stones, by the game's custom.
+
+        Raises:
+            GameError: no such handicap is the custom.
+        """
+        raise GameError(f"{self.name} has no fixed places for a handicap")
 
     @abstractmethod
     def action_to_text(self, state: Any, action: int) -> str:
@@ -433,8 +451,18 @@ class CompiledGame(Game):
         # np.record lets rules write `state.board` both compiled and interpreted.
         self.state_dtype: np.dtype[Any] = np.dtype((np.record, np.dtype(state_dtype, align=True)))
         self.record_type = numba.from_dtype(self.state_dtype)
+        self._rules = rules
+
+    def prepare(self) -> None:
+        """Compile the rules, which otherwise waits until they are asked for."""
+        _ = self.rules
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The rules, compiled; seconds the first time on a machine."""
         signatures = rule_signatures(self.record_type)
-        self.rules = replace(
+        rules = self._rules
+        return replace(
             rules,
             **{
                 name: compiled(

@@ -17,11 +17,10 @@ from typing import Any
 from rich.console import Console
 
 from azcore.commentary import TOP, Remark, write_remark
+from azcore.engine import game_and_evaluator
 from azcore.errors import AzcoreError, GameError, RecordError
-from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import Game, Transcript
 from azcore.record_files import format_named, format_of_path, write_record
-from azcore.registry import make
 from azcore.search.mcts import SearchSettings
 from azcore.settings import build, require
 from azcore.thinking import EngineSettings, Limits, Line, Thinker, Thought, Variation
@@ -114,30 +113,6 @@ def play(config: Mapping[str, Any]) -> int:
         terminal.say("")
         return 130
     return 0
-
-
-def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
-    """The game and who judges it: a checkpoint's own, or the settings' and nobody.
-
-    Raises:
-        AzcoreError: a setting or the checkpoint cannot be used.
-    """
-    if config["checkpoint"] is None:
-        values = dict(config["game"])
-        game = make(values.pop("name"), **values)
-        return game, UniformEvaluator(game)
-    from azcore.assembly import settings_from  # torch
-    from azcore.checkpoint import KEY, read_checkpoint
-
-    path = Path(config["checkpoint"])
-    identity = read_checkpoint(path)[KEY]["game"]
-    own = {
-        **config,
-        "game": {"name": identity["name"], **identity["settings"]},
-        "selfplay": {**config["selfplay"], "game": {}},  # a variant that another game may have
-    }
-    settings = settings_from(own)
-    return settings.game, settings.checkpoint_evaluator(path)
 
 
 class Terminal:

@@ -35,7 +35,22 @@ def installed_games() -> dict[str, EntryPoint]:
 
 
 def make(name: str, **settings: Setting) -> Game:
-    """A game by its registry name.
+    """A game by its registry name, ready to play.
+
+    Arguments and errors are those of `unprepared`; a game whose rules cannot be compiled is a
+    `FaultyGameError` too.
+    """
+    game = unprepared(name, **settings)
+    try:
+        game.prepare()
+    except Exception as error:
+        folder = folder_of(installed_games()[name].module)
+        raise faulty(name, f"cannot be made with {settings}", error, folder) from error
+    return game
+
+
+def unprepared(name: str, **settings: Setting) -> Game:
+    """A game's facts at once; what takes time, such as compiling, waits until it is asked for.
 
     Args:
         name: a game of azcore's own or of any installed plugin.
@@ -43,7 +58,7 @@ def make(name: str, **settings: Setting) -> Game:
 
     Raises:
         GameError: no such game, no such setting, or a value the game refuses.
-        FaultyGameError: the game's own code raises or cannot be compiled; the text says where.
+        FaultyGameError: the game's own code raises; the text says where.
     """
     games = installed_games()
     if name not in games:

@@ -162,6 +162,7 @@ class _Task:
 
     limits: Limits
     began: float  # time.perf_counter() from which limits.seconds count
+    report_seconds: float
     stop: threading.Event = field(default_factory=threading.Event)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -244,6 +245,7 @@ class Thinker:
         on_report: Report | None = None,
         on_done: Report | None = None,
         on_error: Callable[[Exception], None] | None = None,
+        report_seconds: float | None = None,
     ) -> None:
         """Begin to think; what went on before is stopped.
 
@@ -253,25 +255,32 @@ class Thinker:
             on_done: given the last one.
             on_error: given what the evaluator raised, instead of a last thought. None of these may
                 call this object.
+            report_seconds: None: that of the settings.
         """
         self.stop()
         self._error = None
-        self._task = _Task(limits, time.perf_counter())
+        if report_seconds is None:
+            report_seconds = self.settings.report_seconds
+        self._task = _Task(limits, time.perf_counter(), report_seconds)
         arguments = (self._task, on_report, on_done, on_error)
         self._thread = threading.Thread(target=self._run, args=arguments, daemon=True)
         self._thread.start()
 
-    def think(self, limits: Limits, on_report: Report | None = None) -> Thought:
+    def think(
+        self,
+        limits: Limits,
+        on_report: Report | None = None,
+        report_seconds: float | None = None,
+    ) -> Thought:
         """Think to the end of the limits, which must have one."""
-        self.start(limits, on_report)
+        self.start(limits, on_report, report_seconds=report_seconds)
         return self.wait()
 
     def wait(self) -> Thought:
         """Wait for the end of the thinking under way; the last thought."""
         if self._thread is not None:
             self._thread.join()
-        if self._error is not None:
-            raise self._error
+        self._raise_error()
         assert self._last is not None, "start comes before wait"
         return self._last
 
@@ -293,9 +302,25 @@ class Thinker:
             task.changed.notify_all()
         thread.join()
         self._task = self._thread = None
-        if self._error is not None:
-            raise self._error
+        self._raise_error()
         return self._last
+
+    def interrupt(self) -> None:
+        """Have the thinking under way end soon, without waiting for it; from any thread.
+
+        Whoever waits for it gets its thought as if it had ended by itself.
+        """
+        task = self._task
+        if task is not None:
+            task.stop.set()
+            with task.changed:
+                task.changed.notify_all()
+
+    def _raise_error(self) -> None:
+        """What the thinking ended with, once: after that there is thinking again."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
 
     # -- on the other thread --------------------------------------------------------------------
 
@@ -337,7 +362,7 @@ class Thinker:
                 pass
             done += batch
             now = time.perf_counter()
-            if on_report is not None and now - reported >= self.settings.report_seconds:
+            if on_report is not None and now - reported >= task.report_seconds:
                 reported = now
                 on_report(self._thought(done, began))
         return self._thought(done, began)

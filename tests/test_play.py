@@ -20,8 +20,9 @@ import pytest
 import azcore
 from azcore.algorithms.training import train
 from azcore.commentary import read_remark
+from azcore.engine import game_and_evaluator
 from azcore.errors import CheckpointError, SettingError
-from azcore.play import game_and_evaluator, in_words, play
+from azcore.play import in_words, play
 from azcore.record_files import read_record
 from conftest import compose
 

@@ -51,6 +51,26 @@ class Engine:
         """Of the thinker."""
         return self.thinker.game
 
+    @property
+    def is_loading(self) -> bool:
+        return not self._thinker.done()
+
+    def on_failure(self, tell: Callable[[BaseException], None]) -> None:
+        """Have `tell` called, from another thread, if the loading fails; at once if it has."""
+
+        def look(thinker: Future[Thinker]) -> None:
+            error = thinker.exception()
+            if error is not None:
+                tell(error)
+
+        self._thinker.add_done_callback(look)
+
+    def interrupt(self) -> None:
+        """Have the thinking under way, if any, end soon; from any thread."""
+        thinker = self._thinker
+        if thinker.done() and thinker.exception() is None:
+            thinker.result().interrupt()
+
     def change_game(self, **settings: Setting) -> None:
         """Play the same game with other settings, such as another komi, from now on.
 

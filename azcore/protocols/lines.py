@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
+from io import BytesIO, FileIO, RawIOBase
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import TextIO
 
 from azcore.errors import SettingError
 
@@ -15,28 +17,110 @@ LONGEST_LINE = 1 << 20  # bytes; a game of 10,000 moves fits in a twentieth of i
 CHUNK = 1 << 16
 
 
-def read_lines(source: BinaryIO) -> Iterator[str | None]:
+def claim_stdin() -> RawIOBase:
+    """Standard input without a buffer: a thread may still read it when the program ends.
+
+    With a buffer Python stops at its lock then, and ends by a fatal error.
+    """
+    return FileIO(sys.stdin.fileno(), closefd=False)
+
+
+def read_lines(source: RawIOBase | BytesIO) -> Iterator[str | None]:
     """Every line of a stream, without its end, at once when it is there.
+
+    Args:
+        source: whose `read` gives what has arrived, without waiting for more.
 
     Bytes that are no UTF-8 become replacement characters. A line longer than `LONGEST_LINE` comes
     as None: it is dropped as it arrives, so that endless input takes no memory. What stands after
     the last line break is a line too.
     """
     kept, too_long = bytearray(), False
-    while True:
-        chunk = source.readline(CHUNK)
-        if not chunk:
-            if kept or too_long:
-                yield None if too_long else kept.decode(errors="replace")
-            return
-        if len(kept) + len(chunk) > LONGEST_LINE:
-            too_long = True
-            kept.clear()
-        if not too_long:
-            kept += chunk
-        if chunk.endswith(b"\n"):
-            yield None if too_long else kept.decode(errors="replace").rstrip("\r\n")
+    while chunk := source.read(CHUNK):
+        *ended, rest = chunk.split(b"\n")
+        for end in ended:
+            too_long = too_long or len(kept) + len(end) > LONGEST_LINE
+            yield None if too_long else (bytes(kept) + end).decode(errors="replace").rstrip("\r")
             kept, too_long = bytearray(), False
+        too_long = too_long or len(kept) + len(rest) > LONGEST_LINE
+        if too_long:
+            kept.clear()
+        else:
+            kept += rest
+    if kept or too_long:
+        yield None if too_long else kept.decode(errors="replace")
+
+
+class Inbox:
+    """Lines read ahead by a thread of their own, so that an answer under way can be broken off.
+
+    Args:
+        lines: what arrives.
+        on_arrival: told of each line (None: too long) and of `Inbox.END`, on the reading thread;
+            True: nothing after it is to be read.
+    """
+
+    END = object()
+    MOST = 1000  # lines that wait; until there is room no more are read
+
+    def __init__(self, lines: Iterator[str | None], on_arrival: Callable[[object], bool]) -> None:
+        self._waiting: deque[object] = deque()
+        self._changed = threading.Condition()
+        self._arguments = (lines, on_arrival)
+        threading.Thread(target=self._read, daemon=True).start()
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether there is something to get."""
+        return bool(self._waiting)
+
+    def wait(self) -> None:
+        """Until there is something to get."""
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting))
+
+    def get(self) -> str | None:
+        """The next line; None: it was too long.
+
+        Raises:
+            EOFError: there are no more.
+            Exception: what `fail` was given, or what the lines raised.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: bool(self._waiting))
+            item = self._waiting.popleft()
+            self._changed.notify_all()
+        if item is self.END:
+            raise EOFError
+        if isinstance(item, BaseException):
+            raise item
+        assert item is None or isinstance(item, str)
+        return item
+
+    def fail(self, error: BaseException) -> None:
+        """Have `get` raise this when it comes to it; from any thread."""
+        self._put(error)
+
+    def _read(self) -> None:
+        lines, on_arrival = self._arguments
+        try:
+            for line in lines:
+                last = on_arrival(line)
+                with self._changed:
+                    self._changed.wait_for(lambda: len(self._waiting) < self.MOST)
+                self._put(line)
+                if last:
+                    return
+        except BaseException as error:  # raised where the lines are wanted
+            self.fail(error)
+            return
+        on_arrival(self.END)
+        self._put(self.END)
+
+    def _put(self, item: object) -> None:
+        with self._changed:
+            self._waiting.append(item)
+            self._changed.notify_all()
 
 
 class Writer:

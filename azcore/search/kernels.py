@@ -697,3 +697,47 @@ def reroot(
             place = place_of(transpositions, b, transpositions.node_key[b, n])
             transpositions.table[b, place] = n
     return True
+
+
+@_compiled
+def principal_variation(tree: Tree, b: int, action: int, line: npt.NDArray[np.int32]) -> int:
+    """Write the root's `action` and then the most visited action of each node to `line`.
+
+    Ties go to the higher prior, then the lower action.
+
+    Args:
+        tree: of trees, only read.
+        b: the tree.
+        action: a legal action of the root.
+        line: int32, room for one more than the tree has nodes.
+
+    Returns:
+        How many were written.
+    """
+    line[0] = action
+    length, n = 1, 0
+    while True:
+        best, first = -1, tree.node_first_edge[b, n]
+        for e in range(first, first + max(0, tree.node_num_tried[b, n])):
+            if n == 0:
+                if tree.edge_action[b, e] == action:
+                    best = e
+                continue
+            if tree.edge_visits[b, e] == 0:
+                continue
+            if best < 0 or tree.edge_visits[b, e] > tree.edge_visits[b, best]:
+                best = e
+            elif tree.edge_visits[b, e] == tree.edge_visits[b, best]:
+                prior, other = tree.edge_prior[b, e], tree.edge_prior[b, best]
+                if prior > other or (
+                    prior == other and tree.edge_action[b, e] < tree.edge_action[b, best]
+                ):
+                    best = e
+        if best < 0:
+            return length
+        if n != 0:
+            line[length] = tree.edge_action[b, best]
+            length += 1
+        n = tree.edge_child[b, best]
+        if tree.node_num_edges[b, n] <= 0:  # not evaluated yet, or over
+            return length

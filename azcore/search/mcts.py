@@ -484,24 +484,9 @@ class Search:
 
         Ties go to the higher prior, then the lower action, as in the choice of a move.
         """
-        tree, line, node = self._tree, [action], 0
-        while True:
-            first = tree.node_first_edge[row, node]
-            tried = slice(first, first + max(0, tree.node_num_tried[row, node]))
-            actions = tree.edge_action[row, tried]
-            if node == 0:
-                best = np.flatnonzero(actions == action)
-            else:
-                visits, priors = tree.edge_visits[row, tried], tree.edge_prior[row, tried]
-                best = np.lexsort((actions, -priors, -visits))
-                best = best[visits[best] > 0]
-                if len(best):
-                    line.append(int(actions[best[0]]))
-            if len(best) == 0:
-                return line
-            node = int(tree.edge_child[row, tried][best[0]])
-            if tree.node_num_edges[row, node] <= 0:  # not evaluated yet, or over
-                return line
+        line = np.empty(int(self._tree.num_nodes[row]) + 1, np.int32)
+        length = kernels.principal_variation(self._tree, row, action, line)
+        return [int(planned) for planned in line[:length]]
 
     def restrict(self, row: int, actions: IntArray) -> None:
         """Leave only some of the legal actions at a root that has been evaluated but not searched.

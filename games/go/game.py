@@ -92,6 +92,26 @@ class Go(CompiledGame):
     def result_text(self, state: Any) -> str:
         return notation.score_to_text(self.score(state))
 
+    def score_text(self, state: Any) -> str:
+        return notation.score_to_text(self.score(state))
+
+    def handicap_actions(self, count: int) -> list[int]:
+        """The fixed places of the Go Text Protocol (draft 2 of version 2, section 4.1.1)."""
+        size = self.board_size
+        most = 0 if size < 7 else 4 if size == 7 or size % 2 == 0 else 9
+        if not 2 <= count <= most:
+            wanted = f"2 to {most} stones" if most else "none on so small a board"
+            raise GameError(f"go: the handicap must be {wanted}, got {count}")
+        near = 2 if size < 13 else 3  # third line or fourth, counted from 0
+        middle, far = size // 2, size - 1 - near
+        # As (column, row from the bottom).
+        corners = [(near, near), (far, far), (near, far), (far, near)]
+        sides = [(near, middle), (far, middle), (middle, near), (middle, far)]
+        points = corners[: min(count, 4)] + sides[: max(0, count - 4) // 2 * 2]
+        if count >= 5 and count % 2:
+            points.append((middle, middle))
+        return [(size - 1 - row) * size + column for column, row in points]
+
     def score(self, state: Any) -> float:
         """Black's area less White's and komi, in any state; `outcome` is its sign."""
         return float(rules.area_lead(state)) - self.komi

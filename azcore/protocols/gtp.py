@@ -1,0 +1,771 @@
+"""GTP 2, the Go Text Protocol, for every game that can be put into its words.
+
+Gunnar Farnebäck's specification (version 2, draft 2, 2002) and what GUIs ask beyond it: analysis as
+Leela Zero and KataGo print it, KGS's clocks, GoGui's interrupt. `docs/engines.md` lists it all.
+
+Seats are `b` and `w`, or what the game calls them; moves are the game's own texts. Where a game has
+a `pass`, one is put in for the seat that is passed over when the other moves twice.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from azcore import __version__
+from azcore.clock import Clock
+from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
+from azcore.game import Game, Transcript
+from azcore.protocols.engine import Engine, Server
+from azcore.protocols.lines import LONGEST_LINE, Inbox, Writer
+from azcore.thinking import Limits, Line, Report, Thought, Variation
+
+PASS = "pass"
+LONGEST_ERROR = 300  # characters; an error is a sentence, whatever was sent
+LONG, MANY, SHORT = 20, 10, 5  # plies told of the first 10 variations and of those after
+# A quit that comes with the command before it, as from a file, is no wish to break that off.
+GRACE = 0.1  # seconds of thinking
+# Words of KataGo that change what is printed beside the moves, of which we know nothing.
+IGNORED = {"ownership", "ownershipstdev", "movesownership", "pvvisits", "pvedgevisits"}
+# These neither need the position nor change it, so pondering goes on.
+ADMINISTRATIVE = {
+    "protocol_version",
+    "name",
+    "version",
+    "known_command",
+    "list_commands",
+    "showboard",
+    "time_left",
+    "gogui-interrupt",
+}
+
+
+class Refusal(Exception):  # noqa: N818 - a reply, not a fault
+    """The error reply to give."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TimeSettings:
+    """What `time_settings` says; seconds."""
+
+    main: float
+    period: float
+    stones: int  # to be played in a period
+    periods_told: bool = False  # KGS's byo-yomi: `time_left` counts periods instead of stones
+
+
+class SeatClock:
+    """One seat's clock, kept by ourselves between what the controller tells of it."""
+
+    def __init__(self, settings: TimeSettings) -> None:
+        self.settings = settings
+        self.left, self.stones = settings.main, 0
+        if self.left <= 0:
+            self._next_period()
+
+    def told(self, left: float, stones: int) -> None:
+        self.left = left
+        self.stones = min(stones, 1) if self.settings.periods_told else stones
+
+    def spend(self, seconds: float) -> None:
+        """A move took this long."""
+        self.left -= seconds
+        if self.stones > 0:
+            self.stones -= 1
+            if self.stones == 0:
+                self._next_period()
+        elif self.left <= 0:
+            self._next_period()
+
+    def clock(self) -> Clock:
+        if self.stones > 0:
+            return Clock(remaining=self.left, moves_to_go=self.stones)
+        settings = self.settings
+        each = settings.period / settings.stones if settings.stones else 0.0
+        return Clock(remaining=self.left, byoyomi=each)
+
+    def _next_period(self) -> None:
+        if self.settings.stones > 0:
+            self.left, self.stones = self.settings.period, self.settings.stones
+
+
+@dataclass(kw_only=True)
+class Question:
+    """What an analysis is to tell."""
+
+    seat: int | None = None
+    seconds: float  # between two lines
+    fewest: int = 0  # moves
+    most: int | None = None
+    rules: list[tuple[bool, int, list[str]]] = field(default_factory=list)  # allowed?, seat, moves
+    root: bool = False
+    is_kata: bool = False
+
+
+class GtpServer(Server):
+    """GTP 2 over lines."""
+
+    def __init__(self, engine: Engine, writer: Writer) -> None:
+        super().__init__(engine, writer)
+        self._known: Line | None = None  # the game so far, once there is a game
+        self._counts: list[int] = []  # actions of each move, to be undone together
+        self._settings: TimeSettings | None = None
+        self._clocks: list[SeatClock] = []  # by seat; empty: no clock
+        self._began: float | None = None  # time.perf_counter() when the thinking began
+        self._id = ""
+        self._is_open = False  # the head of a reply is out
+        self._is_pondering = False
+        self._inbox: Inbox
+        self._commands: dict[str, Callable[[list[str]], str | None]] = {
+            "protocol_version": lambda _: "2",
+            "name": lambda _: engine.name,
+            "version": lambda _: __version__,
+            "known_command": self._known_command,
+            "list_commands": lambda _: "\n".join(self._commands),
+            "quit": lambda _: "",
+            "boardsize": self._boardsize,
+            "clear_board": self._clear_board,
+            "komi": self._komi,
+            "play": self._play,
+            "genmove": lambda words: self._genmove(words),
+            "reg_genmove": lambda words: self._genmove(words, is_played=False),
+            "undo": self._undo,
+            "fixed_handicap": self._fixed_handicap,
+            "place_free_handicap": self._place_free_handicap,
+            "set_free_handicap": self._set_free_handicap,
+            "time_settings": self._time_settings,
+            "kgs-time_settings": self._kgs_time_settings,
+            "time_left": self._time_left,
+            "final_score": self._final_score,
+            "final_status_list": self._final_status_list,
+            "showboard": lambda _: "\n" + self._line.game.render(self._line.state),
+            "loadsgf": self._loadsgf,
+            "analyze": lambda words: self._analyze(words, is_kata=False),
+            "lz-analyze": lambda words: self._analyze(words, is_kata=False),
+            "kata-analyze": lambda words: self._analyze(words, is_kata=True),
+            "genmove_analyze": lambda words: self._genmove_analyze(words, is_kata=False),
+            "lz-genmove_analyze": lambda words: self._genmove_analyze(words, is_kata=False),
+            "kata-genmove_analyze": lambda words: self._genmove_analyze(words, is_kata=True),
+            "gogui-interrupt": lambda _: "",
+        }
+
+    # -- the conversation -----------------------------------------------------------------------
+
+    def run(self, lines: Iterator[str | None]) -> int:
+        """Answer every line until `quit` or the end.
+
+        Raises:
+            AzcoreError: the checkpoint or game cannot be used; commands that need it were told.
+        """
+        self._inbox = Inbox(lines, self._arrived)
+        failures: list[BaseException] = []
+
+        def failed(error: BaseException) -> None:
+            failures.append(error)
+            self._inbox.fail(error)
+
+        self.engine.on_failure(failed)
+        try:
+            while self._answer(self._inbox.get()):
+                pass
+        except EOFError:
+            pass
+        except KeyboardInterrupt:
+            return 130
+        finally:
+            self._rest()
+        if failures:
+            raise failures[0]
+        return 0
+
+    def _arrived(self, line: object) -> bool:
+        """See whether this line breaks off what is thought about; on the reading thread."""
+        if line is Inbox.END:
+            name = "quit"
+        elif not isinstance(line, str):
+            return False
+        elif line.strip().lower() == "# interrupt":  # GoGui's
+            name = "interrupt"
+        else:
+            name = split(line)[1]
+        began = self._began
+        late = began is not None and time.perf_counter() - began > GRACE
+        if (name == "quit" and late) or (name == "interrupt" and began is not None):
+            self.engine.interrupt()
+        return name == "quit"
+
+    def _answer(self, line: str | None) -> bool:
+        """Reply to one line; False after `quit`."""
+        if line is None:
+            self.writer.received("(a line that was too long)")
+            self._reply("?", "", f"a line may be {LONGEST_LINE} bytes long")
+            return True
+        self.writer.received(line)
+        self._id, name, words = split(line)
+        self._is_open = False
+        if not name and not self._id:
+            return True
+        sign, text = self._run_command(name, words)
+        if self._is_open:  # the head and some lines are out
+            if sign == "?":
+                print(f"azcore: {text}", file=sys.stderr)
+            self.writer.write("")
+        elif text is not None:
+            self._reply(sign, self._id, text)
+        return name != "quit"
+
+    def _run_command(self, name: str, words: list[str]) -> tuple[str, str | None]:
+        command = self._commands.get(name)
+        if command is None:
+            return "?", "unknown command"
+        try:
+            if name not in ADMINISTRATIVE:
+                self._rest()
+            return "=", command(words)
+        except (Refusal, AzcoreError) as error:
+            return "?", str(error)
+        except BrokenPipeError:  # nobody listens any more
+            raise
+        except Exception as error:  # a fault of ours, or of a plugin: the game need not end
+            traceback.print_exc()
+            return "?", f"internal error: {error!r}"
+
+    def _reply(self, sign: str, number: str, text: str) -> None:
+        if sign == "?":
+            text = " ".join(text.split())[:LONGEST_ERROR]
+        first, *rest = text.rstrip().split("\n")
+        rest = [line if line.strip() else " " for line in rest]  # an empty one would end the reply
+        self.writer.write("\n".join([f"{sign}{number} {first}", *rest]) + "\n")
+
+    def _open(self) -> None:
+        """Begin a reply of which lines come as they are known."""
+        self.writer.write(f"={self._id} ")
+        self._is_open = True
+
+    def _known_command(self, words: list[str]) -> str:
+        return "true" if words and words[0] in self._commands else "false"
+
+    # -- the game so far ------------------------------------------------------------------------
+
+    @property
+    def _line(self) -> Line:
+        """Waits for the game to be loaded."""
+        if self._known is None:
+            self._known = Line(self.engine.game)
+        return self._known
+
+    def _clear(self) -> None:
+        self._known, self._counts = Line(self.engine.game), []
+        if self._settings is not None:
+            self._clocks = [SeatClock(self._settings), SeatClock(self._settings)]
+
+    def _clear_board(self, _: list[str]) -> str:
+        self._clear()
+        return ""
+
+    def _boardsize(self, words: list[str]) -> str:
+        size, game = whole(words, 0), self.engine.game
+        if "board_size" in game.settings:
+            try:
+                self.engine.change_game(board_size=size)
+            except GameError as error:
+                raise Refusal(f"unacceptable size: {error}") from error
+        elif game.observation_shape[1:] != (size, size):
+            raise Refusal(f"unacceptable size: {game.name} has one board only")
+        self._clear()
+        return ""
+
+    def _komi(self, words: list[str]) -> str:
+        komi, line = number(words, 0), self._line
+        if "komi" not in line.game.settings:
+            raise Refusal(f"{line.game.name} has no komi")
+        self.engine.change_game(komi=komi)
+        self._known = Line(self.engine.game)
+        for action in line.actions:
+            self._known.play(action)
+        return ""
+
+    def _seat(self, words: list[str]) -> int:
+        """The seat that the first word names.
+
+        Raises:
+            Refusal: it names none.
+        """
+        seat = self._named_seat(words[0]) if words else None
+        if seat is None:
+            raise Refusal("syntax error: a colour is wanted, b or w")
+        return seat
+
+    def _named_seat(self, word: str) -> int | None:
+        names = [name.lower() for name in self._line.game.seat_names]
+        seats = {"b": 0, "black": 0, "w": 1, "white": 1}
+        seats |= {name[:1]: seat for seat, name in enumerate(names)}
+        seats |= {name: seat for seat, name in enumerate(names)}
+        return seats.get(word.lower())
+
+    def _has_pass(self) -> bool:
+        game = self._line.game
+        try:
+            game.text_to_action(game.initial_state(), PASS)
+        except IllegalActionError:
+            return True
+        except AzcoreError:
+            return False
+        return True
+
+    def _with_turn_of(self, seat: int) -> Line:
+        """A copy of the game in which this seat is to move, by a pass of the other if need be.
+
+        Raises:
+            Refusal: that is not possible.
+        """
+        line = self._line.copy()
+        if line.is_over:
+            raise Refusal("the game is over")
+        if line.player != seat:
+            mover = line.game.seat_names[line.player]
+            try:
+                line.play(line.game.text_to_action(line.state, PASS))
+            except AzcoreError as error:
+                raise Refusal(
+                    f"illegal move: it is the turn of {mover}, who cannot pass"
+                ) from error
+            if line.is_over:
+                raise Refusal(f"illegal move: it is the turn of {mover}, whose pass ends the game")
+        return line
+
+    def _keep(self, line: Line) -> None:
+        """Go on from here; what was added is one move."""
+        self._counts.append(len(line.actions) - len(self._line.actions))
+        self._known = line
+
+    def _play(self, words: list[str]) -> str:
+        seat, text = self._seat(words), " ".join(words[1:])
+        line = self._line
+        if text.lower() == PASS and (line.is_over or line.player != seat) and self._has_pass():
+            # It changes nothing: who is to move next is so already. To put in a pass of the
+            # other before it would make two in a row.
+            self._counts.append(0)
+            return ""
+        if line.is_over:
+            raise Refusal("illegal move: the game is over")
+        line = self._with_turn_of(seat)
+        try:
+            line.play(line.game.text_to_action(line.state, text))
+        except IllegalActionError as error:
+            raise Refusal(f"illegal move: {error}") from error
+        except AzcoreError as error:
+            raise Refusal(f"syntax error: {error}") from error
+        self._keep(line)
+        return ""
+
+    def _undo(self, _: list[str]) -> str:
+        if not self._counts:  # a handicap is not to be undone either
+            raise Refusal("cannot undo")
+        line = self._line.copy()
+        for _action in range(self._counts.pop()):
+            line.undo()
+        self._known = line
+        return ""
+
+    def _fixed_handicap(self, words: list[str]) -> str:
+        count = whole(words, 0)
+        self._require_empty()
+        try:
+            actions = self._line.game.handicap_actions(count)
+        except GameError as error:
+            raise Refusal(f"invalid number of stones: {error}") from error
+        return self._place(actions)
+
+    def _place_free_handicap(self, words: list[str]) -> str:
+        wanted, game = whole(words, 0), self._line.game
+        self._require_empty()
+        for count in range(min(wanted, game.num_actions), 1, -1):  # fewer are allowed
+            try:
+                return self._place(game.handicap_actions(count))
+            except GameError:
+                continue
+        raise Refusal(f"invalid number of stones: {game.name} has no handicap of {wanted}")
+
+    def _set_free_handicap(self, words: list[str]) -> str:
+        self._require_empty()
+        game = self._line.game
+        try:
+            actions = [game.text_to_action(game.initial_state(), word) for word in words]
+        except AzcoreError as error:
+            raise Refusal(f"bad vertex list: {error}") from error
+        if len(words) < 2 or len(set(actions)) < len(words) or PASS in map(str.lower, words):
+            raise Refusal("bad vertex list: two or more different points are wanted")
+        self._place(actions)
+        return ""
+
+    def _require_empty(self) -> None:
+        if self._line.actions or self._counts:
+            raise Refusal("board not empty")
+
+    def _place(self, actions: list[int]) -> str:
+        """A handicap: moves of the first seat, between which the other passes."""
+        line = Line(self._line.game)
+        texts: list[str] = []
+        for action in actions:
+            try:
+                if texts:
+                    line.play(line.game.text_to_action(line.state, PASS))
+                texts.append(line.game.action_to_text(line.state, action))
+                line.play(action)
+            except (IllegalActionError, InvalidTextError) as error:
+                raise Refusal(f"bad vertex list: {error}") from error
+        self._known = line
+        return " ".join(texts)
+
+    def _loadsgf(self, words: list[str]) -> str:
+        if not words:
+            raise Refusal("syntax error: the name of a file is wanted")
+        before = whole(words, 1) if len(words) > 1 else None
+        old, path = self.engine.game, Path(words[0])
+        try:
+            if not path.is_file():
+                raise Refusal(f"cannot load file: there is no file {path}")
+            with path.open("rb") as file:
+                text = file.read(LONGEST_LINE).decode(errors="replace")
+            self.engine.change_game(
+                **{k: v for k, v in sgf_settings(text).items() if k in old.settings}
+            )
+            transcript = read_sgf(self.engine.game, text)
+        except (OSError, ValueError, Refusal) as error:  # ValueError: ours too, and odd names
+            self.engine.change_game(**old.settings)
+            if isinstance(error, Refusal):
+                raise
+            raise Refusal(f"cannot load file: {error}") from error
+        self._clear()
+        self._known = Line(self.engine.game, transcript.start_text)
+        for action in transcript.actions[: None if before is None else max(0, before - 1)]:
+            line = self._line.copy()
+            line.play(action)
+            self._keep(line)
+        return ""
+
+    def _final_score(self, _: list[str]) -> str:
+        score = self._line.game.score_text(self._line.state)
+        if score is None:
+            raise Refusal("cannot score: the game is not over")
+        return score
+
+    def _final_status_list(self, words: list[str]) -> str:
+        if words not in (["dead"], ["seki"]):
+            raise Refusal("syntax error: dead or seki is wanted; whatever is on the board lives")
+        return ""
+
+    # -- time -----------------------------------------------------------------------------------
+
+    def _time_settings(self, words: list[str]) -> str:
+        main, period, stones = number(words, 0), number(words, 1), whole(words, 2)
+        if min(main, period) < 0:
+            raise Refusal("syntax error: times are 0 or more")
+        no_limit = period > 0 and stones == 0  # the specification's way to say so
+        self._set_time(None if no_limit else TimeSettings(main=main, period=period, stones=stones))
+        return ""
+
+    def _kgs_time_settings(self, words: list[str]) -> str:
+        kind, rest = (words or [""])[0].lower(), words[1:]
+        if kind == "none":
+            self._set_time(None)
+        elif kind == "absolute":
+            self._time_settings([*rest[:1], "0", "0"])
+        elif kind == "canadian":
+            self._time_settings(rest)
+        elif kind == "byoyomi":
+            main, period, _ = number(rest, 0), number(rest, 1), whole(rest, 2)
+            if min(main, period) < 0:
+                raise Refusal("syntax error: times are 0 or more")
+            self._set_time(TimeSettings(main=main, period=period, stones=1, periods_told=True))
+        else:
+            raise Refusal("syntax error: none, absolute, canadian or byoyomi is wanted")
+        return ""
+
+    def _set_time(self, settings: TimeSettings | None) -> None:
+        self._settings = settings
+        self._clocks = [] if settings is None else [SeatClock(settings), SeatClock(settings)]
+
+    def _time_left(self, words: list[str]) -> str:
+        seat, left, stones = self._seat(words), number(words, 1), whole(words, 2)
+        if not self._clocks:  # a controller may tell only this
+            told = TimeSettings(main=max(left, 0.0), period=0.0, stones=0)
+            self._clocks = [SeatClock(told), SeatClock(told)]
+        self._clocks[seat].told(left, stones)
+        return ""
+
+    # -- thinking -------------------------------------------------------------------------------
+
+    def _limits(self, seat: int) -> Limits:
+        settings = self.engine.settings
+        if not self._clocks:
+            return Limits(simulations=settings.num_simulations)
+        clock = self._clocks[seat].clock()
+        return Limits(seconds=clock.seconds_to_think(settings.time_share, settings.move_overhead))
+
+    def _genmove(
+        self, words: list[str], question: Question | None = None, *, is_played: bool = True
+    ) -> str:
+        """Think, and play what comes out; its text, or `resign`."""
+        began, seat = time.perf_counter(), self._seat(words)
+        if self._line.is_over:
+            if not self._has_pass():
+                raise Refusal("the game is over")
+            if is_played:
+                self._counts.append(0)
+            return PASS  # as a controller expects that lets both go on passing
+        line = self._with_turn_of(seat)
+        thinker = self.engine.thinker
+        thinker.set_line(line)
+        limits, tell, seconds = self._limits(seat), None, None
+        if question is not None:
+            actions = self._considered(question, line)
+            limits = Limits(simulations=limits.simulations, seconds=limits.seconds, actions=actions)
+            tell, seconds = self._teller(question, line), question.seconds
+            self._open()
+        self._began = time.perf_counter()
+        try:
+            thought = thinker.think(limits, tell, seconds)
+        finally:
+            self._began = None
+        best = thought.best
+        assert best is not None, "the game is not over"
+        resign_below = self.engine.settings.resign_below
+        # Silver 2017, Methods "Search algorithm": both the root's value and the best child's.
+        if resign_below is not None and max(thought.value, best.value) < resign_below:
+            return "resign"
+        text = line.game.action_to_text(line.state, best.action)
+        if is_played:
+            if text == PASS and self._line.player != seat:
+                line = self._line  # see `_play`
+            else:
+                line.play(best.action)
+            self._keep(line)
+            if self._clocks:
+                self._clocks[seat].spend(time.perf_counter() - began)
+            if self.engine.settings.ponder and not line.is_over:
+                thinker.set_line(line)
+                thinker.start(Limits())
+                self._is_pondering = True
+        return text
+
+    def _rest(self) -> None:
+        """End pondering; what went wrong with it is no matter of the next command."""
+        if self._is_pondering:
+            self._is_pondering = False
+            try:
+                self.engine.thinker.stop()
+            except Exception:
+                traceback.print_exc()
+
+    def _genmove_analyze(self, words: list[str], *, is_kata: bool) -> str | None:
+        question = self._question(words, is_kata)
+        if question.seat is None:
+            raise Refusal("syntax error: a colour is wanted, b or w")
+        move = self._genmove(words, question)
+        if not self._is_open:
+            self._open()
+        self.writer.write(f"play {move}")
+        return None
+
+    def _analyze(self, words: list[str], *, is_kata: bool) -> str | None:
+        """Think aloud until anything arrives."""
+        question = self._question(words, is_kata)
+        seat = self._line.player if question.seat is None else question.seat
+        line = self._with_turn_of(seat)
+        limits = Limits(actions=self._considered(question, line))
+        thinker = self.engine.thinker
+        thinker.set_line(line)
+        tell = self._teller(question, line)
+        told: list[bool] = []
+
+        def tell_until_asked(thought: Thought) -> None:
+            if not self._inbox.is_waiting:
+                tell(thought)
+                told.append(True)
+
+        self._open()
+        thinker.start(limits, tell_until_asked, report_seconds=question.seconds)
+        self._inbox.wait()
+        thought = thinker.stop()
+        if thought is not None and not told:  # however short it was
+            tell(thought)
+        return None
+
+    def _question(self, words: list[str], is_kata: bool) -> Question:
+        """`[colour] [centiseconds] [word value]...`.
+
+        Raises:
+            Refusal: it is something else.
+        """
+        question = Question(seconds=self.engine.settings.report_seconds, is_kata=is_kata)
+        rest = list(words)
+        if rest and (seat := self._named_seat(rest[0])) is not None:
+            question.seat = seat
+            rest.pop(0)
+        if rest and rest[0].isdecimal():
+            rest.insert(0, "interval")
+        while rest:
+            key = rest.pop(0).lower()
+            if key in ("avoid", "allow"):
+                whole(rest, 2)  # plies, of which we look at the first
+                question.rules.append((key == "allow", self._seat(rest), rest[1].split(",")))
+                del rest[:3]
+                continue
+            if key == "interval":
+                question.seconds = max(0.01, number(rest, 0) / 100)
+            elif key == "minmoves":
+                question.fewest = whole(rest, 0)
+            elif key == "maxmoves":
+                question.most = whole(rest, 0)
+            elif is_kata and key == "rootinfo" and rest:
+                question.root = rest[0].lower() == "true"
+            elif not (is_kata and key in IGNORED and rest):
+                raise Refusal(f"syntax error: unknown word {key[:20]}")
+            del rest[0]
+        return question
+
+    def _considered(self, question: Question, line: Line) -> tuple[int, ...]:
+        """The root's actions that `allow` and `avoid` leave; empty: all of them.
+
+        They hold for the first move alone, however many plies they were given for.
+        """
+        rules = [(allowed, moves) for allowed, seat, moves in question.rules if seat == line.player]
+        if not rules:
+            return ()
+        legal = np.flatnonzero(line.game.legal_action_mask(line.state))
+        left = {int(action) for action in legal}
+        for allowed, moves in rules:
+            named = set()
+            for move in moves:
+                try:
+                    named.add(line.game.text_to_action(line.state, move))
+                except IllegalActionError:
+                    pass
+                except AzcoreError as error:
+                    if move.lower() != "resign":
+                        raise Refusal(f"syntax error: {error}") from error
+            left = left & named if allowed else left - named
+        if not left:
+            raise Refusal("no legal move is left")
+        return tuple(sorted(left))
+
+    def _teller(self, question: Question, line: Line) -> Report:
+        def tell(thought: Thought) -> None:
+            if text := analysis(question, line, thought):
+                self.writer.write(text)
+
+        return tell
+
+
+# -- texts -------------------------------------------------------------------------------------
+
+
+def split(line: str) -> tuple[str, str, list[str]]:
+    """Number, command and arguments of a line; empty where there is none."""
+    visible = "".join(
+        " " if c == "\t" else c for c in line.partition("#")[0] if c >= " " or c == "\t"
+    )
+    words = visible.replace("\x7f", "").split()
+    identity = ""
+    if words and re.fullmatch("[0-9]{1,10}", words[0]):
+        identity = words.pop(0)
+    return identity, words[0] if words else "", words[1:]
+
+
+def whole(words: list[str], at: int) -> int:
+    """The whole number at this place.
+
+    Raises:
+        Refusal: there is none.
+    """
+    if at >= len(words) or not re.fullmatch("[0-9]{1,9}", words[at]):
+        raise Refusal("syntax error: a whole number is wanted")
+    return int(words[at])
+
+
+def number(words: list[str], at: int) -> float:
+    """The number at this place.
+
+    Raises:
+        Refusal: there is none.
+    """
+    form = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+    if at < len(words) and re.fullmatch(form, words[at], re.ASCII):
+        value = float(words[at])
+        if abs(value) < 1e9:  # seconds or points
+            return value
+    raise Refusal("syntax error: a number is wanted")
+
+
+def analysis(question: Question, line: Line, thought: Thought) -> str:
+    """One line about the moves of the root, as Leela Zero or as KataGo prints it; or nothing.
+
+    Winning rates are those of the player to move. `lcb` is the lower end of a 95 % interval as if
+    each visit were a game, for the spread of values is not kept.
+    """
+    tried = sum(variation.visits > 0 for variation in thought.variations)
+    shown = thought.variations[: max(tried, question.fewest)][: question.most]
+    parts = []
+    for order, variation in enumerate(shown):
+        rate = (1 + variation.value) / 2 if variation.visits else (1 + thought.value) / 2
+        rate = min(1.0, max(0.0, rate))
+        low = max(0.0, rate - 1.96 * math.sqrt(rate * (1 - rate) / max(1, variation.visits)))
+        plan = variation_texts(line.game, thought.state, variation, LONG if order < MANY else SHORT)
+        numbers = (
+            f"utility {2 * rate - 1:.6f} winrate {rate:.6f} prior {variation.prior:.6f} "
+            f"lcb {low:.6f}"
+            if question.is_kata
+            else f"winrate {rate * 1e4:.0f} prior {variation.prior * 1e4:.0f} lcb {low * 1e4:.0f}"
+        )
+        parts.append(
+            f"info move {plan[0]} visits {variation.visits} {numbers} order {order} "
+            f"pv {' '.join(plan)}"
+        )
+    if question.root and parts:
+        rate = (1 + thought.value) / 2
+        parts.append(
+            f"rootInfo visits {thought.simulations} utility {thought.value:.6f} winrate {rate:.6f}"
+        )
+    return " ".join(parts)
+
+
+def variation_texts(game: Game, state: Any, variation: Variation, most: int) -> list[str]:
+    """The first moves of a variation."""
+    texts = []
+    for action in variation.actions[:most]:
+        texts.append(game.action_to_text(state, action))
+        state = game.step(state, action)
+    return texts
+
+
+def sgf_settings(text: str) -> dict[str, Any]:
+    """Size and komi of the first game of an SGF file, by the names games give them."""
+    head = re.sub(r"\\.", "", text)  # an escaped bracket ends no value
+    size, komi = re.search(r"\bSZ\s*\[([^]]*)\]", head), re.search(r"\bKM\s*\[([^]]*)\]", head)
+    settings: dict[str, Any] = {"board_size": int(size[1]) if size else 19}  # as SGF 4 says
+    if komi and komi[1].strip():
+        settings["komi"] = float(komi[1])
+    return settings
+
+
+def read_sgf(game: Game, text: str) -> Transcript:
+    """The game of an SGF file.
+
+    Raises:
+        AzcoreError: it is not such a file, or the game reads none.
+    """
+    formats = game.record_formats()
+    if "sgf" not in formats:
+        raise GameError(f"{game.name} has no SGF files")
+    return formats["sgf"].read(text)
