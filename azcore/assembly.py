@@ -19,6 +19,7 @@ from azcore.arena.sprt import SprtSettings
 from azcore.checkpoint import load_network
 from azcore.evaluators import CachedEvaluator, Evaluator, SymmetricEvaluator, UniformEvaluator
 from azcore.game import Game
+from azcore.learner.given import SupervisedSettings
 from azcore.learner.settings import LearnerSettings
 from azcore.networks import NetworkSettings
 from azcore.networks.evaluator import NetworkEvaluator, choose_device, choose_precision
@@ -45,6 +46,7 @@ class Settings:
     selfplay: SelfPlaySettings
     replay: ReplaySettings
     learner: LearnerSettings
+    supervised: SupervisedSettings
     gate: GateSettings
     arena: ArenaSettings
     sprt: SprtSettings
@@ -106,6 +108,7 @@ def settings_from(config: Config) -> Settings:
         selfplay=build(SelfPlaySettings, selfplay, "selfplay"),
         replay=build(ReplaySettings, config["replay"], "replay"),
         learner=build(LearnerSettings, config["learner"], "learner"),
+        supervised=build(SupervisedSettings, config["supervised"], "supervised"),
         gate=build(GateSettings, config["gate"], "gate"),
         arena=build(ArenaSettings, config["arena"], "arena"),
         sprt=build(SprtSettings, config["sprt"], "sprt"),

@@ -21,6 +21,7 @@ class Purpose(IntEnum):
     MATCH = 5  # a player's choices in a match
     GUMBEL = 6  # Gumbel noise of one move
     SYMMETRY = 7  # through which symmetry a position is judged
+    TUNING = 8  # constants of one trial of a tuning, and the openings of its match
 
 
 def generator(purpose: Purpose, seed: int, index: int, ply: int = 0) -> np.random.Generator:

@@ -44,6 +44,7 @@ FIXED = (
     "selfplay.game",
     "gate.enabled",
     "learner.steps_per_generation",
+    "supervised",
 )
 
 OVERLAYS = ("algorithm", "scale", "preset", "experiment")  # groups that set keys of other groups
@@ -82,6 +83,8 @@ def run_command(config: dict[str, Any]) -> int:
         "engine": _engine,
         "play": _play,
         "export": _export,
+        "predict": _predict,
+        "tune": _tune,
         "bench": _bench,
         "check": _check,
         "compare": _compare,
@@ -129,6 +132,18 @@ def _export(config: dict[str, Any]) -> int:
     from azcore.export import export
 
     return export(config)
+
+
+def _predict(config: dict[str, Any]) -> int:
+    from azcore.predict import predict_games
+
+    return predict_games(config)
+
+
+def _tune(config: dict[str, Any]) -> int:
+    from azcore.tune.tune import tune
+
+    return tune(config)
 
 
 def _bench(config: dict[str, Any]) -> int:

@@ -102,14 +102,22 @@ class ReplayBuffer:
             size: N.
             rng: the only chance used.
         """
-        if self._ends is None:
-            lengths = [record.num_samples for record in self._records]
-            self._ends = np.cumsum(lengths, dtype=np.int64).astype(np.int32)
-        drawn = rng.integers(0, self._ends[-1], size)
-        games = np.searchsorted(self._ends, drawn, side="right")
+        ends = self._game_ends()
+        drawn = rng.integers(0, ends[-1], size)
+        samples = self.positions(drawn.astype(np.int32))
+        return self._mapped(samples, rng) if self.augment and self.game.symmetries else samples
+
+    def positions(self, chosen: IntArray) -> Samples:
+        """Chosen positions of the window, as they were played.
+
+        Args:
+            chosen: int32 [N], 0 to `num_positions` - 1, counted through the games, oldest first.
+        """
+        ends, size = self._game_ends(), len(chosen)
+        games = np.searchsorted(ends, chosen, side="right")
         records = [self._records[i] for i in games]
         # Counted from the end of a game, where all of them agree.
-        plies = np.array([len(record) for record in records]) - (self._ends[games] - drawn)
+        plies = np.array([len(record) for record in records]) - (ends[games] - chosen)
         paths = np.zeros((size, max(1, int(plies.max()))), np.int32)
         policy_targets = np.zeros((size, self.game.num_actions), np.float32)
         for row, (record, ply) in enumerate(zip(records, plies, strict=True)):
@@ -118,13 +126,19 @@ class ReplayBuffer:
         positions = Positions(self.game, size)
         self._root.replay(np.zeros(size, np.int32), paths, plies.astype(np.int32), positions)
         outcomes = np.array([record.outcome for record in records], np.float32)
-        samples = Samples(
+        return Samples(
             observations=positions.observations,
             legal_action_mask=positions.legal_action_mask(self.game.num_actions),
             policy_targets=policy_targets,
             value_targets=np.where(positions.current_player == 0, outcomes, -outcomes),
         )
-        return self._mapped(samples, rng) if self.augment and self.game.symmetries else samples
+
+    def _game_ends(self) -> IntArray:
+        """[games], running total of positions."""
+        if self._ends is None:
+            lengths = [record.num_samples for record in self._records]
+            self._ends = np.cumsum(lengths, dtype=np.int64).astype(np.int32)
+        return self._ends
 
     def _mapped(self, samples: Samples, rng: np.random.Generator) -> Samples:
         """Each row seen through a random symmetry, the identity among them."""

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import csv
 import fcntl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any, TextIO
@@ -55,13 +56,7 @@ class RunDirectory:
         try:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
             self.records.parent.mkdir(exist_ok=True)
-            self._lock = (self.path / "lock").open("w")
-            try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise SettingError(
-                    f"run_dir {self.path} is in use: another azcore process must stop first"
-                ) from error
+            self._lock = _lock(self.path)
         except OSError as error:
             raise SettingError(
                 f"run_dir {self.path} cannot be written to: {error.strerror}"
@@ -78,6 +73,34 @@ class RunDirectory:
         new = self.config.with_suffix(".yaml.tmp")
         new.write_text(yaml.safe_dump(dict(config), sort_keys=False))
         new.replace(self.config)
+
+
+def _lock(folder: Path) -> TextIO:
+    """A file that says, for as long as it is open, that a process is at work in the folder.
+
+    Raises:
+        SettingError: another one is.
+    """
+    file = (folder / "lock").open("w")
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        file.close()
+        raise SettingError(
+            f"run_dir {folder} is in use: another azcore process must stop first"
+        ) from error
+    return file
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """Keep other processes out of a folder meanwhile.
+
+    Raises:
+        SettingError: one is at work there already.
+    """
+    with _lock(folder):
+        yield
 
 
 def new_run(run_dir: str | None, game: str) -> RunDirectory:

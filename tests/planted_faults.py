@@ -161,8 +161,8 @@ FAULTS = [
     Fault(
         "Window",
         "azcore/replay.py",
-        "drawn = rng.integers(0, self._ends[-1], size)",
-        "drawn = rng.integers(0, self._ends[len(self._ends) // 2], size)",
+        "drawn = rng.integers(0, ends[-1], size)",
+        "drawn = rng.integers(0, ends[len(ends) // 2], size)",
     ),
     Fault(
         "Optimiser",
@@ -209,8 +209,8 @@ FAULTS = [
     Fault(
         "Player",
         "azcore/algorithms/training.py",
-        "        return self._settings.search_evaluator(network), version\n",
-        "        return self._settings.search_evaluator(network), max(0, version - 4)\n",
+        "            return settings.search_evaluator(playing, version), version\n",
+        "            return settings.search_evaluator(playing, version), max(0, version - 4)\n",
     ),
     Fault(
         "No augmentation",
@@ -301,6 +301,18 @@ FAULTS = [
         "azcore/arena/elo.py",
         "0.5 * rating_difference / ELO_PER_UNIT",
         "0.6 * rating_difference / ELO_PER_UNIT",
+    ),
+    Fault(
+        "Pretraining comparison",
+        "azcore/algorithms/supervised.py",
+        "GivenGames(games.learned,",
+        "GivenGames(games.learned + games.held_out,",
+    ),
+    Fault(
+        "Tuning",
+        "azcore/tune/tune.py",
+        'direction="maximize"',
+        'direction="minimize"',
     ),
     Fault(
         "Update",

@@ -35,8 +35,13 @@ Tiny = Callable[..., dict[str, Any]]
         (["game.komi=0.3"], "komi must be a whole or half number"),
         (
             ["command=fly"],
-            "one of train, arena, engine, play, export, bench, check, compare, new, got 'fly'",
+            "one of train, arena, engine, play, export, predict, tune, bench, check, compare, new, "
+            "got 'fly'",
         ),
+        (["command=tune"], "command=tune needs checkpoint=PATH"),
+        (["command=tune", "tune.parameters.search.c_int=[1,2]"], "did you mean tune.parameters"),
+        (["command=predict"], "command=predict needs checkpoint=PATH"),
+        (["algorithm=supervised"], "supervised.games must be a list of .azg files, got []"),
         (["command=new"], "command=new needs name=NAME"),
         (["command=new", "name=é"], "cannot read the argument 'name=é'; put its value in quotes"),
         (["command=new", "new.path=~"], "a shell passes on when written as 'new.path=\"~\"'"),

@@ -17,6 +17,7 @@ from azcore.networks import build_network
 from azcore.play import PlaySettings
 from azcore.settings import build
 from azcore.thinking import EngineSettings
+from azcore.tune.tune import TuneSettings, parameters_from
 
 Compose = Callable[..., dict[str, Any]]
 GROUPS = sorted(
@@ -37,6 +38,9 @@ def test_every_option_builds(compose: Compose, option: str) -> None:
     build(EngineSettings, config["engine"], "engine")
     build(PlaySettings, config["play"], "play")
     export_settings(config["export"])
+    parameters = parameters_from(config["tune"].pop("parameters"))
+    assert [parameter.key for parameter in parameters] == ["search.c_init", "search.first_play"]
+    build(TuneSettings, config["tune"], "tune")
 
 
 @pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero"])
@@ -101,6 +105,22 @@ def test_paper_scale_has_the_numbers_of_alphagozero(compose: Compose) -> None:
     # An iteration: 25,000 games of some 200 plies to 1,000 steps.
     positions = 1000 * 2048 / settings.replay.samples_per_position
     assert positions / 200 == pytest.approx(25_000, rel=0.05)
+
+
+def test_paper_scale_has_the_numbers_of_supervised_learning(compose: Compose) -> None:
+    config = compose("game=go", "algorithm=supervised", "scale=paper")
+    settings = settings_from(config)
+    assert settings.supervised.enabled
+    assert settings.supervised.targets == "played"
+    assert settings.learner.value_weight == 0.01
+    assert settings.learner.batch_size == 2048
+    assert (settings.learner.momentum, settings.learner.l2) == (0.9, 0.0001)
+    steps = [0, 200_100, 400_100, 600_100, 700_100]
+    rates = [settings.learner.learning_rate(step, 800_000) for step in steps]
+    assert rates == [0.1, 0.01, 0.001, 0.0001, 0.00001]
+    others = compose("game=go", "algorithm=alphagozero", "scale=paper")
+    assert settings_from(others).learner.value_weight == 1
+    assert others["network"] == config["network"]  # the same network, which is the comparison
 
 
 def test_alphazero_has_neither_gate_nor_resignation_nor_symmetries(compose: Compose) -> None:

@@ -1,23 +1,29 @@
-"""What sets one paper's loop apart from another's: who plays the games that are learned from."""
+"""What sets one paper's loop apart from another's: whence the games that are learned from."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 from lightning.pytorch import Callback
 from torch import nn
+
+from azcore.learner.sources import GameSource
+
+# Of the network in training and the optimizer steps behind it: the network that makes the next
+# generation's games, and the steps behind that one.
+WhoPlays = Callable[[nn.Module, int], tuple[nn.Module, int]]
 
 
 class Algorithm(Callback, ABC):
     """A Lightning callback, so that it may act when a generation ends and keep a state."""
 
     @abstractmethod
-    def who_plays(self, network: nn.Module, step: int) -> tuple[nn.Module, int]:
-        """The network that makes the next generation's games, and the optimizer steps behind it.
+    def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
+        """Where its games come from.
 
         Args:
-            network: in training, with its latest weights.
-            step: optimizer steps behind those.
+            self_play: makes the source in which that network plays itself.
         """
 
     @abstractmethod

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import copy
 import time
+from collections.abc import Callable
 from typing import Any
 
 from lightning.pytorch import LightningModule, Trainer
 from torch import nn
 
-from azcore.algorithms.algorithm import Algorithm
+from azcore.algorithms.algorithm import Algorithm, WhoPlays
 from azcore.algorithms.callbacks import Terminal
 from azcore.algorithms.ratings import MATCHES, match_row
 from azcore.arena.gate import decide
@@ -30,6 +31,7 @@ from azcore.assembly import Settings
 from azcore.evaluators import CountingEvaluator
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
+from azcore.learner.sources import GameSource
 from azcore.players import SearchPlayer
 from azcore.run_directory import RunDirectory, Table
 
@@ -45,7 +47,6 @@ class AlphaGoZero(Algorithm):
         network: its first weights are the first best player.
         settings: of the run.
         run: where gate.csv and the best player's checkpoint are.
-        data: tells the generation.
         terminal: for progress.
     """
 
@@ -55,17 +56,25 @@ class AlphaGoZero(Algorithm):
         network: nn.Module,
         settings: Settings,
         run: RunDirectory,
-        data: SelfPlayData,
         terminal: Terminal,
     ) -> None:
         self._settings, self._run = settings, run
-        self._data, self._terminal = data, terminal
+        self._terminal = terminal
+        self._data: SelfPlayData  # tells the generation
         self._best = copy.deepcopy(network)
         self._best_step = 0
         self._sprt = settings.sprt if settings.gate.sprt else None
         self._score: float | None = None  # of the generation's candidate, if it was tried
         self._evaluations = 0  # asked for by the generation's match
         self._table = Table(run.gate, GATES)
+
+    def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
+        return self_play(self.who_plays)
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        data = trainer.datamodule  # type: ignore[attr-defined]
+        assert isinstance(data, SelfPlayData)
+        self._data = data
 
     def who_plays(self, network: nn.Module, step: int) -> tuple[nn.Module, int]:
         return self._best, self._best_step

@@ -10,13 +10,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import nn
 
-from azcore.algorithms.algorithm import Algorithm
+from azcore.algorithms.algorithm import Algorithm, WhoPlays
+from azcore.learner.sources import GameSource
 
 
 class AlphaZero(Algorithm):
     """One network, always the latest: nobody has to be beaten, so nothing needs to be kept."""
+
+    def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
+        return self_play(self.who_plays)
 
     def who_plays(self, network: nn.Module, step: int) -> tuple[nn.Module, int]:
         return network, step

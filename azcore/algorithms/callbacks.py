@@ -51,6 +51,9 @@ METRICS = [
     "resigned_rate",
     "resign_measured",
     "resign_false_positives",
+    "held_out_accuracy",
+    "held_out_policy_loss",
+    "held_out_value_loss",
 ]
 
 
@@ -59,7 +62,7 @@ class GenerationMetrics(Callback):
 
     Args:
         table: metrics.csv.
-        data: whose games and actor are described.
+        data: whose games are described.
         more: what the algorithm adds to a row.
         report: called with each row.
     """
@@ -82,7 +85,7 @@ class GenerationMetrics(Callback):
         self._table.keep_before(self._data.loader.generation)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        data, stats = self._data, self._data.actor.statistics
+        data, stats = self._data, self._data.source.take_statistics()
         now = time.perf_counter()
         elapsed, self._since = now - self._since, now
         self._seconds += elapsed
@@ -112,21 +115,13 @@ class GenerationMetrics(Callback):
             row["seat0_win_rate"] = outcomes.count(1) / len(games)
         if stats.seconds > 0:
             row["evaluations_per_s"] = stats.evaluations / stats.seconds
-            if data.actor.settings.evaluation_cache:
+            if stats.remembered:
                 row["remembered_share"] = stats.remembered / (stats.remembered + stats.evaluations)
             row["search_share"] = (stats.seconds - stats.network_seconds) / elapsed
             row["network_share"] = stats.network_seconds / elapsed
             row["learner_share"] = max(0.0, 1 - stats.seconds / elapsed)
         row.update(more)
-        if data.resign_threshold is not None:
-            resigned = sum(record.resigned_by is not None for record in games)
-            found = data.false_positives()
-            row["resign_threshold"] = data.resign_threshold
-            row["resigned_rate"] = resigned / max(1, len(games))
-            row["resign_measured"] = found.resigned
-            if found.resigned:
-                row["resign_false_positives"] = found.share
-        data.actor.reset_statistics()
+        row.update(data.source.metrics(games))
         row = {k: v if isinstance(v, int) else float(f"{v:.6g}") for k, v in row.items()}
         self._table.append(row)
         for logger in trainer.loggers:
@@ -206,9 +201,18 @@ class Terminal:
             + f"  loss {row.get('policy_loss', float('nan')):.2f} policy "
             f"{row.get('value_loss', float('nan')):.2f} value"
             + _resignation(row)
+            + _held_out(row)
             + (f"  rating {self.rating}" if self.rating else "")
             + ("" if left is None else f"  left {timedelta(seconds=max(0, round(left)))}")
         )
+
+
+def _new_games(row: dict[str, float]) -> str:
+    """How long the generation's own games were, and how fast they were made."""
+    text = f"length {row['game_length']:.0f}  " if "game_length" in row else ""
+    if "evaluations_per_s" in row:
+        text += f"{row['evaluations_per_s']:,.0f} evaluations/s  "
+    return text
 
 
 def _resignation(row: dict[str, float]) -> str:
@@ -217,6 +221,16 @@ def _resignation(row: dict[str, float]) -> str:
         return ""
     wrong = f"{row.get('resign_false_positives', 0):.1%} of {row['resign_measured']:.0f} wrongly"
     return f"  resigned {row['resigned_rate']:.0%} below {row['resign_threshold']:.2f} ({wrong})"
+
+
+def _held_out(row: dict[str, float]) -> str:
+    """How well games that are not learned from are foretold."""
+    if "held_out_accuracy" not in row:
+        return ""
+    return (
+        f"  held out {row['held_out_accuracy']:.1%} foretold, loss "
+        f"{row['held_out_policy_loss']:.2f} policy {row['held_out_value_loss']:.2f} value"
+    )
 
 
 class LearnerProgress(Callback):

@@ -32,11 +32,12 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 from rich.console import Console
 
-from azcore.algorithms.algorithm import Algorithm
+from azcore.algorithms.algorithm import Algorithm, WhoPlays
 from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.alphazero import AlphaZero
 from azcore.algorithms.callbacks import METRICS, GenerationMetrics, LearnerProgress, Terminal
 from azcore.algorithms.ratings import ArenaRating
+from azcore.algorithms.supervised import Supervised
 from azcore.assembly import Config, Settings, settings_from
 from azcore.check.report import check_before_training
 from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
@@ -45,6 +46,7 @@ from azcore.evaluators import CachedEvaluator, Evaluator
 from azcore.export import export_settings, write_games_of_generation
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
+from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
 from azcore.record_files import format_named
 from azcore.records import GameRecord, RecordFile
@@ -185,39 +187,30 @@ class TrainingLoop:
             max_steps=config["trainer"]["max_steps"],
             description=self._description,
         )
-        actor = Actor(
+        self._window = ReplayBuffer(
             game=game,
-            variant=settings.selfplay_game,
-            search=settings.search,
-            settings=settings.selfplay,
-            seed=seed,
-            evaluator=settings.search_evaluator(network, 0),
+            window_games=settings.replay.window_games,
+            augment=settings.replay.augment,
         )
+        self._algorithm = self._make_algorithm()
+        source = self._algorithm.source(self._self_play)
         self._data = SelfPlayData(
-            actor=actor,
-            buffer=ReplayBuffer(
-                game=game,
-                window_games=settings.replay.window_games,
-                augment=settings.replay.augment,
-            ),
+            source=source,
+            buffer=self._window,
             records=RecordFile(run.records),
             settings=settings.replay,
             batch_size=settings.learner.batch_size,
             steps_per_generation=settings.learner.steps_per_generation,
             seed=seed,
-            who_plays=self._who_plays,
             progress=lambda made, wanted: terminal.show("self-play", made, wanted, "positions"),
             on_games=_record_files(config, settings, run),
         )
-        self._algorithm = self._make_algorithm()
         self._trainer = self._make_trainer(dict(config["trainer"]))
-        window = self._data.buffer.max_bytes(settings.search.most_targets(game.num_actions))
-        legal = min(game.num_actions, 100)  # a guess; the trees grow as the game asks
+        window = self._window.max_bytes(settings.search.most_targets(game.num_actions))
         terminal.say(settings.learner.schedule_in_words(config["trainer"]["max_steps"]))
         terminal.say(
-            f"memory {actor.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
-            "actions a position, and at most "
-            f"{window / 1e6:,.0f} MB of games in the replay window" + self._cache_in_words()
+            f"memory {source.in_words()}, and at most {window / 1e6:,.0f} MB of games in the "
+            "replay window" + self._cache_in_words()
         )
 
     def _cache_in_words(self) -> str:
@@ -230,22 +223,33 @@ class TrainingLoop:
         return f", and {size / 1e6:,.0f} MB of evaluations for each network in play"
 
     def _make_algorithm(self) -> Algorithm:
+        if self._settings.supervised.enabled:
+            return Supervised(self._settings)
         if not self._settings.gate.enabled:
             return AlphaZero()
         return AlphaGoZero(
             network=self._module.network,
             settings=self._settings,
             run=self._run,
-            data=self._data,
             terminal=self._terminal,
         )
 
-    def _who_plays(self) -> tuple[Evaluator, int]:
-        """The weights that make the next generation's games, and the steps behind them."""
-        network, version = self._algorithm.who_plays(
-            self._module.network, self._trainer.global_step
+    def _self_play(self, who_plays: WhoPlays) -> GameSource:
+        settings, network = self._settings, self._module.network
+
+        def evaluator_in_play() -> tuple[Evaluator, int]:
+            playing, version = who_plays(network, self._trainer.global_step)
+            return settings.search_evaluator(playing, version), version
+
+        actor = Actor(
+            game=settings.game,
+            variant=settings.selfplay_game,
+            search=settings.search,
+            settings=settings.selfplay,
+            seed=settings.seed,
+            evaluator=settings.search_evaluator(network, 0),
         )
-        return self._settings.search_evaluator(network, version), version
+        return SelfPlay(actor=actor, window=self._window, who_plays=evaluator_in_play)
 
     def fit(self, checkpoint: str | None) -> int:
         """Run to the end, from a checkpoint if one is given; the optimizer steps reached."""

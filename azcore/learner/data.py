@@ -1,15 +1,15 @@
-"""Feeds the learner: an epoch is a generation, which begins by pulling new games from the actor.
+"""Feeds the learner: an epoch is a generation, which begins by pulling new games from their source.
 
 The learner asks, the actor plays: a generation of `steps_per_generation` batches needs
 steps x batch_size / samples_per_position new positions, so learning and self-play keep their ratio
 whatever the machine. Batches are drawn by a counter (seed, step), so no random state needs saving.
+Games that others have played may take the actor's place: see `azcore.learner.sources`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,11 +19,9 @@ from torch import Tensor
 
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
-from azcore.evaluators import Evaluator
+from azcore.learner.sources import GameSource
 from azcore.records import GameRecord, RecordFile, require_same_game
 from azcore.replay import ReplayBuffer, ReplaySettings
-from azcore.selfplay import resignation
-from azcore.selfplay.actor import Actor
 
 Progress = Callable[[int, int], None]  # (positions so far, positions wanted)
 
@@ -62,18 +60,16 @@ class GenerationLoader:
 
 
 class SelfPlayData(LightningDataModule):
-    """The window of games, the actor that extends it, and the batches drawn from it.
+    """The window of games, the source that extends it, and the batches drawn from it.
 
     Args:
-        actor: plays the games.
+        source: gives the games.
         buffer: the window.
         records: the file every finished game is appended to.
         settings: how often a position is to be drawn.
         batch_size: N.
         steps_per_generation: batches of an epoch.
         seed: of the run.
-        who_plays: the weights that make the next games, ready for search, and the optimizer steps
-            behind them.
         progress: told of the positions made while a generation's games are played.
         on_games: given a generation's games once they are on disk; after a resume perhaps again.
     """
@@ -81,26 +77,24 @@ class SelfPlayData(LightningDataModule):
     def __init__(
         self,
         *,
-        actor: Actor,
+        source: GameSource,
         buffer: ReplayBuffer,
         records: RecordFile,
         settings: ReplaySettings,
         batch_size: int,
         steps_per_generation: int,
         seed: int,
-        who_plays: Callable[[], tuple[Evaluator, int]],
         progress: Progress,
         on_games: Callable[[list[GameRecord]], None] = lambda games: None,
     ) -> None:
         super().__init__()
-        self.actor, self.buffer, self.records = actor, buffer, records
+        self.source, self.buffer, self.records = source, buffer, records
         self.batch_size, self._seed = batch_size, seed
-        self._who_plays, self._progress, self._on_games = who_plays, progress, on_games
+        self._progress, self._on_games = progress, on_games
         samples = batch_size * steps_per_generation
         self.positions_per_generation = max(1, round(samples / settings.samples_per_position))
         self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
         self.new_games: list[GameRecord] = []  # records of the generation under way, for logs
-        self.resign_threshold: float | None = None  # in force in the generation under way
         self.total_games = 0
         self.total_positions = 0
 
@@ -118,29 +112,14 @@ class SelfPlayData(LightningDataModule):
         return self.loader
 
     def _generate(self, generation: int) -> None:
-        """Play until the generation has its new positions, and keep the games on disk."""
+        """Get the games the generation begins with, and keep them on disk."""
         wanted = self.positions_per_generation
-        settings = self.actor.settings
-        if settings.resignation:
-            self.resign_threshold = resignation.threshold(
-                self._played_out(), settings.resignation_false_positives
-            )
-        self.actor.set_evaluator(*self._who_plays(), self.resign_threshold)
-        self.new_games = self.actor.play(wanted, lambda made: self._progress(made, wanted))
+        self.new_games = self.source.new_games(wanted, lambda made: self._progress(made, wanted))
         self.records.append(self.new_games)
         self._on_games(self.new_games)
         self.buffer.extend(self.new_games)
         self.total_games += len(self.new_games)
         self.total_positions += sum(record.num_samples for record in self.new_games)
-
-    def false_positives(self) -> resignation.FalsePositives:
-        """How the thresholds of late would have judged the games that were played to their end."""
-        return resignation.measured(self._played_out())
-
-    def _played_out(self) -> Iterator[GameRecord]:
-        """The latest games by which resignation is measured: old ones tell of old weights."""
-        games = (record for record in self.buffer.latest() if record.played_out)
-        return islice(games, self.actor.settings.resignation_games)
 
     def _draw(self, step: int) -> dict[str, Tensor]:
         rng = generator(Purpose.BATCH, self._seed, step)
@@ -153,7 +132,7 @@ class SelfPlayData(LightningDataModule):
     def state_dict(self) -> dict[str, Any]:
         """Games in play and how far the record file counts; the window is read back from it."""
         return {
-            "actor": self.actor.state_dict(),
+            "source": self.source.state_dict(),
             "record_bytes": self.records.size(),
             "total_games": self.total_games,
             "total_positions": self.total_positions,
@@ -165,7 +144,8 @@ class SelfPlayData(LightningDataModule):
         Raises:
             CheckpointError, RecordError: the records the checkpoint counts on are not there.
         """
-        self.actor.load_state_dict(state_dict["actor"])
+        # Older checkpoints call the only source there was the actor.
+        self.source.load_state_dict(state_dict["source" if "source" in state_dict else "actor"])
         self.records.truncate(state_dict["record_bytes"])
         window: deque[GameRecord] = deque(maxlen=self.buffer.window_games)
         total = 0

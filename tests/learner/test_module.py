@@ -64,12 +64,13 @@ def test_loss_by_hand() -> None:
     assert metrics["policy_loss"].item() == pytest.approx(policy)
     assert metrics["value_loss"].item() == pytest.approx(value)
     assert loss.item() == pytest.approx(policy + value)
-    weighted, _ = module(Fixed(logits, values), value_weight=0.25).loss(batch())
-    assert weighted.item() == pytest.approx(policy + 0.25 * value)
     assert metrics["policy_accuracy"].item() == pytest.approx(0.5)
     assert metrics["value_target_variance"].item() == pytest.approx(1.0)
     target_entropy = -(0.25 * math.log(0.25) + 0.75 * math.log(0.75)) / 2
     assert metrics["target_entropy"].item() == pytest.approx(target_entropy)
+    weighted, metrics = module(Fixed(logits, values), value_weight=0.01).loss(batch())
+    assert weighted.item() == pytest.approx(policy + 0.01 * value)
+    assert metrics["value_loss"].item() == pytest.approx(value)
 
 
 def test_l2_is_c_times_the_square_of_the_weights() -> None:

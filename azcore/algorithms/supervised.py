@@ -1,0 +1,63 @@
+"""Learning from games of experts (Silver 2017, Methods "Supervised learning"), not from its own.
+
+    repeat for each generation:
+        the network takes `steps_per_generation` steps on positions drawn from the given games
+        its predictions are measured on games held out
+        everything is saved
+
+AlphaGo Zero was compared with the same network trained so: that one foretold the moves of experts
+better and played worse. `training.py` drives it; the games are divided in `azcore.learner.given`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from lightning.pytorch import LightningModule, Trainer
+
+from azcore.algorithms.algorithm import Algorithm, WhoPlays
+from azcore.assembly import Settings
+from azcore.learner.given import GivenGames, Prediction, predict, read_games
+from azcore.learner.module import LearnerModule
+from azcore.learner.sources import GameSource
+
+
+class Supervised(Algorithm):
+    """Nobody plays: the games were given, and some of them are kept to be foretold.
+
+    Args:
+        settings: of the run.
+
+    Raises:
+        SettingError, RecordError: the games cannot be used.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        games = read_games(settings.supervised, settings.game)
+        self._source = GivenGames(games.learned, settings.replay.window_games)
+        self._held_out = games.held_out
+        self._prediction: Prediction | None = None  # of the generation that just ended
+
+    def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
+        return self._source
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        assert isinstance(pl_module, LearnerModule)
+        if self._held_out:
+            self._prediction = predict(
+                self._settings.evaluator(pl_module.network),
+                self._settings.game,
+                self._held_out,
+                self._settings.supervised.held_out_positions,
+            )
+
+    def metrics(self) -> dict[str, float]:
+        found = self._prediction
+        if found is None:
+            return {}
+        return {
+            "held_out_accuracy": found.accuracy,
+            "held_out_policy_loss": found.policy_loss,
+            "held_out_value_loss": found.value_loss,
+        }

@@ -1,0 +1,226 @@
+"""Games that others have played, to learn from and to be tested on (`algorithm=supervised`).
+
+A share of them is held out: never learned from, so that predictions can be measured on them. Which
+ones is decided by the moves of each game alone. So a game that occurs twice is not on both sides,
+and a game held out in one run is held out in every other, whatever else there is to learn from.
+
+`predict` measures a network on games, whoever it was trained by.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from azcore.errors import CheckpointError, SettingError
+from azcore.evaluators import Evaluator
+from azcore.game import Game
+from azcore.learner.sources import GameSource
+from azcore.records import GameRecord, RecordFile, require_same_game
+from azcore.replay import ReplayBuffer
+from azcore.selfplay.actor import ActorStatistics
+from azcore.settings import require
+
+TARGETS = ("played", "visits")
+BATCH = 256  # positions shown to a network at once while it is measured
+
+
+@dataclass(frozen=True, kw_only=True)
+class SupervisedSettings:
+    """Which games to learn from; the numbers and their sources are in `conf/supervised`."""
+
+    enabled: bool
+    games: tuple[str, ...]
+    targets: str
+    held_out: float
+    held_out_positions: int
+
+    def __post_init__(self) -> None:
+        require(
+            self.targets in TARGETS,
+            "supervised.targets",
+            f"one of {', '.join(TARGETS)}",
+            self.targets,
+        )
+        require(0 < self.held_out < 1, "supervised.held_out", "between 0 and 1", self.held_out)
+        require(
+            self.held_out_positions >= 1,
+            "supervised.held_out_positions",
+            "1 or more",
+            self.held_out_positions,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Division:
+    """Games to learn from and games held out, each in the order of the files."""
+
+    learned: list[GameRecord]
+    held_out: list[GameRecord]
+
+
+def read_games(settings: SupervisedSettings, game: Game) -> Division:
+    """The games of all files, divided, with their policy targets.
+
+    Raises:
+        SettingError: no file is named, one is not there, or there is nothing to learn from.
+        RecordError: a record is damaged or of another game.
+    """
+    require(bool(settings.games), "supervised.games", "a list of .azg files", list(settings.games))
+    division = Division(learned=[], held_out=[])
+    for name in settings.games:
+        path = Path(name)
+        require(path.is_file(), "supervised.games", "files of game records (.azg)", name)
+        for record in RecordFile(path).read():
+            require_same_game(record, game, name)
+            if record.num_samples > 0:
+                side = (
+                    division.held_out
+                    if is_held_out(record, settings.held_out)
+                    else (division.learned)
+                )
+                side.append(with_targets(record, settings.targets))
+    if not division.learned and not division.held_out:
+        raise SettingError(
+            f"supervised.games must hold games to learn from, got none in "
+            f"{', '.join(settings.games)}"
+        )
+    return division
+
+
+def is_held_out(record: GameRecord, share: float) -> bool:
+    """Whether a game is among the `share` of all games that are not learned from."""
+    digest = hashlib.sha256(record.actions.astype("<u2").tobytes()).digest()
+    return int.from_bytes(digest[:8], "big") < share * 2**64
+
+
+def with_targets(record: GameRecord, targets: str) -> GameRecord:
+    """The record with what the policy is to learn in the place of its visits.
+
+    Args:
+        record: as read.
+        targets: `played`: pi_a = 1 for the move a that was played (Silver 2017, Methods "Supervised
+            learning"); `visits`: those of the record, where a ply has some, else the move.
+    """
+    places = record.visit_offsets.astype(np.int64)
+    counts = places[1:] - places[:-1]
+    has_visits = (counts > 0) & (targets == "visits")
+    sizes = np.where(has_visits, counts, 1)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    actions = np.repeat(record.actions, sizes)
+    visits = np.ones(len(actions), np.uint32)
+    # Places of the plies whose visits stay, in the new arrays and in the old ones.
+    new, old = np.repeat(has_visits, sizes), np.repeat(has_visits, counts)
+    actions[new], visits[new] = record.visit_actions[old], record.visit_counts[old]
+    return replace(
+        record,
+        visit_offsets=offsets.astype(np.uint32),
+        visit_actions=actions,
+        visit_counts=visits,
+    )
+
+
+class GivenGames(GameSource):
+    """All games at once, in the first generation; later ones draw from the same.
+
+    Args:
+        games: to learn from.
+        window_games: how many the window holds.
+
+    Raises:
+        SettingError: there are none, or more than the window holds.
+    """
+
+    def __init__(self, games: Sequence[GameRecord], window_games: int) -> None:
+        require(bool(games), "supervised.games", "some that are not held out", 0)
+        require(
+            window_games >= len(games),
+            "replay.window_games",
+            f"{len(games)} or more, the number of games to learn from",
+            window_games,
+        )
+        self._games = games
+        self._is_given = False
+        digest = hashlib.sha256()
+        for record in games:
+            digest.update(record.to_bytes())
+        self._digest = digest.hexdigest()
+
+    def new_games(self, num_positions: int, progress: Callable[[int], None]) -> list[GameRecord]:
+        if self._is_given:
+            return []
+        self._is_given = True
+        return list(self._games)
+
+    def take_statistics(self) -> ActorStatistics:
+        return ActorStatistics()
+
+    def metrics(self, games: list[GameRecord]) -> dict[str, float]:
+        return {}
+
+    def in_words(self) -> str:
+        positions = sum(record.num_samples for record in self._games)
+        return f"{len(self._games):,} games of {positions:,} positions to learn from"
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"digest": self._digest, "is_given": self._is_given}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        if state["digest"] != self._digest:
+            raise CheckpointError(
+                "supervised.games must hold the games that the run began with, got others"
+            )
+        self._is_given = state["is_given"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """How well a network foretells games."""
+
+    games: int
+    positions: int  # that were measured
+    accuracy: float  # share of positions whose move is the one it thinks likeliest
+    policy_loss: float  # -pi^T log p, nats
+    value_loss: float  # (z - v)^2
+
+
+def predict(
+    evaluator: Evaluator, game: Game, records: Sequence[GameRecord], most_positions: int
+) -> Prediction:
+    """Measure a network without search, on positions spread evenly over games.
+
+    Args:
+        evaluator: of its weights; its policy is taken over legal actions.
+        game: of the records.
+        records: with what is to be foretold as policy targets, see `with_targets`.
+        most_positions: no more than so many are looked at.
+    """
+    buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
+    buffer.extend(records)
+    total = buffer.num_positions
+    chosen = np.arange(min(total, most_positions)) * total // min(total, most_positions)
+    sums = np.zeros(3)
+    for begin in range(0, len(chosen), BATCH):
+        samples = buffer.positions(chosen[begin : begin + BATCH].astype(np.int32))
+        policy_logits, values = evaluator.evaluate(samples.observations)
+        logits = np.where(samples.legal_action_mask, policy_logits, -np.inf).astype(np.float64)
+        highest = logits.max(axis=1, keepdims=True)
+        log_policy = logits - highest - np.log(np.exp(logits - highest).sum(1, keepdims=True))
+        log_policy[~samples.legal_action_mask] = 0.0  # where targets are 0 as well
+        targets = samples.policy_targets
+        hits = logits.argmax(1) == targets.argmax(1)
+        errors = (samples.value_targets - values) ** 2
+        sums += hits.sum(), -(targets * log_policy).sum(), errors.sum()
+    accuracy, policy_loss, value_loss = (sums / len(chosen)).tolist()
+    return Prediction(
+        games=len(records),
+        positions=len(chosen),
+        accuracy=accuracy,
+        policy_loss=policy_loss,
+        value_loss=value_loss,
+    )

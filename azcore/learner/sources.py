@@ -1,0 +1,116 @@
+"""Where the games come from that the learner draws positions from.
+
+Here is `SelfPlay`, by which they are played; `azcore.learner.given` has games that others played.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from azcore.evaluators import Evaluator
+from azcore.records import GameRecord
+from azcore.replay import ReplayBuffer
+from azcore.selfplay import resignation
+from azcore.selfplay.actor import Actor, ActorStatistics
+
+
+class GameSource(ABC):
+    """Gives each generation the games it begins with."""
+
+    @abstractmethod
+    def new_games(self, num_positions: int, progress: Callable[[int], None]) -> list[GameRecord]:
+        """The next games.
+
+        Args:
+            num_positions: to learn from, that the generation wants.
+            progress: told of the positions so far.
+        """
+
+    @abstractmethod
+    def take_statistics(self) -> ActorStatistics:
+        """What games have cost since this was asked last."""
+
+    @abstractmethod
+    def metrics(self, games: list[GameRecord]) -> dict[str, float]:
+        """Its part of the row in metrics.csv of the generation that began with these games."""
+
+    @abstractmethod
+    def in_words(self) -> str:
+        """What it holds, for the start of a run."""
+
+    @abstractmethod
+    def state_dict(self) -> dict[str, Any]:
+        """What it takes to go on, in plain values."""
+
+    @abstractmethod
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Go on from there.
+
+        Raises:
+            CheckpointError: these are not the games that the state is of.
+        """
+
+
+class SelfPlay(GameSource):
+    """An actor that plays against itself.
+
+    Args:
+        actor: plays the games.
+        window: the latest of them, from which the threshold of resignation is found.
+        who_plays: the weights that make the next games, ready for search, and the optimizer steps
+            behind them.
+    """
+
+    def __init__(
+        self, *, actor: Actor, window: ReplayBuffer, who_plays: Callable[[], tuple[Evaluator, int]]
+    ) -> None:
+        self._actor, self._window, self._who_plays = actor, window, who_plays
+        self._threshold: float | None = None  # of resignation, in the generation under way
+
+    def new_games(self, num_positions: int, progress: Callable[[int], None]) -> list[GameRecord]:
+        settings = self._actor.settings
+        if settings.resignation:
+            self._threshold = resignation.threshold(
+                self._played_out(), settings.resignation_false_positives
+            )
+        self._actor.set_evaluator(*self._who_plays(), self._threshold)
+        return self._actor.play(num_positions, progress)
+
+    def _played_out(self) -> Iterator[GameRecord]:
+        """The latest games by which resignation is measured: old ones tell of old weights."""
+        games = (record for record in self._window.latest() if record.played_out)
+        return islice(games, self._actor.settings.resignation_games)
+
+    def take_statistics(self) -> ActorStatistics:
+        statistics = self._actor.statistics
+        self._actor.reset_statistics()
+        return statistics
+
+    def metrics(self, games: list[GameRecord]) -> dict[str, float]:
+        if self._threshold is None:
+            return {}
+        # How the thresholds of late would have judged the games that were played to their end.
+        found = resignation.measured(self._played_out())
+        row = {
+            "resign_threshold": self._threshold,
+            "resigned_rate": sum(record.resigned_by is not None for record in games)
+            / max(1, len(games)),
+            "resign_measured": found.resigned,
+        }
+        return {**row, "resign_false_positives": found.share} if found.resigned else row
+
+    def in_words(self) -> str:
+        legal = min(self._actor.game.num_actions, 100)  # a guess; the trees grow as the game asks
+        return (
+            f"{self._actor.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
+            "actions a position"
+        )
+
+    def state_dict(self) -> dict[str, Any]:
+        return self._actor.state_dict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        self._actor.load_state_dict(state)
