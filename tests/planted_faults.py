@@ -101,8 +101,8 @@ FAULTS = [
     Fault(
         "Edge statistics",
         "azcore/search/kernels.py",
-        "tree.edge_visits[b, e] += 1\n",
-        "tree.edge_visits[b, e] += 2\n",
+        "tree.edge_visits[b, e] += 1\n        tree.edge_total",
+        "tree.edge_visits[b, e] += 2\n        tree.edge_total",
     ),
     Fault(
         "Backup",
@@ -221,8 +221,8 @@ FAULTS = [
     Fault(
         "Learning rate of AlphaZero",
         "azcore/learner/settings.py",
-        "sum(step >= milestone * max_steps",
-        "sum(step > milestone * max_steps",
+        "if step >= begin)",
+        "if step > begin or begin == 0)",
     ),
     Fault(
         "Weight decay",
@@ -337,6 +337,108 @@ FAULTS = [
         "azcore/search/puct.py",
         "return node_value - reduction if relative",
         "return node_value + reduction if relative",
+    ),
+    Fault(
+        "Virtual loss",
+        "azcore/search/kernels.py",
+        "                total -= waiting\n",
+        "                total += waiting\n",
+    ),
+    Fault(
+        "Visit-only virtual loss",
+        "azcore/search/kernels.py",
+        "            if rule.virtual_loss_is_loss:\n",
+        "            if True:\n",
+    ),
+    Fault(
+        "Evaluation queue",
+        "azcore/search/mcts.py",
+        "        leaves = settings.leaves_per_tree\n",
+        "        leaves = max(1, settings.leaves_per_tree - 1)\n",
+    ),
+    Fault(
+        "Reuse",
+        "azcore/search/kernels.py",
+        "tree.edge_visits[b, edges] = tree.edge_visits[b, e]",
+        "tree.edge_visits[b, edges] = 0",
+    ),
+    Fault(
+        "Transpositions",
+        "azcore/search/kernels.py",
+        "tree.edge_visits[b, e] * (mean if same else -mean)",
+        "tree.edge_visits[b, e] * mean",
+    ),
+    Fault(
+        "Learning rate of AlphaGo Zero",
+        "conf/algorithm/alphagozero.yaml",
+        "[0.01, 0.001, 0.0001]",
+        "[0.1, 0.01, 0.001]",
+    ),
+    Fault(
+        "Four networks",
+        "azcore/networks/towers.py",
+        "    return ConvBlock(channels, channels, 3)\n",
+        "    return ConvBlock(channels, channels, 1)\n",
+    ),
+    Fault(
+        "Evaluation cache",
+        "azcore/evaluators.py",
+        "np.ascontiguousarray(observation).data",
+        "np.ascontiguousarray(observation[:1]).data",
+    ),
+    Fault(
+        "Sequential test",
+        "azcore/arena/sprt.py",
+        "math.log((1.0 - self.beta) / self.alpha)",
+        "math.log((1.0 - self.alpha) / self.alpha)",
+    ),
+    Fault(
+        "Actions of shogi",
+        "games/shogi/rules.py",
+        "DROP_PLANE = 2 * NUM_MOVE_PLANES\n",
+        "DROP_PLANE = 2 * NUM_MOVE_PLANES - 1\n",
+    ),
+    Fault(
+        "Actions of chess",
+        "games/chess/rules.py",
+        "for plane in range(UNDERPROMOTION_PLANE, NUM_PLANES, 3):",
+        "for plane in range(UNDERPROMOTION_PLANE, NUM_PLANES - 3, 3):",
+    ),
+    Fault(
+        "Caps of chess and shogi",
+        "games/shogi/rules.py",
+        "state.ply >= state.max_plies:",
+        "state.ply > state.max_plies:",
+    ),
+    Fault(
+        "Batch",
+        "conf/algorithm/alphagozero.yaml",
+        "batch_size: 2048",
+        "batch_size: 4096",
+    ),
+    Fault(
+        "Checkpoint",
+        "conf/algorithm/alphagozero.yaml",
+        "steps_per_generation: 1000",
+        "steps_per_generation: 500",
+    ),
+    Fault(
+        "Batch and steps",
+        "conf/learner/default.yaml",
+        "batch_size: 4096\n",
+        "batch_size: 2048\n",
+    ),
+    Fault(
+        "Simulations",
+        "conf/search/puct.yaml",
+        "num_simulations: 800 ",
+        "num_simulations: 400 ",
+    ),
+    Fault(
+        "Window of AlphaZero",
+        "conf/replay/default.yaml",
+        "window_games: 1000000",
+        "window_games: 500000",
     ),
 ]
 
