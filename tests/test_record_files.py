@@ -94,6 +94,8 @@ class Played:
     opening_plies: int
     actions: list[int] = field(default_factory=lambda: [0, 9, 9])
     outcome: int = 1
+    forfeit: str | None = None
+    loser: int = 1
 
 
 def test_games_of_a_match_name_the_players_by_their_seats(game: Game, tmp_path: Path) -> None:

@@ -127,4 +127,4 @@ def title(runs: Sequence[Run], options: CompareSettings) -> str:
         f"rated by matches of {options.games} games with {options.num_simulations} simulations a "
         f"move; seeds {seeds}: thin; their mean with its 95 % interval: thick",
     )
-    return "\n".join(part for line in lines for part in textwrap.wrap(line, 120))
+    return "\n".join(part for line in lines for part in textwrap.wrap(line, 105))

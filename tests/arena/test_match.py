@@ -43,7 +43,7 @@ class Scripted(Player):
         self.seen: list[list[int]] = [[] for _ in range(num_games)]
         self.calls: list[list[int]] = []
 
-    def start(self, row: int, state: Any) -> None:
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
         self.states[row] = state
 
     def choose(self, rows: list[int]) -> list[int]:

@@ -118,7 +118,7 @@ def test_nothing_but_the_protocol_is_on_standard_output(command: Command) -> Non
     assert {line.split()[0] for line in said} == {
         *("id", "option", "uciok", "readyok", "info", "bestmove")
     }
-    assert "too long" in said[-1]
+    assert any("too long" in line for line in said)
 
 
 def test_a_lost_checkpoint_is_one_sentence(command: Command, tmp_path: Path) -> None:

@@ -218,17 +218,17 @@ def test_size_and_komi(go5: Game) -> None:
         komi 3 -> =
         final_score -> = B+13
         komi -1.5 -> =
-        final_score -> = B+24.5
+        final_score -> = B+17.5
         komi 0.3 -> ? go: komi must be...
         komi nan -> ? syntax error: a number is wanted
         komi 1_0 -> ? syntax error: a number is wanted
         komi -> ? syntax error: a number is wanted
-        final_score -> = B+24.5
+        final_score -> = B+17.5
         boardsize 20 -> ? unacceptable size: ...
         boardsize 1 -> ? unacceptable size: ...
         boardsize 4.0 -> ? syntax error: a whole number is wanted
         boardsize -> ? syntax error: a whole number is wanted
-        final_score -> = B+24.5
+        final_score -> = B+17.5
         boardsize 4 -> =
         final_score -> = W+-1.5
         """.replace("W+-1.5", "B+1.5"),
@@ -832,7 +832,7 @@ def test_checkpoints(tiny: Callable[..., dict[str, Any]], tmp_path: Path) -> Non
         timeout=300,
     )
     assert done.returncode == 2
-    assert "game must be {'name': 'tic_tac_toe'" in done.stderr
+    assert "game must be tic_tac_toe, got go" in done.stderr
 
 
 def test_it_ends_when_its_partner_hangs_up_while_it_loads() -> None:

@@ -141,15 +141,15 @@ def test_a_broken_program_costs_its_game_and_no_other(
     command = " ".join(script(tmp_path, body))
     player = program_player(f"gtp timeout=1 {command}", game, {})
     player.begin(2, seed=1)
-    player.start(0, [])
-    player.start(1, [])
+    player.start(0, game.initial_state(), [])
+    player.start(1, game.initial_state(), [])
     began = time.monotonic()
     decisions = player.choose([0, 1])
     assert time.monotonic() - began < 15
     for decision in decisions:
         assert isinstance(decision, Forfeit)
         assert any(part in decision.reason for part in told.split("|")), decision.reason
-    player.close()
+    player.end()
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_real_programs_play_whole_games(words: str, name: str, settings: dict[st
     game = azcore.make(name, **settings)
     player = program_player(words, game, PROGRAMS)
     player.begin(1, seed=1)
-    player.start(0, [])
+    player.start(0, game.initial_state(), [])
     state = game.initial_state()
     while not game.is_terminal(state):
         (action,) = player.choose([0])
@@ -209,4 +209,4 @@ def test_real_programs_play_whole_games(words: str, name: str, settings: dict[st
             break
         player.advance(0, action)
         state = game.step(state, action)  # raises if it is not legal by our rules
-    player.close()
+    player.end()

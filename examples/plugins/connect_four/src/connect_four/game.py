@@ -31,7 +31,6 @@ class ConnectFour(CompiledGame):
                 is_terminal=rules.is_terminal,
                 outcome=rules.outcome,
                 observe=encoding.observe,
-                position_key=rules.position_key,
             ),
         )
 

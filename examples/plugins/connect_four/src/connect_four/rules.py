@@ -69,10 +69,3 @@ def is_terminal(state: Any) -> bool:
 def outcome(state: Any) -> int:
     won = has_four(state.stones[1 - state.player])
     return (1 if state.player == 1 else -1) if won else 0  # with seat 1 to move, seat 0 has won
-
-
-def position_key(state: Any) -> int:
-    # The sum with BOTTOM has one bit in each column, above its stones, and X's stones fill in what
-    # lies below: no two positions have the same. The seat to move follows from their number.
-    occupied = state.stones[0] | state.stones[1]
-    return int(occupied + BOTTOM | state.stones[0])
