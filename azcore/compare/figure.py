@@ -124,7 +124,9 @@ def title(runs: Sequence[Run], options: CompareSettings) -> str:
     lines = (
         f"{settings[0].game.name}{', ' if facts else ''}{facts}; {networks}; {simulations} "
         "simulations a move in self-play",
-        f"rated by matches of {options.games} games with {options.num_simulations} simulations a "
-        f"move; seeds {seeds}: thin; their mean with its 95 % interval: thick",
+        f"matches of {options.games} games, {options.num_simulations} simulations a move; "
+        f"thin: seeds {seeds}; thick: their mean and its 95 % interval",
     )
-    return "\n".join(part for line in lines for part in textwrap.wrap(line, 105))
+    return "\n".join(
+        part for line in lines for part in textwrap.wrap(line, 110, break_on_hyphens=False)
+    )

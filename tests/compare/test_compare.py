@@ -207,7 +207,7 @@ def test_figure(
     drawn = (runs / "figure.svg").read_text()
     for text in (
         "tic_tac_toe; dual_res 1x4; 8 simulations a move in self-play",
-        "rated by matches of 2 games with 4 simulations a move; seeds 1, 2",
+        "matches of 2 games, 4 simulations a move; thin: seeds 1, 2",
         "gate.enabled=false (2 seeds)",
         "gate.enabled=true (1 seed)",
         "rating (Elo above random play)",
