@@ -352,9 +352,9 @@ FAULTS = [
     ),
     Fault(
         "Evaluation queue",
-        "azcore/search/mcts.py",
-        "        leaves = settings.leaves_per_tree\n",
-        "        leaves = max(1, settings.leaves_per_tree - 1)\n",
+        "azcore/search/kernels.py",
+        "while used < leaves_per_tree:",
+        "while used < min(2, leaves_per_tree):",
     ),
     Fault(
         "Reuse",
