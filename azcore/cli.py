@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import sys
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any, NoReturn
 
 import hydra
@@ -71,115 +71,38 @@ def _package_folders(package: str) -> list[Path]:
     return [Path(place) for place in (spec and spec.submodule_search_locations) or []]
 
 
+# Imported when called: --help and check need no Lightning, an engine's handshake no torch.
+COMMANDS = {
+    "train": "azcore.algorithms.training:train",
+    "arena": "azcore.tournament:tournament",
+    "engine": "azcore.engine:serve",
+    "play": "azcore.play:play",
+    "export": "azcore.export:export",
+    "predict": "azcore.predict:predict_games",
+    "tune": "azcore.tune.tune:tune",
+    "bench": "azcore.bench:bench",
+    "check": "azcore.check.report:check",
+    "compare": "azcore.compare.compare:compare",
+    "new": "azcore.scaffold:new_package",
+}
+
+
 def run_command(config: dict[str, Any]) -> int:
     """Run the command that the settings name; its exit status.
 
     Raises:
         SettingError: there is no such command, or a setting is of another one.
     """
-    commands: Mapping[str, Callable[[dict[str, Any]], int]] = {
-        "train": _train,
-        "arena": _arena,
-        "engine": _engine,
-        "play": _play,
-        "export": _export,
-        "predict": _predict,
-        "tune": _tune,
-        "bench": _bench,
-        "check": _check,
-        "compare": _compare,
-        "new": _new,
-    }
     command = config["command"]
-    if command not in commands:
-        raise SettingError(f"command must be one of {', '.join(commands)}, got {command!r}")
+    if command not in COMMANDS:
+        raise SettingError(f"command must be one of {', '.join(COMMANDS)}, got {command!r}")
     if config["name"] is not None and command != "new":
         raise SettingError(
             f"name is for command=new, got name={config['name']} with command={command}; "
             f"game=NAME chooses a game"
         )
-    return commands[command](config)
-
-
-# Each command imports what it needs when it is called: --help and check need no Lightning.
-
-
-def _train(config: dict[str, Any]) -> int:
-    from azcore.algorithms.training import train
-
-    return train(config)
-
-
-def _arena(config: dict[str, Any]) -> int:
-    from azcore.tournament import tournament
-
-    return tournament(config)
-
-
-def _engine(config: dict[str, Any]) -> int:
-    from azcore.engine import serve
-
-    return serve(config)
-
-
-def _play(config: dict[str, Any]) -> int:
-    from azcore.play import play
-
-    return play(config)
-
-
-def _export(config: dict[str, Any]) -> int:
-    from azcore.export import export
-
-    return export(config)
-
-
-def _predict(config: dict[str, Any]) -> int:
-    from azcore.predict import predict_games
-
-    return predict_games(config)
-
-
-def _tune(config: dict[str, Any]) -> int:
-    from azcore.tune.tune import tune
-
-    return tune(config)
-
-
-def _bench(config: dict[str, Any]) -> int:
-    from azcore.bench import bench
-
-    return bench(config)
-
-
-def _check(config: dict[str, Any]) -> int:
-    from azcore.check.report import check
-
-    return check(config)
-
-
-def _compare(config: dict[str, Any]) -> int:
-    from azcore.compare.compare import compare
-
-    return compare(config)
-
-
-def _new(config: dict[str, Any]) -> int:
-    from azcore.scaffold import write_package
-    from azcore.settings import require
-
-    name, place = config["name"], config["new"]
-    folder = place.get("path") if isinstance(place, dict) else place
-    if name is None:
-        raise SettingError("command=new needs name=NAME, what the game is to be called")
-    require(isinstance(folder, str | int), "new.path", "a folder", folder)  # it may be called 7
-    # Hydra takes ~ only in quotes, within which no shell replaces it.
-    written = write_package(str(name), Path(os.path.expanduser(str(folder))))
-    print(f"{written} holds a complete game, to be made into yours; next:")
-    print(f"  pip install -e {shlex.quote(str(written))}")
-    print(f"  python -m azcore command=check game={name}")
-    print(f"  python -m azcore game={name}")
-    return 0
+    run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[command])
+    return run(config)
 
 
 def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
@@ -283,7 +206,9 @@ class Sweep(Callback):
             settings = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
             settings.run_dir = config.hydra.sweep.dir
             settings.compare.runs = [config.hydra.sweep.dir]
-            status = max(status, _contained(lambda: _compare(_plain(settings))))
+            status = max(
+                status, _contained(lambda: run_command({**_plain(settings), "command": "compare"}))
+            )
         if status:
             sys.exit(status)
 

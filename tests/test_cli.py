@@ -7,10 +7,12 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 
+from azcore import cli
 from azcore.algorithms.training import train
 from conftest import TINY
 
@@ -230,3 +232,8 @@ class TestResume:
         moved = shutil.move(run, run.with_name("moved"))
         status, _, _ = azcore("game=tic_tac_toe", f"resume={moved}", "trainer.max_steps=12")
         assert status == 0
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_is_there(command: str) -> None:
+    assert callable(resolve_name(cli.COMMANDS[command]))

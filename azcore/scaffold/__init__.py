@@ -8,22 +8,48 @@ from __future__ import annotations
 
 import importlib.util
 import keyword
+import os
 import re
+import shlex
 import sys
+from collections.abc import Mapping
 from importlib.metadata import entry_points
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from azcore.errors import GameError, SettingError
+from azcore.settings import require
 
 TEMPLATE = "package-template"  # with a hyphen, or builds would take it for a package of azcore
 TEMPLATE_NAME = "my_game"
 # Names that the template's game.py uses itself; a class of such a name would hide them. Words of
 # Python, such as None, are no class's name either.
 _TAKEN = ("Any", "CompiledGame", "GameError", "IllegalActionError", "Rules")
+
+
+def new_package(config: Mapping[str, Any]) -> int:
+    """`command=new`: write the package and say how to go on; 0.
+
+    Raises:
+        SettingError: a name or folder is missing or cannot be used.
+        GameError: the name is taken.
+    """
+    name, place = config["name"], config["new"]
+    folder = place.get("path") if isinstance(place, dict) else place
+    if name is None:
+        raise SettingError("command=new needs name=NAME, what the game is to be called")
+    require(isinstance(folder, str | int), "new.path", "a folder", folder)  # it may be called 7
+    # Hydra takes ~ only in quotes, within which no shell replaces it.
+    written = write_package(str(name), Path(os.path.expanduser(str(folder))))
+    print(f"{written} holds a complete game, to be made into yours; next:")
+    print(f"  pip install -e {shlex.quote(str(written))}")
+    print(f"  python -m azcore command=check game={name}")
+    print(f"  python -m azcore game={name}")
+    return 0
 
 
 def write_package(name: str, folder: Path) -> Path:
