@@ -1,4 +1,7 @@
-"""Throws spoilt lines at a protocol: `python tests/protocols/fuzz.py gtp 1000000 [seed]`."""
+"""Throws spoilt lines at an engine: `python tests/protocols/fuzz.py gtp|uci|usi LINES [SEED]`.
+
+The tests do the same by the hundred thousand; this is for a million.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,29 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
+sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does
 
-from protocol_kit import Target, fuzz
+from conftest import compose
 
 
-def gtp(folder: Path) -> Target:
+def gtp(count: int, seed: int) -> str:
     from gtp_kit import GtpTarget
+    from protocol_kit import fuzz
 
-    return GtpTarget(folder)
+    with tempfile.TemporaryDirectory() as folder:
+        return f"{fuzz(GtpTarget(Path(folder)), count, seed):,} replies"
 
 
-TARGETS = {"gtp": gtp}
+def with_positions(protocol: str, count: int, seed: int) -> str:
+    from protocols.fuzz_uci import ORACLES, make_fuzz
+
+    fuzz = make_fuzz(protocol, compose(f"game={ORACLES[protocol][0]}"), seed)
+    fuzz.run(count)
+    return f"{fuzz.accepted:,} positions taken, {fuzz.refused:,} refused"
+
 
 if __name__ == "__main__":
     name, count, seed = sys.argv[1], int(sys.argv[2]), int((sys.argv[3:] or ["0"])[0])
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
-        replies = fuzz(TARGETS[name](Path(folder)), count, seed)
-    print(f"{name}: {count:,} lines, {replies:,} replies, {time.perf_counter() - began:.0f} s")
+    told = gtp(count, seed) if name == "gtp" else with_positions(name, count, seed)
+    print(f"{name}: {count:,} lines, {told}, {time.perf_counter() - began:.0f} s")

@@ -1,7 +1,5 @@
 """Lines that no sane program sends to a UCI or USI engine, by the hundred thousand.
 
-    python tests/protocols/fuzz_uci.py uci --lines 1000000 --seed 1
-
 Good lines, mutated ones, noise and very long ones go to a server in this process. After each line
 what was said is looked at; after each burst every `go` must have had one answer, and the server
 must stand where a rules library stands that has followed the `position` lines it accepted.
@@ -9,12 +7,9 @@ must stand where a rules library stands that has followed the `position` lines i
 
 from __future__ import annotations
 
-import argparse
 import random
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 BURST = 100
@@ -324,28 +319,3 @@ def make_fuzz(protocol: str, config: dict[str, Any], seed: int) -> Fuzz:
     settings = {"num_simulations": 3, "max_simulations": 50, "report_seconds": 0.01}
     server = make_server(kind, config, azcore.make(name), out, **settings)
     return Fuzz(server, out, make_oracle(), seed)
-
-
-def main() -> None:
-    import sys
-
-    sys.path.insert(0, str(Path(__file__).parents[1]))  # as pytest does
-    from conftest import compose
-
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("protocol", choices=tuple(ORACLES))
-    parser.add_argument("--lines", type=int, default=1_000_000)
-    parser.add_argument("--seed", type=int, default=1)
-    asked = parser.parse_args()
-    fuzz = make_fuzz(asked.protocol, compose(f"game={ORACLES[asked.protocol][0]}"), asked.seed)
-    began = time.perf_counter()
-    fuzz.run(asked.lines)
-    seconds = time.perf_counter() - began
-    print(
-        f"{asked.lines} lines in {seconds:.0f} s: {fuzz.accepted} positions taken, "
-        f"{fuzz.refused} refused, {fuzz._goes} searches"
-    )
-
-
-if __name__ == "__main__":
-    main()
