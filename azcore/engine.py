@@ -43,7 +43,10 @@ def serve(config: Mapping[str, Any]) -> int:
     module, name = SERVERS[unprepared(values.pop("name"), **values).protocol]
     engine = Engine(lambda: _load(config), search, settings)
     kind: type[Server] = getattr(import_module(module), name)
-    status = kind(engine, Writer(out, settings.log)).run(read_lines(claim_stdin()))
+    try:
+        status = kind(engine, Writer(out, settings.log)).run(read_lines(claim_stdin()))
+    except BrokenPipeError:  # the other side is gone, and nobody is left to be told of anything
+        os._exit(0)
     if engine.is_loading:  # told to quit meanwhile; what is half there needs no tidying up
         out.flush()
         sys.stderr.flush()
