@@ -426,13 +426,7 @@ def write_matches(
         distinct = result.distinct
         rows.append(
             {
-                "player": result.first,
-                "opponent": result.second,
-                "games": len(result.games),
-                "wins": result.wins,
-                "draws": result.draws,
-                "losses": result.losses,
-                "distinct_games": result.distinct_games,
+                **result.counted(),
                 "distinct_pairs": distinct.pairs,
                 **dict(zip(MATCHES[8:13], distinct.pentanomial, strict=True)),
                 "los": round(rated.superiority(result.first, result.second), 4) if rated else "",

@@ -41,13 +41,7 @@ def match_row(result: MatchResult, generation: int, step: int, seconds: float) -
     return {
         "generation": generation,
         "step": step,
-        "player": result.first,
-        "opponent": result.second,
-        "games": len(result.games),
-        "wins": result.wins,
-        "draws": result.draws,
-        "losses": result.losses,
-        "distinct_games": result.distinct_games,
+        **result.counted(),
         "seconds": round(seconds, 1),
     }
 

@@ -130,6 +130,18 @@ class MatchResult:
         a, b, c = ((row[0], row[1], row[2]) for row in joint)
         return PairScore(player=self.first, opponent=self.second, joint=(a, b, c))
 
+    def counted(self) -> dict[str, Any]:
+        """The columns that every table of matches has: the players, and what they came to."""
+        return {
+            "player": self.first,
+            "opponent": self.second,
+            "games": len(self.games),
+            "wins": self.wins,
+            "draws": self.draws,
+            "losses": self.losses,
+            "distinct_games": self.distinct_games,
+        }
+
     @property
     def lengths(self) -> list[int]:
         """Plies of each game, opening included."""

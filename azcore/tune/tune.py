@@ -306,7 +306,7 @@ def _optuna() -> Any:
     """
     try:
         import optuna
-        import scipy  # noqa: F401
+        import scipy  # noqa: F401 - which its Gaussian processes need
     except ImportError as error:
         raise SettingError(
             f"command=tune needs the package {error.name}: pip install 'azcore[tune]'"
