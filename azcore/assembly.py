@@ -22,12 +22,19 @@ from azcore.game import Game
 from azcore.learner.given import SupervisedSettings
 from azcore.learner.settings import LearnerSettings
 from azcore.networks import NetworkSettings
-from azcore.networks.evaluator import NetworkEvaluator, choose_device, choose_precision
+from azcore.networks.evaluator import (
+    NetworkEvaluator,
+    choose_backend,
+    choose_device,
+    choose_precision,
+)
+from azcore.networks.openvino_evaluator import OpenVinoEvaluator
 from azcore.players import SearchPlayer
 from azcore.registry import make
 from azcore.replay import ReplaySettings
 from azcore.search.mcts import SearchSettings
 from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
 
 Config = Mapping[str, Any]
@@ -52,19 +59,36 @@ class Settings:
     sprt: SprtSettings
     programs: Mapping[str, Any]  # by name, see `azcore.protocols.programs.Program`
 
-    def evaluator(self, network: nn.Module) -> NetworkEvaluator:
-        """A network's weights of this moment, ready to run."""
-        dtype = choose_precision(self.selfplay.precision, self.device)
-        return NetworkEvaluator(network=network, game=self.game, device=self.device, dtype=dtype)
+    def evaluator(self, network: nn.Module, callers: int = 1) -> Evaluator:
+        """A network's weights of this moment, ready to run.
 
-    def search_evaluator(self, network: nn.Module, version: int) -> Evaluator:
+        Args:
+            network: whose weights.
+            callers: threads that will evaluate at once.
+        """
+        dtype = choose_precision(self.selfplay.precision, self.device)
+        if choose_backend(self.selfplay.backend, self.device) == "torch":
+            threads = None if callers == 1 else max(1, available_cores() // callers)
+            return NetworkEvaluator(
+                network=network, device=self.device, dtype=dtype, threads=threads
+            )
+        return OpenVinoEvaluator(
+            network=network,
+            game=self.game,
+            dtype=dtype,
+            threads=available_cores(),
+            callers=callers,
+        )
+
+    def search_evaluator(self, network: nn.Module, version: int, callers: int = 1) -> Evaluator:
         """The same as search asks it: through random symmetries, with a cache, as settings say.
 
         Args:
             network: whose weights.
             version: optimizer steps behind them.
+            callers: threads that will evaluate at once.
         """
-        evaluator: Evaluator = self.evaluator(network)
+        evaluator = self.evaluator(network, callers)
         if self.selfplay.random_symmetry and self.game.symmetries:
             evaluator = SymmetricEvaluator(evaluator, self.game, self.seed, version)
         if self.selfplay.evaluation_cache:

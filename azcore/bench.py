@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -31,10 +32,10 @@ from azcore.evaluators import Evaluator
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.learner.module import LearnerModule
 from azcore.networks import build_network
-from azcore.networks.evaluator import NetworkEvaluator
 from azcore.replay import ReplayBuffer
 from azcore.search.mcts import Search
 from azcore.selfplay.actor import Actor
+from azcore.selfplay.sizes import with_workers
 from azcore.settings import build, require
 from azcore.testing.speed import rules_us_per_ply
 
@@ -81,7 +82,9 @@ def bench(config: Config) -> int:
     settings = replace(
         settings,
         network=replace(settings.network, blocks=options.blocks, channels=options.channels),
-        selfplay=replace(settings.selfplay, num_games=options.num_games),
+        selfplay=with_workers(
+            replace(settings.selfplay, num_games=options.num_games), settings.device.type
+        ),
     )
     game = settings.game
     rows: list[dict[str, Any]] = []
@@ -176,8 +179,10 @@ def search_us_per_simulation(settings: Settings, options: BenchSettings) -> floa
 
 def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[float, float, float]:
     """Evaluations/s of self-play and of the bare network in turn, and the median of their ratio."""
-    game, size = settings.game, settings.selfplay.num_games
-    evaluator = settings.evaluator(build_network(game, settings.network, settings.seed))
+    game = settings.game
+    shares = settings.selfplay.shares()
+    network = build_network(game, settings.network, settings.seed)
+    evaluator = settings.evaluator(network, len(shares))
     actor = Actor(
         game=game,
         search=settings.search,
@@ -185,18 +190,21 @@ def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[fl
         seed=settings.seed,
         evaluator=evaluator,
     )
-    observations = torch.randint(0, 2, (size, *game.observation_shape)).to(
-        device=evaluator.device, dtype=evaluator.dtype, memory_format=torch.channels_last
-    )
-    for _ in range(20):
-        actor.play_wave()
+    rng = np.random.default_rng(1)
+    bare = [
+        (evaluator if number == 0 else evaluator.for_another_thread()).prepared(
+            rng.integers(0, 2, (share, *game.observation_shape), np.uint8)
+        )
+        for number, share in enumerate(shares)
+    ]
     rates: list[tuple[float, float]] = []
-    for _ in range(max(5, round(options.seconds))):
+    for number in range(1 + max(5, round(options.seconds))):
         actor.reset_statistics()
-        while actor.statistics.seconds < 0.8:
-            actor.play_wave()
+        end = time.perf_counter() + 1.0
+        actor.play_while(lambda _, end=end: time.perf_counter() < end)  # type: ignore[misc]
         selfplay = actor.statistics.evaluations / actor.statistics.seconds
-        rates.append((selfplay, _bare_rate(evaluator, observations, 0.8)))
+        if number > 0:  # the first loads or compiles what it needs
+            rates.append((selfplay, _bare_rate(bare, shares, 1.0)))
     return (
         statistics.median(rate[0] for rate in rates),
         statistics.median(rate[1] for rate in rates),
@@ -204,12 +212,20 @@ def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[fl
     )
 
 
-def _bare_rate(evaluator: NetworkEvaluator, observations: torch.Tensor, seconds: float) -> float:
-    """Evaluations/s of a network whose input is in its memory already."""
-    done, began = 0, time.perf_counter()
-    while time.perf_counter() - began < seconds:
-        evaluator.forward(observations)
-        done += len(observations)
+def _bare_rate(runs: list[Callable[[], object]], shares: list[int], seconds: float) -> float:
+    """Evaluations/s of a network whose input is in its memory already, on as many threads."""
+
+    def repeat(run: Callable[[], object]) -> int:
+        done, end = 0, time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            run()
+            done += 1
+        return done
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(len(runs)) as pool:
+        calls = list(pool.map(repeat, runs))
+    done = sum(share * count for share, count in zip(shares, calls, strict=True))
     return done / (time.perf_counter() - began)
 
 
@@ -219,9 +235,9 @@ def learner_ratio(settings: Settings, options: BenchSettings) -> float:
     actor = Actor(
         game=game,
         search=replace(settings.search, num_simulations=2),
-        settings=settings.selfplay,
+        settings=replace(settings.selfplay, workers=1),
         seed=settings.seed,
-        evaluator=FreeEvaluator(game, settings.selfplay.num_games),
+        evaluator=FreeEvaluator(game, options.num_games),
     )
     buffer = ReplayBuffer(game=game, window_games=10_000, augment=settings.replay.augment)
     buffer.extend(actor.play(2000))

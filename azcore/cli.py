@@ -41,6 +41,7 @@ FIXED = (
     "network",
     "seed",
     "selfplay.num_games",
+    "selfplay.workers",
     "selfplay.game",
     "gate.enabled",
     "learner.steps_per_generation",

@@ -13,6 +13,8 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections import OrderedDict
+from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 import numpy.typing as npt
@@ -40,6 +42,20 @@ class Evaluator(ABC):
             up to rounding. The arrays may be reused by the next call.
         """
 
+    def for_another_thread(self) -> Evaluator:
+        """The same judge to be asked on another thread at the same time.
+
+        What is large, such as weights, is shared. One without state of its own is its own double.
+        """
+        return self
+
+    def prepared(self, observations: ByteArray) -> Callable[[], object]:
+        """What evaluates these observations once and waits for it: the bare cost of judging.
+
+        They are where they are needed already, and the answers stay where they are made.
+        """
+        return lambda: self.evaluate(observations)
+
 
 class UniformEvaluator(Evaluator):
     """Every action alike, every position even: search with it sees only ends of the game."""
@@ -58,6 +74,9 @@ class CountingEvaluator(Evaluator):
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
         self.count = 0
+
+    def for_another_thread(self) -> CountingEvaluator:
+        return CountingEvaluator(self._evaluator.for_another_thread())
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         known = self._evaluator.remembered
@@ -93,6 +112,11 @@ class SymmetricEvaluator(Evaluator):
         size = int(np.prod(game.observation_shape))
         rng = generator(Purpose.SYMMETRY, seed, version)
         self._key = rng.integers(0, 2**64, -(-size // 8), np.uint64) | np.uint64(1)
+
+    def for_another_thread(self) -> SymmetricEvaluator:
+        other = copy(self)
+        other._evaluator = self._evaluator.for_another_thread()
+        return other
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         chosen = self.choose(observations)
@@ -147,6 +171,11 @@ class CachedEvaluator(Evaluator):
         # Unused rows cost no memory: the system gives it when they are first written to.
         self._policy_logits = np.empty((positions, num_actions), np.float32)
         self._values = np.empty(positions, np.float32)
+
+    def for_another_thread(self) -> CachedEvaluator:
+        """One that remembers for itself: what it knows depends on what its own thread has asked."""
+        num_actions = self._policy_logits.shape[1]
+        return CachedEvaluator(self._evaluator.for_another_thread(), num_actions, self._positions)
 
     @classmethod
     def bytes_needed(cls, num_actions: int, positions: int) -> int:

@@ -1,6 +1,7 @@
 """The run directory: where a run keeps everything it may need again.
 
 config.yaml              the composed settings
+sizes.json               games and threads of self-play, which settings may leave to the machine
 checkpoints/last.ckpt    written whole at the end of every generation
 checkpoints/step-*.ckpt  earlier ones, kept for ratings
 checkpoints/best.ckpt    weights that passed the gate last
@@ -17,6 +18,7 @@ from __future__ import annotations
 
 import csv
 import fcntl
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
@@ -36,6 +38,7 @@ class RunDirectory:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.config = path / "config.yaml"
+        self.sizes = path / "sizes.json"
         self.checkpoints = path / "checkpoints"
         self.last_checkpoint = self.checkpoints / "last.ckpt"
         self.best_checkpoint = self.checkpoints / "best.ckpt"
@@ -73,6 +76,31 @@ class RunDirectory:
         new = self.config.with_suffix(".yaml.tmp")
         new.write_text(yaml.safe_dump(dict(config), sort_keys=False))
         new.replace(self.config)
+
+    def save_sizes(self, sizes: Mapping[str, int]) -> None:
+        """Keep the sizes of self-play, by the names of their settings; whole or as they were."""
+        new = self.sizes.with_suffix(".json.tmp")
+        new.write_text(json.dumps(dict(sizes)) + "\n")
+        new.replace(self.sizes)
+
+    def read_sizes(self) -> dict[str, int]:
+        """The sizes of self-play that the run was begun with; none before that.
+
+        Raises:
+            CheckpointError: the file does not hold them.
+        """
+        if not self.sizes.exists():
+            return {}
+        try:
+            sizes = json.loads(self.sizes.read_text())
+        except ValueError as error:
+            raise CheckpointError(f"{self.sizes} must hold JSON: {error}") from error
+        for name, size in sizes.items() if isinstance(sizes, dict) else [("", sizes)]:
+            if name not in ("num_games", "workers") or not isinstance(size, int) or size < 1:
+                raise CheckpointError(
+                    f"{self.sizes} must hold num_games and workers, 1 or more, got {sizes!r}"
+                )
+        return dict(sizes)
 
 
 def _lock(folder: Path) -> TextIO:

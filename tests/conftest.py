@@ -25,6 +25,7 @@ TINY = [
     "search.num_simulations=8",
     "selfplay.num_games=4",
     "selfplay.precision=float32",
+    "selfplay.backend=torch",
     "replay.window_games=60",
     "learner.batch_size=16",
     "learner.steps_per_generation=4",

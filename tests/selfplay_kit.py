@@ -17,6 +17,7 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
     """Four games at once, the papers' temperature for six plies, except for `changed`."""
     values: dict[str, Any] = {
         "num_games": 4,
+        "workers": 1,
         "opening_plies": 0,
         "temperature": 1.0,
         "temperature_plies": 6,
@@ -25,6 +26,7 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "resignation_false_positives": 0.05,
         "resignation_played_out": 0.1,
         "resignation_games": 2500,
+        "backend": "torch",
         "precision": "float32",
         "random_symmetry": False,
         "evaluation_cache": 0,
@@ -42,6 +44,12 @@ def assert_games_depend_on_seed_and_index_alone(actor: Callable[..., Actor]) -> 
     assert all(few[index] == many[index] for index in shared)
     other = {r.game_index: r.to_bytes() for r in actor(game, num_games=3, seed=2).play(150)}
     assert any(other[index] != few[index] for index in few.keys() & other.keys())
+
+
+def rounds(count: int) -> Callable[[int], bool]:
+    """For `Actor.play_while`: so many rounds, and with several workers one more."""
+    left = iter(range(count))
+    return lambda _positions: next(left, None) is not None
 
 
 TIC_TAC_TOE = azcore.make("tic_tac_toe")

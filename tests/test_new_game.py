@@ -20,6 +20,7 @@ SMALL = " ".join(
         "network.value_hidden=4",
         "search.num_simulations=8",
         "selfplay.num_games=4",
+        "selfplay.backend=torch",
         "learner.batch_size=16",
         "learner.steps_per_generation=1",
         "arena.games=2",

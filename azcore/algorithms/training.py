@@ -21,6 +21,7 @@ import re
 import signal
 import warnings
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -54,6 +55,8 @@ from azcore.replay import ReplayBuffer
 from azcore.report.report import write_report
 from azcore.run_directory import RunDirectory, Table, find_run, new_run, read_config
 from azcore.selfplay.actor import Actor
+from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.sizes import with_games, with_workers
 from azcore.settings import require
 
 
@@ -89,6 +92,7 @@ def train(config: Config) -> int:
             run.open()  # only now, so that settings that are refused change nothing on disk
             checkpoint = loop.restore() if resume else None
             run.save_config({**config, "resume": None})
+            run.save_sizes(loop.sizes)
             terminal.say(f"run directory {run.path}")
             with terminal:
                 step = loop.fit(checkpoint)
@@ -169,6 +173,7 @@ class TrainingLoop:
         self, config: Config, settings: Settings, run: RunDirectory, terminal: Terminal
     ) -> None:
         self._settings, self._run, self._terminal = settings, run, terminal
+        self.sizes: dict[str, int] = {}  # of self-play, see `RunDirectory.save_sizes`
         game, seed = settings.game, settings.seed
         terminal.say(
             f"{game.name} {_words(game.settings)}: {game.num_actions} actions, observation "
@@ -237,19 +242,46 @@ class TrainingLoop:
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
         settings, network = self._settings, self._module.network
 
+        actor = self._sized_actor()
+
         def evaluator_in_play() -> tuple[Evaluator, int]:
             playing, version = who_plays(network, self._trainer.global_step)
-            return settings.search_evaluator(playing, version), version
+            return settings.search_evaluator(playing, version, self.sizes["workers"]), version
 
-        actor = Actor(
-            game=settings.game,
-            variant=settings.selfplay_game,
-            search=settings.search,
-            settings=settings.selfplay,
-            seed=settings.seed,
-            evaluator=settings.search_evaluator(network, 0),
-        )
         return SelfPlay(actor=actor, window=self._window, who_plays=evaluator_in_play)
+
+    def _sized_actor(self) -> Actor:
+        """The actor; what settings leave open of its size is as the run was begun, or found now."""
+        settings = self._settings
+        device = settings.device.type
+        known = self._run.read_sizes()
+        selfplay = replace(
+            settings.selfplay,
+            num_games=known.get("num_games", settings.selfplay.num_games),
+            workers=known.get("workers", settings.selfplay.workers),
+        )
+        selfplay = with_workers(selfplay, device)
+        workers = selfplay.workers
+        assert workers is not None
+        evaluator = settings.search_evaluator(self._module.network, 0, workers)
+
+        def actor_of(tried: SelfPlaySettings) -> Actor:
+            return Actor(
+                game=settings.game,
+                variant=settings.selfplay_game,
+                search=settings.search,
+                settings=tried,
+                seed=settings.seed,
+                evaluator=evaluator,
+            )
+
+        selfplay, trials = with_games(selfplay, device, actor_of)
+        tried = ", ".join(f"{trial.num_games}: {trial.evaluations_per_s:,.0f}" for trial in trials)
+        found = f"; evaluations/s by games: {tried}" if trials else ""
+        self._terminal.say(f"self-play {selfplay.num_games} games on {workers} threads{found}")
+        assert selfplay.num_games is not None
+        self.sizes = {"num_games": selfplay.num_games, "workers": workers}
+        return actor_of(selfplay)
 
     def fit(self, checkpoint: str | None) -> int:
         """Run to the end, from a checkpoint if one is given; the optimizer steps reached."""

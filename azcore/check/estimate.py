@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from azcore.assembly import Settings
 from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import Game
 from azcore.networks import build_network
-from azcore.selfplay.actor import Actor
+from azcore.selfplay.worker import Worker
 
 TREES = 64  # at most, while the search is timed: enough to fill its loops
 
@@ -36,7 +36,7 @@ def estimate(settings: Settings, plies: float, seconds: float) -> Estimate:
     """
     network = build_network(settings.game, settings.network, settings.seed)
     batch, rate = _network_rate(
-        settings.evaluator(network), settings.game, settings.selfplay.num_games, seconds
+        settings.evaluator(network), settings.game, settings.selfplay.num_games or TREES, seconds
     )
     search = _search_seconds(settings, seconds)
     evaluations = plies * settings.search.num_simulations
@@ -74,16 +74,20 @@ def _network_rate(
 
 def _search_seconds(settings: Settings, seconds: float) -> float:
     """Seconds of rules and search for each evaluation, with a network that costs nothing."""
-    actor = Actor(
+    worker = Worker(
         game=settings.game,
         variant=settings.selfplay_game,
         search=settings.search,
-        settings=replace(settings.selfplay, num_games=min(TREES, settings.selfplay.num_games)),
+        settings=settings.selfplay,
+        num_games=min(TREES, settings.selfplay.num_games or TREES),
+        first_index=0,
+        index_step=1,
         seed=settings.seed,
         evaluator=UniformEvaluator(settings.game),
     )
-    actor.play_wave()  # loads or compiles what it needs
-    actor.reset_statistics()
-    while actor.statistics.seconds < seconds or not actor.statistics.evaluations:
-        actor.play_wave()
-    return actor.statistics.seconds / actor.statistics.evaluations
+    worker.play_wave()  # loads or compiles what it needs
+    worker.reset_statistics()
+    began = time.perf_counter()
+    while time.perf_counter() - began < seconds or not worker.statistics.evaluations:
+        worker.play_wave()
+    return (time.perf_counter() - began) / worker.statistics.evaluations

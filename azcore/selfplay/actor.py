@@ -1,9 +1,12 @@
-"""The actor: B games of self-play in step, a finished one replaced at once.
+"""The actor: all games of self-play, split over workers that each have a thread and a share.
 
-All trees share one batch per wave, and no game waits for another: a game whose search is done moves
-and goes on, so the batch is always full. With the same weights throughout, a game depends on them,
-the threshold of resignation, the seed and its index alone, up to how a network rounds in batches:
-its chance comes from counters.
+A worker searches while another one is at the network, or on another core: what a worker does is
+compiled or in the network, both without the GIL. On a CPU each has one core for its search and its
+network alike; cores that work on one batch together wait for each other at every layer instead.
+
+With the same weights throughout, a game depends on them, the threshold of resignation, the seed and
+its index alone, up to how a network rounds in batches: its chance comes from counters. Which games
+end in a call of `play` depends on their number and the number of workers as well, never on time.
 Trees never outlive the weights that judged them.
 
     actor.set_evaluator(evaluator, weights_version, resign_threshold)
@@ -14,33 +17,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.evaluators import Evaluator
-from azcore.game import FloatArray, Game
+from azcore.game import Game
 from azcore.records import GameRecord
-from azcore.search.mcts import Search, SearchSettings
-from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
-from azcore.selfplay.schedule import SelfPlaySettings, choose_action
+from azcore.search.mcts import SearchSettings
+from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.worker import Worker
 
-
-@dataclass
-class GameInPlay:
-    """One unfinished game: all there is to know of it between two moves."""
-
-    game_index: int
-    opening_plies: int = 0
-    actions: list[int] = field(default_factory=list)
-    visits: list[tuple[list[int], list[int]]] = field(default_factory=list)  # actions, counts
-    root_values: list[float] = field(default_factory=list)
-    best_child_values: list[float] = field(default_factory=list)
-    players: list[int] = field(default_factory=list)
-    could_resign: bool = False  # at some ply a low value would have ended it
+WAVES = 16  # of a round, after which the actor asks whether there is enough
 
 
 @dataclass
@@ -50,17 +39,17 @@ class ActorStatistics:
     evaluations: int = 0  # positions that the network judged
     remembered: int = 0  # positions whose evaluation was known already
     seconds: float = 0.0
-    network_seconds: float = 0.0
+    network_seconds: float = 0.0  # of a worker, in the mean
 
 
 class Actor:
-    """Plays games against itself.
+    """Plays games against itself. One that has raised an error is not to be used any more.
 
     Args:
         game: to be played, and what records are of.
         variant: the game as self-play plays it, which may forbid actions that `game` allows.
         search: how each move is searched; root noise as it says.
-        settings: how many games at once, and how moves are chosen.
+        settings: how many games and workers, and how moves are chosen.
         seed: of the run.
         evaluator: judge of leaves; `set_evaluator` brings newer ones.
     """
@@ -76,26 +65,31 @@ class Actor:
         evaluator: Evaluator,
     ) -> None:
         self.game = variant or game
-        self._identity = game.identity
         self.settings = settings
-        self.seed = seed
-        self._search = Search(
-            game=self.game, num_trees=settings.num_games, evaluator=evaluator, settings=search
-        )
-        self._evaluator = evaluator
-        self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
-        self._is_gumbel = search.is_gumbel
-        self._is_noisy = search.is_gumbel or search.dirichlet_fraction > 0
-        self._weights_version = 0
-        self._resign_threshold: float | None = None
-        self._next_index = 0
-        self._games = [self._new_game(row) for row in range(settings.num_games)]
-        self._to_begin = set(range(settings.num_games))
-        self.statistics = ActorStatistics()
+        shares = settings.shares()
+        self._workers = [
+            Worker(
+                game=game,
+                variant=self.game,
+                search=search,
+                settings=settings,
+                num_games=share,
+                first_index=first,
+                index_step=len(shares),
+                seed=seed,
+                evaluator=evaluator if first == 0 else evaluator.for_another_thread(),
+            )
+            for first, share in enumerate(shares)
+        ]
+        self._pool: ThreadPoolExecutor | None = None
+        if len(shares) > 1:
+            self._pool = ThreadPoolExecutor(len(shares), "self-play")
+        self._stopped = False
+        self._seconds = 0.0
 
     def bytes_needed(self, legal_actions: int) -> int:
         """Memory of full search trees whose positions have so many legal actions."""
-        return self._search.bytes_needed(legal_actions)
+        return sum(worker.bytes_needed(legal_actions) for worker in self._workers)
 
     def set_evaluator(
         self,
@@ -110,11 +104,9 @@ class Actor:
             weights_version: optimizer steps behind them.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: nobody resigns.
         """
-        self._evaluator = evaluator
-        self._search.set_evaluator(evaluator)
-        self._weights_version = weights_version
-        self._resign_threshold = resign_threshold
-        self._to_begin = set(range(len(self._games)))
+        for number, worker in enumerate(self._workers):
+            own = evaluator if number == 0 else evaluator.for_another_thread()
+            worker.set_evaluator(own, weights_version, resign_threshold)
 
     def play(
         self, num_positions: int, progress: Callable[[int], None] | None = None
@@ -123,199 +115,131 @@ class Actor:
 
         Args:
             num_positions: sum of the games' searched plies, at least.
-            progress: called after each wave with the positions so far.
+            progress: called after each round with the positions so far.
 
         Returns:
-            The finished games in the order they ended.
+            The finished games, by round, worker and the order they ended.
         """
-        records: list[GameRecord] = []
-        positions = 0
-        while positions < num_positions:
-            for record in self.play_wave():
-                records.append(record)
-                positions += record.num_samples
+
+        def is_wanted(positions: int) -> bool:
             if progress is not None:
                 progress(positions)
-        return records
+            return positions < num_positions
 
-    def play_wave(self) -> list[GameRecord]:
-        """One simulation in every game, and a move where it ends a search; games that ended."""
-        search, stats = self._search, self.statistics
-        began = time.perf_counter()
-        for row in sorted(self._to_begin):
-            search.begin(row, noise=self._noise if self._is_noisy else None)
-        self._to_begin.clear()
-        if search.select():
-            before, known = time.perf_counter(), self._evaluator.remembered
-            policy_logits, values = search.evaluate()
-            stats.network_seconds += time.perf_counter() - before
-            known = self._evaluator.remembered - known
-            stats.remembered += known
-            stats.evaluations += search.num_leaves - known
-            search.finish(policy_logits, values)
-        records = []
-        for row in search.finished_rows():
-            self._to_begin.add(row)
-            record = self._move(row)
-            if record is not None:
-                records.append(record)
-        stats.seconds += time.perf_counter() - began
-        return records
+        return self.play_while(is_wanted)
 
-    def _move(self, row: int) -> GameRecord | None:
-        """Resign, or choose and play the searched move; the record if the game ended."""
-        in_play, search = self._games[row], self._search
-        result = search.result(row)
-        ply = len(in_play.actions)
-        player = self.game.current_player(search.states.get(row))
-        best_child = best_child_value(result)
-        if self._resigns(in_play, max(result.value, best_child)):
-            record = self._finished(in_play, -1 if player == 0 else 1, resigned_by=player)
-            self._games[row] = self._new_game(row)
-            return record
-        rng = generator(Purpose.MOVE, self.seed, in_play.game_index, ply)
-        temperature = self.settings.temperature_at(ply - in_play.opening_plies)
-        action = choose_action(result, temperature, rng)
-        counts = result.target_counts()
-        kept = np.flatnonzero(counts)
-        in_play.actions.append(action)
-        in_play.visits.append((result.actions[kept].tolist(), counts[kept].tolist()))
-        in_play.root_values.append(result.value)
-        in_play.best_child_values.append(best_child)
-        in_play.players.append(player)
-        search.advance(row, action)
-        state = search.states.get(row)
-        if not self.game.is_terminal(state):
-            return None
-        record = self._finished(in_play, self.game.outcome(state))
-        self._games[row] = self._new_game(row)
-        return record
+    def play_while(self, is_wanted: Callable[[int], bool]) -> list[GameRecord]:
+        """Play rounds of `WAVES` waves in all workers, while more is wanted.
 
-    def _resigns(self, in_play: GameInPlay, value: float) -> bool:
-        """Whether the player to move gives up; `value`: the higher of root's and best child's."""
-        share, ply = self.settings.resignation_played_out, len(in_play.actions)
-        if (
-            self._resign_threshold is None
-            or is_played_out(in_play.game_index, share)
-            or not may_resign_at(ply, in_play.opening_plies)
-        ):
-            return False
-        in_play.could_resign = True
-        # In float32, as records keep the values by which the threshold is found.
-        return bool(np.float32(value) < self._resign_threshold)
+        Args:
+            is_wanted: told of the positions to learn from so far, before the first round and after
+                each. With several workers one more round is played after it has said no.
 
-    def _new_game(self, row: int) -> GameInPlay:
-        index = self._next_index
-        self._next_index += 1
-        in_play = GameInPlay(game_index=index)
-        state = self._random_opening(in_play)
-        self._search.start(row, state)
-        return in_play
-
-    def _random_opening(self, in_play: GameInPlay) -> Any:
-        """The state after 0 to `opening_plies` random plies, which are noted as played unsearched.
-
-        An opening stops short of an action that would end the game.
+        Returns:
+            The finished games, by round, worker and the order they ended.
         """
-        rng = generator(Purpose.OPENING, self.seed, in_play.game_index)
-        state = self.game.initial_state()
-        for _ in range(rng.integers(0, self.settings.opening_plies, endpoint=True)):
-            action = int(rng.choice(np.flatnonzero(self.game.legal_action_mask(state))))
-            following = self.game.step(state, action)
-            if self.game.is_terminal(following):
+        began = time.perf_counter()
+        try:
+            records = (
+                self._rounds(is_wanted) if self._pool is None else self._side_by_side(is_wanted)
+            )
+        finally:
+            self._seconds += time.perf_counter() - began
+        return records
+
+    def _rounds(self, is_wanted: Callable[[int], bool]) -> list[GameRecord]:
+        records: list[GameRecord] = []
+        positions = 0
+        while is_wanted(positions):
+            ended = self._round(self._workers[0])
+            positions += sum(record.num_samples for record in ended)
+            records += ended
+        return records
+
+    def _side_by_side(self, is_wanted: Callable[[int], bool]) -> list[GameRecord]:
+        """A worker may be a round ahead of another one, so that it seldom waits."""
+        assert self._pool is not None
+        records: list[GameRecord] = []
+        positions = 0
+        count = len(self._workers)
+        played = [0] * count  # rounds of each worker
+        of_round: dict[int, list[list[GameRecord]]] = {}
+        complete = 0  # rounds that all workers have played
+        last: int | None = None if is_wanted(0) else 0  # as many as there will be
+        running: dict[Future[list[GameRecord]], int] = {}
+        idle = set(range(count))
+        try:
+            while True:
+                for number in sorted(idle):
+                    if played[number] <= complete + 1 and (last is None or played[number] < last):
+                        idle.discard(number)
+                        running[self._pool.submit(self._round, self._workers[number])] = number
+                if not running:
+                    return records
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    number = running.pop(future)
+                    games = of_round.setdefault(played[number], [[] for _ in range(count)])
+                    games[number] = future.result()
+                    played[number] += 1
+                    idle.add(number)
+                while min(played) > complete:
+                    ended = [record for games in of_round.pop(complete) for record in games]
+                    positions += sum(record.num_samples for record in ended)
+                    records += ended
+                    complete += 1
+                    if last is None and not is_wanted(positions):
+                        last = complete + 1
+        except BaseException:
+            self._stopped = True  # a worker leaves its round after the wave it is in
+            wait(running)
+            raise
+
+    def _round(self, worker: Worker) -> list[GameRecord]:
+        records: list[GameRecord] = []
+        for _ in range(WAVES):
+            if self._stopped:
                 break
-            in_play.players.append(self.game.current_player(state))
-            state = following
-            in_play.actions.append(action)
-            in_play.visits.append(([], []))
-            in_play.root_values.append(0.0)
-            in_play.best_child_values.append(0.0)
-        in_play.opening_plies = len(in_play.actions)
-        return state
+            records += worker.play_wave()
+        return records
 
-    def _noise(self, row: int, num_legal: int) -> FloatArray:
-        """For the root of a row, float32 [K]: eta of Dir(alpha), or standard Gumbel draws."""
-        in_play = self._games[row]
-        ply = len(in_play.actions)
-        if self._is_gumbel:
-            rng = generator(Purpose.GUMBEL, self.seed, in_play.game_index, ply)
-            return rng.gumbel(size=num_legal).astype(np.float32)
-        rng = generator(Purpose.ROOT_NOISE, self.seed, in_play.game_index, ply)
-        return rng.dirichlet(np.full(num_legal, self._alpha)).astype(np.float32)
-
-    def _finished(
-        self, in_play: GameInPlay, outcome: int, resigned_by: int | None = None
-    ) -> GameRecord:
-        counts = [len(actions) for actions, _ in in_play.visits]
-        return GameRecord(
-            game=self._identity,
-            actions=np.array(in_play.actions, np.uint16),
-            visit_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32),
-            visit_actions=np.array([a for acts, _ in in_play.visits for a in acts], np.uint16),
-            visit_counts=np.array([n for _, ns in in_play.visits for n in ns], np.uint32),
-            root_values=np.array(in_play.root_values, np.float32),
-            best_child_values=np.array(in_play.best_child_values, np.float32),
-            players=np.array(in_play.players, np.uint8),
-            outcome=outcome,
-            resigned_by=resigned_by,
-            resign_threshold=self._resign_threshold,
-            played_out=not in_play.could_resign,
-            opening_plies=in_play.opening_plies,
-            seed=self.seed,
-            game_index=in_play.game_index,
-            weights_version=self._weights_version,
+    @property
+    def statistics(self) -> ActorStatistics:
+        """Of all workers together."""
+        each = [worker.statistics for worker in self._workers]
+        return ActorStatistics(
+            evaluations=sum(one.evaluations for one in each),
+            remembered=sum(one.remembered for one in each),
+            seconds=self._seconds,
+            network_seconds=sum(one.network_seconds for one in each) / len(each),
         )
 
     def reset_statistics(self) -> None:
         """Count from zero again."""
-        self.statistics = ActorStatistics()
+        self._seconds = 0.0
+        for worker in self._workers:
+            worker.reset_statistics()
 
     # -- exact resume ---------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
         """The games in play, as plain lists; trees are not needed, see `set_evaluator`."""
-        return {
-            "next_index": self._next_index,
-            "games": [
-                {
-                    "game_index": in_play.game_index,
-                    "opening_plies": in_play.opening_plies,
-                    "actions": list(in_play.actions),
-                    "visits": [[list(a), list(n)] for a, n in in_play.visits],
-                    "root_values": list(in_play.root_values),
-                    "best_child_values": list(in_play.best_child_values),
-                    "could_resign": in_play.could_resign,
-                }
-                for in_play in self._games
-            ],
-        }
+        return {"workers": [worker.state_dict() for worker in self._workers]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Put the games in play back as they were.
 
         Raises:
-            CheckpointError: another number of games than `selfplay.num_games`.
+            CheckpointError: another number of games or workers than in the settings.
         """
-        if len(state["games"]) != len(self._games):
-            raise CheckpointError(
-                f"selfplay.num_games must stay {len(state['games'])} as in the checkpoint, "
-                f"got {len(self._games)}"
-            )
-        self._next_index = state["next_index"]
-        for row, saved in enumerate(state["games"]):
-            self._games[row] = GameInPlay(
-                game_index=saved["game_index"],
-                opening_plies=saved["opening_plies"],
-                actions=list(saved["actions"]),
-                visits=[(list(a), list(n)) for a, n in saved["visits"]],
-                root_values=list(saved["root_values"]),
-                # Checkpoints from before resignation lack both: such games measure nothing.
-                best_child_values=list(saved.get("best_child_values", saved["root_values"])),
-                could_resign=saved.get("could_resign", True),
-            )
-            self._search.start(row)
-            states, players = self._search.states, self._games[row].players
-            for action in saved["actions"]:
-                players.append(self.game.current_player(states.get(row)))
-                states.step(row, action)
-        self._to_begin = set(range(len(self._games)))
+        saved = [len(worker["games"]) for worker in state["workers"]]
+        shares = self.settings.shares()
+        for key, was, now in (
+            ("num_games", sum(saved), sum(shares)),
+            ("workers", len(saved), len(shares)),
+        ):
+            if was != now:
+                raise CheckpointError(
+                    f"selfplay.{key} must stay {was} as in the checkpoint, got {now}"
+                )
+        for worker, one in zip(self._workers, state["workers"], strict=True):
+            worker.load_state_dict(one)

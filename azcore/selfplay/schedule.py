@@ -14,7 +14,8 @@ from azcore.settings import require
 class SelfPlaySettings:
     """How games are generated; the numbers and their sources are in `conf/selfplay`."""
 
-    num_games: int
+    num_games: int | None  # None: to be found by a probe, see `azcore.selfplay.sizes`
+    workers: int | None  # None: one for each core
     opening_plies: int
     temperature: float
     temperature_plies: int
@@ -23,12 +24,24 @@ class SelfPlaySettings:
     resignation_false_positives: float
     resignation_played_out: float
     resignation_games: int
+    backend: str
     precision: str
     random_symmetry: bool
     evaluation_cache: int  # positions; 0: none
 
     def __post_init__(self) -> None:
-        require(self.num_games >= 1, "selfplay.num_games", "1 or more", self.num_games)
+        require(
+            self.num_games is None or self.num_games >= 1,
+            "selfplay.num_games",
+            "1 or more, or null",
+            self.num_games,
+        )
+        require(
+            self.workers is None or self.workers >= 1,
+            "selfplay.workers",
+            "1 or more, or null",
+            self.workers,
+        )
         require(self.opening_plies >= 0, "selfplay.opening_plies", "0 or more", self.opening_plies)
         require(self.temperature > 0, "selfplay.temperature", "above 0", self.temperature)
         require(
@@ -67,6 +80,23 @@ class SelfPlaySettings:
             "0 or more positions",
             self.evaluation_cache,
         )
+
+    def shares(self) -> list[int]:
+        """Games of each worker, where both numbers are known; none has more than one too many.
+
+        Raises:
+            SettingError: fewer games than workers.
+        """
+        assert self.num_games is not None, "a probe finds selfplay.num_games"
+        assert self.workers is not None, "the machine decides selfplay.workers"
+        require(
+            self.workers <= self.num_games,
+            "selfplay.workers",
+            f"at most selfplay.num_games, {self.num_games}",
+            self.workers,
+        )
+        share, more = divmod(self.num_games, self.workers)
+        return [share + (number < more) for number in range(self.workers)]
 
     def temperature_at(self, ply: int) -> float:
         """Temperature of the move choice at a searched ply (Silver 2017: 1 for 30, then to 0)."""

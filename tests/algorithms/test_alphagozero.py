@@ -172,7 +172,8 @@ def test_evaluations_are_those_of_self_play_and_gate(
     monkeypatch.setattr(alphagozero, "play_match", gate)
     every = 2 if rated else 1000
     rare = f"arena.every_generations={every}"
-    assert train(tiny(*MODE, "gate.every_generations=2", rare, "run_dir=run")) == 0
+    alone = "selfplay.workers=1"  # the counts above are for one thread
+    assert train(tiny(*MODE, "gate.every_generations=2", rare, alone, "run_dir=run")) == 0
     rows = Table(RunDirectory(tmp_path / "run").metrics, []).rows()
     evaluations = [int(row["evaluations"]) for row in rows]
     assert counts["gate"] > 0
@@ -184,7 +185,8 @@ def test_evaluations_are_those_of_self_play_and_gate(
 
 
 def test_search_sees_random_symmetries_where_the_game_has_some(compose: Tiny) -> None:
-    on = settings_from(compose("game=tic_tac_toe", "algorithm=alphagozero"))
+    torch_alone = "selfplay.backend=torch"
+    on = settings_from(compose("game=tic_tac_toe", "algorithm=alphagozero", torch_alone))
     network = build_network(on.game, on.network, 1)
     assert isinstance(on.search_evaluator(network, 0), SymmetricEvaluator)
     off = replace(on, selfplay=replace(on.selfplay, random_symmetry=False))

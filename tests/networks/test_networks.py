@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import replace
 
@@ -11,15 +15,19 @@ import torch
 
 import azcore
 from azcore.errors import SettingError
+from azcore.evaluators import Evaluator
 from azcore.game import Game
-from azcore.networks import NetworkSettings, build_network, network_cost
-from azcore.networks.evaluator import NetworkEvaluator
+from azcore.networks import NetworkSettings, build_network, network_cost, openvino_evaluator
+from azcore.networks.evaluator import NetworkEvaluator, choose_backend
+from azcore.networks.openvino_evaluator import OpenVinoEvaluator, is_installed
 
 GAME = azcore.make("go", board_size=5)
 SETTINGS = NetworkSettings(
     name="dual_res", blocks=2, channels=8, policy_head="auto", value_hidden=4
 )
 CPU = torch.device("cpu")
+Backend = Callable[[torch.nn.Module, Game, torch.dtype], Evaluator]
+needs_openvino = pytest.mark.skipif(not is_installed(), reason="OpenVINO is not installed")
 NAMES = ["dual_res", "sep_res", "dual_conv", "sep_conv"]
 
 
@@ -42,14 +50,36 @@ def trained_a_little(game: Game = GAME, name: str = "dual_res") -> torch.nn.Modu
     return network.eval()
 
 
+def by_torch(network: torch.nn.Module, game: Game, dtype: torch.dtype) -> Evaluator:
+    return NetworkEvaluator(network=network, device=CPU, dtype=dtype)
+
+
+def by_openvino(network: torch.nn.Module, game: Game, dtype: torch.dtype) -> Evaluator:
+    return OpenVinoEvaluator(network=network, game=game, dtype=dtype, threads=2, callers=2)
+
+
+@pytest.fixture(
+    name="run_by",
+    params=[
+        by_torch,
+        pytest.param(by_openvino, marks=needs_openvino),
+    ],
+)
+def run_by_fixture(request: pytest.FixtureRequest) -> Backend:
+    """Each way to run a network."""
+    backend: Backend = request.param
+    return backend
+
+
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("game", [GAME, with_action_planes()], ids=["linear", "convolutional"])
 def test_evaluator_agrees_with_the_network(
-    game: Game, name: str, dtype: torch.dtype, tolerance: float
+    game: Game, name: str, dtype: torch.dtype, tolerance: float, run_by: Backend
 ) -> None:
+    """That is the tolerance within which all ways to run a network agree."""
     network = trained_a_little(game, name)
-    evaluator = NetworkEvaluator(network=network, game=game, device=CPU, dtype=dtype)
+    evaluator = run_by(network, game, dtype)
     observations = np.random.default_rng(1).integers(0, 9, (9, 17, 5, 5), np.uint8)
     policy_logits, values = evaluator.evaluate(observations)
     with torch.inference_mode():
@@ -61,10 +91,8 @@ def test_evaluator_agrees_with_the_network(
     np.testing.assert_allclose(values, expected_values, atol=tolerance)
 
 
-def test_a_row_depends_on_its_observation_alone() -> None:
-    evaluator = NetworkEvaluator(
-        network=trained_a_little(), game=GAME, device=CPU, dtype=torch.float32
-    )
+def test_a_row_depends_on_its_observation_alone(run_by: Backend) -> None:
+    evaluator = run_by(trained_a_little(), GAME, torch.float32)
     rng = np.random.default_rng(1)
     observations = rng.integers(0, 9, (64, 17, 5, 5), np.uint8)
     policy_logits, values = (array.copy() for array in evaluator.evaluate(observations))
@@ -73,19 +101,85 @@ def test_a_row_depends_on_its_observation_alone() -> None:
     # The place in a batch decides how sums are rounded, nothing more.
     np.testing.assert_allclose(other_logits, policy_logits[order], atol=1e-5)
     np.testing.assert_allclose(other_values, values[order], atol=1e-6)
-    again_logits, again_values = evaluator.evaluate(observations)
-    np.testing.assert_array_equal(again_logits, policy_logits)
-    np.testing.assert_array_equal(again_values, values)
+    for again in (evaluator, evaluator.for_another_thread()):
+        again_logits, again_values = again.evaluate(observations)
+        np.testing.assert_array_equal(again_logits, policy_logits)
+        np.testing.assert_array_equal(again_values, values)
 
 
-def test_evaluator_keeps_its_own_weights() -> None:
-    network = trained_a_little()
-    evaluator = NetworkEvaluator(network=network, game=GAME, device=CPU, dtype=torch.float32)
+def test_evaluator_keeps_its_own_weights(run_by: Backend) -> None:
+    """And a later one has the later weights, biases that were zeros at first among them."""
+    network = build_network(GAME, SETTINGS, seed=1)
     observations = np.ones((2, 17, 5, 5), np.uint8)
-    before = evaluator.evaluate(observations)[1].copy()
-    for parameter in network.parameters():
-        parameter.data.zero_()
-    np.testing.assert_array_equal(evaluator.evaluate(observations)[1], before)
+    evaluators, expected = [], []
+    for _ in range(3):
+        evaluators.append(run_by(network.eval(), GAME, torch.float32))
+        expected.append(evaluators[-1].evaluate(observations)[1].copy())
+        for parameter in network.parameters():
+            parameter.data += 0.1 * torch.randn_like(parameter)
+    assert len({value[0] for value in expected}) == 3
+    for evaluator, values in zip(evaluators, expected, strict=True):
+        np.testing.assert_array_equal(evaluator.evaluate(observations)[1], values)
+
+
+def test_several_threads_evaluate_at_once(run_by: Backend) -> None:
+    rng = np.random.default_rng(1)
+    batches = [rng.integers(0, 9, (size, 17, 5, 5), np.uint8) for size in (3, 8, 5)]
+    first = run_by(trained_a_little(), GAME, torch.float32)
+    expected = [first.evaluate(batch)[0].copy() for batch in batches]
+    evaluators = [first, first.for_another_thread(), first.for_another_thread()]
+
+    def repeat(number: int) -> bool:
+        return all(
+            np.allclose(
+                evaluators[number].evaluate(batches[number])[0], expected[number], atol=1e-5
+            )
+            for _ in range(50)
+        )
+
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(repeat, range(3))) == [True, True, True]
+
+
+def test_threads_of_an_evaluator_are_its_own() -> None:
+    network = trained_a_little()
+    before = torch.get_num_threads()
+    evaluator = NetworkEvaluator(network=network, device=CPU, dtype=torch.float32, threads=1)
+    evaluate = evaluator.prepared(np.ones((2, 17, 5, 5), np.uint8))
+
+    def threads_after() -> int:
+        evaluate()
+        return torch.get_num_threads()
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(threads_after).result() == 1
+    assert torch.get_num_threads() == before
+
+
+@needs_openvino
+def test_openvino_does_not_report_its_use() -> None:
+    code = (
+        "import sys, azcore.networks.openvino_evaluator as o; o._openvino(); "
+        "assert sys.modules['openvino_telemetry'] is None; "
+        "assert 'openvino.tools.ovc.telemetry_stub' in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_the_backend_is_one_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(openvino_evaluator, "is_installed", lambda: True)
+    assert choose_backend("auto", CPU) == "openvino"
+    assert choose_backend("torch", CPU) == "torch"
+    cuda = torch.device("cuda")
+    assert choose_backend("auto", cuda) == "torch"
+    with pytest.raises(SettingError, match=r"selfplay.backend must be torch on cuda"):
+        choose_backend("openvino", cuda)
+    monkeypatch.setattr(openvino_evaluator, "is_installed", lambda: False)
+    assert choose_backend("auto", CPU) == "torch"
+    with pytest.raises(SettingError, match=r"azcore\[openvino\] is installed, got 'openvino'"):
+        choose_backend("openvino", CPU)
+    with pytest.raises(SettingError, match="got 'onnx'"):
+        choose_backend("onnx", CPU)
 
 
 def test_weights_come_from_the_seed_alone() -> None:

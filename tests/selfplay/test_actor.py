@@ -16,17 +16,26 @@ from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import choose_action
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
-from selfplay_kit import assert_games_depend_on_seed_and_index_alone, selfplay_settings
+from selfplay_kit import assert_games_depend_on_seed_and_index_alone, rounds, selfplay_settings
 
 
 def actor(
-    game: azcore.Game, *, num_games: int = 4, seed: int = 1, plies: int = 6, opening_plies: int = 0
+    game: azcore.Game,
+    *,
+    num_games: int = 4,
+    workers: int = 1,
+    seed: int = 1,
+    plies: int = 6,
+    opening_plies: int = 0,
 ) -> Actor:
     return Actor(
         game=game,
         search=search_settings(num_simulations=12),
         settings=selfplay_settings(
-            num_games=num_games, opening_plies=opening_plies, temperature_plies=plies
+            num_games=num_games,
+            workers=workers,
+            opening_plies=opening_plies,
+            temperature_plies=plies,
         ),
         seed=seed,
         evaluator=HashEvaluator(game),
@@ -93,21 +102,23 @@ def test_a_cache_changes_no_game_and_what_the_network_did_is_counted() -> None:
     assert done.remembered > 0.1 * leaves
 
 
-@pytest.mark.parametrize("waves", [1, 7, 30])
-def test_state_resumes_where_it_was_when_weights_change(waves: int) -> None:
+@pytest.mark.parametrize("workers", [1, 3])
+@pytest.mark.parametrize("played", [1, 2, 5])
+def test_state_resumes_where_it_was_when_weights_change(played: int, workers: int) -> None:
     game = azcore.make("tic_tac_toe")
-    first = actor(game)
-    for _ in range(waves):
-        first.play_wave()
+    first = actor(game, workers=workers)
+    first.play_while(rounds(played))
     state = first.state_dict()
-    second = actor(game)
+    second = actor(game, workers=workers)
     second.load_state_dict(state)
     first.set_evaluator(HashEvaluator(game), weights_version=5)
     second.set_evaluator(HashEvaluator(game), weights_version=5)
     games = [[r.to_bytes() for r in a.play(40)] for a in (first, second)]
     assert games[0] == games[1]
     with pytest.raises(CheckpointError, match="num_games must stay 4"):
-        actor(game, num_games=5).load_state_dict(state)
+        actor(game, num_games=5, workers=workers).load_state_dict(state)
+    with pytest.raises(CheckpointError, match=f"workers must stay {workers}"):
+        actor(game, workers=2).load_state_dict(state)
 
 
 def result(visits: list[int]) -> SearchResult:

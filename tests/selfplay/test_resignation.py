@@ -22,7 +22,7 @@ from azcore.selfplay.resignation import (
 )
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
-from selfplay_kit import record_of_values, selfplay_settings
+from selfplay_kit import record_of_values, rounds, selfplay_settings
 
 PROMISE = 0.05
 
@@ -258,10 +258,10 @@ def test_games_that_might_have_been_resigned_do_not_count_as_played_out() -> Non
         evaluator=HashEvaluator(game),
     )
     actor.set_evaluator(HashEvaluator(game), 1, -0.99)
-    for _ in range(60):
-        assert all(record.resigned_by is None for record in actor.play_wave())
+    assert all(record.resigned_by is None for record in actor.play_while(rounds(4)))
     saved = actor.state_dict()
-    at_risk = {entry["game_index"] for entry in saved["games"] if entry["could_resign"]}
+    games_in_play = saved["workers"][0]["games"]
+    at_risk = {entry["game_index"] for entry in games_in_play if entry["could_resign"]}
     assert len(at_risk) >= 5
     other = Actor(
         game=game,

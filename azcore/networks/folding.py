@@ -1,0 +1,30 @@
+"""Networks for inference: what only scales is folded into the convolutions."""
+
+from __future__ import annotations
+
+import copy
+from itertools import pairwise
+
+from torch import nn
+from torch.nn.utils.fusion import fuse_conv_bn_eval
+
+from azcore.networks.heads import ConvBlock
+from azcore.networks.towers import PlaneScale
+
+
+def folded(module: nn.Module) -> nn.Module:
+    """A copy for inference whose convolutions have absorbed what only scales.
+
+    That is the batch norm behind each, and the scale of the planes before the first.
+    """
+    module = copy.deepcopy(module).eval()
+    for parent in list(module.modules()):
+        children = list(parent.named_children())
+        for (name, one), (next_name, following) in pairwise(children):
+            if isinstance(one, nn.Conv2d) and isinstance(following, nn.BatchNorm2d):
+                setattr(parent, name, fuse_conv_bn_eval(one, following))
+                setattr(parent, next_name, nn.Identity())
+            if isinstance(one, PlaneScale) and isinstance(following, ConvBlock):
+                following.convolution.weight.data *= one.scale
+                setattr(parent, name, nn.Identity())
+    return module

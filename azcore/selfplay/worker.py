@@ -1,0 +1,277 @@
+"""One worker of self-play: games that move in step, a finished one replaced at once.
+
+All trees share one batch per wave, and no game waits for another: a game whose search is done moves
+and goes on, so the batch is always full. A worker lives on one thread at a time and shares nothing
+that changes with the others; the `Actor` leads them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from azcore.chance import Purpose, generator
+from azcore.evaluators import Evaluator
+from azcore.game import FloatArray, Game
+from azcore.records import GameRecord
+from azcore.search.mcts import Search, SearchSettings
+from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
+from azcore.selfplay.schedule import SelfPlaySettings, choose_action
+
+
+@dataclass
+class GameInPlay:
+    """One unfinished game: all there is to know of it between two moves."""
+
+    game_index: int
+    opening_plies: int = 0
+    actions: list[int] = field(default_factory=list)
+    visits: list[tuple[list[int], list[int]]] = field(default_factory=list)  # actions, counts
+    root_values: list[float] = field(default_factory=list)
+    best_child_values: list[float] = field(default_factory=list)
+    players: list[int] = field(default_factory=list)
+    could_resign: bool = False  # at some ply a low value would have ended it
+
+
+@dataclass
+class WorkerStatistics:
+    """What a worker has done since it was last asked; seconds of wall time."""
+
+    evaluations: int = 0  # positions that the network judged
+    remembered: int = 0  # positions whose evaluation was known already
+    network_seconds: float = 0.0
+
+
+class Worker:
+    """Some of the games of self-play.
+
+    Args:
+        game: to be played, and what records are of.
+        variant: the game as self-play plays it, which may forbid actions that `game` allows.
+        search: how each move is searched; root noise as it says.
+        settings: how moves are chosen.
+        num_games: at once.
+        first_index: of its games among all of the run's.
+        index_step: from one of its games to the next: the number of workers.
+        seed: of the run.
+        evaluator: judge of leaves, this worker's own.
+    """
+
+    def __init__(
+        self,
+        *,
+        game: Game,
+        variant: Game,
+        search: SearchSettings,
+        settings: SelfPlaySettings,
+        num_games: int,
+        first_index: int,
+        index_step: int,
+        seed: int,
+        evaluator: Evaluator,
+    ) -> None:
+        self.game = variant
+        self.settings = settings
+        self.statistics = WorkerStatistics()
+        self._identity = game.identity
+        self._seed = seed
+        self._search = Search(
+            game=variant, num_trees=num_games, evaluator=evaluator, settings=search
+        )
+        self._evaluator = evaluator
+        self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
+        self._is_gumbel = search.is_gumbel
+        self._is_noisy = search.is_gumbel or search.dirichlet_fraction > 0
+        self._weights_version = 0
+        self._resign_threshold: float | None = None
+        self._next_index, self._index_step = first_index, index_step
+        self._games = [self._new_game(row) for row in range(num_games)]
+        self._to_begin = set(range(num_games))
+
+    def bytes_needed(self, legal_actions: int) -> int:
+        """Memory of full search trees whose positions have so many legal actions."""
+        return self._search.bytes_needed(legal_actions)
+
+    def set_evaluator(
+        self, evaluator: Evaluator, weights_version: int, resign_threshold: float | None
+    ) -> None:
+        """Go on with newer weights; see `Actor.set_evaluator`."""
+        self._evaluator = evaluator
+        self._search.set_evaluator(evaluator)
+        self._weights_version = weights_version
+        self._resign_threshold = resign_threshold
+        self._to_begin = set(range(len(self._games)))
+
+    def play_wave(self) -> list[GameRecord]:
+        """One simulation in every game, and a move where it ends a search; games that ended."""
+        search, stats = self._search, self.statistics
+        for row in sorted(self._to_begin):
+            search.begin(row, noise=self._noise if self._is_noisy else None)
+        self._to_begin.clear()
+        if search.select():
+            before, known = time.perf_counter(), self._evaluator.remembered
+            policy_logits, values = search.evaluate()
+            stats.network_seconds += time.perf_counter() - before
+            known = self._evaluator.remembered - known
+            stats.remembered += known
+            stats.evaluations += search.num_leaves - known
+            search.finish(policy_logits, values)
+        records = []
+        for row in search.finished_rows():
+            self._to_begin.add(row)
+            record = self._move(row)
+            if record is not None:
+                records.append(record)
+        return records
+
+    def _move(self, row: int) -> GameRecord | None:
+        """Resign, or choose and play the searched move; the record if the game ended."""
+        in_play, search = self._games[row], self._search
+        result = search.result(row)
+        ply = len(in_play.actions)
+        player = self.game.current_player(search.states.get(row))
+        best_child = best_child_value(result)
+        if self._resigns(in_play, max(result.value, best_child)):
+            record = self._finished(in_play, -1 if player == 0 else 1, resigned_by=player)
+            self._games[row] = self._new_game(row)
+            return record
+        rng = generator(Purpose.MOVE, self._seed, in_play.game_index, ply)
+        temperature = self.settings.temperature_at(ply - in_play.opening_plies)
+        action = choose_action(result, temperature, rng)
+        counts = result.target_counts()
+        kept = np.flatnonzero(counts)
+        in_play.actions.append(action)
+        in_play.visits.append((result.actions[kept].tolist(), counts[kept].tolist()))
+        in_play.root_values.append(result.value)
+        in_play.best_child_values.append(best_child)
+        in_play.players.append(player)
+        search.advance(row, action)
+        state = search.states.get(row)
+        if not self.game.is_terminal(state):
+            return None
+        record = self._finished(in_play, self.game.outcome(state))
+        self._games[row] = self._new_game(row)
+        return record
+
+    def _resigns(self, in_play: GameInPlay, value: float) -> bool:
+        """Whether the player to move gives up; `value`: the higher of root's and best child's."""
+        share, ply = self.settings.resignation_played_out, len(in_play.actions)
+        if (
+            self._resign_threshold is None
+            or is_played_out(in_play.game_index, share)
+            or not may_resign_at(ply, in_play.opening_plies)
+        ):
+            return False
+        in_play.could_resign = True
+        # In float32, as records keep the values by which the threshold is found.
+        return bool(np.float32(value) < self._resign_threshold)
+
+    def _new_game(self, row: int) -> GameInPlay:
+        index = self._next_index
+        self._next_index += self._index_step
+        in_play = GameInPlay(game_index=index)
+        state = self._random_opening(in_play)
+        self._search.start(row, state)
+        return in_play
+
+    def _random_opening(self, in_play: GameInPlay) -> Any:
+        """The state after 0 to `opening_plies` random plies, which are noted as played unsearched.
+
+        An opening stops short of an action that would end the game.
+        """
+        rng = generator(Purpose.OPENING, self._seed, in_play.game_index)
+        state = self.game.initial_state()
+        for _ in range(rng.integers(0, self.settings.opening_plies, endpoint=True)):
+            action = int(rng.choice(np.flatnonzero(self.game.legal_action_mask(state))))
+            following = self.game.step(state, action)
+            if self.game.is_terminal(following):
+                break
+            in_play.players.append(self.game.current_player(state))
+            state = following
+            in_play.actions.append(action)
+            in_play.visits.append(([], []))
+            in_play.root_values.append(0.0)
+            in_play.best_child_values.append(0.0)
+        in_play.opening_plies = len(in_play.actions)
+        return state
+
+    def _noise(self, row: int, num_legal: int) -> FloatArray:
+        """For the root of a row, float32 [K]: eta of Dir(alpha), or standard Gumbel draws."""
+        in_play = self._games[row]
+        ply = len(in_play.actions)
+        if self._is_gumbel:
+            rng = generator(Purpose.GUMBEL, self._seed, in_play.game_index, ply)
+            return rng.gumbel(size=num_legal).astype(np.float32)
+        rng = generator(Purpose.ROOT_NOISE, self._seed, in_play.game_index, ply)
+        return rng.dirichlet(np.full(num_legal, self._alpha)).astype(np.float32)
+
+    def _finished(
+        self, in_play: GameInPlay, outcome: int, resigned_by: int | None = None
+    ) -> GameRecord:
+        counts = [len(actions) for actions, _ in in_play.visits]
+        return GameRecord(
+            game=self._identity,
+            actions=np.array(in_play.actions, np.uint16),
+            visit_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32),
+            visit_actions=np.array([a for acts, _ in in_play.visits for a in acts], np.uint16),
+            visit_counts=np.array([n for _, ns in in_play.visits for n in ns], np.uint32),
+            root_values=np.array(in_play.root_values, np.float32),
+            best_child_values=np.array(in_play.best_child_values, np.float32),
+            players=np.array(in_play.players, np.uint8),
+            outcome=outcome,
+            resigned_by=resigned_by,
+            resign_threshold=self._resign_threshold,
+            played_out=not in_play.could_resign,
+            opening_plies=in_play.opening_plies,
+            seed=self._seed,
+            game_index=in_play.game_index,
+            weights_version=self._weights_version,
+        )
+
+    def reset_statistics(self) -> None:
+        """Count from zero again."""
+        self.statistics = WorkerStatistics()
+
+    # -- exact resume ---------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """The games in play, as plain lists; trees are not needed, see `set_evaluator`."""
+        return {
+            "next_index": self._next_index,
+            "games": [
+                {
+                    "game_index": in_play.game_index,
+                    "opening_plies": in_play.opening_plies,
+                    "actions": list(in_play.actions),
+                    "visits": [[list(a), list(n)] for a, n in in_play.visits],
+                    "root_values": list(in_play.root_values),
+                    "best_child_values": list(in_play.best_child_values),
+                    "could_resign": in_play.could_resign,
+                }
+                for in_play in self._games
+            ],
+        }
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Put as many games in play back as they were."""
+        self._next_index = state["next_index"]
+        for row, saved in enumerate(state["games"]):
+            self._games[row] = GameInPlay(
+                game_index=saved["game_index"],
+                opening_plies=saved["opening_plies"],
+                actions=list(saved["actions"]),
+                visits=[(list(a), list(n)) for a, n in saved["visits"]],
+                root_values=list(saved["root_values"]),
+                # Checkpoints from before resignation lack both: such games measure nothing.
+                best_child_values=list(saved.get("best_child_values", saved["root_values"])),
+                could_resign=saved.get("could_resign", True),
+            )
+            self._search.start(row)
+            states, players = self._search.states, self._games[row].players
+            for action in saved["actions"]:
+                players.append(self.game.current_player(states.get(row)))
+                states.step(row, action)
+        self._to_begin = set(range(len(self._games)))

@@ -1,0 +1,149 @@
+"""Workers side by side: the same games whatever the threads do, and nothing hangs."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+
+import pytest
+
+import azcore
+from azcore.errors import SettingError
+from azcore.evaluators import Evaluator
+from azcore.game import ByteArray, FloatArray
+from azcore.selfplay import sizes
+from azcore.selfplay.actor import Actor
+from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.sizes import Trial, chosen, with_games, with_workers
+from reference_mcts import HashEvaluator
+from search_kit import search_settings
+from selfplay_kit import rounds, selfplay_settings
+
+GAME = azcore.make("tic_tac_toe")
+
+
+class Delayed(HashEvaluator):
+    """Takes a random time, so that threads overtake each other."""
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        time.sleep(random.random() * 1e-3)
+        return super().evaluate(observations)
+
+
+def actor(workers: int, num_games: int = 7, evaluator: Evaluator | None = None) -> Actor:
+    return Actor(
+        game=GAME,
+        search=search_settings(num_simulations=12),
+        settings=selfplay_settings(num_games=num_games, workers=workers),
+        seed=1,
+        evaluator=evaluator or HashEvaluator(GAME),
+    )
+
+
+def test_the_same_games_end_however_threads_are_delayed() -> None:
+    games = [[r.to_bytes() for r in actor(3, evaluator=Delayed(GAME)).play(400)] for _ in range(3)]
+    assert games[0] == games[1] == games[2]
+
+
+def test_games_are_those_of_one_worker() -> None:
+    alone = {r.game_index: r.to_bytes() for r in actor(1).play(600)}
+    together = {r.game_index: r.to_bytes() for r in actor(3).play(600)}
+    shared = alone.keys() & together.keys()
+    assert len(shared) > 50
+    assert all(alone[index] == together[index] for index in shared)
+    assert len({index % 3 for index in together}) == 3
+
+
+def test_all_workers_play_equally_many_rounds() -> None:
+    one = actor(3, evaluator=Delayed(GAME))
+    one.play_while(rounds(4))
+    each = [worker.statistics.evaluations for worker in one._workers]
+    again = actor(3)
+    again.play_while(rounds(4))
+    assert each == [worker.statistics.evaluations for worker in again._workers]
+    assert min(each) > 0.5 * max(each)
+    assert one.play_while(lambda _: False) == []
+    assert each == [worker.statistics.evaluations for worker in one._workers]
+
+
+def test_workers_run_on_threads_of_their_own() -> None:
+    seen: set[int] = set()
+
+    class Seeing(HashEvaluator):
+        def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+            seen.add(threading.get_ident())
+            return super().evaluate(observations)
+
+    actor(3, evaluator=Seeing(GAME)).play(60)
+    assert len(seen) == 3
+    assert threading.get_ident() not in seen
+
+
+def test_an_error_of_one_worker_comes_out_and_stops_the_others() -> None:
+    class Failing(HashEvaluator):
+        calls = 0
+
+        def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+            type(self).calls += 1
+            if self.calls == 20:
+                raise ZeroDivisionError("in a worker")
+            return super().evaluate(observations)
+
+    with pytest.raises(ZeroDivisionError, match="in a worker"):
+        actor(3, evaluator=Failing(GAME)).play(10**6)
+    after = Failing.calls
+    time.sleep(0.05)
+    assert Failing.calls == after  # nobody plays on
+
+
+def test_an_interrupt_stops_all_workers() -> None:
+    one = actor(2)
+
+    def interrupted(positions: int) -> bool:
+        if positions > 100:
+            raise KeyboardInterrupt
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        one.play_while(interrupted)
+    before = one.statistics.evaluations
+    time.sleep(0.05)
+    assert one.statistics.evaluations == before
+
+
+def test_games_are_shared_out_evenly() -> None:
+    assert selfplay_settings(num_games=7, workers=3).shares() == [3, 2, 2]
+    assert selfplay_settings(num_games=3, workers=3).shares() == [1, 1, 1]
+    with pytest.raises(SettingError, match=r"selfplay.workers must be at most .* 3, got 4"):
+        selfplay_settings(num_games=3, workers=4).shares()
+
+
+def test_a_worker_a_core_and_never_more_than_games(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sizes, "available_cores", lambda: 16)
+    left_open = selfplay_settings(num_games=None, workers=None)
+    assert with_workers(left_open, "cpu").workers == 16
+    assert with_workers(left_open, "cuda").workers == 8
+    assert with_workers(selfplay_settings(num_games=5, workers=None), "cpu").workers == 5
+    assert with_workers(selfplay_settings(num_games=5, workers=2), "cpu").workers == 2
+
+
+def test_the_fewest_games_near_the_best_rate_are_chosen() -> None:
+    rates = {32: 90.0, 64: 97.5, 128: 100.0, 256: 99.0}
+    assert chosen([Trial(games, rate) for games, rate in rates.items()]) == 64
+
+
+def test_a_probe_tries_sizes_where_none_is_given() -> None:
+    tried: list[int | None] = []
+
+    def actor_of(settings: SelfPlaySettings) -> Actor:
+        tried.append(settings.num_games)
+        assert settings.num_games is not None
+        return actor(2, num_games=settings.num_games)
+
+    found, trials = with_games(selfplay_settings(num_games=None, workers=2), "cpu", actor_of)
+    assert tried == [32, 64, 128] == [trial.num_games for trial in trials]
+    assert found.num_games in tried
+    assert all(trial.evaluations_per_s > 0 for trial in trials)
+    given = selfplay_settings(num_games=9, workers=2)
+    assert with_games(given, "cpu", actor_of) == (given, [])
