@@ -89,7 +89,10 @@ class Worker:
         self._resign_threshold: float | None = None
         self._next_index, self._index_step = first_index, index_step
         self._games = [self._new_game(row) for row in range(num_games)]
-        self._to_begin = set(range(num_games))
+        self._waves_per_move = search.num_simulations // search.leaves_per_tree
+        self._wave = 0
+        self._to_begin: dict[int, int] = {}  # rows whose search is to begin -> from which wave on
+        self._begin_anew()
 
     def bytes_needed(self, legal_actions: int) -> int:
         """Memory of full search trees whose positions have so many legal actions."""
@@ -103,14 +106,26 @@ class Worker:
         self._search.set_evaluator(evaluator)
         self._weights_version = weights_version
         self._resign_threshold = resign_threshold
-        self._to_begin = set(range(len(self._games)))
+        self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        """Search all roots from nothing, one after the other.
+
+        Each search takes the same number of waves. Begun together, all games would move in the same
+        wave, for which the other workers, and a GPU, would wait.
+        """
+        count = len(self._games)
+        self._to_begin = {
+            row: self._wave + row * self._waves_per_move // count for row in range(count)
+        }
 
     def play_wave(self) -> list[GameRecord]:
         """One simulation in every game, and a move where it ends a search; games that ended."""
         search, stats = self._search, self.statistics
-        for row in sorted(self._to_begin):
+        for row in [row for row, wave in self._to_begin.items() if wave <= self._wave]:
             search.begin(row, noise=self._noise if self._is_noisy else None)
-        self._to_begin.clear()
+            del self._to_begin[row]
+        self._wave += 1
         if search.select():
             before, known = time.perf_counter(), self._evaluator.remembered
             policy_logits, values = search.evaluate()
@@ -121,7 +136,9 @@ class Worker:
             search.finish(policy_logits, values)
         records = []
         for row in search.finished_rows():
-            self._to_begin.add(row)
+            if row in self._to_begin:
+                continue
+            self._to_begin[row] = self._wave
             record = self._move(row)
             if record is not None:
                 records.append(record)
@@ -274,4 +291,4 @@ class Worker:
             for action in saved["actions"]:
                 players.append(self.game.current_player(states.get(row)))
                 states.step(row, action)
-        self._to_begin = set(range(len(self._games)))
+        self._begin_anew()
