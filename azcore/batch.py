@@ -48,9 +48,20 @@ class Positions:
     def legal_action_mask(self, num_actions: int) -> npt.NDArray[np.bool_]:
         """bool [S, A], True = legal."""
         mask = np.zeros((len(self.num_legal), num_actions), np.bool_)
-        for row, count in enumerate(self.num_legal):
-            mask[row, self.legal_actions[row, :count]] = True
+        _mark_kernel()(self.legal_actions, self.num_legal, mask)
         return mask
+
+
+@cache
+def _mark_kernel() -> Any:
+    return compiled(_mark_legal, sources=[__file__])
+
+
+def _mark_legal(legal_actions: Any, num_legal: Any, out_mask: Any) -> None:
+    """The loop of `Positions.legal_action_mask`, over a mask of zeros."""
+    for row in range(num_legal.shape[0]):
+        for i in range(num_legal[row]):
+            out_mask[row, legal_actions[row, i]] = True
 
 
 class GameBatch(ABC):

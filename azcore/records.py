@@ -40,7 +40,7 @@ _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in t
     "best_child_values": np.dtype("<f4"),
     "players": np.dtype("u1"),
 }
-_HEADER = (  # plain values, beside the game's identity and the arrays' lengths
+HEADER = (  # plain values, beside the game's identity and the arrays' lengths
     "outcome",
     "opening_plies",
     "seed",
@@ -94,7 +94,7 @@ class GameRecord:
         """The record as one frame."""
         header = {
             "game": self.game,
-            **{name: getattr(self, name) for name in _HEADER},
+            **{name: getattr(self, name) for name in HEADER},
             "lengths": {name: len(getattr(self, name)) for name in _ARRAYS},
         }
         parts = [json.dumps(header, sort_keys=True, separators=(",", ":")).encode(), b"\n"]
@@ -133,7 +133,7 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
         for name, dtype in _ARRAYS.items():
             arrays[name] = np.frombuffer(payload, dtype, header["lengths"][name], offset)
             offset += arrays[name].nbytes
-        values: dict[str, Any] = {**arrays, **{name: header[name] for name in _HEADER}}
+        values: dict[str, Any] = {**arrays, **{name: header[name] for name in HEADER}}
         record = GameRecord(game=header["game"], **values)
     except (ValueError, KeyError, TypeError) as error:
         raise RecordError(f"{where}: not a game record of this azcore: {error}") from error

@@ -5,10 +5,16 @@ Letters: N positions, D symmetries with the identity as the first, A actions, C 
 
 from __future__ import annotations
 
+from functools import cache
+from typing import Any, TypeVar
+
 import numpy as np
 import numpy.typing as npt
 
+from azcore.compilation import compiled
 from azcore.game import ByteArray, Game
+
+Entry = TypeVar("Entry", bound=np.generic)
 
 
 class SymmetryTables:
@@ -43,8 +49,40 @@ class SymmetryTables:
             uint8 [N, C, H, W].
         """
         planes = observations.reshape(*observations.shape[:2], -1)
-        mapped = np.empty_like(planes)
-        for d, cells in enumerate(self.cells):  # a fifth of the time of one take_along_axis
-            rows = np.flatnonzero(chosen == d)
-            mapped[rows] = np.take(planes[rows], cells, axis=2)
-        return mapped.reshape(observations.shape)
+        return _mapped(planes, self.cells, chosen).reshape(observations.shape)
+
+    def map_actions(
+        self, entries: npt.NDArray[Entry], chosen: npt.NDArray[np.int64]
+    ) -> npt.NDArray[Entry]:
+        """What each position has for each action, through its symmetry.
+
+        Args:
+            entries: [N, A], of any dtype.
+            chosen: int64 [N], the symmetry of each.
+
+        Returns:
+            [N, A], of the same dtype.
+        """
+        return _mapped(entries[:, None], self.actions, chosen)[:, 0]
+
+
+def _mapped(
+    entries: npt.NDArray[Entry], tables: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
+) -> npt.NDArray[Entry]:
+    """Entries [N, C, M] by the tables [D, M] that are chosen [N]."""
+    mapped = np.empty_like(entries)
+    _map_kernel()(entries, tables, chosen, mapped)
+    return mapped
+
+
+@cache
+def _map_kernel() -> Any:
+    return compiled(_map, sources=[__file__])
+
+
+def _map(entries: Any, tables: Any, chosen: Any, out_mapped: Any) -> None:
+    for row in range(entries.shape[0]):
+        table = tables[chosen[row]]
+        for plane in range(entries.shape[1]):
+            for i in range(entries.shape[2]):
+                out_mapped[row, plane, i] = entries[row, plane, table[i]]

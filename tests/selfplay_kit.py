@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 import azcore
+from azcore.bench import FreeEvaluator
 from azcore.records import GameRecord
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
+from search_kit import search_settings
 
 
 def selfplay_settings(**changed: Any) -> SelfPlaySettings:
@@ -32,6 +34,18 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "evaluation_cache": 0,
     }
     return SelfPlaySettings(**{**values, **changed})
+
+
+def played(game: azcore.Game, num_positions: int) -> list[GameRecord]:
+    """Games of a quick search, of so many positions in all."""
+    actor = Actor(
+        game=game,
+        search=search_settings(num_simulations=4),
+        settings=selfplay_settings(temperature_plies=100),
+        seed=3,
+        evaluator=FreeEvaluator(game, 4),
+    )
+    return actor.play(num_positions)
 
 
 def assert_games_depend_on_seed_and_index_alone(actor: Callable[..., Actor]) -> None:

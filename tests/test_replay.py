@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import azcore
-from azcore.bench import FreeEvaluator
 from azcore.records import GameRecord
 from azcore.replay import ReplayBuffer
-from azcore.selfplay.actor import Actor
-from search_kit import search_settings
-from selfplay_kit import selfplay_settings
-
-
-def played(game: azcore.Game, num_positions: int) -> list[GameRecord]:
-    actor = Actor(
-        game=game,
-        search=search_settings(num_simulations=4),
-        settings=selfplay_settings(temperature_plies=100),
-        seed=3,
-        evaluator=FreeEvaluator(game, 4),
-    )
-    return actor.play(num_positions)
+from selfplay_kit import played
 
 
 @pytest.mark.parametrize(
@@ -126,3 +114,92 @@ def test_draws_are_learned_as_zero_and_wins_as_the_mover_sees_them() -> None:
         expected = np.where(stones % 2 == 0, outcome, -outcome)
         assert (samples.value_targets == expected).all()
         assert len(set(stones)) == len(record)
+
+
+@pytest.mark.parametrize("sizes", [[1], [7, 1, 30, 2], [300], [3, 400, 3]])
+def test_the_window_gives_back_the_latest_games_as_they_were(sizes: list[int]) -> None:
+    """However many come at once, and however often the arrays grow and are written round."""
+    game = azcore.make("tic_tac_toe")
+    pool = played(game, 4000)
+    buffer = ReplayBuffer(game=game, window_games=25, augment=False)
+    given: list[GameRecord] = []
+    for turn in range(20):
+        some = [pool[(len(given) + i) % len(pool)] for i in range(sizes[turn % len(sizes)])]
+        given += some
+        buffer.extend(iter(some))
+        window = given[-25:]
+        assert len(buffer) == len(window)
+        assert buffer.num_positions == sum(record.num_samples for record in window)
+        expected = [record.to_bytes() for record in reversed(window) if record.played_out]
+        assert [record.to_bytes() for record in buffer.played_out()] == expected
+        targets = [r.policy_target(ply, 9) for r in window for ply in range(len(r))]
+        everything = buffer.positions(np.arange(buffer.num_positions))
+        assert np.array_equal(everything.policy_targets, targets)
+
+
+def test_only_games_played_out_are_measured_by() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = [replace(r, played_out=i % 3 == 0) for i, r in enumerate(played(game, 100))]
+    buffer = ReplayBuffer(game=game, window_games=100, augment=False)
+    buffer.extend(records)
+    found = [record.game_index for record in buffer.played_out()]
+    assert found == [record.game_index for record in reversed(records) if record.played_out]
+
+
+def test_random_openings_are_replayed_and_not_learned_from() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = [
+        replace(record, opening_plies=min(index % 4, len(record)))
+        for index, record in enumerate(played(game, 300))
+    ]
+    buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
+    buffer.extend(records)
+    assert buffer.num_positions == sum(len(r) - r.opening_plies for r in records)
+    stones = buffer.positions(np.arange(buffer.num_positions)).observations.sum((1, 2, 3))
+    assert stones.tolist() == [ply for r in records for ply in range(r.opening_plies, len(r))]
+
+
+def test_counts_too_large_for_two_bytes_are_kept() -> None:
+    game = azcore.make("tic_tac_toe")
+    small, large = played(game, 20)[:2]
+    large = replace(large, visit_counts=large.visit_counts * np.uint32(70_001))
+    buffer = ReplayBuffer(game=game, window_games=2, augment=False)
+    for record in (small, large):
+        buffer.extend([record])
+    assert [r.to_bytes() for r in buffer.played_out()] == [large.to_bytes(), small.to_bytes()]
+    targets = buffer.positions(np.arange(len(small), buffer.num_positions)).policy_targets
+    expected = [large.policy_target(ply, 9) for ply in range(len(large))]
+    np.testing.assert_allclose(targets, expected, rtol=1e-6)
+
+
+def test_games_from_before_resignation_can_be_learned_from() -> None:
+    game = azcore.make("tic_tac_toe")
+    missing = {"best_child_values": np.zeros(0, np.float32), "players": np.zeros(0, np.uint8)}
+    old, new = played(game, 20)[:2]
+    buffer = ReplayBuffer(game=game, window_games=2, augment=False)
+    buffer.extend([replace(old, played_out=False, **missing), new])
+    assert [record.to_bytes() for record in buffer.played_out()] == [new.to_bytes()]
+    assert len(buffer.positions(np.arange(buffer.num_positions)).value_targets) == len(old) + len(
+        new
+    )
+
+
+def test_memory_stays_below_its_bound() -> None:
+    """Games of the greatest length with the most targets, many more than the window holds."""
+    game = azcore.make("tic_tac_toe")
+    plies = game.max_game_length
+    full = next(record for record in played(game, 400) if len(record) == plies)
+    full = replace(
+        full,
+        visit_offsets=np.arange(plies + 1, dtype=np.uint32) * 9,
+        visit_actions=np.tile(np.arange(9, dtype=np.uint16), plies),
+        visit_counts=np.ones(9 * plies, np.uint32),
+    )
+    buffer = ReplayBuffer(game=game, window_games=3000, augment=False)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(6):
+        buffer.extend([full] * 1000)
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert held <= buffer.max_bytes(most_targets=9)

@@ -81,8 +81,7 @@ class SelfPlay(GameSource):
 
     def _played_out(self) -> Iterator[GameRecord]:
         """The latest games by which resignation is measured: old ones tell of old weights."""
-        games = (record for record in self._window.latest() if record.played_out)
-        return islice(games, self._actor.settings.resignation_games)
+        return islice(self._window.played_out(), self._actor.settings.resignation_games)
 
     def take_statistics(self) -> ActorStatistics:
         statistics = self._actor.statistics

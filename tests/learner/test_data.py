@@ -1,0 +1,164 @@
+"""Batches are drawn ahead of the learner, and nobody can tell but by the clock."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+
+import azcore
+from azcore.learner.data import GenerationLoader, draw_batch
+from azcore.learner.speed import feeding_ratio
+from azcore.replay import ReplayBuffer
+from selfplay_kit import played
+
+WAIT = 30.0  # seconds after which a thread that should have moved is taken for stuck
+
+
+def numbered(step: int) -> dict[str, Tensor]:
+    return {"step": torch.tensor(step)}
+
+
+def steps_of(loader: GenerationLoader) -> list[int]:
+    return [int(batch["step"]) for batch in loader]
+
+
+def drawers() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if thread.name.startswith("batches")]
+
+
+def test_each_pass_is_a_generation() -> None:
+    begun: list[int] = []
+    loader = GenerationLoader(begun.append, numbered, 4)
+    assert len(loader) == 4
+    assert [steps_of(loader), steps_of(loader)] == [[0, 1, 2, 3], [4, 5, 6, 7]]
+    assert begun == [0, 1]
+    single = GenerationLoader(begun.append, numbered, 1)
+    assert [steps_of(single), steps_of(single)] == [[0], [1]]
+
+
+def test_the_next_batch_is_drawn_while_one_is_learned_from() -> None:
+    drawn = [threading.Event() for _ in range(3)]
+
+    def draw(step: int) -> dict[str, Tensor]:
+        assert threading.current_thread() is not threading.main_thread()
+        drawn[step].set()
+        return numbered(step)
+
+    batches = iter(GenerationLoader(lambda generation: None, draw, 3))
+    for step in range(2):
+        assert int(next(batches)["step"]) == step
+        assert drawn[step + 1].wait(WAIT)  # though nobody has asked for it
+
+
+def test_nothing_is_drawn_before_its_generation_has_begun() -> None:
+    events: list[tuple[str, int]] = []
+
+    def begin(generation: int) -> None:
+        assert threading.current_thread() is threading.main_thread()
+        assert not drawers()  # so none can be drawing from a window that is about to change
+        events.append(("begin", generation))
+
+    def draw(step: int) -> dict[str, Tensor]:
+        events.append(("draw", step))
+        return numbered(step)
+
+    loader = GenerationLoader(begin, draw, 3)
+    for _ in range(2):
+        # As Lightning does, which knows the size and never asks for a batch beyond the last.
+        batches = iter(loader)
+        for _ in range(3):
+            next(batches)
+    assert events == [
+        *[("begin", 0), ("draw", 0), ("draw", 1), ("draw", 2)],
+        *[("begin", 1), ("draw", 3), ("draw", 4), ("draw", 5)],
+    ]
+
+
+@pytest.mark.parametrize("stop", range(1, 9))
+def test_resumed_at_the_batch_it_stopped_at(stop: int) -> None:
+    """The batch that was drawn ahead does not count as used."""
+    first = GenerationLoader(lambda generation: None, numbered, 4)
+    seen: list[int] = []
+    while len(seen) < stop:
+        for batch in first:
+            seen.append(int(batch["step"]))
+            if len(seen) == stop:
+                break
+    state = first.state_dict()
+    assert state == {"generation": stop // 4, "batch": stop % 4}
+    begun: list[int] = []
+    second = GenerationLoader(begun.append, numbered, 4)
+    second.load_state_dict(state)
+    while len(seen) < 12:
+        seen += steps_of(second)
+    assert seen == list(range(12))
+    assert begun == [
+        g for g in range(3) if 4 * g >= stop
+    ]  # games that are there are not made again
+
+
+class SpoiledError(Exception):
+    pass
+
+
+@pytest.mark.parametrize("wrong", [0, 2, 3])  # first, in the middle, last
+def test_an_error_comes_out_as_itself_where_its_batch_was_due(wrong: int) -> None:
+    error = SpoiledError("no such batch")
+
+    def draw(step: int) -> dict[str, Tensor]:
+        if step == wrong:
+            raise error
+        return numbered(step)
+
+    seen: list[int] = []
+    loader = GenerationLoader(lambda generation: None, draw, 4)
+    with pytest.raises(SpoiledError) as caught:
+        seen.extend(int(batch["step"]) for batch in loader)
+    assert caught.value is error
+    assert seen == list(range(wrong))
+    assert loader.state_dict() == {"generation": 0, "batch": wrong}
+    assert not drawers()
+
+
+def test_a_learner_that_is_interrupted_leaves_no_thread_behind() -> None:
+    def learn() -> None:
+        for _batch in GenerationLoader(lambda generation: None, numbered, 1000):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        learn()
+    assert not drawers()
+
+
+def test_a_batch_is_a_function_of_window_seed_and_step() -> None:
+    game = azcore.make("go", board_size=3)
+    buffer = ReplayBuffer(game=game, window_games=1000, augment=True)
+    buffer.extend(played(game, 200))
+
+    def same(one: dict[str, Tensor], other: dict[str, Tensor]) -> bool:
+        return all(torch.equal(one[name], other[name]) for name in one)
+
+    expected = [draw_batch(buffer, 32, 1, step) for step in range(6)]
+    loader = GenerationLoader(lambda g: None, lambda step: draw_batch(buffer, 32, 1, step), 6)
+    assert all(same(one, other) for one, other in zip(loader, expected, strict=True))
+    assert not same(expected[0], expected[1])
+    assert not same(expected[0], draw_batch(buffer, 32, 2, 0))
+    assert expected[0]["observations"].dtype == torch.uint8  # bytes until the network divides them
+
+
+def test_feeding_ratio_tells_a_slow_draw() -> None:
+    """A draw that takes as long as ten steps."""
+    pause = threading.Event()
+
+    def slow(step: int) -> dict[str, Tensor]:
+        pause.wait(0.02)
+        return numbered(step)
+
+    def step(_batch: Any) -> None:
+        pause.wait(0.002)
+
+    assert feeding_ratio(slow, step, steps=4, seconds=0) < 0.6
