@@ -81,7 +81,7 @@ COMMANDS = {
     "export": "azcore.export:export",
     "predict": "azcore.predict:predict_games",
     "tune": "azcore.tune.tune:tune",
-    "bench": "azcore.bench:bench",
+    "bench": "azcore.bench.bench:bench",
     "check": "azcore.check.report:check",
     "compare": "azcore.compare.compare:compare",
     "new": "azcore.scaffold:new_package",
@@ -101,6 +101,11 @@ def run_command(config: dict[str, Any]) -> int:
         raise SettingError(
             f"name is for command=new, got name={config['name']} with command={command}; "
             f"game=NAME chooses a game"
+        )
+    if config.get("peers") and command != "bench":  # runs made before there was such a key lack it
+        raise SettingError(
+            f"peers is for command=bench, got peers={config['peers']} with command={command}; "
+            f"players=[...] are who plays in command=arena"
         )
     run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[command])
     return run(config)

@@ -202,6 +202,13 @@ class ReplayBuffer:
         plies, named = self._plies["actions"].end, self._named["visit_actions"].end
         return np.array((self._samples_end, plies, named, 0, 0), _GAME)
 
+    @property
+    def bytes_held(self) -> int:
+        """Memory of the games in the window, without room to spare."""
+        rings = (self._games, *self._plies.values(), *self._named.values())
+        arrays = sum((ring.end - ring.first) * ring.room.itemsize for ring in rings)
+        return arrays + len(self) * _HEADER_BYTES
+
     def max_bytes(self, most_targets: int) -> int:
         """Most memory of a full window of the longest games, if no count is above 65,535.
 

@@ -210,6 +210,7 @@ BESIDE = (
     "new",
     "device",
     "bench",
+    "peers",
     "check",
     "compare",
 )

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from azcore.assembly import settings_from
-from azcore.bench import BenchSettings
+from azcore.bench.settings import bench_settings
 from azcore.check.report import CheckSettings
 from azcore.export import export_settings
 from azcore.networks import build_network
@@ -33,7 +33,7 @@ GROUPS = sorted(
 def test_every_option_builds(compose: Compose, option: str) -> None:
     config = compose(option)
     settings_from(config)
-    build(BenchSettings, config["bench"], "bench")
+    bench_settings(config["bench"])
     build(CheckSettings, config["check"], "check")
     build(EngineSettings, config["engine"], "engine")
     build(PlaySettings, config["play"], "play")

@@ -1,0 +1,44 @@
+"""What the scripts share: reading the work, writing rows, repeating a measure."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+Work = Mapping[str, Any]
+Measures = Mapping[str, Callable[[Work], None]]  # by the name of a row in bench.rows
+
+
+def serve(measures: Measures) -> None:
+    """Measure the rows that standard input asks for, as far as they are known."""
+    work = json.load(sys.stdin)
+    for name in work["rows"]:
+        if name in measures:
+            measures[name](work)
+
+
+def row(what: str, value: float, unit: str, note: str = "") -> None:
+    print(json.dumps({"what": what, "value": value, "unit": unit, "note": note}), flush=True)
+
+
+def doing(text: str) -> None:
+    print(json.dumps({"doing": text}), flush=True)
+
+
+def timed(run: Callable[[], object]) -> float:
+    """Seconds of wall time."""
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began
+
+
+def median_seconds(run: Callable[[], object], seconds: float) -> float:
+    """Median of three runs at least, and of as many as fit into `seconds`."""
+    times = [timed(run) for _ in range(3)]
+    while sum(times) < seconds:
+        times.append(timed(run))
+    return statistics.median(times)
