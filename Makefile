@@ -16,8 +16,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install train test check format lint types imports test-all test-fast test-rules kill-test fix \
-	wheel clean
+.PHONY: help install train test check format lint types imports test-all test-fast test-rules kill-test speed \
+	fix wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -60,6 +60,9 @@ test-fast: $(STAMP) ## the tests not marked slow
 
 kill-test: $(STAMP) ## 20 times SIGKILL at random moments, resumed, compared
 	AZCORE_KILLS=20 $(BIN)/pytest tests/algorithms/test_resume.py
+
+speed: $(STAMP) ## count the instructions of search and rules, and keep the figures
+	$(BIN)/python tests/speed/measure.py --write
 
 test-rules: $(STAMP) ## the tests marked rules again, as plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m rules

@@ -94,8 +94,8 @@ FAULTS = [
     ),
     Fault(
         "Leaf",
-        "azcore/search/kernels.py",
-        "priors[i] = float(priors[i]) / total",
+        "azcore/search/softmax.py",
+        "priors[i] = priors[i] * scale",
         "priors[i] = 1.0 / priors.shape[0]",
     ),
     Fault(

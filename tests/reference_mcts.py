@@ -172,12 +172,12 @@ class ReferenceSearch:
             node.value = float(values[0])
             legal = [int(a) for a in np.flatnonzero(self.game.legal_action_mask(node.state))]
             highest = max(float(logits[0, a]) for a in legal)
-            weights = [math.exp(float(logits[0, a]) - highest) for a in legal]
+            weights = [float(np.float32(math.exp(float(logits[0, a]) - highest))) for a in legal]
             whole = 0.0
             for weight in weights:  # not sum(), which rounds otherwise from Python 3.12 on
                 whole += weight
             for a, weight in zip(legal, weights, strict=True):
-                node.prior[a] = float(np.float32(float(np.float32(weight)) / whole))
+                node.prior[a] = float(np.float32(weight / whole))
                 node.visits[a], node.total[a], node.in_flight[a] = 0, 0.0, 0
 
     def _back_up(self, path: list[tuple[Node, int]], leaf: Node) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from azcore.game import Game
 from azcore.search.mcts import Search, SearchSettings
-from azcore.search.tree import NO_NODE, Tree
+from azcore.search.tree import NO_NODE, Tree, edge_statistics
 from reference_mcts import Snapshot
 
 ALPHA_ZERO: dict[str, Any] = {"c_init": 1.25, "c_base": 19652.0, "count_parent_visit": True}
@@ -73,15 +73,12 @@ def tree_snapshot(search: Search, row: int) -> Snapshot:
     while waiting:
         path, n = waiting.pop()
         edges = {}
-        for e in edges_of(tree, row, n):
+        statistics = zip(*edge_statistics(tree, row, n), strict=True)
+        for e, (visits, total, child) in zip(edges_of(tree, row, n), statistics, strict=True):
             action = int(tree.edge_action[row, e])
-            edges[action] = (
-                float(tree.edge_prior[row, e]),
-                int(tree.edge_visits[row, e]),
-                float(tree.edge_total[row, e]),
-            )
-            if tree.edge_child[row, e] != NO_NODE:
-                waiting.append(((*path, action), int(tree.edge_child[row, e])))
+            edges[action] = (float(tree.edge_prior[row, e]), int(visits), float(total))
+            if child != NO_NODE:
+                waiting.append(((*path, action), int(child)))
         found[path] = (
             int(tree.node_player[row, n]),
             bool(tree.node_terminal[row, n]),
@@ -115,8 +112,8 @@ def check_tree(search: Search, row: int, noisy_root: bool = False) -> None:
             continue
         assert edges
         here = slice(edges.start, edges.stop)
-        visits, totals = tree.edge_visits[row, here], tree.edge_total[row, here]
-        priors, children = tree.edge_prior[row, here], tree.edge_child[row, here]
+        visits, totals, children = edge_statistics(tree, row, n)
+        priors = tree.edge_prior[row, here]
         tried = int(tree.node_num_tried[row, n])
 
         assert len(set(tree.edge_action[row, here].tolist())) == len(edges)
@@ -127,10 +124,10 @@ def check_tree(search: Search, row: int, noisy_root: bool = False) -> None:
         # The tried come first, then the best of the others.
         assert (children[:tried] != NO_NODE).all()
         assert (visits[:tried] > 0).all()
-        assert (children[tried:] == NO_NODE).all()
-        assert (visits[tried:] == 0).all()
-        assert (totals[tried:] == 0).all()
         if tried < len(edges):
+            candidate = edges.start + tried
+            assert tree.edge_child[row, candidate] == NO_NODE
+            assert tree.edge_visits[row, candidate] == tree.edge_total[row, candidate] == 0
             actions = tree.edge_action[row, here][tried:]
             assert (-priors[tried], actions[0]) == min(zip(-priors[tried:], actions, strict=True))
 
@@ -143,7 +140,6 @@ def check_tree(search: Search, row: int, noisy_root: bool = False) -> None:
                 below = value * visits[i]
             else:
                 assert visits[i] == tree.node_visits[row, child]
-                below_edges = edges_of(tree, row, child)
-                below = value + tree.edge_total[row, below_edges.start : below_edges.stop].sum()
+                below = value + edge_statistics(tree, row, child)[1].sum()
             same = tree.node_player[row, child] == tree.node_player[row, n]
             assert abs(totals[i] - (below if same else -below)) < 1e-9

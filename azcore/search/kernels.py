@@ -19,6 +19,7 @@ from numba.extending import register_jitable
 from azcore.compilation import compiled
 from azcore.search import gumbel as gumbel_formulas
 from azcore.search import puct
+from azcore.search import softmax as softmax_formula
 from azcore.search import transpositions as shared_positions
 from azcore.search import tree as tree_arrays
 from azcore.search.gumbel import (
@@ -30,6 +31,7 @@ from azcore.search.gumbel import (
     q_transform,
 )
 from azcore.search.puct import exploration_scale, first_play_value
+from azcore.search.softmax import softmax
 from azcore.search.transpositions import (
     Transpositions,
     is_behind,
@@ -39,9 +41,12 @@ from azcore.search.transpositions import (
 )
 from azcore.search.tree import NO_NODE, PENDING, InFlight, Tree
 
+DONE, NOT_FINITE = 0, -1  # how `expand_and_back_up` ended
+
 _SOURCES = (
     __file__,
     puct.__file__,
+    softmax_formula.__file__,
     gumbel_formulas.__file__,
     shared_positions.__file__,
     tree_arrays.__file__,
@@ -137,19 +142,51 @@ def precedes(tree: Tree, b: int, e: int, other: int) -> bool:
 
 @register_jitable
 def bring_next_candidate(tree: Tree, b: int, n: int) -> None:
-    """Swap the untried edge of highest prior to the place behind the tried ones."""
+    """Swap the untried edge of highest prior to the place behind the tried ones, if one is left.
+
+    Ties go to the lower action. From here on the edge has statistics.
+    """
     place = tree.node_first_edge[b, n] + tree.node_num_tried[b, n]
     end = tree.node_first_edge[b, n] + tree.node_num_edges[b, n]
-    best = place
-    for e in range(place + 1, end):
-        if precedes(tree, b, e, best):
-            best = e
-    if best != place:
-        action, prior = tree.edge_action[b, place], tree.edge_prior[b, place]
-        tree.edge_action[b, place] = tree.edge_action[b, best]
-        tree.edge_prior[b, place] = tree.edge_prior[b, best]
-        tree.edge_action[b, best] = action
-        tree.edge_prior[b, best] = prior
+    if place >= end:
+        return
+    best = place + best_prior(tree.edge_prior[b, place:end], tree.edge_action[b, place:end])
+    swap_edges(tree, b, place, best)
+    begin_statistics(tree, b, place)
+
+
+@register_jitable
+def best_prior(priors: npt.NDArray[np.float32], actions: npt.NDArray[np.int32]) -> int:
+    """The index of the highest prior, among equals of the lowest action."""
+    # Of numbers from 0 up the bits are ordered as the numbers are, and for whole numbers the
+    # compiler makes wide instructions of both loops.
+    bits = priors.view(np.int32)
+    highest = bits[0]
+    for i in range(bits.shape[0]):
+        highest = max(highest, bits[i])
+    lowest = np.int64(2**62)
+    for i in range(bits.shape[0]):
+        candidate = np.int64(actions[i]) << 32 | i
+        lowest = min(lowest, candidate if bits[i] == highest else np.int64(2**62))
+    return lowest & 0xFFFFFFFF  # type: ignore[return-value]
+
+
+@register_jitable
+def swap_edges(tree: Tree, b: int, one: int, other: int) -> None:
+    """Exchange two edges without statistics, or one edge and itself."""
+    action, prior = tree.edge_action[b, one], tree.edge_prior[b, one]
+    tree.edge_action[b, one] = tree.edge_action[b, other]
+    tree.edge_prior[b, one] = tree.edge_prior[b, other]
+    tree.edge_action[b, other] = action
+    tree.edge_prior[b, other] = prior
+
+
+@register_jitable
+def begin_statistics(tree: Tree, b: int, e: int) -> None:
+    """Make an edge one that may be tried."""
+    tree.edge_child[b, e] = NO_NODE
+    tree.edge_visits[b, e] = 0
+    tree.edge_total[b, e] = 0.0
 
 
 @register_jitable
@@ -237,7 +274,8 @@ def back_up_shared(
 @_compiled
 def select(
     tree: Tree,
-    rows: npt.NDArray[np.int32],
+    walked: npt.NDArray[np.bool_],
+    active: npt.NDArray[np.bool_],
     budget: npt.NDArray[np.int32],
     leaves_per_tree: int,
     rule: Selection,
@@ -253,7 +291,9 @@ def select(
 
     Args:
         tree: changed: new nodes, and what known ends give.
-        rows: int32 [R], the trees to walk.
+        walked: bool [B], the trees to walk; none has a leaf in flight.
+        active: bool [B], whether a tree has a leaf in flight or simulations left; of the trees to
+            walk it is written, and may be the same array.
         budget: int32 [B], simulations left, counted down.
         leaves_per_tree: most leaves in flight at once in one tree; the slots of tree b are
             b * leaves_per_tree and following.
@@ -268,9 +308,9 @@ def select(
         How many slots hold a leaf.
     """
     filled = 0
-    for b in rows:
-        for j in range(leaves_per_tree):
-            slots.tree[b * leaves_per_tree + j] = -1
+    for b in range(walked.shape[0]):
+        if not walked[b]:
+            continue
         used = 0
         while used < leaves_per_tree:
             s = b * leaves_per_tree + used
@@ -325,6 +365,7 @@ def select(
                 count_in_flight(tree, b, edges, length, in_flight, 1)
             slots.tree[s], slots.leaf[s], slots.length[s] = b, n, length
             used += 1
+        active[b] = used > 0 or budget[b] > 0
         filled += used
     return filled
 
@@ -332,7 +373,9 @@ def select(
 @_compiled
 def share(
     tree: Tree,
-    rows: npt.NDArray[np.int32],
+    walked: npt.NDArray[np.bool_],
+    active: npt.NDArray[np.bool_],
+    budget: npt.NDArray[np.int32],
     leaves_per_tree: int,
     in_flight: InFlight | None,
     transpositions: Transpositions,
@@ -347,7 +390,10 @@ def share(
 
     Args:
         tree: changed.
-        rows: int32 [R], the trees whose slots to look at.
+        walked: bool [B], the trees whose slots to look at. Left True: those that have simulations
+            left and not one leaf in flight, since all leaves were known already.
+        active: as for `select`.
+        budget: as for `select`, only read.
         leaves_per_tree: as for `select`.
         in_flight: as for `select`.
         transpositions: changed.
@@ -358,8 +404,11 @@ def share(
         How many of these slots still hold a leaf.
     """
     filled = 0
-    for b in rows:
+    for b in range(walked.shape[0]):
+        if not walked[b]:
+            continue
         first_slot, end_slot = b * leaves_per_tree, (b + 1) * leaves_per_tree
+        waiting = 0
         nodes = tree.num_nodes[b]
         for s in range(first_slot, end_slot):
             if slots.tree[s] >= 0 and slots.length[s] > 0:
@@ -372,7 +421,7 @@ def share(
             if length == 0:
                 transpositions.node_key[b, 0] = key
                 transpositions.node_shared[b, 0] = False
-                filled += 1
+                waiting += 1
                 continue
             edge = slots.edges[s, length - 1]
             place = place_of(transpositions, b, key)
@@ -383,7 +432,7 @@ def share(
                 transpositions.table[b, place] = n
                 transpositions.node_key[b, n] = key
                 transpositions.node_shared[b, n] = False
-                filled += 1
+                waiting += 1
             else:
                 transpositions.node_shared[b, n] = True
                 slots.tree[s] = -1
@@ -398,13 +447,17 @@ def share(
                 count_in_flight(tree, b, slots.edges[s], length, in_flight, -1)
             back_up(tree, b, slots.edges[s], length, n, transpositions)
         tree.num_nodes[b] = nodes
+        active[b] = waiting > 0 or budget[b] > 0
+        walked[b] = waiting == 0 and budget[b] > 0
+        filled += waiting
     return filled
 
 
 @_compiled
 def expand_and_back_up(
     tree: Tree,
-    rows: npt.NDArray[np.int32],
+    active: npt.NDArray[np.bool_],
+    budget: npt.NDArray[np.int32],
     leaves_per_tree: int,
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
@@ -416,12 +469,13 @@ def expand_and_back_up(
     outcome: npt.NDArray[np.int8],
     policy_logits: npt.NDArray[np.float32],
     values: npt.NDArray[np.float32],
-) -> bool:
+) -> int:
     """Give each slot's leaf its edges and value and back the value up.
 
     Args:
         tree: changed.
-        rows: int32 [R], the trees whose slots are to be emptied.
+        active: bool [B], as for `select`; written for trees that had a leaf in flight.
+        budget: as for `select`, only read.
         leaves_per_tree: as for `select`.
         in_flight: as for `select`.
         transpositions: as for `select`.
@@ -435,10 +489,15 @@ def expand_and_back_up(
         values: float32 [S], view of the player to move; read where not terminal.
 
     Returns:
-        Whether every value and logit read was finite; if not, the trees are not to be used.
+        DONE; or NOT_FINITE if a value or logit read was not, and then the trees are not to be used;
+        or, nothing having been changed, the number of edges for which a tree needs room.
     """
+    wanted = most_edges(tree, leaves_per_tree, slots, num_legal)
+    if wanted > tree.edge_action.shape[1]:
+        return wanted
     finite = True
-    for b in rows:
+    for b in range(active.shape[0]):
+        had_leaf = False
         for s in range(b * leaves_per_tree, (b + 1) * leaves_per_tree):
             n = slots.leaf[s]
             if transpositions is not None and transpositions.slot_waits[s]:
@@ -448,6 +507,7 @@ def expand_and_back_up(
                 back_up(tree, b, slots.edges[s], slots.length[s], n, transpositions)
             if slots.tree[s] < 0:
                 continue
+            had_leaf = True
             tree.node_player[b, n] = current_player[s]
             tree.node_first_edge[b, n] = tree.num_edges[b]
             tree.node_visits[b, n] = 1
@@ -462,41 +522,37 @@ def expand_and_back_up(
                 tree.node_num_edges[b, n] = count
                 first = tree.num_edges[b]
                 tree.num_edges[b] = first + count
-                total = write_priors(
-                    tree.edge_prior[b, first : first + count], legal_actions[s], policy_logits[s]
-                )
-                finite = finite and math.isfinite(total) and math.isfinite(values[s])
                 for i in range(count):
                     tree.edge_action[b, first + i] = legal_actions[s, i]
-                    tree.edge_child[b, first + i] = NO_NODE
-                    tree.edge_visits[b, first + i] = 0
-                    tree.edge_total[b, first + i] = 0.0
+                total = softmax(
+                    policy_logits[s],
+                    legal_actions[s],
+                    tree.edge_prior[b, first : first + count],
+                )
+                finite = finite and math.isfinite(total) and math.isfinite(values[s])
                 bring_next_candidate(tree, b, n)
             if in_flight is not None:
                 count_in_flight(tree, b, slots.edges[s], slots.length[s], in_flight, -1)
             back_up(tree, b, slots.edges[s], slots.length[s], n, transpositions)
             slots.tree[s] = -1
-    return finite
+        if had_leaf:
+            active[b] = budget[b] > 0
+    return DONE if finite else NOT_FINITE
 
 
 @register_jitable
-def write_priors(
-    priors: npt.NDArray[np.float32],
-    legal_actions: npt.NDArray[np.int32],
-    policy_logits: npt.NDArray[np.float32],
-) -> float:
-    """P = softmax of the logits over the legal actions; returns the sum of exponentials."""
-    highest = -np.inf
-    for i in range(priors.shape[0]):
-        highest = max(highest, float(policy_logits[legal_actions[i]]))
-    total = 0.0
-    for i in range(priors.shape[0]):
-        weight = math.exp(float(policy_logits[legal_actions[i]]) - highest)
-        priors[i] = weight
-        total += weight
-    for i in range(priors.shape[0]):
-        priors[i] = float(priors[i]) / total
-    return total
+def most_edges(
+    tree: Tree, leaves_per_tree: int, slots: Slots, num_legal: npt.NDArray[np.int32]
+) -> int:
+    """How many edges the largest tree will have with those of its leaves in flight."""
+    most = np.int64(0)
+    for b in range(tree.num_edges.shape[0]):
+        edges = np.int64(tree.num_edges[b])
+        for s in range(b * leaves_per_tree, (b + 1) * leaves_per_tree):
+            if slots.tree[s] >= 0:
+                edges += num_legal[s]
+        most = max(most, edges)
+    return int(most)
 
 
 @_compiled
@@ -556,11 +612,8 @@ def consider(
                 best = j
         gumbel.root_scores[b, i] = scores[best]
         scores[best] = scores[i]
-        action, prior = tree.edge_action[b, first + i], tree.edge_prior[b, first + i]
-        tree.edge_action[b, first + i] = tree.edge_action[b, first + best]
-        tree.edge_prior[b, first + i] = tree.edge_prior[b, first + best]
-        tree.edge_action[b, first + best] = action
-        tree.edge_prior[b, first + best] = prior
+        swap_edges(tree, b, first + i, first + best)
+        begin_statistics(tree, b, first + i)
 
 
 @_compiled
@@ -578,9 +631,10 @@ def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64])
     """
     completion, _, slope, highest = q_transform(tree, b, 0, gumbel)
     first = tree.node_first_edge[b, 0]
+    tried = tree.node_num_tried[b, 0]
     total, most = 0.0, 0
     for i in range(policy.shape[0]):
-        visits = tree.edge_visits[b, first + i]
+        visits = tree.edge_visits[b, first + i] if i < tried else 0
         q = tree.edge_total[b, first + i] / visits if visits > 0 else completion
         policy[i] = improved_weight(float(tree.edge_prior[b, first + i]), q, slope, highest)
         total += policy[i]
@@ -681,10 +735,14 @@ def reroot(
         if transpositions is not None:
             transpositions.node_key[b, m] = transpositions.node_key[b, n]
             transpositions.node_shared[b, m] = transpositions.node_shared[b, n]
+        tried = tree.node_num_tried[b, n]
         for e in range(first, first + count):
-            child = tree.edge_child[b, e]
             tree.edge_action[b, edges] = tree.edge_action[b, e]
             tree.edge_prior[b, edges] = tree.edge_prior[b, e]
+            if e > first + tried:  # has no statistics
+                edges += 1
+                continue
+            child = tree.edge_child[b, e]
             tree.edge_child[b, edges] = NO_NODE if child == NO_NODE else new_id[child]
             tree.edge_visits[b, edges] = tree.edge_visits[b, e]
             tree.edge_total[b, edges] = tree.edge_total[b, e]

@@ -37,6 +37,7 @@ from azcore.search.tree import (
     InFlight,
     allocate,
     clear,
+    edge_statistics,
     with_more_edges,
     with_more_edges_in_flight,
 )
@@ -365,51 +366,58 @@ class Search:
 
     def select(self) -> bool:
         """First half of a wave: find the leaves and describe them; False if no tree needs one."""
-        rows = np.flatnonzero(self._active).astype(np.int32)
-        if len(rows) == 0:
-            return False
-        self._rows = rows
+        if self._transpositions is None:
+            self.num_leaves = self._find_leaves(self._active)
+            self._describe(self._slots.tree)
+            return self.num_leaves > 0
         self.num_leaves = 0
-        while len(rows):
-            self.num_leaves += self._find_leaves(rows)
-            waiting = self._waiting(rows)
-            self._active[rows] = (self._budget[rows] > 0) | waiting
-            # Where positions are shared, all leaves of a tree may have been known already; it goes
-            # on, so that the evaluator's batch is full.
-            rows = rows[self._active[rows] & ~waiting]
+        walked = self._active.copy()
+        # All leaves of a tree may have been known already; it goes on, so that the evaluator's
+        # batch is full.
+        while walked.any():
+            self._find_leaves(walked)
+            leaves_walked = np.repeat(walked, self.settings.leaves_per_tree)
+            self._describe(np.where(leaves_walked, self._slots.tree, -1))  # the others are known
+            self.num_leaves += kernels.share(
+                self._tree,
+                walked,
+                self._active,
+                self._budget,
+                self.settings.leaves_per_tree,
+                self._in_flight,
+                self._transpositions,
+                self._slots,
+                self._positions.keys,
+            )
         return self.num_leaves > 0
 
-    def _find_leaves(self, rows: npt.NDArray[np.int32]) -> int:
-        """Walk the trees down to leaves and describe them; how many need the evaluator."""
-        slots, positions, known = self._slots, self._positions, self._transpositions
-        leaves = self.settings.leaves_per_tree
-        filled = kernels.select(
-            self._tree,
-            rows,
-            self._budget,
-            leaves,
-            self._rule,
-            self._gumbel,
-            self._in_flight,
-            known,
-            slots,
-        )
-        if known is None:
-            self.states.replay(slots.tree, slots.actions, slots.length, positions)
-            return int(filled)
-        roots = np.full_like(slots.tree, -1)  # the leaves of other trees are described already
-        roots.reshape(-1, leaves)[rows] = slots.tree.reshape(-1, leaves)[rows]
-        self.states.replay(roots, slots.actions, slots.length, positions)
+    def _find_leaves(self, walked: npt.NDArray[np.bool_]) -> int:
+        """Walk some trees, bool [B], down to leaves; how many."""
         return int(
-            kernels.share(self._tree, rows, leaves, self._in_flight, known, slots, positions.keys)
+            kernels.select(
+                self._tree,
+                walked,
+                self._active,
+                self._budget,
+                self.settings.leaves_per_tree,
+                self._rule,
+                self._gumbel,
+                self._in_flight,
+                self._transpositions,
+                self._slots,
+            )
         )
+
+    def _describe(self, roots: IntArray) -> None:
+        """Describe the leaves of the slots whose tree, int32 [S], is not below 0."""
+        self.states.replay(roots, self._slots.actions, self._slots.length, self._positions)
 
     def evaluate(self) -> tuple[FloatArray, FloatArray]:
         """Middle of a wave: the evaluator's logits [S, A] and values [S] for the leaves."""
-        waiting = np.flatnonzero(self._slots.tree >= 0)
         observations = self._positions.observations
-        if len(waiting) == len(observations):
+        if self.num_leaves == len(observations):
             return self._evaluator.evaluate(observations)
+        waiting = np.flatnonzero(self._slots.tree >= 0)
         logits = np.zeros((len(observations), self.game.num_actions), np.float32)
         values = np.zeros(len(observations), np.float32)
         logits[waiting], values[waiting] = self._evaluator.evaluate(observations[waiting])
@@ -422,25 +430,28 @@ class Search:
             AzcoreError: a value or logit is not a number.
         """
         positions = self._positions
-        self._make_room_for_edges()
-        finite = kernels.expand_and_back_up(
-            self._tree,
-            self._rows,
-            self.settings.leaves_per_tree,
-            self._in_flight,
-            self._transpositions,
-            self._slots,
-            positions.legal_actions,
-            positions.num_legal,
-            positions.current_player,
-            positions.is_terminal,
-            positions.outcome,
-            policy_logits,
-            values,
-        )
-        if not finite:
+        while True:
+            status = kernels.expand_and_back_up(
+                self._tree,
+                self._active,
+                self._budget,
+                self.settings.leaves_per_tree,
+                self._in_flight,
+                self._transpositions,
+                self._slots,
+                positions.legal_actions,
+                positions.num_legal,
+                positions.current_player,
+                positions.is_terminal,
+                positions.outcome,
+                policy_logits,
+                values,
+            )
+            if status <= kernels.DONE:
+                break
+            self._grow_edges(max(status, 2 * self._tree.edge_action.shape[1]))
+        if status == kernels.NOT_FINITE:
             raise AzcoreError("the network gave a policy or value that is not a finite number")
-        self._active[self._rows] = self._budget[self._rows] > 0
         for row in list(self._noise):
             self._mix_noise(row)
 
@@ -458,8 +469,8 @@ class Search:
         first, count = tree.node_first_edge[row, 0], max(0, tree.node_num_edges[row, 0])
         edges = slice(first, first + count)
         order = np.argsort(tree.edge_action[row, edges])
-        visits = tree.edge_visits[row, edges][order]
-        totals = tree.edge_total[row, edges][order]
+        visits, totals, _ = edge_statistics(tree, row, 0)
+        visits, totals = visits[order], totals[order]
         network_value = float(tree.node_value[row, 0])
         simulations = int(visits.sum())
         policy, best_action = None, None
@@ -546,10 +557,6 @@ class Search:
         leaves = self.settings.leaves_per_tree
         return slice(row * leaves, (row + 1) * leaves)
 
-    def _waiting(self, rows: npt.NDArray[np.int32]) -> npt.NDArray[np.bool_]:
-        """bool [R], whether a leaf of the tree is in flight."""
-        return np.asarray((self._slots.tree.reshape(self.num_trees, -1)[rows] >= 0).any(axis=1))
-
     def _mix_noise(self, row: int) -> None:
         """Give pending noise to a root whose legal actions are known."""
         tree = self._tree
@@ -576,14 +583,6 @@ class Search:
         )
         scale = self.settings.gumbel_scale
         kernels.consider(self._tree, row, noise, scale, actions, self._gumbel)
-
-    def _make_room_for_edges(self) -> None:
-        """Double the edges of all trees when one might not hold the leaves now described."""
-        room = self._tree.edge_action.shape[1]
-        wanted = int(self._tree.num_edges.max())
-        wanted += int(self._positions.num_legal.max()) * self.settings.leaves_per_tree
-        if wanted > room:
-            self._grow_edges(max(wanted, 2 * room))
 
     def _grow_edges(self, room: int) -> None:
         self._tree = with_more_edges(self._tree, room)

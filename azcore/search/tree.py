@@ -5,7 +5,9 @@ its legal actions and lie side by side: `first_edge` to `first_edge + num_edges 
 `num_tried` of them have been visited, in order of first visit; the next one is the untried edge
 with the highest prior, ready to be the next candidate; the others are in no particular order. So
 selection looks at `num_tried + 1` edges, never at all of them: among untried edges, which share
-their Q and N = 0, the one with the highest prior is best.
+their Q and N = 0, the one with the highest prior is best. Only these (at the root of a Gumbel
+search the considered ones) have statistics: in the others child, visits and total are whatever was
+there before.
 
 N and W hold what has been evaluated, nothing else. Simulations that wait for their evaluation are
 counted apart (`InFlight`), and only where several leaves of one tree may wait at once.
@@ -87,6 +89,24 @@ def clear(tree: Tree, b: int) -> None:
     tree.node_first_edge[b, 0] = 0
     tree.node_num_edges[b, 0] = PENDING
     tree.node_num_tried[b, 0] = 0
+
+
+def edge_statistics(
+    tree: Tree, b: int, n: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.int32]]:
+    """N, W and the child of all K edges of a node, in their order: int32, float64, int32 [K].
+
+    0, 0 and NO_NODE for those not tried yet, which have none of their own; K = 0 for a node that
+    waits.
+    """
+    first, tried = tree.node_first_edge[b, n], tree.node_num_tried[b, n]
+    count = max(0, int(tree.node_num_edges[b, n]))
+    visits, totals = np.zeros(count, np.int32), np.zeros(count, np.float64)
+    children = np.full(count, NO_NODE, np.int32)
+    visits[:tried] = tree.edge_visits[b, first : first + tried]
+    totals[:tried] = tree.edge_total[b, first : first + tried]
+    children[:tried] = tree.edge_child[b, first : first + tried]
+    return visits, totals, children
 
 
 def with_more_edges(tree: Tree, edges_per_tree: int) -> Tree:

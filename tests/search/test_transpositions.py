@@ -15,7 +15,7 @@ from azcore.errors import SettingError
 from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import BoolArray, ByteArray, FloatArray, Game
 from azcore.search.mcts import Search, SearchSettings
-from azcore.search.tree import NO_NODE
+from azcore.search.tree import NO_NODE, edge_statistics
 from reference_graph import GraphReference, GumbelGraphReference
 from reference_mcts import Node
 from search_kit import (
@@ -234,13 +234,13 @@ def check_equal(search: Search, row: int, root: Node) -> int:
         assert tree.node_visits[row, n] == 1 + sum(node.visits.values())
         edges = edges_of(tree, row, n)
         assert sorted(tree.edge_action[row, edges.start : edges.stop]) == sorted(node.prior)
-        for e in edges:
-            a = int(tree.edge_action[row, e])
+        statistics = zip(*edge_statistics(tree, row, n), strict=True)
+        for e, (visits, total, child_id) in zip(edges, statistics, strict=True):
+            a, child = int(tree.edge_action[row, e]), int(child_id)
             assert tree.edge_prior[row, e] == np.float32(node.prior[a])
-            assert tree.edge_visits[row, e] == node.visits[a]
-            assert abs(tree.edge_total[row, e] - node.total[a]) < 1e-9
-            assert abs(tree.edge_total[row, e]) <= tree.edge_visits[row, e] + 1e-9
-            child = int(tree.edge_child[row, e])
+            assert visits == node.visits[a]
+            assert abs(total - node.total[a]) < 1e-9
+            assert abs(total) <= visits + 1e-9
             assert (child == NO_NODE) == (a not in node.children)
             if child != NO_NODE:
                 if child not in found:
@@ -551,9 +551,11 @@ def test_forgotten_in_flight() -> None:
 
 
 def tree_edges(search: Search, row: int) -> list[list[Any]]:
-    tree, used = search._tree, slice(0, int(search._tree.num_edges[row]))
+    tree = search._tree
     return [
-        array[row, used].tolist() for array in (tree.edge_child, tree.edge_visits, tree.edge_total)
+        array.tolist()
+        for n in range(int(tree.num_nodes[row]))
+        for array in edge_statistics(tree, row, n)
     ]
 
 
