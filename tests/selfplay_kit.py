@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import azcore
-from azcore.bench import FreeEvaluator
+from azcore.bench.search import FreeEvaluator
 from azcore.records import GameRecord
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings

@@ -203,3 +203,18 @@ def test_memory_stays_below_its_bound() -> None:
     held = tracemalloc.get_traced_memory()[0] - before
     tracemalloc.stop()
     assert held <= buffer.max_bytes(most_targets=9)
+
+
+def test_bytes_held_are_those_of_the_games_still_there() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = played(game, 400)
+    window = ReplayBuffer(game=game, window_games=10, augment=False)
+    window.extend(records)
+    latest = ReplayBuffer(game=game, window_games=10, augment=False)
+    latest.extend(records[-10:])
+    assert len(records) > 20
+    assert window.bytes_held == latest.bytes_held
+    plies = sum(len(record) for record in records[-10:])
+    named = sum(len(record.visit_actions) for record in records[-10:])
+    arrays = 15 * plies + 4 * named  # see `ReplayBuffer`
+    assert 10 * 200 < window.bytes_held - arrays < 10 * 400  # a game's own

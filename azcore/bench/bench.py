@@ -143,10 +143,11 @@ class Progress:
 def _title(settings: Settings, options: BenchSettings, header: Mapping[str, Any]) -> str:
     game = settings.game
     facts = ", ".join(f"{name} {value}" for name, value in game.settings.items())
+    games = f"{options.num_games} games on {settings.selfplay.workers} threads"
     return (
         f"{game.name} ({facts}); {header['cpu']}, {header['cores']} cores, {header['device']}; "
         f"network of {options.channels} channels x {options.blocks} blocks in "
-        f"{header['precision']} by {header['backend']}, {options.num_games} games on {settings.selfplay.workers} threads, "
+        f"{header['precision']} by {header['backend']}, {games}, "
         f"{settings.search.num_simulations} simulations a move"
     )
 

@@ -152,8 +152,10 @@ def _rate_on(config: Config, options: BenchSettings, cores: Sequence[int], all_c
 def rate_here(config: Config, seconds: float) -> float:
     """Evaluations/s of self-play in this process."""
     settings = settings_from(config)
+    selfplay = with_workers(settings.selfplay, settings.device.type)
+    settings = replace(settings, selfplay=selfplay)
     network = build_network(settings.game, settings.network, settings.seed)
-    evaluator = settings.evaluator(network, len(settings.selfplay.shares()))
+    evaluator = settings.evaluator(network, len(selfplay.shares()))
     return selfplay_rate(make_actor(settings, evaluator), seconds)
 
 

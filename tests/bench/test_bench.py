@@ -6,11 +6,9 @@ import json
 import os
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from azcore.assembly import settings_from
@@ -130,30 +128,17 @@ def test_positions_are_of_the_middle_game(tiny: Tiny) -> None:
 def test_full_trees_by_hand(tiny: Tiny) -> None:
     config = tiny()  # 4 games, 8 simulations
     options, _ = bench_settings({**config["bench"], "opening_plies": 2})
-    megabytes, legal = memory.full_trees_mb(config, options)
+    megabytes, legal = memory.full_trees_mb(config, options, 4)
     assert legal == 7
     nodes = 1 + 8 + 16 + 1  # root, simulations, twice as many kept, one leaf in flight
     assert megabytes * 2**20 == 4 * nodes * (22 + 24 * 7)  # bytes of a node and an edge: tree.py
 
 
-def test_bytes_of_a_record(tiny: Tiny) -> None:
+def test_bytes_of_a_position(tiny: Tiny) -> None:
     config = tiny()
-    ply = 2 + 4 + 4 + 4 + 1  # action, offset, two values, seat; and 6 of each visited action
-    headers = 2000 / 5  # of a game's Python objects, over the plies of the shortest one
-    assert ply + 6 < memory.replay_bytes_per_position(config) < ply + 6 * 9 + headers
-    settings = settings_from(config)
-    evaluator = memory.FreeEvaluator(settings.game, 4)
-    record = memory.Actor(
-        game=settings.game,
-        search=settings.search,
-        settings=settings.selfplay,
-        seed=1,
-        evaluator=evaluator,
-    ).play(1)[0]
-    longer = replace(
-        record, visit_actions=np.append(record.visit_actions, np.zeros(100, np.uint16))
-    )
-    assert memory._bytes_of(longer) - memory._bytes_of(record) == 200
+    ply = 2 + 4 + 4 + 4 + 1  # action, offset, two values, seat; and 4 of each named one
+    header = 300 / 5  # of a game, over the plies of the shortest one
+    assert ply + 4 < memory.replay_bytes_per_position(config) < ply + 4 * 9 + header
 
 
 def test_self_play_by_cores(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
