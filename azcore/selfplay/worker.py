@@ -21,6 +21,8 @@ from azcore.search.mcts import Search, SearchSettings
 from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
 from azcore.selfplay.schedule import SelfPlaySettings, choose_action
 
+PHASES = 4  # of the games' searches, see `Worker._begin_anew`
+
 
 @dataclass
 class GameInPlay:
@@ -109,14 +111,16 @@ class Worker:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Search all roots from nothing, one after the other.
+        """Search all roots from nothing, a quarter of them after the other.
 
         Each search takes the same number of waves. Begun together, all games would move in the same
-        wave, for which the other workers, and a GPU, would wait.
+        wave, for which the other workers, and a GPU, would wait. One by one, each move would find
+        the processor's caches full of the network's numbers: of self-play in Go 9x9 it took 2 %.
         """
         count = len(self._games)
         self._to_begin = {
-            row: self._wave + row * self._waves_per_move // count for row in range(count)
+            row: self._wave + (row * PHASES // count) * self._waves_per_move // PHASES
+            for row in range(count)
         }
 
     def play_wave(self) -> list[GameRecord]:

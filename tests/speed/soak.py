@@ -1,0 +1,85 @@
+"""Does memory stay flat over hours of self-play? Not a test that pytest runs: it takes hours.
+
+    python tests/speed/soak.py HOURS [KEY=VALUE ...]
+
+Plays as training does, with new weights after each generation's worth of positions and a window of
+games that is full within minutes, but without learning. Prints resident memory every minute, and
+ends with 1 if after the first ten minutes it ever leaves what it was then by more than 1 %.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+
+import hydra
+import torch
+from omegaconf import OmegaConf
+
+from azcore import cli  # noqa: F401 - tells Hydra where plugins keep their settings
+from azcore.assembly import settings_from
+from azcore.networks import build_network
+from azcore.replay import ReplayBuffer
+from azcore.selfplay.actor import Actor
+from azcore.selfplay.sizes import with_workers
+
+SETTLING, ALLOWED = 600.0, 0.01  # seconds, share
+WINDOW, GENERATION = 50, 3200  # games, positions
+
+
+def resident() -> int:
+    """Bytes in memory now."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
+
+
+def main(hours: float, overrides: list[str]) -> int:
+    with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+        composed = hydra.compose("config", overrides=["selfplay.num_games=64", *overrides])
+    config = OmegaConf.to_container(composed, resolve=True)
+    assert isinstance(config, dict)
+    settings = settings_from({str(key): value for key, value in config.items()})
+    selfplay = with_workers(settings.selfplay, settings.device.type)
+    settings = replace(settings, selfplay=selfplay)
+    network = build_network(settings.game, settings.network, settings.seed)
+    callers = len(selfplay.shares())
+    actor = Actor(
+        game=settings.game,
+        variant=settings.selfplay_game,
+        search=settings.search,
+        settings=selfplay,
+        seed=settings.seed,
+        evaluator=settings.search_evaluator(network, 0, callers),
+    )
+    window = ReplayBuffer(game=settings.game, window_games=WINDOW, augment=False)
+    began, said, settled, worst, generation, evaluations = time.monotonic(), 0.0, 0, 0.0, 0, 0
+    while (passed := time.monotonic() - began) < 3600 * hours:
+        for weights in network.parameters():
+            weights.data += 1e-3 * torch.randn_like(weights)
+        actor.set_evaluator(settings.search_evaluator(network, generation, callers), generation)
+        window.extend(actor.play(GENERATION))
+        generation += 1
+        evaluations += actor.statistics.evaluations
+        actor.reset_statistics()
+        now = resident()
+        if passed > SETTLING:
+            settled = settled or now
+            worst = max(worst, abs(now / settled - 1))
+        if passed - said >= 60:
+            said = passed
+            print(
+                f"{passed / 60:6.1f} min  {now / 2**20:8.1f} MiB  worst {worst:.2%}  "
+                f"generation {generation}  {evaluations:,} evaluations",
+                flush=True,
+            )
+    print(f"{evaluations:,} evaluations, {generation} generations; worst {worst:.2%}")
+    return int(worst > ALLOWED)
+
+
+if __name__ == "__main__":
+    sys.exit(main(float(sys.argv[1]), sys.argv[2:]))
