@@ -161,8 +161,8 @@ FAULTS = [
     Fault(
         "Window",
         "azcore/replay.py",
-        "drawn = rng.integers(0, ends[-1], size)",
-        "drawn = rng.integers(0, ends[len(ends) // 2], size)",
+        "self.positions(rng.integers(0, self.num_positions, size))",
+        "self.positions(rng.integers(0, self.num_positions // 2, size))",
     ),
     Fault(
         "Optimiser",
@@ -209,8 +209,8 @@ FAULTS = [
     Fault(
         "Player",
         "azcore/algorithms/training.py",
-        "            return settings.search_evaluator(playing, version), version\n",
-        "            return settings.search_evaluator(playing, version), max(0, version - 4)\n",
+        'search_evaluator(playing, version, self.sizes["workers"]), version\n',
+        'search_evaluator(playing, version, self.sizes["workers"]), max(0, version - 4)\n',
     ),
     Fault(
         "No augmentation",

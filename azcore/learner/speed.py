@@ -12,6 +12,7 @@ from torch import Tensor
 from azcore.learner.data import GenerationLoader
 
 Batch = dict[str, Tensor]
+GENERATIONS = 5  # of each kind, at least
 
 
 def feeding_ratio(
@@ -25,18 +26,22 @@ def feeding_ratio(
     Args:
         draw: the batch of a step.
         step: learns from a batch and returns when it is done.
-        steps: of a generation.
-        seconds: to measure, in all; at least five generations.
+        steps: of a generation; fewer are taken of it where so many would take too long.
+        seconds: to measure, in all, about; at least five generations, of two steps or more.
 
     Returns:
         Median of the ratios.
     """
-    loader = GenerationLoader(lambda generation: None, draw, steps)
     batch = draw(0)
     step(batch)
+    start = time.perf_counter()
+    step(batch)
+    affordable = seconds / (2 * GENERATIONS * (time.perf_counter() - start))
+    steps = max(2, min(steps, round(affordable)))
+    loader = GenerationLoader(lambda generation: None, draw, steps)
     ratios: list[float] = []
     began = time.perf_counter()
-    while len(ratios) < 5 or time.perf_counter() - began < seconds:
+    while len(ratios) < GENERATIONS or time.perf_counter() - began < seconds:
         start = time.perf_counter()
         for in_memory in repeat(batch, steps):
             step(in_memory)

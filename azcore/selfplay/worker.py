@@ -115,7 +115,8 @@ class Worker:
 
         Each search takes the same number of waves. Begun together, all games would move in the same
         wave, for which the other workers, and a GPU, would wait. One by one, each move would find
-        the processor's caches full of the network's numbers: of self-play in Go 9x9 it took 2 %.
+        the processor's caches full of the network's numbers, which took 2 % of self-play with a
+        small network.
         """
         count = len(self._games)
         self._to_begin = {
