@@ -225,6 +225,7 @@ class TrainingLoop:
         size = CachedEvaluator.bytes_needed(
             settings.game.num_actions, settings.selfplay.evaluation_cache
         )
+        size *= self.sizes.get("workers", 1)
         return f", and {size / 1e6:,.0f} MB of evaluations for each network in play"
 
     def _make_algorithm(self) -> Algorithm:

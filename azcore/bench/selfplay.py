@@ -21,9 +21,9 @@ from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks import build_network
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.sizes import with_workers
+from azcore.selfplay.speed import evaluations_per_s
 
 SLICE = 0.5  # seconds of one measurement, of many in turn
-MARKS = 4  # rounds of self-play in one measurement, at least
 
 
 def make_actor(settings: Settings, evaluator: Evaluator) -> Actor:
@@ -58,7 +58,7 @@ def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[fl
     ]
     bare_rate(bare, shares, SLICE)  # the first call of a thread prepares memory
     rates = [
-        (selfplay_rate(actor, SLICE), bare_rate(bare, shares, SLICE))
+        (evaluations_per_s(actor, SLICE), bare_rate(bare, shares, SLICE))
         for _ in range(max(5, round(options.seconds / SLICE)))
     ]
     return (
@@ -66,24 +66,6 @@ def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[fl
         statistics.median(rate[1] for rate in rates),
         statistics.median(rate[0] / rate[1] for rate in rates),
     )
-
-
-def selfplay_rate(actor: Actor, seconds: float) -> float:
-    """Evaluations/s while all workers play; positions whose evaluation was known do not count.
-
-    Taken between the first round that ended and the last that was asked for, so that neither the
-    start of the workers nor their waiting for each other at the end, which training has once a
-    generation, are in it.
-    """
-    marks: list[tuple[float, int]] = []
-
-    def is_wanted(_positions: int) -> bool:
-        marks.append((time.perf_counter(), actor.statistics.evaluations))
-        return len(marks) <= MARKS or marks[-1][0] - marks[1][0] < seconds
-
-    actor.play_while(is_wanted)
-    (began, before), (ended, after) = marks[1], marks[-1]
-    return (after - before) / (ended - began)
 
 
 def bare_rate(
@@ -156,7 +138,7 @@ def rate_here(config: Config, seconds: float) -> float:
     settings = replace(settings, selfplay=selfplay)
     network = build_network(settings.game, settings.network, settings.seed)
     evaluator = settings.evaluator(network, len(selfplay.shares()))
-    return selfplay_rate(make_actor(settings, evaluator), seconds)
+    return evaluations_per_s(make_actor(settings, evaluator), seconds)
 
 
 # -- a device that is not here ------------------------------------------------------------------
@@ -209,5 +191,5 @@ def simulated_device_ratio(settings: Settings, options: BenchSettings) -> float:
         settings.game, selfplay.shares()[0], rate, options.device_latency_ms / 1000
     )
     actor = make_actor(settings, device)
-    ratios = [selfplay_rate(actor, options.seconds / 5) / rate for _ in range(5)]
+    ratios = [evaluations_per_s(actor, options.seconds / 5) / rate for _ in range(5)]
     return statistics.median(ratios)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import os
 import statistics
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.speed import evaluations_per_s
 
 GAMES_PER_WORKER = {"cpu": (16, 32, 64), "cuda": (64, 128, 256, 512)}
 MOST_WORKERS = {"cpu": 256, "cuda": 8}  # before a GPU, more would make its batches small
 GOOD_ENOUGH = 0.97  # of the best rate, which is what two measurements of one machine differ by
 SECONDS = 0.25  # of a measurement
 ROUNDS = 3  # of measurements of all sizes in turn
+MANY_ACTIONS = 100  # legal in a position, for an estimate of memory
 
 
 @dataclass(frozen=True)
@@ -74,9 +75,6 @@ def with_games(
     return replace(settings, num_games=chosen(trials)), trials
 
 
-MANY_ACTIONS = 100  # legal in a position, for an estimate of memory
-
-
 def chosen(trials: Sequence[Trial]) -> int:
     """The fewest games that come near the best rate."""
     best = max(trial.evaluations_per_s for trial in trials)
@@ -88,27 +86,11 @@ def _rates(actors: Sequence[Actor]) -> list[float]:
     """Evaluations/s of each, the median of a few measurements in turn."""
     measured: list[list[float]] = [[] for _ in actors]
     for actor in actors:
-        _play(actor, 0.0)  # the first batch of a size prepares memory
+        evaluations_per_s(actor, 0.0)  # the first batch of a size prepares memory
     for _ in range(ROUNDS):
         for actor, rates in zip(actors, measured, strict=True):
-            actor.reset_statistics()
-            _play(actor, SECONDS)
-            done = actor.statistics
-            rates.append((done.evaluations + done.remembered) / done.seconds)
+            rates.append(evaluations_per_s(actor, SECONDS))
     return [statistics.median(rates) for rates in measured]
-
-
-def _play(actor: Actor, seconds: float) -> None:
-    """A round at least."""
-    end: list[float] = []
-
-    def is_wanted(_positions: int) -> bool:
-        if not end:
-            end.append(time.perf_counter() + seconds)
-            return True
-        return time.perf_counter() < end[0]
-
-    actor.play_while(is_wanted)
 
 
 def _memory() -> int:
