@@ -14,7 +14,7 @@ for network in 128x10 256x20; do
     board=
     if [ "$game" = go ]; then board=game.board_size=19; fi
     "$PYTHON" -m azcore command=bench "game=$game" $board device=cuda \
-      "bench.channels=${network%x*}" "bench.blocks=${network#*x}" "bench.num_games=${GAMES:-512}" \
+      "bench.channels=${network%x*}" "bench.blocks=${network#*x}" "bench.num_games=${GAMES:-2048}" \
       "search.num_simulations=${SIMULATIONS:-100}" "bench.path=bench_${game}_$network.json" "$@"
   done
 done

@@ -46,6 +46,7 @@ SHARED = {
     "trainer.max_steps",
     "learner.learning_rates",
     "learner.milestones",
+    "selfplay.num_games",
     "gate.every_generations",
     "gate.games",
     "arena.every_generations",

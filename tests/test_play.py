@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import azcore
@@ -231,7 +232,7 @@ def test_a_checkpoint_brings_its_own_game(
     assert f"with {path}." in shown
     assert "white plays " in shown
     game, evaluator = game_and_evaluator(compose("game=go", f"checkpoint={path}"))
-    logits, _ = evaluator.evaluate(game.observation(game.initial_state())[None])
+    logits, _ = evaluator.evaluate(game.observation(game.initial_state())[None].astype(np.uint8))
     assert logits.shape == (1, 9)
     with pytest.raises(CheckpointError, match="cannot read this checkpoint"):
         play(compose("command=play", "checkpoint=nothing.ckpt"))
