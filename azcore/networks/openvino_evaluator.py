@@ -59,20 +59,19 @@ class OpenVinoEvaluator(Evaluator):
     def __init__(
         self, *, network: nn.Module, game: Game, dtype: torch.dtype, threads: int, callers: int
     ) -> None:
-        self._options = {
+        options = {
             "INFERENCE_PRECISION_HINT": PRECISIONS[dtype],
-            "INFERENCE_NUM_THREADS": max(1, threads // callers),
-            # One stream of work is done on the thread that asks. With a stream for each caller in
-            # one compiled model, work is handed to other threads, which took 5 % of self-play.
-            "NUM_STREAMS": 1,
+            "INFERENCE_NUM_THREADS": threads,
+            "NUM_STREAMS": min(callers, threads),
             "ENABLE_CPU_PINNING": False,  # the cores are those of the search too
         }
-        self._model = _graph_of(network, game).with_weights_of(network)
-        self._request: Any = None
+        model = _graph_of(network, game).with_weights_of(network)
+        self._compiled: Any = _openvino().Core().compile_model(model, "CPU", options)
+        self._request: Any = self._compiled.create_infer_request()
 
     def for_another_thread(self) -> OpenVinoEvaluator:
         other = copy(self)
-        other._request = None
+        other._request = self._compiled.create_infer_request()
         return other
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
@@ -87,9 +86,6 @@ class OpenVinoEvaluator(Evaluator):
 
     def _give(self, observations: ByteArray) -> None:
         openvino = _openvino()
-        if self._request is None:  # here, so that threads compile side by side
-            compiled = openvino.Core().compile_model(self._model, "CPU", self._options)
-            self._request = compiled.create_infer_request()
         self._request.set_input_tensor(
             openvino.Tensor(np.ascontiguousarray(observations), shared_memory=True)
         )
