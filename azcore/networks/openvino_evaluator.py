@@ -85,10 +85,10 @@ class OpenVinoEvaluator(Evaluator):
         return self._request.infer  # type: ignore[no-any-return]
 
     def _give(self, observations: ByteArray) -> None:
-        openvino = _openvino()
-        self._request.set_input_tensor(
-            openvino.Tensor(np.ascontiguousarray(observations), shared_memory=True)
-        )
+        # Kept, since the request reads this memory and does not own it.
+        self._observations = np.ascontiguousarray(observations)
+        tensor = _openvino().Tensor(self._observations, shared_memory=True)
+        self._request.set_input_tensor(tensor)
 
 
 class _Graph:

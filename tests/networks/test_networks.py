@@ -141,6 +141,15 @@ def test_several_threads_evaluate_at_once(run_by: Backend) -> None:
         assert list(pool.map(repeat, range(3))) == [True, True, True]
 
 
+def test_observations_may_lie_in_memory_in_any_way(run_by: Backend) -> None:
+    """And the caller may forget them."""
+    observations = np.random.default_rng(1).integers(0, 9, (64, 17, 5, 5), np.uint8)
+    evaluator = run_by(trained_a_little(), GAME, torch.float32)
+    expected = evaluator.evaluate(observations)[0].copy()
+    backwards = np.asfortranarray(observations[::-1])
+    np.testing.assert_allclose(evaluator.evaluate(backwards)[0], expected[::-1], atol=1e-5)
+
+
 def test_threads_of_an_evaluator_are_its_own() -> None:
     network = trained_a_little()
     before = torch.get_num_threads()
