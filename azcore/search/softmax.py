@@ -41,6 +41,8 @@ def softmax(
     for i in range(priors.shape[0]):
         priors[i] = policy_logits[legal_actions[i]]
     highest = np.float64(maximum(priors))  # (compiled, float() would leave it a float32)
+    if not np.isfinite(highest):
+        return highest
     for i in range(priors.shape[0]):
         priors[i] = exponential(priors[i] - highest)
     total = total_of(priors)
