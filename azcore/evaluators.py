@@ -49,6 +49,10 @@ class Evaluator(ABC):
         """
         return self
 
+    def for_threads(self, count: int) -> list[Evaluator]:
+        """This judge and its like, one for each of so many threads."""
+        return [self, *(self.for_another_thread() for _ in range(count - 1))]
+
     def prepared(self, observations: ByteArray) -> Callable[[], object]:
         """What evaluates these observations once and waits for it: the bare cost of judging.
 

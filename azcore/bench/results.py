@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,6 +22,7 @@ from rich.table import Table
 from azcore.assembly import Settings
 from azcore.errors import SettingError
 from azcore.networks.evaluator import choose_backend, choose_precision
+from azcore.selfplay.sizes import available_cores
 
 FORMAT = 2  # 1 was a bare list of rows
 
@@ -49,7 +49,7 @@ def machine(settings: Settings) -> dict[str, Any]:
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
         "cpu": _cpu(),
-        "cores": len(os.sched_getaffinity(0)),
+        "cores": available_cores(),
         "device": torch.cuda.get_device_name(device) if on_gpu else str(device),
         "precision": str(choose_precision(settings.selfplay.precision, device)).split(".")[1],
         "backend": choose_backend(settings.selfplay.backend, device),

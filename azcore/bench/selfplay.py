@@ -51,10 +51,8 @@ def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[fl
     actor = make_actor(settings, evaluator)
     rng = np.random.default_rng(1)
     bare = [
-        (evaluator if number == 0 else evaluator.for_another_thread()).prepared(
-            rng.integers(0, 2, (share, *settings.game.observation_shape), np.uint8)
-        )
-        for number, share in enumerate(shares)
+        own.prepared(rng.integers(0, 2, (share, *settings.game.observation_shape), np.uint8))
+        for share, own in zip(shares, evaluator.for_threads(len(shares)), strict=True)
     ]
     bare_rate(bare, shares, SLICE)  # the first call of a thread prepares memory
     rates = [

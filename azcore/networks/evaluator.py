@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from copy import copy
 
 import numpy as np
 import torch
@@ -98,9 +99,7 @@ class NetworkEvaluator(Evaluator):
         self._own_stream()
 
     def for_another_thread(self) -> NetworkEvaluator:
-        other = object.__new__(type(self))
-        other.device, other.dtype, other._threads = self.device, self.dtype, self._threads
-        other._network = self._network
+        other = copy(self)
         other._own_stream()
         return other
 

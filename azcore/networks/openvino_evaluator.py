@@ -109,7 +109,6 @@ class _Graph:
         names = {tensor.data_ptr(): name for name, tensor in weights.items()}
         with warnings.catch_warnings():
             # How OpenVINO reads a module is its own affair: torch.export would take 1 s more today.
-            warnings.filterwarnings("ignore", category=DeprecationWarning, module="torch.jit")
             warnings.filterwarnings("ignore", message=".*", module="torch.jit")
             self._model: Any = openvino.convert_model(
                 traced, example_input=torch.zeros(2, *game.observation_shape)

@@ -77,9 +77,11 @@ class Actor:
                 first_index=first,
                 index_step=len(shares),
                 seed=seed,
-                evaluator=evaluator if first == 0 else evaluator.for_another_thread(),
+                evaluator=own,
             )
-            for first, share in enumerate(shares)
+            for first, (share, own) in enumerate(
+                zip(shares, evaluator.for_threads(len(shares)), strict=True)
+            )
         ]
         self._pool: ThreadPoolExecutor | None = None
         if len(shares) > 1:
@@ -104,8 +106,8 @@ class Actor:
             weights_version: optimizer steps behind them.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: nobody resigns.
         """
-        for number, worker in enumerate(self._workers):
-            own = evaluator if number == 0 else evaluator.for_another_thread()
+        evaluators = evaluator.for_threads(len(self._workers))
+        for worker, own in zip(self._workers, evaluators, strict=True):
             worker.set_evaluator(own, weights_version, resign_threshold)
 
     def play(
