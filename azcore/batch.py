@@ -80,6 +80,14 @@ class GameBatch(ABC):
         """Make `state` the root of `row`."""
 
     @abstractmethod
+    def current_player(self, row: int) -> int:
+        """Seat to move at the root of `row`."""
+
+    @abstractmethod
+    def is_terminal(self, row: int) -> bool:
+        """Whether the game at the root of `row` is over."""
+
+    @abstractmethod
     def step(self, row: int, action: int) -> None:
         """Play a legal action on the root of `row`; legality is the caller's duty."""
 
@@ -118,6 +126,12 @@ class PlainBatch(GameBatch):
 
     def set(self, row: int, state: Any) -> None:
         self._states[row] = state
+
+    def current_player(self, row: int) -> int:
+        return self.game.current_player(self._states[row])
+
+    def is_terminal(self, row: int) -> bool:
+        return self.game.is_terminal(self._states[row])
 
     def step(self, row: int, action: int) -> None:
         self._states[row] = self.game.step(self._states[row], action)
@@ -186,6 +200,12 @@ class CompiledBatch(GameBatch):
                 f"got {type(state).__name__}"
             )
         self._states[row] = state
+
+    def current_player(self, row: int) -> int:
+        return self.game.current_player(self._states[row])
+
+    def is_terminal(self, row: int) -> bool:
+        return self.game.is_terminal(self._states[row])
 
     def step(self, row: int, action: int) -> None:
         self._compiled.rules.step(self._states[row], action)

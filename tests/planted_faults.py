@@ -101,20 +101,20 @@ FAULTS = [
     Fault(
         "Edge statistics",
         "azcore/search/kernels.py",
-        "tree.edge_visits[b, e] += 1\n        tree.edge_total",
-        "tree.edge_visits[b, e] += 2\n        tree.edge_total",
+        "set_total(tree, b, n, i, edge.visits + 1, total)",
+        "set_total(tree, b, n, i, edge.visits + 2, total)",
     ),
     Fault(
         "Backup",
         "azcore/search/kernels.py",
-        "value if tree.node_player[b, n] == player else -value",
+        "value if node.player == player else -value",
         "value",
     ),
     Fault(
         "Root noise",
         "azcore/search/kernels.py",
-        "(1.0 - fraction) * prior + fraction * float(noise[i])",
-        "prior + fraction * float(noise[i])",
+        "(1.0 - fraction) * prior + fraction * float(noise[rank])",
+        "prior + fraction * float(noise[rank])",
     ),
     Fault(
         "Noise by game",
@@ -359,14 +359,14 @@ FAULTS = [
     Fault(
         "Reuse",
         "azcore/search/kernels.py",
-        "tree.edge_visits[b, edges] = tree.edge_visits[b, e]",
-        "tree.edge_visits[b, edges] = 0",
+        "new_tried[places + i] = tree.tried[b, node.first_tried + i]",
+        "new_tried[places + i] = tree.tried[b, node.first_tried]",
     ),
     Fault(
         "Transpositions",
         "azcore/search/kernels.py",
-        "tree.edge_visits[b, e] * (mean if same else -mean)",
-        "tree.edge_visits[b, e] * mean",
+        "visits * (mean if same else -mean)",
+        "visits * mean",
     ),
     Fault(
         "Learning rate of AlphaGo Zero",

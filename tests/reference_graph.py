@@ -63,7 +63,8 @@ class GraphReference(ReferenceSearch):
         if kept and child is not None:
             below = reachable(child)
             self.forgotten += sorted(child.prior) != legal
-            kept = len(below) <= limit and sorted(child.prior) == legal
+            edges = sum(len(node.children) for node in below)  # at least one for each node but one
+            kept = 1 + edges <= limit and sorted(child.prior) == legal
             self.nodes = {key: n for key, n in self.nodes.items() if n in below and n is not child}
         if not kept or child is None:
             child = self._node(self.state)

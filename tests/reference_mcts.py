@@ -154,7 +154,7 @@ class ReferenceSearch:
 
         def rank(a: int) -> tuple[float, float, int]:
             q = total[a] / evaluated[a] if evaluated[a] else first_play
-            u = c * math.sqrt(n) * node.prior[a] / (1.0 + visits[a])
+            u = c * math.sqrt(n) * (node.prior[a] / (1.0 + visits[a]))  # rounded in this order
             return q + u, node.prior[a], -a
 
         return max(node.prior, key=rank)

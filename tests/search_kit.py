@@ -8,7 +8,7 @@ import numpy as np
 
 from azcore.game import Game
 from azcore.search.mcts import Search, SearchSettings
-from azcore.search.tree import NO_NODE, Tree, edge_statistics
+from azcore.search.tree import NO_NODE, Tree, edge_statistics, room_for
 from reference_mcts import Snapshot
 
 ALPHA_ZERO: dict[str, Any] = {"c_init": 1.25, "c_base": 19652.0, "count_parent_visit": True}
@@ -80,10 +80,10 @@ def tree_snapshot(search: Search, row: int) -> Snapshot:
             if child != NO_NODE:
                 waiting.append(((*path, action), int(child)))
         found[path] = (
-            int(tree.node_player[row, n]),
-            bool(tree.node_terminal[row, n]),
-            float(tree.node_value[row, n]),
-            int(tree.node_visits[row, n]),
+            int(tree.nodes[row, n].player),
+            bool(tree.nodes[row, n].terminal),
+            float(tree.nodes[row, n].value),
+            int(tree.nodes[row, n].visits),
             edges,
         )
     assert len(found) == tree.num_nodes[row], "a node of the tree cannot be reached"
@@ -92,54 +92,65 @@ def tree_snapshot(search: Search, row: int) -> Snapshot:
 
 def edges_of(tree: Tree, row: int, n: int) -> range:
     """The indices of a node's edges; none of a node that waits."""
-    first = int(tree.node_first_edge[row, n])
-    return range(first, first + max(0, int(tree.node_num_edges[row, n])))
+    node = tree.nodes[row, n]
+    count = max(0, int(node.num_edges))
+    return range(int(node.first_edge), int(node.first_edge) + count) if count else range(0)
 
 
 def check_tree(search: Search, row: int, noisy_root: bool = False) -> None:
     """Everything that must hold of a tree with nothing in flight."""
     tree = search._tree
-    assert tree.num_nodes[row] <= tree.node_value.shape[1]
+    assert tree.num_nodes[row] <= tree.nodes.shape[1]
+    assert tree.num_places[row] <= tree.tried.shape[1]
     assert tree.num_edges[row] <= tree.edge_action.shape[1]
     held = sum(len(edges_of(tree, row, n)) for n in range(tree.num_nodes[row]))
     assert tree.num_edges[row] == held, "edges are kept that no node has"
+    places: set[int] = set()
     for n in range(tree.num_nodes[row]):
-        edges = edges_of(tree, row, n)
-        if tree.node_terminal[row, n]:
+        edges, node = edges_of(tree, row, n), tree.nodes[row, n]
+        if node.terminal:
             assert not edges
-            assert tree.node_visits[row, n] == 1
-            assert tree.node_value[row, n] in (-1.0, 0.0, 1.0)
+            assert node.visits == 1
+            assert node.value in (-1.0, 0.0, 1.0)
             continue
         assert edges
         here = slice(edges.start, edges.stop)
         visits, totals, children = edge_statistics(tree, row, n)
         priors = tree.edge_prior[row, here]
-        tried = int(tree.node_num_tried[row, n])
+        tried = int(node.num_tried)
 
         assert len(set(tree.edge_action[row, here].tolist())) == len(edges)
         assert abs(priors.astype(np.float64).sum() - 1) < 1e-5 * (1 + 99 * noisy_root)
-        assert tree.node_visits[row, n] == 1 + visits.sum()
+        assert node.visits == 1 + visits.sum()
         assert (np.abs(totals) <= visits).all()
 
         # The tried come first, then the best of the others.
         assert (children[:tried] != NO_NODE).all()
         assert (visits[:tried] > 0).all()
         if tried < len(edges):
-            candidate = edges.start + tried
-            assert tree.edge_child[row, candidate] == NO_NODE
-            assert tree.edge_visits[row, candidate] == tree.edge_total[row, candidate] == 0
             actions = tree.edge_action[row, here][tried:]
             assert (-priors[tried], actions[0]) == min(zip(-priors[tried:], actions, strict=True))
+
+        # No two nodes share a place, and what is kept beside N and W follows from them.
+        if tried:
+            here_tried = range(node.first_tried, node.first_tried + room_for(tried))
+            assert here_tried.stop <= tree.num_places[row]
+            assert places.isdisjoint(here_tried)
+            places |= set(here_tried)
+            known = tree.tried[row, here_tried.start : here_tried.start + tried]
+            assert (known["q"] == totals[:tried] / visits[:tried]).all()
+            bonus = priors[:tried].astype(np.float64) / (1.0 + visits[:tried])
+            assert (known["bonus"] == bonus).all()
 
         # W is made of the values below: the child's own once and those of its edges, or of a
         # final result each time it is met, turned round where the other seat moves.
         for i in range(tried):
             child = int(children[i])
-            value = float(tree.node_value[row, child])
-            if tree.node_terminal[row, child]:
+            value = float(tree.nodes[row, child].value)
+            if tree.nodes[row, child].terminal:
                 below = value * visits[i]
             else:
-                assert visits[i] == tree.node_visits[row, child]
+                assert visits[i] == tree.nodes[row, child].visits
                 below = value + edge_statistics(tree, row, child)[1].sum()
-            same = tree.node_player[row, child] == tree.node_player[row, n]
+            same = tree.nodes[row, child].player == node.player
             assert abs(totals[i] - (below if same else -below)) < 1e-9

@@ -249,7 +249,7 @@ def _play(
     live = list(range(num_games))
     while live:
         # The one who moves in a row: seat 0 is first's in even rows.
-        mover = {row: (game.current_player(states.get(row)) + row) % 2 for row in live}
+        mover = {row: (states.current_player(row) + row) % 2 for row in live}
         chosen: dict[int, Decision] = {}
         for who, player in enumerate(players):
             rows = [row for row in live if mover[row] == who]
@@ -257,14 +257,14 @@ def _play(
                 chosen.update(zip(rows, player.choose(rows), strict=True))
         for row, action in chosen.items():
             if isinstance(action, Forfeit):
-                forfeits[row] = (game.current_player(states.get(row)), action)
+                forfeits[row] = (states.current_player(row), action)
                 continue
             _require_legal(game, states.get(row), action, players[mover[row]])
             actions[row].append(action)
             states.step(row, action)
             for player in players:
                 player.advance(row, action)
-        live = [r for r in live if r not in forfeits and not game.is_terminal(states.get(r))]
+        live = [r for r in live if r not in forfeits and not states.is_terminal(r)]
         if progress is not None:
             progress(done + num_games - len(live))
 

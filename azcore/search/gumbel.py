@@ -134,24 +134,24 @@ def q_transform(tree: Tree, b: int, n: int, gumbel: Gumbel) -> tuple[float, floa
 
     `highest` is the largest completedQ among legal actions.
     """
-    first = tree.node_first_edge[b, n]
+    node = tree.nodes[b, n]
     tried_prior, weighted_q = 0.0, 0.0
     most, lowest, highest = 0, np.inf, -np.inf
     tried = 0
-    for e in range(first, first + tree.node_num_tried[b, n]):
-        visits = tree.edge_visits[b, e]
-        if visits == 0:
+    for i in range(node.num_tried):
+        edge = tree.tried[b, node.first_tried + i]
+        if edge.visits == 0:
             continue
         tried += 1
-        q = tree.edge_total[b, e] / visits
-        prior = max(float(tree.edge_prior[b, e]), TINIEST_PRIOR)
+        q = edge.q
+        prior = max(float(tree.edge_prior[b, node.first_edge + i]), TINIEST_PRIOR)
         tried_prior += prior
         weighted_q += prior * q
-        most = max(most, visits)
+        most = max(most, edge.visits)
         lowest, highest = min(lowest, q), max(highest, q)
-    completion = float(tree.node_value[b, n])
+    completion = float(node.value)
     if gumbel.mixed_value:
-        visits_of_all = float(tree.node_visits[b, n] - 1)
+        visits_of_all = float(node.visits - 1)
         completion = mixed_value(completion, visits_of_all, tried_prior, weighted_q)
     slope = value_scale(float(most), gumbel.c_visit, gumbel.c_scale)
     low = 0.0
@@ -161,7 +161,7 @@ def q_transform(tree: Tree, b: int, n: int, gumbel: Gumbel) -> tuple[float, floa
         if tried < gumbel.num_actions:
             low, high = min(low, completion), max(high, completion)
         slope /= max(high - low, SMALLEST_RANGE)
-    if tried < tree.node_num_edges[b, n]:
+    if tried < node.num_edges:
         highest = max(highest, completion)
     return completion, low, slope, highest
 
@@ -178,37 +178,37 @@ def improved_weight(prior: float, q: float, slope: float, highest: float) -> flo
 
 @register_jitable
 def improved_edge(tree: Tree, b: int, n: int, gumbel: Gumbel) -> int:
-    """argmax over a of pi'(a) - N(a) / (1 + sum N(b)) (the paper, equation 14).
+    """argmax over a of pi'(a) - N(a) / (1 + sum N(b)) (the paper, equation 14), as i.
 
     Untried actions share their Q and N = 0, so the one of highest prior is best among them and the
     prior of the others is what the tried ones leave of 1: no need to look at each. Ties go to the
     edge tried first, which of equal priors is the lower action.
     """
     completion, _, slope, highest = q_transform(tree, b, n, gumbel)
-    first = tree.node_first_edge[b, n]
-    tried = tree.node_num_tried[b, n]
+    node = tree.nodes[b, n]
+    tried = node.num_tried
     left, whole = 1.0, 0.0
     for i in range(tried):
-        e = first + i
-        visits = tree.edge_visits[b, e]
-        q = tree.edge_total[b, e] / visits if visits > 0 else completion
-        prior = float(tree.edge_prior[b, e])
+        edge = tree.tried[b, node.first_tried + i]
+        q = edge.q if edge.visits > 0 else completion
+        prior = float(tree.edge_prior[b, node.first_edge + i])
         gumbel.weights[i] = improved_weight(prior, q, slope, highest)
         left -= prior
         whole += gumbel.weights[i]
     candidates = tried
-    if tried < tree.node_num_edges[b, n]:
-        prior = float(tree.edge_prior[b, first + tried])
+    if tried < node.num_edges:
+        prior = float(tree.edge_prior[b, node.first_edge + tried])
         gumbel.weights[tried] = improved_weight(prior, completion, slope, highest)
         # Rounding may leave less than the one prior that is known to be there.
         whole += improved_weight(max(left, prior), completion, slope, highest)
         candidates += 1
-    all_visits = float(tree.node_visits[b, n])  # 1 + sum N(b)
+    all_visits = float(node.visits)  # 1 + sum N(b)
     best, best_score = -1, -np.inf
     for i in range(candidates):
-        score = gumbel.weights[i] / whole - tree.edge_visits[b, first + i] / all_visits
+        visits = tree.tried[b, node.first_tried + i].visits if i < tried else 0
+        score = gumbel.weights[i] / whole - visits / all_visits
         if score > best_score:
-            best, best_score = first + i, score
+            best, best_score = i, score
     return best
 
 
@@ -219,14 +219,18 @@ def best_considered_edge(tree: Tree, b: int, visits: int, gumbel: Gumbel) -> int
     The paper's algorithm 2; ties go to the better g + log P, then the lower action.
     """
     completion, low, slope, _ = q_transform(tree, b, 0, gumbel)
-    first = tree.node_first_edge[b, 0]
+    root = tree.nodes[b, 0]
     best, best_score = -1, -np.inf
     for i in range(gumbel.num_considered[b]):
-        e = first + i
-        if tree.edge_visits[b, e] != visits:
+        done, q = 0, completion
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            done = edge.visits
+            if done > 0:
+                q = edge.q
+        if done != visits:
             continue
-        q = tree.edge_total[b, e] / visits if visits > 0 else completion
         score = gumbel.root_scores[b, i] + slope * (q - low)
         if score > best_score:
-            best, best_score = e, score
+            best, best_score = i, score
     return best

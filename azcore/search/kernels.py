@@ -3,7 +3,7 @@
 These functions trust their arguments: friendly checks live in `mcts.py`.
 
 Letters as in `tree.py`, and: S slots, a slot being one simulation on its way; T longest path;
-b tree, s slot, n node, e edge.
+b tree, s slot, n node, e edge, i edge as its node counts it (first_edge + i is e).
 """
 
 from __future__ import annotations
@@ -39,7 +39,16 @@ from azcore.search.transpositions import (
     mean_value,
     place_of,
 )
-from azcore.search.tree import NO_NODE, PENDING, InFlight, Tree
+from azcore.search.tree import (
+    NO_NODE,
+    PENDING,
+    InFlight,
+    Tree,
+    add_node,
+    room_for,
+    set_total,
+    try_next_edge,
+)
 
 DONE, NOT_FINITE = 0, -1  # how `expand_and_back_up` ended
 
@@ -75,8 +84,18 @@ class Slots(NamedTuple):
     tree: npt.NDArray[np.int32]  # [S], or -1: slot is empty
     leaf: npt.NDArray[np.int32]  # [S], node to be expanded
     length: npt.NDArray[np.int32]  # [S], plies from the root
-    edges: npt.NDArray[np.int32]  # [S, T]
+    edges: npt.NDArray[np.int32]  # [S, T], i of each, which stays when edges move
     actions: npt.NDArray[np.int32]  # [S, T], what the edges play, for the game to replay
+
+
+class Root(NamedTuple):
+    """Room to read a root's legal actions, of which a game has A."""
+
+    edges: npt.NDArray[np.int32]  # [A], i
+    actions: npt.NDArray[np.int32]  # [A]
+    visits: npt.NDArray[np.int32]  # [A], N(s, a)
+    q: npt.NDArray[np.float32]  # [A], Q(s, a); 0 where never visited
+    priors: npt.NDArray[np.float32]  # [A], P(s, a)
 
 
 def make_slots(size: int, longest_path: int) -> Slots:
@@ -90,6 +109,12 @@ def make_slots(size: int, longest_path: int) -> Slots:
     )
 
 
+def make_root(num_actions: int) -> Root:
+    """Room for any root."""
+    whole, real = np.zeros((3, num_actions), np.int32), np.zeros((2, num_actions), np.float32)
+    return Root(edges=whole[0], actions=whole[1], visits=whole[2], q=real[0], priors=real[1])
+
+
 @register_jitable
 def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight | None) -> int:
     """argmax over a of Q(s, a) + U(s, a); ties go to the higher prior, then the lower action.
@@ -98,65 +123,67 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight |
     Methods "Searching with policy and value networks") or ones that say nothing of the value, so
     that they grow N in U alone (WU-UCT: Liu et al. 2020, "Watch the Unobserved", ICLR, eq. 4).
     """
-    first = tree.node_first_edge[b, n]
-    tried = tree.node_num_tried[b, n]
-    parent_visits = float(tree.node_visits[b, n])
+    node = tree.nodes[b, n]
+    tried = node.num_tried
+    parent_visits = float(node.visits)
     if in_flight is not None:
         parent_visits += rule.virtual_loss * in_flight.nodes[b, n]
     scale = exploration_scale(parent_visits, rule.count_parent, rule.c_init, rule.c_base)
+    first_play = first_play_value(
+        float(node.value), rule.first_play, rule.first_play, rule.first_play_relative
+    )
     best = -1
     best_score = -np.inf
-    for e in range(first, first + min(tried + 1, tree.node_num_edges[b, n])):
-        visits = tree.edge_visits[b, e]  # of U
-        evaluated = visits  # of Q
-        total = tree.edge_total[b, e]
-        if in_flight is not None:
-            waiting = rule.virtual_loss * in_flight.edges[b, e]
-            visits += waiting
+    for i in range(tried):
+        edge = tree.tried[b, node.first_tried + i]
+        q, bonus = edge.q, edge.bonus
+        if in_flight is not None and in_flight.tried[b, node.first_tried + i] > 0:
+            waiting = rule.virtual_loss * in_flight.tried[b, node.first_tried + i]
+            evaluated, total = edge.visits, edge.total
             if rule.virtual_loss_is_loss:
                 evaluated += waiting
                 total -= waiting
-        if evaluated > 0:
-            q = total / evaluated
-        else:
-            q = first_play_value(
-                float(tree.node_value[b, n]),
-                rule.first_play,
-                rule.first_play,
-                rule.first_play_relative,
-            )
-        score = q + scale * float(tree.edge_prior[b, e]) / (1.0 + visits)
-        if best < 0 or score > best_score or (score == best_score and precedes(tree, b, e, best)):
-            best = e
+            q = total / evaluated if evaluated > 0 else first_play
+            prior = float(tree.edge_prior[b, node.first_edge + i])
+            bonus = prior / (1.0 + edge.visits + waiting)
+        score = q + scale * bonus
+        if score > best_score or (score == best_score and precedes(tree, b, n, i, best)):
+            best = i
             best_score = score
+    if tried < node.num_edges:
+        score = first_play + scale * float(tree.edge_prior[b, node.first_edge + tried])
+        if score > best_score or (score == best_score and precedes(tree, b, n, tried, best)):
+            best = tried
     return best
 
 
 @register_jitable
-def precedes(tree: Tree, b: int, e: int, other: int) -> bool:
-    """Whether edge e goes before another of the same score: higher prior, then lower action."""
-    if tree.edge_prior[b, e] != tree.edge_prior[b, other]:
-        return bool(tree.edge_prior[b, e] > tree.edge_prior[b, other])
-    return bool(tree.edge_action[b, e] < tree.edge_action[b, other])
+def precedes(tree: Tree, b: int, n: int, i: int, other: int) -> bool:
+    """Whether edge i goes before another of the same score: higher prior, then lower action."""
+    first = tree.nodes[b, n].first_edge
+    e, f = first + i, first + other
+    if tree.edge_prior[b, e] != tree.edge_prior[b, f]:
+        return bool(tree.edge_prior[b, e] > tree.edge_prior[b, f])
+    return bool(tree.edge_action[b, e] < tree.edge_action[b, f])
 
 
 @register_jitable
 def bring_next_candidate(tree: Tree, b: int, n: int) -> None:
     """Swap the untried edge of highest prior to the place behind the tried ones, if one is left.
 
-    Ties go to the lower action. From here on the edge has statistics.
+    Ties go to the lower action.
     """
-    place = tree.node_first_edge[b, n] + tree.node_num_tried[b, n]
-    end = tree.node_first_edge[b, n] + tree.node_num_edges[b, n]
+    node = tree.nodes[b, n]
+    place = node.first_edge + node.num_tried
+    end = node.first_edge + node.num_edges
     if place >= end:
         return
     best = place + best_prior(tree.edge_prior[b, place:end], tree.edge_action[b, place:end])
     swap_edges(tree, b, place, best)
-    begin_statistics(tree, b, place)
 
 
 @register_jitable
-def best_prior(priors: npt.NDArray[np.float32], actions: npt.NDArray[np.int32]) -> int:
+def best_prior(priors: npt.NDArray[np.float32], actions: npt.NDArray[np.uint16]) -> int:
     """The index of the highest prior, among equals of the lowest action."""
     # Of numbers from 0 up the bits are ordered as the numbers are, and for whole numbers the
     # compiler makes wide instructions of both loops.
@@ -173,20 +200,12 @@ def best_prior(priors: npt.NDArray[np.float32], actions: npt.NDArray[np.int32]) 
 
 @register_jitable
 def swap_edges(tree: Tree, b: int, one: int, other: int) -> None:
-    """Exchange two edges without statistics, or one edge and itself."""
+    """Exchange two untried edges, or one edge and itself."""
     action, prior = tree.edge_action[b, one], tree.edge_prior[b, one]
     tree.edge_action[b, one] = tree.edge_action[b, other]
     tree.edge_prior[b, one] = tree.edge_prior[b, other]
     tree.edge_action[b, other] = action
     tree.edge_prior[b, other] = prior
-
-
-@register_jitable
-def begin_statistics(tree: Tree, b: int, e: int) -> None:
-    """Make an edge one that may be tried."""
-    tree.edge_child[b, e] = NO_NODE
-    tree.edge_visits[b, e] = 0
-    tree.edge_total[b, e] = 0.0
 
 
 @register_jitable
@@ -200,11 +219,11 @@ def count_in_flight(
 ) -> None:
     """Add to the simulations in flight on each edge of a path, the same for every player."""
     n = 0
-    for i in range(length):
-        e = edges[i]
-        in_flight.edges[b, e] += change
+    for depth in range(length):
+        place = tree.nodes[b, n].first_tried + edges[depth]
+        in_flight.tried[b, place] += change
         in_flight.nodes[b, n] += change
-        n = tree.edge_child[b, e]
+        n = tree.tried[b, place].child
 
 
 @register_jitable
@@ -223,15 +242,16 @@ def back_up(
     if transpositions is not None:
         back_up_shared(tree, b, edges, length, leaf, transpositions)
         return
-    value = float(tree.node_value[b, leaf])
-    player = tree.node_player[b, leaf]
+    value = float(tree.nodes[b, leaf].value)
+    player = tree.nodes[b, leaf].player
     n = 0
-    for i in range(length):
-        e = edges[i]
-        tree.edge_visits[b, e] += 1
-        tree.edge_total[b, e] += value if tree.node_player[b, n] == player else -value
-        tree.node_visits[b, n] += 1
-        n = tree.edge_child[b, e]
+    for depth in range(length):
+        node, i = tree.nodes[b, n], edges[depth]
+        edge = tree.tried[b, node.first_tried + i]
+        total = edge.total + (value if node.player == player else -value)
+        set_total(tree, b, n, i, edge.visits + 1, total)
+        node.visits += 1
+        n = edge.child
 
 
 @register_jitable
@@ -249,26 +269,35 @@ def back_up_shared(
     """
     path = transpositions.scratch
     n = 0
-    for i in range(length):
-        path[i] = n
-        n = tree.edge_child[b, edges[i]]
-    change = float(tree.node_value[b, leaf])  # as the node behind the edge sees it
+    for depth in range(length):
+        path[depth] = n
+        n = tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]].child
+    change = float(tree.nodes[b, leaf].value)  # as the node behind the edge sees it
     child = leaf
-    for i in range(length - 1, -1, -1):
-        n, e = path[i], edges[i]
-        tree.edge_visits[b, e] += 1
-        tree.node_visits[b, n] += 1
-        same = tree.node_player[b, n] == tree.node_player[b, child]
+    for depth in range(length - 1, -1, -1):
+        n, i = path[depth], edges[depth]
+        node = tree.nodes[b, n]
+        edge = tree.tried[b, node.first_tried + i]
+        visits = edge.visits + 1
+        same = node.player == tree.nodes[b, child].player
         if transpositions.node_shared[b, child]:
             mean = mean_value(tree, b, child)
-            before = tree.edge_total[b, e]
-            tree.edge_total[b, e] = tree.edge_visits[b, e] * (mean if same else -mean)
-            change = tree.edge_total[b, e] - before
-        else:
-            if not same:
-                change = -change
-            tree.edge_total[b, e] += change
+            change = visits * (mean if same else -mean) - edge.total
+        elif not same:
+            change = -change
+        set_total(tree, b, n, i, visits, edge.total + change)
+        node.visits += 1
         child = n
+
+
+@register_jitable
+def place_of_last_edge(tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int) -> int:
+    """Where in `tried` the last edge of a path lies."""
+    n, place = 0, -1
+    for depth in range(length):
+        place = tree.nodes[b, n].first_tried + edges[depth]
+        n = tree.tried[b, place].child
+    return place
 
 
 @_compiled
@@ -315,7 +344,7 @@ def select(
         while used < leaves_per_tree:
             s = b * leaves_per_tree + used
             edges = slots.edges[s]
-            if tree.node_num_edges[b, 0] == PENDING:
+            if tree.nodes[b, 0].num_edges == PENDING:
                 if used == 0:  # the root itself; further leaves wait until it is known
                     slots.tree[s], slots.leaf[s], slots.length[s] = b, 0, 0
                     used += 1
@@ -325,36 +354,32 @@ def select(
             n, length = 0, 0
             is_new = False
             is_behind_node = False
-            while tree.node_num_edges[b, n] > 0:
+            while tree.nodes[b, n].num_edges > 0:
+                node = tree.nodes[b, n]
                 if gumbel is None:
-                    e = best_edge(tree, b, n, rule, in_flight)
+                    i = best_edge(tree, b, n, rule, in_flight)
                 elif n == 0:  # as many simulations are done as the root's edges have visits
-                    visits = gumbel.considered_visits[b, tree.node_visits[b, 0] - 1]
-                    e = best_considered_edge(tree, b, visits, gumbel)
+                    visits = gumbel.considered_visits[b, node.visits - 1]
+                    i = best_considered_edge(tree, b, visits, gumbel)
                 else:
-                    e = improved_edge(tree, b, n, gumbel)
-                edges[length] = e
-                slots.actions[s, length] = tree.edge_action[b, e]
+                    i = improved_edge(tree, b, n, gumbel)
+                edges[length] = i
+                slots.actions[s, length] = tree.edge_action[b, node.first_edge + i]
                 length += 1
-                child = tree.edge_child[b, e]
-                if child == NO_NODE:
-                    child = tree.num_nodes[b]
-                    tree.num_nodes[b] = child + 1
-                    tree.node_terminal[b, child] = False
-                    tree.node_visits[b, child] = 0
-                    tree.node_num_edges[b, child] = PENDING
-                    tree.node_num_tried[b, child] = 0
-                    tree.edge_child[b, e] = child
-                    tree.node_num_tried[b, n] += 1
+                if i == node.num_tried:
+                    child = add_node(tree, b)
+                    try_next_edge(tree, b, n, child, in_flight)
                     if gumbel is None or n > 0:  # at a Gumbel root they are in order
                         bring_next_candidate(tree, b, n)
                     is_new = True
-                elif transpositions is not None:
-                    is_behind_node = is_behind(tree, transpositions, b, e)
-                n = child
-                if is_behind_node:
+                    n = child
                     break
-            if tree.node_terminal[b, n] or is_behind_node:
+                place = node.first_tried + i
+                n = tree.tried[b, place].child
+                if transpositions is not None and is_behind(tree, transpositions, b, place):
+                    is_behind_node = True
+                    break
+            if tree.nodes[b, n].terminal or is_behind_node:
                 budget[b] -= 1
                 back_up(tree, b, edges, length, n, transpositions)
                 continue
@@ -423,7 +448,6 @@ def share(
                 transpositions.node_shared[b, 0] = False
                 waiting += 1
                 continue
-            edge = slots.edges[s, length - 1]
             place = place_of(transpositions, b, key)
             n = transpositions.table[b, place]
             if n == NO_NODE:
@@ -437,10 +461,10 @@ def share(
                 transpositions.node_shared[b, n] = True
                 slots.tree[s] = -1
             slots.leaf[s] = n
-            tree.edge_child[b, edge] = n
+            tree.tried[b, place_of_last_edge(tree, b, slots.edges[s], length)].child = n
             if slots.tree[s] >= 0:
                 continue
-            if tree.node_num_edges[b, n] == PENDING:
+            if tree.nodes[b, n].num_edges == PENDING:
                 transpositions.slot_waits[s] = True
                 continue
             if in_flight is not None:
@@ -508,18 +532,19 @@ def expand_and_back_up(
             if slots.tree[s] < 0:
                 continue
             had_leaf = True
-            tree.node_player[b, n] = current_player[s]
-            tree.node_first_edge[b, n] = tree.num_edges[b]
-            tree.node_visits[b, n] = 1
+            node = tree.nodes[b, n]
+            node.player = current_player[s]
+            node.first_edge = tree.num_edges[b]
+            node.visits = 1
             if is_terminal[s]:
-                tree.node_terminal[b, n] = True
-                tree.node_num_edges[b, n] = 0
+                node.terminal = True
+                node.num_edges = 0
                 result = float(outcome[s])
-                tree.node_value[b, n] = result if current_player[s] == 0 else -result
+                node.value = result if current_player[s] == 0 else -result
             else:
-                tree.node_value[b, n] = values[s]
+                node.value = values[s]
                 count = num_legal[s]
-                tree.node_num_edges[b, n] = count
+                node.num_edges = count
                 first = tree.num_edges[b]
                 tree.num_edges[b] = first + count
                 for i in range(count):
@@ -555,35 +580,76 @@ def most_edges(
     return int(most)
 
 
+clear = _compiled(tree_arrays.clear)
+
+
+@register_jitable
+def root_edges_by_action(tree: Tree, b: int) -> npt.NDArray[np.int64]:
+    """i of each edge of a root, the actions ascending."""
+    root = tree.nodes[b, 0]
+    count = max(np.int32(0), root.num_edges)
+    return np.argsort(tree.edge_action[b, root.first_edge : root.first_edge + count])
+
+
 @_compiled
-def mix_root_noise(
-    tree: Tree, b: int, noise: npt.NDArray[np.float32], fraction: float, actions: Any
-) -> None:
+def read_root(tree: Tree, b: int, root: Root) -> tuple[int, float]:
+    """What is known of the root of tree b, actions ascending.
+
+    Args:
+        tree: only read.
+        b: the tree.
+        root: written.
+
+    Returns:
+        K, the number of its legal actions, 0 while it waits for its evaluation; and the sum of
+        W(s, a).
+    """
+    node = tree.nodes[b, 0]
+    if node.num_edges == PENDING:
+        return 0, 0.0
+    order = root_edges_by_action(tree, b)
+    total = 0.0
+    for rank in range(order.shape[0]):
+        i = order[rank]
+        root.edges[rank] = i
+        root.actions[rank] = tree.edge_action[b, node.first_edge + i]
+        root.priors[rank] = tree.edge_prior[b, node.first_edge + i]
+        root.visits[rank] = 0
+        root.q[rank] = 0.0
+        if i < node.num_tried:
+            edge = tree.tried[b, node.first_tried + i]
+            root.visits[rank] = edge.visits
+            root.q[rank] = edge.q
+            total += edge.total
+    return order.shape[0], total
+
+
+@_compiled
+def mix_root_noise(tree: Tree, b: int, noise: npt.NDArray[np.float32], fraction: float) -> None:
     """P = (1 - fraction) P + fraction noise at the root of tree b.
 
     Args:
         tree: changed.
         b: the tree.
-        noise: float32 [L], one entry per legal action.
+        noise: float32 [K], one entry per legal action, ascending.
         fraction: epsilon of the papers.
-        actions: int32 [L], the legal actions that the noise belongs to, ascending.
     """
-    first = tree.node_first_edge[b, 0]
-    for e in range(first, first + tree.node_num_edges[b, 0]):
-        i = np.searchsorted(actions, tree.edge_action[b, e])
+    root = tree.nodes[b, 0]
+    order = root_edges_by_action(tree, b)
+    for rank in range(root.num_edges):
+        i = order[rank]
+        e = root.first_edge + i
         prior = float(tree.edge_prior[b, e])
-        tree.edge_prior[b, e] = (1.0 - fraction) * prior + fraction * float(noise[i])
+        tree.edge_prior[b, e] = (1.0 - fraction) * prior + fraction * float(noise[rank])
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            set_total(tree, b, 0, i, edge.visits, edge.total)
     bring_next_candidate(tree, b, 0)
 
 
 @_compiled
 def consider(
-    tree: Tree,
-    b: int,
-    noise: npt.NDArray[np.float32],
-    scale: float,
-    actions: Any,
-    gumbel: Gumbel,
+    tree: Tree, b: int, noise: npt.NDArray[np.float32], scale: float, gumbel: Gumbel
 ) -> None:
     """Put the m edges of highest g + log P first at the root of tree b, best first.
 
@@ -593,17 +659,18 @@ def consider(
     Args:
         tree: changed.
         b: the tree; its root is known and none of its edges is tried.
-        noise: float32 [K], one draw of the standard Gumbel distribution per legal action.
+        noise: float32 [K], one draw of the standard Gumbel distribution per legal action,
+            ascending.
         scale: of the noise; 0: none.
-        actions: int32 [K], the legal actions that the noise belongs to, ascending.
         gumbel: `num_considered` of the tree is read, `root_scores` written.
     """
-    first = tree.node_first_edge[b, 0]
-    count = tree.node_num_edges[b, 0]
+    first, count = tree.nodes[b, 0].first_edge, tree.nodes[b, 0].num_edges
     scores = np.empty(count, np.float64)
-    for i in range(count):
-        g = float(noise[np.searchsorted(actions, tree.edge_action[b, first + i])])
-        scores[i] = scale * g + math.log(max(float(tree.edge_prior[b, first + i]), TINIEST_PRIOR))
+    order = root_edges_by_action(tree, b)
+    for rank in range(count):
+        i = order[rank]
+        prior = max(float(tree.edge_prior[b, first + i]), TINIEST_PRIOR)
+        scores[i] = scale * float(noise[rank]) + math.log(prior)
     for i in range(gumbel.num_considered[b]):
         best = i
         for j in range(i + 1, count):
@@ -613,7 +680,6 @@ def consider(
         gumbel.root_scores[b, i] = scores[best]
         scores[best] = scores[i]
         swap_edges(tree, b, first + i, first + best)
-        begin_statistics(tree, b, first + i)
 
 
 @_compiled
@@ -627,18 +693,21 @@ def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64])
         policy: float64 [K], filled in the order of the edges: pi' of all legal actions.
 
     Returns:
-        The edge of best g + log P + sigma(completedQ) among those with the most visits.
+        i of the best g + log P + sigma(completedQ) among the edges with the most visits.
     """
     completion, _, slope, highest = q_transform(tree, b, 0, gumbel)
-    first = tree.node_first_edge[b, 0]
-    tried = tree.node_num_tried[b, 0]
+    root = tree.nodes[b, 0]
     total, most = 0.0, 0
     for i in range(policy.shape[0]):
-        visits = tree.edge_visits[b, first + i] if i < tried else 0
-        q = tree.edge_total[b, first + i] / visits if visits > 0 else completion
-        policy[i] = improved_weight(float(tree.edge_prior[b, first + i]), q, slope, highest)
+        q = completion
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            most = max(most, edge.visits)
+            if edge.visits > 0:
+                q = edge.q
+        prior = float(tree.edge_prior[b, root.first_edge + i])
+        policy[i] = improved_weight(prior, q, slope, highest)
         total += policy[i]
-        most = max(most, visits)
     for i in range(policy.shape[0]):
         policy[i] /= total
     return int(best_considered_edge(tree, b, most, gumbel))
@@ -650,9 +719,9 @@ def mark_subtree(tree: Tree, b: int, top: int, new_id: npt.NDArray[np.int32]) ->
     new_id[top] = 0
     for n in range(top, tree.num_nodes[b]):
         if new_id[n] != NO_NODE:
-            first = tree.node_first_edge[b, n]
-            for e in range(first, first + tree.node_num_tried[b, n]):
-                new_id[tree.edge_child[b, e]] = 0
+            node = tree.nodes[b, n]
+            for i in range(node.num_tried):
+                new_id[tree.tried[b, node.first_tried + i].child] = 0
 
 
 @register_jitable
@@ -666,9 +735,9 @@ def mark_subgraph(
     while count > 0:
         count -= 1
         n = waiting[count]
-        first = tree.node_first_edge[b, n]
-        for e in range(first, first + tree.node_num_tried[b, n]):
-            child = tree.edge_child[b, e]
+        node = tree.nodes[b, n]
+        for i in range(node.num_tried):
+            child = tree.tried[b, node.first_tried + i].child
             if new_id[child] == NO_NODE:
                 new_id[child] = 0
                 waiting[count] = child
@@ -682,12 +751,14 @@ def reroot(
     action: int,
     transpositions: Transpositions | None,
     new_id: npt.NDArray[np.int32],
+    new_tried: npt.NDArray[Any],
 ) -> bool:
     """Make the child behind `action` the root of tree b and move what lies below to the front.
 
     Nodes and their edges lie in the order in which they were made, but for the root, which comes
     first whatever its age and is the one node that no later root keeps. So both move towards the
-    front in their order and nothing is overwritten before it is read.
+    front in their order and nothing is overwritten before it is read. Tried edges, few and in the
+    order in which their nodes last moved them, go by way of a copy.
 
     Args:
         tree: changed.
@@ -696,15 +767,16 @@ def reroot(
         transpositions: of trees that share positions, or None; changed. The ply of the root is the
             caller's.
         new_id: int32 [M], scratch.
+        new_tried: TRIED [R], scratch.
 
     Returns:
         False if that child was never visited; the tree is then as it was.
     """
     top = NO_NODE
-    first = tree.node_first_edge[b, 0]
-    for e in range(first, first + tree.node_num_tried[b, 0]):
-        if tree.edge_action[b, e] == action:
-            top = tree.edge_child[b, e]
+    root = tree.nodes[b, 0]
+    for i in range(root.num_tried):
+        if tree.edge_action[b, root.first_edge + i] == action:
+            top = tree.tried[b, root.first_tried + i].child
     if top == NO_NODE:
         return False
     new_id[: tree.num_nodes[b]] = NO_NODE
@@ -719,34 +791,29 @@ def reroot(
         if new_id[n] != NO_NODE and n != top:
             new_id[n] = nodes
             nodes += 1
-    edges = 0
+    edges, places = 0, 0
     for n in range(oldest, tree.num_nodes[b]):
         m = new_id[n]
         if m == NO_NODE:
             continue
-        first, count = tree.node_first_edge[b, n], tree.node_num_edges[b, n]
-        tree.node_player[b, m] = tree.node_player[b, n]
-        tree.node_terminal[b, m] = tree.node_terminal[b, n]
-        tree.node_value[b, m] = tree.node_value[b, n]
-        tree.node_visits[b, m] = tree.node_visits[b, n]
-        tree.node_first_edge[b, m] = edges
-        tree.node_num_edges[b, m] = count
-        tree.node_num_tried[b, m] = tree.node_num_tried[b, n]
+        tree.nodes[b, m] = tree.nodes[b, n]
+        node = tree.nodes[b, m]
         if transpositions is not None:
             transpositions.node_key[b, m] = transpositions.node_key[b, n]
             transpositions.node_shared[b, m] = transpositions.node_shared[b, n]
-        tried = tree.node_num_tried[b, n]
-        for e in range(first, first + count):
+        for e in range(node.first_edge, node.first_edge + node.num_edges):
             tree.edge_action[b, edges] = tree.edge_action[b, e]
             tree.edge_prior[b, edges] = tree.edge_prior[b, e]
-            if e > first + tried:  # has no statistics
-                edges += 1
-                continue
-            child = tree.edge_child[b, e]
-            tree.edge_child[b, edges] = NO_NODE if child == NO_NODE else new_id[child]
-            tree.edge_visits[b, edges] = tree.edge_visits[b, e]
-            tree.edge_total[b, edges] = tree.edge_total[b, e]
             edges += 1
+        node.first_edge = edges - node.num_edges
+        for i in range(node.num_tried):
+            new_tried[places + i] = tree.tried[b, node.first_tried + i]
+            new_tried[places + i].child = new_id[new_tried[places + i].child]
+        node.first_tried = places
+        places += room_for(node.num_tried)
+    for place in range(places):
+        tree.tried[b, place] = new_tried[place]
+    tree.num_places[b] = places
     tree.num_nodes[b] = nodes
     tree.num_edges[b] = edges
     if transpositions is not None:
@@ -775,27 +842,23 @@ def principal_variation(tree: Tree, b: int, action: int, line: npt.NDArray[np.in
     line[0] = action
     length, n = 1, 0
     while True:
-        best, first = -1, tree.node_first_edge[b, n]
-        for e in range(first, first + max(0, tree.node_num_tried[b, n])):
+        best, node = -1, tree.nodes[b, n]
+        for i in range(node.num_tried):
             if n == 0:
-                if tree.edge_action[b, e] == action:
-                    best = e
+                if tree.edge_action[b, node.first_edge + i] == action:
+                    best = i
                 continue
-            if tree.edge_visits[b, e] == 0:
+            visits = tree.tried[b, node.first_tried + i].visits
+            if visits == 0:
                 continue
-            if best < 0 or tree.edge_visits[b, e] > tree.edge_visits[b, best]:
-                best = e
-            elif tree.edge_visits[b, e] == tree.edge_visits[b, best]:
-                prior, other = tree.edge_prior[b, e], tree.edge_prior[b, best]
-                if prior > other or (
-                    prior == other and tree.edge_action[b, e] < tree.edge_action[b, best]
-                ):
-                    best = e
+            most = tree.tried[b, node.first_tried + best].visits if best >= 0 else 0
+            if visits > most or (visits == most and precedes(tree, b, n, i, best)):
+                best = i
         if best < 0:
             return length
         if n != 0:
-            line[length] = tree.edge_action[b, best]
+            line[length] = tree.edge_action[b, node.first_edge + best]
             length += 1
-        n = tree.edge_child[b, best]
-        if tree.node_num_edges[b, n] <= 0:  # not evaluated yet, or over
+        n = tree.tried[b, node.first_tried + best].child
+        if tree.nodes[b, n].num_edges <= 0:  # not evaluated yet, or over
             return length

@@ -34,12 +34,11 @@ from azcore.search.transpositions import Transpositions, make_transpositions
 from azcore.search.tree import (
     NO_NODE,
     PENDING,
+    PLACES_PER_NODE,
     InFlight,
     allocate,
-    clear,
-    edge_statistics,
+    nothing_in_flight,
     with_more_edges,
-    with_more_edges_in_flight,
 )
 from azcore.settings import require
 
@@ -208,10 +207,7 @@ class Search:
         self._positions = Positions(game, num_trees * leaves, keys=settings.transpositions)
         self._in_flight: InFlight | None = None
         if leaves > 1:
-            self._in_flight = InFlight(
-                nodes=np.zeros((num_trees, self._max_nodes), np.int32),
-                edges=np.zeros((num_trees, some_edges), np.int32),
-            )
+            self._in_flight = nothing_in_flight(self._tree)
         self._transpositions: Transpositions | None = None
         if settings.transpositions:
             self._transpositions = make_transpositions(
@@ -246,12 +242,15 @@ class Search:
         self._budget = np.zeros(num_trees, np.int32)
         self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
         self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
-        self._scratch = np.empty(self._max_nodes, np.int32)
+        self._root = kernels.make_root(game.num_actions)
+        self._new_id = np.empty(self._max_nodes, np.int32)
+        self._new_tried = np.empty_like(self._tree.tried[0])
 
     def bytes_needed(self, legal_actions: int) -> int:
         """Memory of full trees whose positions have so many legal actions."""
-        node, edge = self._bytes_each()
-        return int(self.num_trees * self._max_nodes * (node + edge * legal_actions))
+        node, place, edge = self._bytes_each()
+        each = node + PLACES_PER_NODE * place + edge * legal_actions
+        return int(self.num_trees * self._max_nodes * each)
 
     # -- positions ------------------------------------------------------------------------------
 
@@ -266,12 +265,14 @@ class Search:
         """Play a legal action at a root; the subtree behind it is kept if settings say so."""
         self.states.step(row, action)
         known = self._transpositions
-        kept = self._reuse and kernels.reroot(self._tree, row, action, known, self._scratch)
+        kept = self._reuse and kernels.reroot(
+            self._tree, row, action, known, self._new_id, self._new_tried
+        )
         if known is not None:
             known.root_ply[row] += 1
             kept = kept and self._root_is_true(row)
         room = self._max_nodes - self.settings.num_simulations - self.settings.leaves_per_tree
-        if not kept or self._tree.num_nodes[row] > room:
+        if not kept or self._size(row) > room:
             self._clear(row)
         self._active[row] = False
 
@@ -292,12 +293,12 @@ class Search:
         self._slots.tree[self._slot_range(row)] = -1
         if self._in_flight is not None:
             self._in_flight.nodes[row] = 0
-            self._in_flight.edges[row] = 0
+            self._in_flight.tried[row] = 0
         if self._transpositions is not None:
             self._transpositions.slot_waits[self._slot_range(row)] = False
 
     def _clear(self, row: int) -> None:
-        clear(self._tree, row)
+        kernels.clear(self._tree, row)
         if self._transpositions is not None:
             self._transpositions.table[row] = NO_NODE
 
@@ -306,10 +307,9 @@ class Search:
 
         Rules that look at earlier positions, such as superko, may tell the two apart.
         """
-        tree = self._tree
-        first, count = tree.node_first_edge[row, 0], tree.node_num_edges[row, 0]
+        edges = self._root_edges(row)
         legal = np.flatnonzero(self.game.legal_action_mask(self.states.get(row)))
-        return np.array_equal(np.sort(tree.edge_action[row, first : first + count]), legal)
+        return np.array_equal(np.sort(self._tree.edge_action[row, edges]), legal)
 
     # -- searching ------------------------------------------------------------------------------
 
@@ -334,10 +334,10 @@ class Search:
                 f"a search may run at most search.num_simulations = "
                 f"{self.settings.num_simulations} simulations, got {simulations}"
             )
-        if self.game.is_terminal(self.states.get(row)):
+        if self.states.is_terminal(row):
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
         wanted = simulations + self.settings.leaves_per_tree
-        if self._gumbel is not None or self._tree.num_nodes[row] + wanted > self._max_nodes:
+        if self._gumbel is not None or self._size(row) + wanted > self._max_nodes:
             self._clear(row)
         self._budget[row] = simulations
         self._active[row] = True
@@ -457,7 +457,8 @@ class Search:
 
     def finished_rows(self) -> list[int]:
         """The trees that have had their simulations."""
-        return [int(row) for row in np.flatnonzero(~self._active)]
+        rows: list[int] = np.flatnonzero(~self._active).tolist()
+        return rows
 
     def finished(self, row: int) -> bool:
         """Whether a tree has had its simulations."""
@@ -465,26 +466,24 @@ class Search:
 
     def result(self, row: int) -> SearchResult:
         """What the search of one root has found so far."""
-        tree = self._tree
-        first, count = tree.node_first_edge[row, 0], max(0, tree.node_num_edges[row, 0])
-        edges = slice(first, first + count)
-        order = np.argsort(tree.edge_action[row, edges])
-        visits, totals, _ = edge_statistics(tree, row, 0)
-        visits, totals = visits[order], totals[order]
-        network_value = float(tree.node_value[row, 0])
+        root = self._root
+        count, total = kernels.read_root(self._tree, row, root)
+        visits = root.visits[:count].copy()
         simulations = int(visits.sum())
+        network_value = float(self._tree.nodes["value"][row, 0])
         policy, best_action = None, None
         if self._gumbel is not None and count:
             weights = np.empty(count)
-            best = kernels.improve(tree, row, self._gumbel, weights)
-            policy = weights[order].astype(np.float32)
-            best_action = int(tree.edge_action[row, best])
+            edges = root.edges[:count]
+            best = kernels.improve(self._tree, row, self._gumbel, weights)
+            policy = weights[edges].astype(np.float32)
+            best_action = int(root.actions[:count][edges == best][0])
         return SearchResult(
-            actions=tree.edge_action[row, edges][order],
+            actions=root.actions[:count].copy(),
             visit_counts=visits,
-            q_values=(totals / np.maximum(visits, 1)).astype(np.float32),
-            priors=tree.edge_prior[row, edges][order],
-            value=float(totals.sum() / simulations) if simulations else network_value,
+            q_values=root.q[:count].copy(),
+            priors=root.priors[:count].copy(),
+            value=total / simulations if simulations else network_value,
             network_value=network_value,
             improved_policy=policy,
             best_action=best_action,
@@ -510,12 +509,11 @@ class Search:
             GameError: the root is not known yet, was searched before, or has none of the actions.
         """
         tree = self._tree
-        first, count = tree.node_first_edge[row, 0], tree.node_num_edges[row, 0]
-        if count == PENDING or tree.node_visits[row, 0] != 1:
+        root, edges = tree.nodes[row, 0], self._root_edges(row)
+        if root.num_edges == PENDING or root.visits != 1:
             raise GameError(
                 "a root can be restricted once it is evaluated and before it is searched"
             )
-        edges = slice(first, first + count)
         kept = np.isin(tree.edge_action[row, edges], actions)
         if not kept.any():
             raise GameError(f"none of the actions {list(actions)} is legal here")
@@ -523,35 +521,54 @@ class Search:
         for name in ("edge_action", "edge_prior"):
             values = getattr(tree, name)[row, edges]
             values[:] = values[order]
-        tree.node_num_edges[row, 0] = int(kept.sum())
+        root.num_edges = int(kept.sum())
         kernels.bring_next_candidate(tree, row, 0)
 
     def room(self, row: int) -> int:
         """Simulations for which a tree has nodes left beside those it holds."""
-        taken = int(self._tree.num_nodes[row]) + self.settings.leaves_per_tree
+        taken = self._size(row) + self.settings.leaves_per_tree
         return max(0, min(self.settings.num_simulations, self._max_nodes - taken))
 
     def bytes_used(self, row: int) -> int:
         """Memory of what one tree holds now."""
         tree = self._tree
-        node, edge = self._bytes_each()
-        return int(tree.num_nodes[row] * node + tree.num_edges[row] * edge)
+        node, place, edge = self._bytes_each()
+        return int(
+            tree.num_nodes[row] * node + tree.num_places[row] * place + tree.num_edges[row] * edge
+        )
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _bytes_each(self) -> tuple[float, int]:
-        """Bytes of a node and of an edge."""
+    def _bytes_each(self) -> tuple[float, int, int]:
+        """Bytes of a node, of a place for a tried edge and of an edge."""
         tree = self._tree
-        node: float = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("node_"))
-        edge: int = sum(getattr(tree, n).itemsize for n in tree._fields if n.startswith("edge_"))
+        node: float = tree.nodes.itemsize
+        place = tree.tried.itemsize
         if self._in_flight is not None:
             node += self._in_flight.nodes.itemsize
-            edge += self._in_flight.edges.itemsize
+            place += self._in_flight.tried.itemsize
         if self._transpositions is not None:
             per_node = (getattr(self._transpositions, n) for n in ("node_key", "node_shared"))
             node += sum(array.itemsize for array in per_node)
             node += self._transpositions.table[0].nbytes / self._max_nodes
-        return node, edge
+        return node, place, tree.edge_action.itemsize + tree.edge_prior.itemsize
+
+    def _size(self, row: int) -> int:
+        """The nodes of a tree, or one more than its tried edges: it has room for as many of both.
+
+        In a tree that is the same; where positions are shared, several edges may lead to one node.
+        """
+        nodes = int(self._tree.num_nodes[row])
+        if self._transpositions is None:
+            return nodes
+        return 1 + int(self._tree.nodes[row, :nodes]["num_tried"].sum())
+
+    def _root_edges(self, row: int) -> slice:
+        """Of a tree; empty while its root waits."""
+        root = self._tree.nodes[row, 0]
+        if root.num_edges == PENDING:
+            return slice(0)
+        return slice(root.first_edge, root.first_edge + root.num_edges)
 
     def _slot_range(self, row: int) -> slice:
         leaves = self.settings.leaves_per_tree
@@ -560,34 +577,29 @@ class Search:
     def _mix_noise(self, row: int) -> None:
         """Give pending noise to a root whose legal actions are known."""
         tree = self._tree
-        if tree.node_num_edges[row, 0] == PENDING:
+        legal = int(tree.nodes["num_edges"][row, 0])  # (an attribute of a record is slow in Python)
+        if legal == PENDING:
             return
-        noise = self._noise.pop(row)
-        first, count = tree.node_first_edge[row, 0], tree.node_num_edges[row, 0]
-        actions = np.sort(tree.edge_action[row, first : first + count])
+        noise = self._noise.pop(row)(row, legal)
         if self._gumbel is not None:
-            self._deal(row, noise(row, int(count)), actions)
-            return
-        kernels.mix_root_noise(
-            tree, row, noise(row, int(count)), self.settings.dirichlet_fraction, actions
-        )
+            self._deal(row, noise)
+        else:
+            kernels.mix_root_noise(tree, row, noise, self.settings.dirichlet_fraction)
 
-    def _deal(self, row: int, noise: FloatArray, actions: IntArray) -> None:
+    def _deal(self, row: int, noise: FloatArray) -> None:
         """Choose the actions that a Gumbel search considers, and how visits go to them."""
         assert self._gumbel is not None
-        considered = min(self.settings.gumbel_actions, len(actions))
+        considered = min(self.settings.gumbel_actions, len(noise))
         simulations = int(self._budget[row])
         self._gumbel.num_considered[row] = considered
         self._gumbel.considered_visits[row, :simulations] = considered_visits(
             considered, simulations
         )
         scale = self.settings.gumbel_scale
-        kernels.consider(self._tree, row, noise, scale, actions, self._gumbel)
+        kernels.consider(self._tree, row, noise, scale, self._gumbel)
 
     def _grow_edges(self, room: int) -> None:
         self._tree = with_more_edges(self._tree, room)
-        if self._in_flight is not None:
-            self._in_flight = with_more_edges_in_flight(self._in_flight, room)
 
 
 def _no_noise(_row: int, num_legal: int) -> FloatArray:

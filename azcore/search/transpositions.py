@@ -86,18 +86,19 @@ def place_of(known: Transpositions, b: int, key: int) -> int:
 @register_jitable
 def mean_value(tree: Tree, b: int, n: int) -> float:
     """Q(s) = (v + sum W(s, a)) / (1 + sum N(s, a)) of a node, as its player sees it."""
-    total = float(tree.node_value[b, n])
-    first = tree.node_first_edge[b, n]
-    for e in range(first, first + tree.node_num_tried[b, n]):
-        total += tree.edge_total[b, e]
-    return total / float(tree.node_visits[b, n])
+    node = tree.nodes[b, n]
+    total = float(node.value)
+    for i in range(node.num_tried):
+        total += tree.tried[b, node.first_tried + i].total
+    return total / float(node.visits)
 
 
 @register_jitable
-def is_behind(tree: Tree, known: Transpositions, b: int, e: int) -> bool:
-    """Whether the node behind an edge has been visited over others more than this one knows of.
+def is_behind(tree: Tree, known: Transpositions, b: int, place: int) -> bool:
+    """Whether the node behind a tried edge was visited over others more than this one knows of.
 
     An end of the game is never: its node counts one visit, and its value is final.
     """
-    n = tree.edge_child[b, e]
-    return bool(known.node_shared[b, n] and tree.edge_visits[b, e] < tree.node_visits[b, n])
+    edge = tree.tried[b, place]
+    n = edge.child
+    return bool(known.node_shared[b, n] and edge.visits < tree.nodes[b, n].visits)

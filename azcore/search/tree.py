@@ -1,19 +1,23 @@
 """The arrays that hold B search trees.
 
-Letters: B trees, M nodes per tree, E edges per tree. Node 0 is a tree's root. A node's edges are
-its legal actions and lie side by side: `first_edge` to `first_edge + num_edges - 1`. The first
-`num_tried` of them have been visited, in order of first visit; the next one is the untried edge
-with the highest prior, ready to be the next candidate; the others are in no particular order. So
-selection looks at `num_tried + 1` edges, never at all of them: among untried edges, which share
-their Q and N = 0, the one with the highest prior is best. Only these (at the root of a Gumbel
-search the considered ones) have statistics: in the others child, visits and total are whatever was
-there before.
+Letters: B trees, M nodes per tree, E edges per tree, R places for tried edges per tree. Node 0 is a
+tree's root. A node's edges are its legal actions and lie side by side: `first_edge` to
+`first_edge + num_edges - 1`. The first `num_tried` of them have been visited, in order of first
+visit; the next one is the untried edge with the highest prior, ready to be the next candidate; the
+others are in no particular order. So selection looks at `num_tried + 1` edges, never at all of
+them: among untried edges, which share their Q and N = 0, the one with the highest prior is best.
+
+Only tried edges have statistics, edge i of a node at place `first_tried + i` of `tried`. Few edges
+are tried, one for each node but the root, so all that a walk looks at lies close together. A node
+has room for a power of two of them and moves to new room behind all others when that is full; a
+tree that gets a new root is put together again.
 
 N and W hold what has been evaluated, nothing else. Simulations that wait for their evaluation are
 counted apart (`InFlight`), and only where several leaves of one tree may wait at once.
 
-Memory of a tree: 22 bytes a node and 24 an edge, the edges growing with use; 4 more of each with
-several leaves at once, and some 25 a node with transpositions.
+Memory of a tree: 28 bytes a node, 32 a place for a tried edge, of which a node brings at most
+four, and 6 an edge, the edges growing with use; 4 more of a node and of a place with several
+leaves at once, and some 25 a node with transpositions.
 """
 
 from __future__ import annotations
@@ -22,73 +26,155 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from numba.extending import register_jitable
 
 NO_NODE = -1  # child of an edge that has not been visited
 PENDING = -1  # num_edges of a node that waits for its evaluation
+PLACES_PER_NODE = 4  # a node of t tried edges has had room for 1, 2, 4, ...: fewer than 4 t in all
+
+
+def _record(fields: list[tuple[str, type]]) -> np.dtype[Any]:
+    # np.record lets kernels write `node.visits` both compiled and interpreted.
+    return np.dtype((np.record, np.dtype(fields, align=True)))
+
+
+NODE = _record(
+    [
+        ("value", np.float32),  # evaluation or final result, view of `player`
+        ("visits", np.int32),  # N(s) = 1 + the sum of its edges' visits
+        ("first_edge", np.int32),
+        ("num_edges", np.int32),  # or PENDING; 0 if terminal
+        ("first_tried", np.int32),
+        ("num_tried", np.int32),
+        ("player", np.int8),  # seat to move
+        ("terminal", np.bool_),
+    ]
+)
+TRIED = _record(
+    [
+        ("total", np.float64),  # W(s, a), view of the node's player
+        # The next two follow from N and W. Kept, they spare each look at an edge two divisions.
+        ("q", np.float64),  # Q(s, a) = W / N
+        ("bonus", np.float64),  # P(s, a) / (1 + N), what U is but for a factor of the node
+        ("visits", np.int32),  # N(s, a), above 0 but for an edge whose first visit is under way
+        ("child", np.int32),  # node behind the edge
+    ]
+)
 
 
 class Tree(NamedTuple):
-    """B trees as flat arrays; views of values are said at each one."""
+    """B trees as flat arrays."""
 
     num_nodes: npt.NDArray[np.int32]  # [B]
     num_edges: npt.NDArray[np.int32]  # [B]
-    # nodes
-    node_player: npt.NDArray[np.int8]  # [B, M], seat to move
-    node_terminal: npt.NDArray[np.bool_]  # [B, M]
-    node_value: npt.NDArray[np.float32]  # [B, M], evaluation or final result, view of node_player
-    node_visits: npt.NDArray[np.int32]  # [B, M], N(s) = 1 + the sum of its edges' visits
-    node_first_edge: npt.NDArray[np.int32]  # [B, M]
-    node_num_edges: npt.NDArray[np.int32]  # [B, M], or PENDING; 0 if terminal
-    node_num_tried: npt.NDArray[np.int32]  # [B, M]
-    # edges
-    edge_action: npt.NDArray[np.int32]  # [B, E]
+    num_places: npt.NDArray[np.int32]  # [B], places of `tried` that are taken
+    nodes: npt.NDArray[Any]  # [B, M], NODE
+    tried: npt.NDArray[Any]  # [B, R], TRIED
+    edge_action: npt.NDArray[np.uint16]  # [B, E]
     edge_prior: npt.NDArray[np.float32]  # [B, E], P(s, a): softmax over legal, noise at root only
-    edge_child: npt.NDArray[np.int32]  # [B, E], node or NO_NODE
-    edge_visits: npt.NDArray[np.int32]  # [B, E], N(s, a)
-    edge_total: npt.NDArray[np.float64]  # [B, E], W(s, a), view of the node's player
 
 
 class InFlight(NamedTuple):
     """Simulations on their way through B trees; zero everywhere between waves."""
 
     nodes: npt.NDArray[np.int32]  # [B, M], the sum over the node's edges
-    edges: npt.NDArray[np.int32]  # [B, E]
+    tried: npt.NDArray[np.int32]  # [B, R], of the edge that has this place
 
 
 def allocate(num_trees: int, nodes_per_tree: int, edges_per_tree: int) -> Tree:
     """B trees of one pending root each."""
-    node, edge = (num_trees, nodes_per_tree), (num_trees, edges_per_tree)
     tree = Tree(
         num_nodes=np.ones(num_trees, np.int32),
         num_edges=np.zeros(num_trees, np.int32),
-        node_player=np.empty(node, np.int8),
-        node_terminal=np.empty(node, np.bool_),
-        node_value=np.empty(node, np.float32),
-        node_visits=np.empty(node, np.int32),
-        node_first_edge=np.empty(node, np.int32),
-        node_num_edges=np.empty(node, np.int32),
-        node_num_tried=np.empty(node, np.int32),
-        edge_action=np.empty(edge, np.int32),
-        edge_prior=np.empty(edge, np.float32),
-        edge_child=np.empty(edge, np.int32),
-        edge_visits=np.empty(edge, np.int32),
-        edge_total=np.empty(edge, np.float64),
+        num_places=np.zeros(num_trees, np.int32),
+        nodes=np.empty((num_trees, nodes_per_tree), NODE),
+        tried=np.empty((num_trees, PLACES_PER_NODE * nodes_per_tree), TRIED),
+        edge_action=np.empty((num_trees, edges_per_tree), np.uint16),
+        edge_prior=np.empty((num_trees, edges_per_tree), np.float32),
     )
     for b in range(num_trees):
         clear(tree, b)
     return tree
 
 
+def nothing_in_flight(tree: Tree) -> InFlight:
+    """Room to count the simulations on their way through these trees."""
+    return InFlight(
+        nodes=np.zeros(tree.nodes.shape, np.int32), tried=np.zeros(tree.tried.shape, np.int32)
+    )
+
+
+@register_jitable
 def clear(tree: Tree, b: int) -> None:
     """Forget tree `b`: a root that waits for its evaluation."""
-    tree.num_nodes[b] = 1
+    tree.num_nodes[b] = 0
     tree.num_edges[b] = 0
-    tree.node_terminal[b, 0] = False
-    tree.node_value[b, 0] = 0.0
-    tree.node_visits[b, 0] = 0
-    tree.node_first_edge[b, 0] = 0
-    tree.node_num_edges[b, 0] = PENDING
-    tree.node_num_tried[b, 0] = 0
+    tree.num_places[b] = 0
+    root = add_node(tree, b)
+    tree.nodes[b, root].value = 0.0
+
+
+@register_jitable
+def add_node(tree: Tree, b: int) -> int:
+    """A node that waits for its evaluation; `value`, `player` and `first_edge` come with it."""
+    n = tree.num_nodes[b]
+    tree.num_nodes[b] = n + 1
+    node = tree.nodes[b, n]
+    node.visits = 0
+    node.num_edges = PENDING
+    node.num_tried = 0
+    node.terminal = False
+    return n  # type: ignore[no-any-return]
+
+
+@register_jitable
+def try_next_edge(tree: Tree, b: int, n: int, child: int, in_flight: InFlight | None) -> None:
+    """Give the first untried edge of a node statistics, and the node behind it."""
+    node = tree.nodes[b, n]
+    i = node.num_tried
+    if i & (i - 1) == 0:
+        find_more_room(tree, b, n, in_flight)
+    edge = tree.tried[b, node.first_tried + i]
+    edge.total = 0.0
+    edge.q = 0.0
+    edge.bonus = tree.edge_prior[b, node.first_edge + i]
+    edge.visits = 0
+    edge.child = child
+    node.num_tried = i + 1
+
+
+@register_jitable
+def find_more_room(tree: Tree, b: int, n: int, in_flight: InFlight | None) -> None:
+    """Move the tried edges of a node to the end, where there is twice the room; one at first."""
+    node = tree.nodes[b, n]
+    old, new = node.first_tried, tree.num_places[b]
+    for i in range(node.num_tried):
+        tree.tried[b, new + i] = tree.tried[b, old + i]
+        if in_flight is not None:
+            in_flight.tried[b, new + i] = in_flight.tried[b, old + i]
+            in_flight.tried[b, old + i] = 0
+    node.first_tried = new
+    tree.num_places[b] = new + room_for(node.num_tried + 1)
+
+
+@register_jitable
+def room_for(num_tried: int) -> int:
+    """The places of a node with so many tried edges: the next power of two; 0 for none."""
+    room = 1 if num_tried > 0 else 0
+    while room < num_tried:
+        room *= 2
+    return room
+
+
+@register_jitable
+def set_total(tree: Tree, b: int, n: int, i: int, visits: int, total: float) -> None:
+    """N and W of edge i of a node, and what follows from them."""
+    node = tree.nodes[b, n]
+    edge = tree.tried[b, node.first_tried + i]
+    edge.visits = visits
+    edge.total = total
+    edge.q = total / visits
+    edge.bonus = float(tree.edge_prior[b, node.first_edge + i]) / (1.0 + visits)
 
 
 def edge_statistics(
@@ -99,13 +185,14 @@ def edge_statistics(
     0, 0 and NO_NODE for those not tried yet, which have none of their own; K = 0 for a node that
     waits.
     """
-    first, tried = tree.node_first_edge[b, n], tree.node_num_tried[b, n]
-    count = max(0, int(tree.node_num_edges[b, n]))
+    node = tree.nodes[b, n]
+    count, tried = max(0, int(node.num_edges)), int(node.num_tried)
     visits, totals = np.zeros(count, np.int32), np.zeros(count, np.float64)
     children = np.full(count, NO_NODE, np.int32)
-    visits[:tried] = tree.edge_visits[b, first : first + tried]
-    totals[:tried] = tree.edge_total[b, first : first + tried]
-    children[:tried] = tree.edge_child[b, first : first + tried]
+    if tried > 0:  # before that, first_tried says nothing
+        known = tree.tried[b, node.first_tried : node.first_tried + tried]
+        visits[:tried], totals[:tried] = known["visits"], known["total"]
+        children[:tried] = known["child"]
     return visits, totals, children
 
 
@@ -118,13 +205,4 @@ def with_more_edges(tree: Tree, edges_per_tree: int) -> Tree:
             new[row, :used] = old[row, :used]
         return new
 
-    return tree._replace(
-        **{name: grown(getattr(tree, name)) for name in Tree._fields if name.startswith("edge_")}
-    )
-
-
-def with_more_edges_in_flight(in_flight: InFlight, edges_per_tree: int) -> InFlight:
-    """The same simulations on their way through trees with more room for edges."""
-    edges = np.zeros((len(in_flight.edges), edges_per_tree), np.int32)
-    edges[:, : in_flight.edges.shape[1]] = in_flight.edges
-    return in_flight._replace(edges=edges)
+    return tree._replace(edge_action=grown(tree.edge_action), edge_prior=grown(tree.edge_prior))

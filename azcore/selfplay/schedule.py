@@ -116,5 +116,6 @@ def choose_action(result: SearchResult, temperature: float, rng: np.random.Gener
     if temperature == 0:
         return int(result.actions[np.lexsort((result.actions, -result.priors, -visits))[0]])
     # Scaled by the largest, so that a small temperature does not overflow.
-    weights = (visits / visits.max()) ** (1.0 / temperature)
-    return int(rng.choice(result.actions, p=weights / weights.sum()))
+    sums = ((visits / visits.max()) ** (1.0 / temperature)).cumsum()
+    # What rng.choice does, without the checks that take it three times as long.
+    return int(result.actions[(sums / sums[-1]).searchsorted(rng.random(), side="right")])

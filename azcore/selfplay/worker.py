@@ -154,7 +154,7 @@ class Worker:
         in_play, search = self._games[row], self._search
         result = search.result(row)
         ply = len(in_play.actions)
-        player = self.game.current_player(search.states.get(row))
+        player = search.states.current_player(row)
         best_child = best_child_value(result)
         if self._resigns(in_play, max(result.value, best_child)):
             record = self._finished(in_play, -1 if player == 0 else 1, resigned_by=player)
@@ -171,10 +171,9 @@ class Worker:
         in_play.best_child_values.append(best_child)
         in_play.players.append(player)
         search.advance(row, action)
-        state = search.states.get(row)
-        if not self.game.is_terminal(state):
+        if not search.states.is_terminal(row):
             return None
-        record = self._finished(in_play, self.game.outcome(state))
+        record = self._finished(in_play, self.game.outcome(search.states.get(row)))
         self._games[row] = self._new_game(row)
         return record
 
@@ -294,6 +293,6 @@ class Worker:
             self._search.start(row)
             states, players = self._search.states, self._games[row].players
             for action in saved["actions"]:
-                players.append(self.game.current_player(states.get(row)))
+                players.append(states.current_player(row))
                 states.step(row, action)
         self._begin_anew()

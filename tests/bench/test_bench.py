@@ -131,7 +131,7 @@ def test_full_trees_by_hand(tiny: Tiny) -> None:
     megabytes, legal = memory.full_trees_mb(config, options, 4)
     assert legal == 7
     nodes = 1 + 8 + 16 + 1  # root, simulations, twice as many kept, one leaf in flight
-    assert megabytes * 2**20 == 4 * nodes * (22 + 24 * 7)  # bytes of a node and an edge: tree.py
+    assert megabytes * 2**20 == 4 * nodes * (28 + 4 * 32 + 6 * 7)  # bytes as in tree.py
 
 
 def test_bytes_of_a_position(tiny: Tiny) -> None:

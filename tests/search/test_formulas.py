@@ -320,15 +320,17 @@ def test_virtual_losses_spread_the_leaves() -> None:
     # What is in flight is counted apart: a result holds what has been evaluated.
     assert search.result(0).visit_counts.tolist() == [0, 0, 0, 0]
     assert search.result(0).value == search.result(0).network_value
-    assert search._tree.node_visits[0, 0] == 1
+    assert search._tree.nodes[0, 0].visits == 1
     in_flight = search._in_flight
     assert in_flight is not None
-    assert in_flight.edges[0, :4].tolist() == [1, 1, 1, 0]
+    place = int(search._tree.nodes[0, 0].first_tried)
+    assert in_flight.tried[0, place : place + 4].tolist() == [1, 1, 1, 0]
+    assert in_flight.tried.sum() == 3
     assert in_flight.nodes[0, 0] == 3
     search.finish(*search.evaluate())
     assert search.result(0).visit_counts.tolist() == [1, 1, 1, 0]
     assert search.result(0).q_values.tolist() == [0, 0, 0, 0]
-    assert not in_flight.edges.any()
+    assert not in_flight.tried.any()
     assert not in_flight.nodes.any()
     search.wave()
     assert search.result(0).visit_counts.tolist() == [2, 1, 1, 1]
@@ -364,7 +366,8 @@ def test_virtual_visits_leave_the_value_alone() -> None:
         search.select()
         in_flight = search._in_flight
         assert in_flight is not None
-        first = {int(search._tree.edge_action[0, e]): in_flight.edges[0, e] for e in (0, 1)}
+        tree, place = search._tree, int(search._tree.nodes[0, 0].first_tried)
+        first = {int(tree.edge_action[0, i]): in_flight.tried[0, place + i] for i in (0, 1)}
         assert [first[0], first[1]] == wanted
         assert search.result(0).visit_counts.tolist() == [1, 1]
         assert search.result(0).q_values.tolist() == [1, 0]

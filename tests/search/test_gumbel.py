@@ -26,7 +26,7 @@ from azcore.search.gumbel import (
     value_scale,
 )
 from azcore.search.mcts import Search, SearchResult
-from azcore.search.tree import PENDING, Tree, allocate
+from azcore.search.tree import NO_NODE, PENDING, Tree, allocate, set_total, try_next_edge
 from reference_gumbel import GumbelReference
 from reference_mcts import HashEvaluator, snapshot
 from search_kit import after, random_position, search_settings, tree_snapshot
@@ -128,19 +128,18 @@ def bare_tree(
     count = len(logits)
     weights = np.exp(np.array(logits) - max(logits))
     priors = weights / weights.sum()
-    tree = allocate(1, 1, count)
+    tree = allocate(1, count, count)
     tried = [a for a in range(count) if visits[a]]
     others = sorted((a for a in range(count) if not visits[a]), key=lambda a: (-priors[a], a))
     order = tried + others
-    tree.num_edges[0] = tree.node_num_edges[0, 0] = count
-    tree.node_num_tried[0, 0] = len(tried)
-    tree.node_value[0, 0] = value
-    tree.node_visits[0, 0] = 1 + sum(visits)
+    root = tree.nodes[0, 0]
+    tree.num_edges[0] = root.num_edges = count
+    root.first_edge, root.value, root.visits = 0, value, 1 + sum(visits)
     for e, a in enumerate(order):
-        tree.edge_action[0, e] = a
-        tree.edge_prior[0, e] = priors[a]
-        tree.edge_visits[0, e] = visits[a]
-        tree.edge_total[0, e] = visits[a] * q[a]
+        tree.edge_action[0, e], tree.edge_prior[0, e] = a, priors[a]
+    for i, a in enumerate(tried):
+        try_next_edge(tree, 0, 0, NO_NODE, None)
+        set_total(tree, 0, 0, i, visits[a], visits[a] * q[a])
     return tree, order
 
 
@@ -207,11 +206,12 @@ def test_improved_policy_by_hand() -> None:
     policy = improved(tree, order, numbers(3, **changed))
     assert policy == pytest.approx([2 / 3, 1 / 6, 1 / 6])
     # equation 14: 2/3 - 1/2, 1/6, 1/6 ties at 1/6 up to rounding, so decide it by a fourth visit
-    tree.edge_visits[0, 0], tree.edge_total[0, 0], tree.node_visits[0, 0] = 3, 3.0, 4
+    set_total(tree, 0, 0, 0, 3, 3.0)
+    tree.nodes[0, 0].visits = 4
     # weights .5 * 2^3 = 4, .25, .25: pi' = 8/9; 8/9 - 3/4 = .139 against 1/18 = .056
     assert improved_edge(tree, 0, 0, numbers(3, **changed)) == 0
-    tree.edge_visits[0, 0], tree.edge_total[0, 0], tree.node_visits[0, 0] = 3, 0.0, 4
-    tree.node_value[0, 0] = 0.1  # now Q 0 is the least: weights .5, 2, 2, 4/9 for the others
+    set_total(tree, 0, 0, 0, 3, 0.0)
+    tree.nodes[0, 0].value = 0.1  # now Q 0 is the least: weights .5, 2, 2, 4/9 for the others
     assert tree.edge_action[0, improved_edge(tree, 0, 0, numbers(3, **changed))] == 1
 
 
@@ -302,7 +302,7 @@ def compare_games(game: Game, settings: Any, *, noise: bool, seed: int, most_mov
             action = int(rng.choice(result.actions))
             search.advance(row, action)
             references[row].advance(action)
-            assert search._tree.node_num_edges[row, 0] == PENDING  # nothing is kept
+            assert search._tree.nodes[row, 0].num_edges == PENDING  # nothing is kept
             moves += 1
             if game.is_terminal(references[row].root.state):
                 playing.remove(row)

@@ -59,7 +59,7 @@ def test_random_searches(name: str, options: dict[str, Any], leaves: int) -> Non
             search.advance(row, action)
             if game.is_terminal(search.states.get(row)):
                 search.start(row, random_position(game, row, rng))
-            if search._tree.node_num_edges[row, 0] != PENDING:
+            if search._tree.nodes[row, 0].num_edges != PENDING:
                 check_tree(search, row)
 
 
@@ -79,7 +79,7 @@ def test_no_leaf_is_evaluated_twice_at_once(name: str, options: dict[str, Any]) 
             result = search.result(row)
             flying = int(in_flight.nodes[row, 0])
             assert result.visit_counts.sum() + flying == 120 - search._budget[row]
-            assert flying == in_flight.edges[row].sum() - in_flight.nodes[row, 1:].sum()
+            assert flying == in_flight.tried[row].sum() - in_flight.nodes[row, 1:].sum()
             assert (np.abs(result.q_values) <= 1).all()
             slots = range(8 * row, 8 * row + 8)
             leaves = [search._slots.leaf[s] for s in slots if search._slots.tree[s] >= 0]
@@ -132,7 +132,7 @@ def test_an_action_never_tried_begins_an_empty_tree() -> None:
     action = int(result.actions[result.visit_counts == 0][0])
     search.advance(0, action)
     assert search._tree.num_nodes[0] == 1
-    assert search._tree.node_num_edges[0, 0] == PENDING
+    assert search._tree.nodes[0, 0].num_edges == PENDING
     assert search.result(0).actions.tolist() == []
     assert search.run([0])[0].visit_counts.sum() == 40
     assert action not in search.result(0).actions
@@ -169,7 +169,7 @@ def test_room_of_a_tree(reuse_limit: float) -> None:
             # Asking again and again at one root: more of it is kept, or all of it forgotten.
             for _ in range(4):
                 search.run([0])
-                assert search._tree.num_nodes[0] <= search._tree.node_value.shape[1]
+                assert search._tree.num_nodes[0] <= search._tree.nodes.shape[1]
                 assert search.result(0).visit_counts.sum() >= 50
             check_tree(search, 0)
             result = search.result(0)

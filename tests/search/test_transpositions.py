@@ -228,10 +228,10 @@ def check_equal(search: Search, row: int, root: Node) -> int:
     while waiting:
         n = waiting.pop()
         node = found[n]
-        assert tree.node_player[row, n] == node.player
-        assert tree.node_terminal[row, n] == node.is_terminal
-        assert tree.node_value[row, n] == np.float32(node.value)
-        assert tree.node_visits[row, n] == 1 + sum(node.visits.values())
+        assert tree.nodes[row, n].player == node.player
+        assert tree.nodes[row, n].terminal == node.is_terminal
+        assert tree.nodes[row, n].value == np.float32(node.value)
+        assert tree.nodes[row, n].visits == 1 + sum(node.visits.values())
         edges = edges_of(tree, row, n)
         assert sorted(tree.edge_action[row, edges.start : edges.stop]) == sorted(node.prior)
         statistics = zip(*edge_statistics(tree, row, n), strict=True)
@@ -482,7 +482,7 @@ def test_room_of_a_graph() -> None:
         while not game.is_terminal(search.states.get(0)):
             for _ in range(5):
                 search.run([0])
-                assert search._tree.num_nodes[0] <= search._tree.node_value.shape[1]
+                assert search._tree.num_nodes[0] <= search._tree.nodes.shape[1]
             result = search.result(0)
             search.advance(0, int(result.actions[result.visit_counts.argmax()]))
             assert search._tree.num_nodes[0] <= 1 + 40
@@ -537,7 +537,7 @@ def test_forgotten_in_flight() -> None:
         assert in_flight.nodes[0].any()
         search.start(0)
         assert not in_flight.nodes[0].any()
-        assert not in_flight.edges[0].any()
+        assert not in_flight.tried[0].any()
         assert not known.slot_waits[:8].any()
         search.finish(*judged)
         search.run([0])

@@ -24,6 +24,7 @@ import tempfile
 from collections.abc import Callable
 from functools import partial
 from importlib.metadata import version
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -154,14 +155,16 @@ def count_search(callgrind: Callgrind, name: str, game: CompiledGame) -> None:
     from search_kit import random_position, search_settings
 
     rng = np.random.default_rng(1)
-    answers = (
-        rng.normal(size=(TREES, game.num_actions)).astype(np.float32),
-        rng.uniform(-0.1, 0.1, TREES).astype(np.float32),
-    )
+    policies = rng.normal(size=(4 * TREES, game.num_actions)).astype(np.float32)
+    values = rng.uniform(-0.1, 0.1, 4 * TREES).astype(np.float32)
+    first = cycle(range(0, 3 * TREES, 7))
 
     class Free(Evaluator):
+        """Random numbers, others each time; always the same, a tree would be one long line."""
+
         def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
-            return answers[0][: len(observations)], answers[1][: len(observations)]
+            given = slice(here := next(first), here + len(observations))
+            return policies[given], values[given]
 
     settings = search_settings(num_simulations=SIMULATIONS)
     search = Search(game=game, num_trees=TREES, evaluator=Free(), settings=settings)

@@ -21,11 +21,12 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 import hydra
 import torch
+from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
-from azcore import cli  # noqa: F401 - tells Hydra where plugins keep their settings
 from azcore.assembly import settings_from
 from azcore.bench.search import FreeEvaluator
+from azcore.cli import PluginConfigs
 from azcore.evaluators import Evaluator
 from azcore.networks import build_network
 from azcore.replay import ReplayBuffer
@@ -43,6 +44,7 @@ def resident() -> int:
 
 
 def main(hours: float, free: bool, overrides: list[str]) -> int:
+    Plugins.instance().register(PluginConfigs)  # a plugin's game has its settings with it
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         composed = hydra.compose("config", overrides=["selfplay.num_games=64", *overrides])
     config = OmegaConf.to_container(composed, resolve=True)
