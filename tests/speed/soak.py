@@ -53,6 +53,7 @@ def main(hours: float, free: bool, overrides: list[str]) -> int:
     selfplay = with_workers(settings.selfplay, settings.device.type)
     settings = replace(settings, selfplay=selfplay)
     network = build_network(settings.game, settings.network, settings.seed)
+    at_first = [weights.detach().clone() for weights in network.parameters()]
     shares = selfplay.shares()
 
     def evaluator(version: int) -> Evaluator:
@@ -71,8 +72,8 @@ def main(hours: float, free: bool, overrides: list[str]) -> int:
     window = ReplayBuffer(game=settings.game, window_games=WINDOW, augment=False)
     began, said, settled, worst, generation, evaluations = time.monotonic(), 0.0, 0, 0.0, 0, 0
     while (passed := time.monotonic() - began) < 3600 * hours:
-        for weights in network.parameters():
-            weights.data += 1e-3 * torch.randn_like(weights)
+        for weights, first in zip(network.parameters(), at_first, strict=True):
+            weights.data = first + 1e-3 * torch.randn_like(first)
         actor.set_evaluator(evaluator(generation), generation)
         window.extend(actor.play(GENERATION))
         generation += 1
