@@ -67,10 +67,14 @@ class Settings:
             callers: threads that will evaluate at once.
         """
         dtype = choose_precision(self.selfplay.precision, self.device)
-        if choose_backend(self.selfplay.backend, self.device) == "torch":
-            threads = None if callers == 1 else max(1, available_cores() // callers)
+        backend = choose_backend(self.selfplay.backend, self.device)
+        if backend != "openvino":
             return NetworkEvaluator(
-                network=network, device=self.device, dtype=dtype, threads=threads
+                network=network,
+                device=self.device,
+                dtype=dtype,
+                threads=None if callers == 1 else max(1, available_cores() // callers),
+                compiled=backend == "compile",
             )
         return OpenVinoEvaluator(
             network=network,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import os
+import shutil
 from collections.abc import Callable
 from copy import copy
 
@@ -17,7 +19,7 @@ from azcore.networks.folding import folded
 from azcore.settings import require
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-BACKENDS = ("auto", "torch", "openvino")
+BACKENDS = ("auto", "torch", "compile", "openvino")
 
 
 def choose_device(device: str | None) -> torch.device:
@@ -57,7 +59,8 @@ def choose_backend(backend: str, device: torch.device) -> str:
     """`auto` is OpenVINO on a CPU if it is installed, else torch.
 
     Raises:
-        SettingError: OpenVINO is asked for where it is not installed or not on a CPU.
+        SettingError: OpenVINO is asked for where it is not installed or not on a CPU, or
+            torch.compile on a CPU without a C++ compiler.
     """
     known = f"one of {', '.join(BACKENDS)}"
     require(backend in BACKENDS, "selfplay.backend", known, backend)
@@ -68,6 +71,13 @@ def choose_backend(backend: str, device: torch.device) -> str:
         backend != "openvino" or possible,
         "selfplay.backend",
         f"torch on {device}, unless it is a CPU and azcore[openvino] is installed",
+        backend,
+    )
+    compiler = os.environ.get("CXX", "g++")
+    require(
+        backend != "compile" or device.type != "cpu" or shutil.which(compiler) is not None,
+        "selfplay.backend",
+        f"torch on {device}, unless there is a C++ compiler ({compiler}, or what CXX names)",
         backend,
     )
     return backend
@@ -81,6 +91,8 @@ class NetworkEvaluator(Evaluator):
         device: where to run.
         dtype: precision to run in.
         threads: cores for each evaluation on a CPU; None: as torch is set.
+        compiled: by torch.compile, at the first evaluation of each size of batch; the second makes
+            one code for all others, and further networks of the same shape share it.
     """
 
     def __init__(
@@ -90,12 +102,13 @@ class NetworkEvaluator(Evaluator):
         device: torch.device,
         dtype: torch.dtype,
         threads: int | None = None,
+        compiled: bool = False,
     ) -> None:
         self.device, self.dtype, self._threads = device, dtype, threads
         copied = folded(network).to(device=device, dtype=dtype)
         copied = copied.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         copied.requires_grad_(False)
-        self._network = copied
+        self._network = torch.compile(copied) if compiled else copied
         self._own_stream()
 
     def for_another_thread(self) -> NetworkEvaluator:
@@ -121,8 +134,7 @@ class NetworkEvaluator(Evaluator):
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         with self._on_stream():
-            policy_logits, values = self.forward(self._loaded(observations))
-            return self._fetched(policy_logits), self._fetched(values)
+            return self._fetched(*self.forward(self._loaded(observations)))
 
     def prepared(self, observations: ByteArray) -> Callable[[], object]:
         with self._on_stream():
@@ -149,8 +161,12 @@ class NetworkEvaluator(Evaluator):
         # In two steps: torch changes type and layout in one at half the speed.
         return batch.to(self.dtype).contiguous(memory_format=torch.channels_last)
 
-    def _fetched(self, answers: torch.Tensor) -> FloatArray:
-        if self._stream is None:
-            return answers.float().numpy()
-        # Waits for this thread's stream alone, without the GIL.
-        return answers.float().cpu().numpy()
+    def _fetched(
+        self, policy_logits: torch.Tensor, values: torch.Tensor
+    ) -> tuple[FloatArray, FloatArray]:
+        """Both on the host; from a GPU by way of pinned memory, which non_blocking asks for."""
+        policy_logits = policy_logits.float().to("cpu", non_blocking=True)
+        values = values.float().to("cpu", non_blocking=True)
+        if self._stream is not None:
+            self._stream.synchronize()  # waits for this thread's stream alone, without the GIL
+        return policy_logits.numpy(), values.numpy()

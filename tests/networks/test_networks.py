@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -107,6 +108,27 @@ def test_a_row_depends_on_its_observation_alone(run_by: Backend) -> None:
         np.testing.assert_array_equal(again_values, values)
 
 
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
+def test_torch_compile() -> None:
+    """Once for all networks of one shape, and in other threads as well."""
+    network, rng = trained_a_little(), np.random.default_rng(1)
+    batches = [rng.integers(0, 9, (size, 17, 5, 5), np.uint8) for size in (4, 7, 9)]
+    for _ in range(2):
+        evaluator = NetworkEvaluator(
+            network=network, device=CPU, dtype=torch.float32, compiled=True
+        )
+        plain = by_torch(network, GAME, torch.float32)
+        for batch in batches:
+            with ThreadPoolExecutor(1) as pool:
+                answers = pool.submit(evaluator.for_another_thread().evaluate, batch).result()
+            for ours, theirs in zip(answers, plain.evaluate(batch), strict=True):
+                np.testing.assert_allclose(ours, theirs, atol=1e-4)
+        for parameter in network.parameters():
+            parameter.data += 0.1 * torch.randn_like(parameter)
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 2  # the first size, all others
+
+
 def test_evaluator_keeps_its_own_weights(run_by: Backend) -> None:
     """And a later one has the later weights, biases that were zeros at first among them."""
     network = build_network(GAME, SETTINGS, seed=1)
@@ -189,6 +211,10 @@ def test_the_backend_is_one_that_is_there(monkeypatch: pytest.MonkeyPatch) -> No
         choose_backend("openvino", CPU)
     with pytest.raises(SettingError, match="got 'onnx'"):
         choose_backend("onnx", CPU)
+    assert choose_backend("compile", cuda) == "compile"
+    monkeypatch.setenv("CXX", "no-such-compiler")
+    with pytest.raises(SettingError, match=r"C\+\+ compiler \(no-such-compiler, or .*'compile'"):
+        choose_backend("compile", CPU)
 
 
 def test_weights_come_from_the_seed_alone() -> None:
