@@ -6,10 +6,12 @@ small and every call's fixed costs weigh; too many end late, by weights that are
 
 from __future__ import annotations
 
+import math
 import os
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
@@ -20,6 +22,7 @@ MOST_WORKERS = {"cpu": 256, "cuda": 8}  # before a GPU, more would make its batc
 GOOD_ENOUGH = 0.97  # of the best rate, which is what two measurements of one machine differ by
 SECONDS = 0.25  # of a measurement
 ROUNDS = 3  # of measurements of all sizes in turn
+CGROUP = Path("/sys/fs/cgroup")
 MANY_ACTIONS = 100  # legal in a position, for an estimate of memory
 
 
@@ -32,8 +35,30 @@ class Trial:
 
 
 def available_cores() -> int:
-    """Cores that this process may use."""
-    return len(os.sched_getaffinity(0))
+    """Cores that this process may use: those it may run on, or as many as it is given time for."""
+    cores = len(os.sched_getaffinity(0))
+    quota = time_quota(CGROUP)
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
+
+
+def time_quota(cgroup: Path) -> float | None:
+    """Cores' worth of time that a container is given, which all the same sees every core.
+
+    Args:
+        cgroup: where Linux says what limits a group of processes, in one of two forms.
+
+    Returns:
+        None: no limit, or no way to know.
+    """
+    try:
+        if (cgroup / "cpu.max").exists():
+            quota, period = (cgroup / "cpu.max").read_text().split()
+        else:
+            quota = (cgroup / "cpu/cpu.cfs_quota_us").read_text()
+            period = (cgroup / "cpu/cpu.cfs_period_us").read_text()
+        return float(quota) / float(period) if float(quota) > 0 else None
+    except (OSError, ValueError):  # the quota may be the word max
+        return None
 
 
 def with_workers(settings: SelfPlaySettings, device_type: str) -> SelfPlaySettings:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import random
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -15,7 +17,7 @@ from azcore.game import ByteArray, FloatArray
 from azcore.selfplay import sizes
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
-from azcore.selfplay.sizes import Trial, chosen, with_games, with_workers
+from azcore.selfplay.sizes import Trial, available_cores, chosen, with_games, with_workers
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 from selfplay_kit import rounds, selfplay_settings
@@ -131,6 +133,22 @@ def test_a_worker_a_core_and_never_more_than_games(monkeypatch: pytest.MonkeyPat
 def test_the_fewest_games_near_the_best_rate_are_chosen() -> None:
     rates = {32: 90.0, 64: 97.5, 128: 100.0, 256: 99.0}
     assert chosen([Trial(games, rate) for games, rate in rates.items()]) == 64
+
+
+def test_cores_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """1.5 cores' time are work for two threads; no limit and no such file leave all cores."""
+    monkeypatch.setattr(sizes, "CGROUP", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(16)))
+    assert available_cores() == 16
+    for quota, cores in (("150000", 2), ("max", 16), ("50000", 1), ("9900000", 16)):
+        (tmp_path / "cpu.max").write_text(f"{quota} 100000\n")
+        assert available_cores() == cores
+    (tmp_path / "cpu.max").unlink()
+    (tmp_path / "cpu").mkdir()
+    (tmp_path / "cpu/cpu.cfs_period_us").write_text("100000\n")
+    for quota, cores in (("400000", 4), ("-1", 16)):
+        (tmp_path / "cpu/cpu.cfs_quota_us").write_text(f"{quota}\n")
+        assert available_cores() == cores
 
 
 def test_a_probe_tries_sizes_where_none_is_given() -> None:
