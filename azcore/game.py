@@ -59,6 +59,7 @@ from azcore.keys import KEY_BITS, record_key
 
 Setting = str | int | float | bool
 PROTOCOLS = ("gtp", "uci", "usi")
+MOST_ACTIONS = 65_536  # trees and records keep an action in two bytes
 ByteArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
@@ -158,7 +159,7 @@ class Game(ABC):
         version: raised whenever rules or encodings change; checkpoints and records store it and
             refuse another one.
         settings: what was asked for, `{"board_size": 9, "komi": 7.0}`; stored and compared as well.
-        num_actions: A. Actions are the integers 0 to A - 1.
+        num_actions: A, 1 to 65,536. Actions are the integers 0 to A - 1.
         action_planes: how many planes the actions make, if they are numbered plane by plane and
             each plane cell by cell (A = planes × H × W), as AlphaZero does: a convolution can then
             read them. None: they are not.
@@ -210,6 +211,10 @@ class Game(ABC):
         for fact in ("version", "num_actions", "max_game_length", "dirichlet_alpha"):
             if not getattr(self, fact) > 0:
                 raise GameError(f"{name}: {fact} must be above 0, got {getattr(self, fact)!r}")
+        if num_actions > MOST_ACTIONS:
+            raise GameError(
+                f"{name}: num_actions must be at most {MOST_ACTIONS:,}, got {num_actions:,}"
+            )
         if len(observation_shape) != 3 or min(observation_shape) < 1:
             raise GameError(
                 f"{name}: observation_shape must be three positive sizes (C, H, W), "

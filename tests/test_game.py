@@ -47,6 +47,7 @@ def test_good_facts_are_kept():
     [
         ("version", 0, "version must be above 0, got 0"),
         ("num_actions", 0, "num_actions must be above 0, got 0"),
+        ("num_actions", 65_537, "num_actions must be at most 65,536, got 65,537"),
         ("max_game_length", -1, "max_game_length must be above 0, got -1"),
         ("dirichlet_alpha", 0.0, "dirichlet_alpha must be above 0, got 0.0"),
         ("dirichlet_alpha", float("nan"), "dirichlet_alpha must be above 0, got nan"),
