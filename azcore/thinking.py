@@ -335,6 +335,8 @@ class Thinker:
             self._last = self._grow(task, on_report)
         except Exception as error:  # told to the thread that asks for the thought
             self._error = error
+            self._search.start(0, self._state)  # leaves of the old tree may wait for ever
+            self._restricted = False
             if on_error is not None:
                 on_error(error)
             return

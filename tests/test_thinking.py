@@ -13,7 +13,7 @@ import pytest
 import azcore
 from azcore.clock import Clock
 from azcore.evaluators import UniformEvaluator
-from azcore.game import Game
+from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.mcts import Search, SearchSettings
 from azcore.settings import build
 from azcore.thinking import EngineSettings, Limits, Line, Thinker
@@ -142,6 +142,37 @@ def test_the_best_variation_is_legal_and_as_deep_as_asked(make_thinker: Any) -> 
         state = game.initial_state()
         for action in variation.actions:
             state = game.step(state, action)  # raises if it is not legal
+
+
+class FailsOnce(UniformEvaluator):
+    """Raises, or answers with what is no number, one time: the `at`-th."""
+
+    def __init__(self, game: Game, at: int, raises: bool) -> None:
+        super().__init__(game)
+        self._left, self._raises = at, raises
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        policy_logits, values = super().evaluate(observations)
+        self._left -= 1
+        if self._left == 0 and self._raises:
+            raise ArithmeticError("out of order")
+        return (policy_logits * np.nan if self._left == 0 else policy_logits), values
+
+
+@pytest.mark.parametrize("at", [1, 3])
+@pytest.mark.parametrize("raises", [False, True])
+@pytest.mark.parametrize("leaves", [1, 8])
+def test_after_an_error_there_is_a_tree_as_if_it_were_the_first(
+    make_thinker: Any, go: Game, at: int, raises: bool, leaves: int
+) -> None:
+    thinker = make_thinker(go, leaves_per_tree=leaves)
+    thinker._search.set_evaluator(FailsOnce(go, at, raises))
+    with pytest.raises((azcore.AzcoreError, ArithmeticError)):
+        thinker.think(Limits(simulations=50))
+    again = thinker.think(Limits(simulations=50))
+    fresh = make_thinker(go, leaves_per_tree=leaves).think(Limits(simulations=50))
+    assert again.new_simulations == again.simulations == 50
+    assert again.variations == fresh.variations
 
 
 def test_errors_of_the_evaluator_reach_the_caller(make_thinker: Any, go: Game) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import threading
 from collections.abc import Callable
 from copy import copy
 
@@ -91,8 +92,8 @@ class NetworkEvaluator(Evaluator):
         device: where to run.
         dtype: precision to run in.
         threads: cores for each evaluation on a CPU; None: as torch is set.
-        compiled: by torch.compile, at the first evaluation of each size of batch; the second makes
-            one code for all others, and further networks of the same shape share it.
+        compiled: by torch.compile, at the first evaluation: the code is good for other sizes of
+            batches, save perhaps small ones, and for all networks of the same shape.
     """
 
     def __init__(
@@ -108,7 +109,10 @@ class NetworkEvaluator(Evaluator):
         copied = folded(network).to(device=device, dtype=dtype)
         copied = copied.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         copied.requires_grad_(False)
-        self._network = torch.compile(copied) if compiled else copied
+        self._network = torch.compile(copied, dynamic=True) if compiled else copied
+        # Threads that come first at once would each compile, and torch keeps eight codes at most.
+        self._first_calls = threading.Lock()
+        self._is_ready = not compiled
         self._own_stream()
 
     def for_another_thread(self) -> NetworkEvaluator:
@@ -128,8 +132,10 @@ class NetworkEvaluator(Evaluator):
         """Logits [S, A] and values [S] of a batch that is on the device already."""
         if self._threads is not None and torch.get_num_threads() != self._threads:
             torch.set_num_threads(self._threads)  # of this thread; others keep theirs
-        with torch.inference_mode():
+        first = contextlib.nullcontext() if self._is_ready else self._first_calls
+        with first, torch.inference_mode():
             policy_logits, values = self._network(observations)
+        self._is_ready = True  # for this thread: other threads have copies
         return policy_logits, values
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
@@ -165,8 +171,9 @@ class NetworkEvaluator(Evaluator):
         self, policy_logits: torch.Tensor, values: torch.Tensor
     ) -> tuple[FloatArray, FloatArray]:
         """Both on the host; from a GPU by way of pinned memory, which non_blocking asks for."""
-        policy_logits = policy_logits.float().to("cpu", non_blocking=True)
-        values = values.float().to("cpu", non_blocking=True)
+        at_once = self._stream is not None
+        policy_logits = policy_logits.float().to("cpu", non_blocking=at_once)
+        values = values.float().to("cpu", non_blocking=at_once)
         if self._stream is not None:
             self._stream.synchronize()  # waits for this thread's stream alone, without the GIL
         return policy_logits.numpy(), values.numpy()

@@ -203,7 +203,7 @@ def improved_edge(tree: Tree, b: int, n: int, gumbel: Gumbel) -> int:
         whole += improved_weight(max(left, prior), completion, slope, highest)
         candidates += 1
     all_visits = float(node.visits)  # 1 + sum N(b)
-    best, best_score = -1, -np.inf
+    best, best_score = 0, -np.inf
     for i in range(candidates):
         visits = tree.tried[b, node.first_tried + i].visits if i < tried else 0
         score = gumbel.weights[i] / whole - visits / all_visits
@@ -220,7 +220,7 @@ def best_considered_edge(tree: Tree, b: int, visits: int, gumbel: Gumbel) -> int
     """
     completion, low, slope, _ = q_transform(tree, b, 0, gumbel)
     root = tree.nodes[b, 0]
-    best, best_score = -1, -np.inf
+    best, best_score = 0, -np.inf
     for i in range(gumbel.num_considered[b]):
         done, q = 0, completion
         if i < root.num_tried:

@@ -132,7 +132,7 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight |
     first_play = first_play_value(
         float(node.value), rule.first_play, rule.first_play, rule.first_play_relative
     )
-    best = -1
+    best = 0  # so that there is one if the network gave no numbers
     best_score = -np.inf
     for i in range(tried):
         edge = tree.tried[b, node.first_tried + i]
@@ -791,7 +791,7 @@ def reroot(
         if new_id[n] != NO_NODE and n != top:
             new_id[n] = nodes
             nodes += 1
-    edges, places = 0, 0
+    edges, tried, places = 0, 0, 0
     for n in range(oldest, tree.num_nodes[b]):
         m = new_id[n]
         if m == NO_NODE:
@@ -810,9 +810,11 @@ def reroot(
             new_tried[places + i] = tree.tried[b, node.first_tried + i]
             new_tried[places + i].child = new_id[new_tried[places + i].child]
         node.first_tried = places
+        tried += node.num_tried
         places += room_for(node.num_tried)
     for place in range(places):
         tree.tried[b, place] = new_tried[place]
+    tree.num_tried[b] = tried
     tree.num_places[b] = places
     tree.num_nodes[b] = nodes
     tree.num_edges[b] = edges

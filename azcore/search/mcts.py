@@ -287,13 +287,13 @@ class Search:
             self._forget(row)
 
     def _forget(self, row: int) -> None:
+        if self._in_flight is not None:
+            self._in_flight.nodes[row, : self._tree.num_nodes[row]] = 0
+            self._in_flight.tried[row, : self._tree.num_places[row]] = 0
         self._clear(row)
         self._active[row] = False
         self._budget[row] = 0
         self._slots.tree[self._slot_range(row)] = -1
-        if self._in_flight is not None:
-            self._in_flight.nodes[row] = 0
-            self._in_flight.tried[row] = 0
         if self._transpositions is not None:
             self._transpositions.slot_waits[self._slot_range(row)] = False
 
@@ -554,14 +554,12 @@ class Search:
         return node, place, tree.edge_action.itemsize + tree.edge_prior.itemsize
 
     def _size(self, row: int) -> int:
-        """The nodes of a tree, or one more than its tried edges: it has room for as many of both.
+        """Of a tree, one more than its tried edges; it has room for as many of these as of nodes.
 
-        In a tree that is the same; where positions are shared, several edges may lead to one node.
+        That is the number of its nodes, except where positions are shared: then several edges may
+        lead to one node.
         """
-        nodes = int(self._tree.num_nodes[row])
-        if self._transpositions is None:
-            return nodes
-        return 1 + int(self._tree.nodes[row, :nodes]["num_tried"].sum())
+        return 1 + int(self._tree.num_tried[row])
 
     def _root_edges(self, row: int) -> slice:
         """Of a tree; empty while its root waits."""

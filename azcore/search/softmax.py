@@ -1,7 +1,7 @@
 """Priors of a node: the softmax of its logits, in loops that the compiler makes wide.
 
 A library's exponential is called once a number, and a loop with a call in it stays narrow. With
-these loops, and statistics written for edges that may be tried alone, to expand a node of 340 legal
+these loops, and statistics written for tried edges alone, to expand a node of 340 legal
 actions took 1.6 µs instead of 3.9.
 """
 

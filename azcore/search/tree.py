@@ -8,7 +8,7 @@ others are in no particular order. So selection looks at `num_tried + 1` edges, 
 them: among untried edges, which share their Q and N = 0, the one with the highest prior is best.
 
 Only tried edges have statistics, edge i of a node at place `first_tried + i` of `tried`. Few edges
-are tried, one for each node but the root, so all that a walk looks at lies close together. A node
+are tried, as many as there are simulations, so all that a walk looks at lies close together. A node
 has room for a power of two of them and moves to new room behind all others when that is full; a
 tree that gets a new root is put together again.
 
@@ -53,7 +53,7 @@ NODE = _record(
 TRIED = _record(
     [
         ("total", np.float64),  # W(s, a), view of the node's player
-        # The next two follow from N and W. Kept, they spare each look at an edge two divisions.
+        # The next two follow from N, W and P. Kept, they spare each look at an edge two divisions.
         ("q", np.float64),  # Q(s, a) = W / N
         ("bonus", np.float64),  # P(s, a) / (1 + N), what U is but for a factor of the node
         ("visits", np.int32),  # N(s, a), above 0 but for an edge whose first visit is under way
@@ -67,6 +67,7 @@ class Tree(NamedTuple):
 
     num_nodes: npt.NDArray[np.int32]  # [B]
     num_edges: npt.NDArray[np.int32]  # [B]
+    num_tried: npt.NDArray[np.int32]  # [B], tried edges of all nodes
     num_places: npt.NDArray[np.int32]  # [B], places of `tried` that are taken
     nodes: npt.NDArray[Any]  # [B, M], NODE
     tried: npt.NDArray[Any]  # [B, R], TRIED
@@ -86,6 +87,7 @@ def allocate(num_trees: int, nodes_per_tree: int, edges_per_tree: int) -> Tree:
     tree = Tree(
         num_nodes=np.ones(num_trees, np.int32),
         num_edges=np.zeros(num_trees, np.int32),
+        num_tried=np.zeros(num_trees, np.int32),
         num_places=np.zeros(num_trees, np.int32),
         nodes=np.empty((num_trees, nodes_per_tree), NODE),
         tried=np.empty((num_trees, PLACES_PER_NODE * nodes_per_tree), TRIED),
@@ -109,6 +111,7 @@ def clear(tree: Tree, b: int) -> None:
     """Forget tree `b`: a root that waits for its evaluation."""
     tree.num_nodes[b] = 0
     tree.num_edges[b] = 0
+    tree.num_tried[b] = 0
     tree.num_places[b] = 0
     root = add_node(tree, b)
     tree.nodes[b, root].value = 0.0
@@ -141,6 +144,7 @@ def try_next_edge(tree: Tree, b: int, n: int, child: int, in_flight: InFlight | 
     edge.visits = 0
     edge.child = child
     node.num_tried = i + 1
+    tree.num_tried[b] += 1
 
 
 @register_jitable

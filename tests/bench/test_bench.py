@@ -17,6 +17,7 @@ from azcore.bench.results import Row, machine, write_results
 from azcore.bench.search import MiddleGames
 from azcore.bench.settings import ROWS, bench_settings
 from azcore.errors import SettingError
+from azcore.selfplay.sizes import available_cores
 
 Azcore = Callable[..., tuple[int, str, str]]
 Tiny = Callable[..., dict[str, Any]]
@@ -81,7 +82,7 @@ def test_the_machine(tiny: Tiny) -> None:
     facts = machine(settings_from(tiny("device=cpu")))
     assert facts["precision"] == "float32"
     assert facts["device"] == "cpu"
-    assert facts["cores"] == len(os.sched_getaffinity(0))
+    assert facts["cores"] == available_cores()
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", facts["date"])
     assert facts["commit"] is None or re.fullmatch(r"[0-9a-f]{40}(-dirty)?", facts["commit"])
     assert {"cpu", "python", "torch", "numba", "numpy", "azcore"} <= set(facts)

@@ -111,22 +111,24 @@ def test_a_row_depends_on_its_observation_alone(run_by: Backend) -> None:
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
 def test_torch_compile() -> None:
-    """Once for all networks of one shape, and in other threads as well."""
+    """Once for all sizes of batches, threads that begin at once and networks of one shape."""
     network, rng = trained_a_little(), np.random.default_rng(1)
-    batches = [rng.integers(0, 9, (size, 17, 5, 5), np.uint8) for size in (4, 7, 9)]
+    batches = [rng.integers(0, 9, (size, 17, 5, 5), np.uint8) for size in (4, 7, 16, 64)]
     for _ in range(2):
         evaluator = NetworkEvaluator(
-            network=network, device=CPU, dtype=torch.float32, compiled=True
+            network=network, device=CPU, dtype=torch.float32, threads=1, compiled=True
         )
         plain = by_torch(network, GAME, torch.float32)
-        for batch in batches:
-            with ThreadPoolExecutor(1) as pool:
-                answers = pool.submit(evaluator.for_another_thread().evaluate, batch).result()
-            for ours, theirs in zip(answers, plain.evaluate(batch), strict=True):
+        with ThreadPoolExecutor(len(batches)) as pool:
+            evaluators = evaluator.for_threads(len(batches))
+            waiting = [pool.submit(e.evaluate, b) for e, b in zip(evaluators, batches, strict=True)]
+        for answers, batch in zip(waiting, batches, strict=True):
+            for ours, theirs in zip(answers.result(), plain.evaluate(batch), strict=True):
                 np.testing.assert_allclose(ours, theirs, atol=1e-4)
         for parameter in network.parameters():
             parameter.data += 0.1 * torch.randn_like(parameter)
-    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] == 2  # the first size, all others
+    # Torch may tell small batches from large ones, but no thread, size or network has its own.
+    assert torch._dynamo.utils.counters["stats"]["unique_graphs"] <= 2
 
 
 def test_evaluator_keeps_its_own_weights(run_by: Backend) -> None:
