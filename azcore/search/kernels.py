@@ -91,7 +91,6 @@ class Slots(NamedTuple):
 class Root(NamedTuple):
     """Room to read a root's legal actions, of which a game has A."""
 
-    edges: npt.NDArray[np.int32]  # [A], i
     actions: npt.NDArray[np.int32]  # [A]
     visits: npt.NDArray[np.int32]  # [A], N(s, a)
     q: npt.NDArray[np.float32]  # [A], Q(s, a); 0 where never visited
@@ -111,8 +110,8 @@ def make_slots(size: int, longest_path: int) -> Slots:
 
 def make_root(num_actions: int) -> Root:
     """Room for any root."""
-    whole, real = np.zeros((3, num_actions), np.int32), np.zeros((2, num_actions), np.float32)
-    return Root(edges=whole[0], actions=whole[1], visits=whole[2], q=real[0], priors=real[1])
+    whole, real = np.zeros((2, num_actions), np.int32), np.zeros((2, num_actions), np.float32)
+    return Root(actions=whole[0], visits=whole[1], q=real[0], priors=real[1])
 
 
 @register_jitable
@@ -583,35 +582,23 @@ def most_edges(
 clear = _compiled(tree_arrays.clear)
 
 
-@register_jitable
-def root_edges_by_action(tree: Tree, b: int) -> npt.NDArray[np.int64]:
-    """i of each edge of a root, the actions ascending."""
-    root = tree.nodes[b, 0]
-    count = max(np.int32(0), root.num_edges)
-    return np.argsort(tree.edge_action[b, root.first_edge : root.first_edge + count])
-
-
 @_compiled
-def read_root(tree: Tree, b: int, root: Root) -> tuple[int, float]:
-    """What is known of the root of tree b, actions ascending.
+def read_root(tree: Tree, b: int, order: npt.NDArray[np.int64], root: Root) -> float:
+    """What is known of the root of tree b.
 
     Args:
         tree: only read.
         b: the tree.
+        order: int64 [K], i of each edge, the actions ascending.
         root: written.
 
     Returns:
-        K, the number of its legal actions, 0 while it waits for its evaluation; and the sum of
-        W(s, a).
+        The sum of W(s, a).
     """
     node = tree.nodes[b, 0]
-    if node.num_edges == PENDING:
-        return 0, 0.0
-    order = root_edges_by_action(tree, b)
     total = 0.0
     for rank in range(order.shape[0]):
         i = order[rank]
-        root.edges[rank] = i
         root.actions[rank] = tree.edge_action[b, node.first_edge + i]
         root.priors[rank] = tree.edge_prior[b, node.first_edge + i]
         root.visits[rank] = 0
@@ -621,21 +608,27 @@ def read_root(tree: Tree, b: int, root: Root) -> tuple[int, float]:
             root.visits[rank] = edge.visits
             root.q[rank] = edge.q
             total += edge.total
-    return order.shape[0], total
+    return total
 
 
 @_compiled
-def mix_root_noise(tree: Tree, b: int, noise: npt.NDArray[np.float32], fraction: float) -> None:
+def mix_root_noise(
+    tree: Tree,
+    b: int,
+    order: npt.NDArray[np.int64],
+    noise: npt.NDArray[np.float32],
+    fraction: float,
+) -> None:
     """P = (1 - fraction) P + fraction noise at the root of tree b.
 
     Args:
         tree: changed.
         b: the tree.
+        order: as for `read_root`.
         noise: float32 [K], one entry per legal action, ascending.
         fraction: epsilon of the papers.
     """
     root = tree.nodes[b, 0]
-    order = root_edges_by_action(tree, b)
     for rank in range(root.num_edges):
         i = order[rank]
         e = root.first_edge + i
@@ -649,7 +642,12 @@ def mix_root_noise(tree: Tree, b: int, noise: npt.NDArray[np.float32], fraction:
 
 @_compiled
 def consider(
-    tree: Tree, b: int, noise: npt.NDArray[np.float32], scale: float, gumbel: Gumbel
+    tree: Tree,
+    b: int,
+    order: npt.NDArray[np.int64],
+    noise: npt.NDArray[np.float32],
+    scale: float,
+    gumbel: Gumbel,
 ) -> None:
     """Put the m edges of highest g + log P first at the root of tree b, best first.
 
@@ -659,6 +657,7 @@ def consider(
     Args:
         tree: changed.
         b: the tree; its root is known and none of its edges is tried.
+        order: as for `read_root`.
         noise: float32 [K], one draw of the standard Gumbel distribution per legal action,
             ascending.
         scale: of the noise; 0: none.
@@ -666,7 +665,6 @@ def consider(
     """
     first, count = tree.nodes[b, 0].first_edge, tree.nodes[b, 0].num_edges
     scores = np.empty(count, np.float64)
-    order = root_edges_by_action(tree, b)
     for rank in range(count):
         i = order[rank]
         prior = max(float(tree.edge_prior[b, first + i]), TINIEST_PRIOR)

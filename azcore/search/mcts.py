@@ -467,17 +467,18 @@ class Search:
     def result(self, row: int) -> SearchResult:
         """What the search of one root has found so far."""
         root = self._root
-        count, total = kernels.read_root(self._tree, row, root)
+        order = self._root_order(row)
+        count = len(order)
+        total = kernels.read_root(self._tree, row, order, root)
         visits = root.visits[:count].copy()
         simulations = int(visits.sum())
         network_value = float(self._tree.nodes["value"][row, 0])
         policy, best_action = None, None
         if self._gumbel is not None and count:
             weights = np.empty(count)
-            edges = root.edges[:count]
             best = kernels.improve(self._tree, row, self._gumbel, weights)
-            policy = weights[edges].astype(np.float32)
-            best_action = int(root.actions[:count][edges == best][0])
+            policy = weights[order].astype(np.float32)
+            best_action = int(root.actions[:count][order == best][0])
         return SearchResult(
             actions=root.actions[:count].copy(),
             visit_counts=visits,
@@ -563,10 +564,14 @@ class Search:
 
     def _root_edges(self, row: int) -> slice:
         """Of a tree; empty while its root waits."""
-        root = self._tree.nodes[row, 0]
-        if root.num_edges == PENDING:
-            return slice(0)
-        return slice(root.first_edge, root.first_edge + root.num_edges)
+        # As fields of the array: in Python, to look at one of a record takes ten times as long.
+        first = self._tree.nodes["first_edge"][row, 0]
+        count = self._tree.nodes["num_edges"][row, 0]
+        return slice(0) if count == PENDING else slice(first, first + count)
+
+    def _root_order(self, row: int) -> npt.NDArray[np.int64]:
+        """Which edge of a root comes where if the actions ascend; empty while the root waits."""
+        return np.argsort(self._tree.edge_action[row, self._root_edges(row)])
 
     def _slot_range(self, row: int) -> slice:
         leaves = self.settings.leaves_per_tree
@@ -575,16 +580,16 @@ class Search:
     def _mix_noise(self, row: int) -> None:
         """Give pending noise to a root whose legal actions are known."""
         tree = self._tree
-        legal = int(tree.nodes["num_edges"][row, 0])  # (an attribute of a record is slow in Python)
-        if legal == PENDING:
+        if tree.nodes["num_edges"][row, 0] == PENDING:
             return
-        noise = self._noise.pop(row)(row, legal)
+        order = self._root_order(row)
+        noise = self._noise.pop(row)(row, len(order))
         if self._gumbel is not None:
-            self._deal(row, noise)
+            self._deal(row, order, noise)
         else:
-            kernels.mix_root_noise(tree, row, noise, self.settings.dirichlet_fraction)
+            kernels.mix_root_noise(tree, row, order, noise, self.settings.dirichlet_fraction)
 
-    def _deal(self, row: int, noise: FloatArray) -> None:
+    def _deal(self, row: int, order: npt.NDArray[np.int64], noise: FloatArray) -> None:
         """Choose the actions that a Gumbel search considers, and how visits go to them."""
         assert self._gumbel is not None
         considered = min(self.settings.gumbel_actions, len(noise))
@@ -594,7 +599,7 @@ class Search:
             considered, simulations
         )
         scale = self.settings.gumbel_scale
-        kernels.consider(self._tree, row, noise, scale, self._gumbel)
+        kernels.consider(self._tree, row, order, noise, scale, self._gumbel)
 
     def _grow_edges(self, room: int) -> None:
         self._tree = with_more_edges(self._tree, room)
