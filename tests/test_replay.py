@@ -82,18 +82,19 @@ def test_window_holds_the_latest_games_and_is_drawn_uniformly() -> None:
 
 def test_augmented_samples_use_every_symmetry_alike() -> None:
     game = azcore.make("go", board_size=3)
-    state = game.step(game.initial_state(), game.text_to_action(game.initial_state(), "A3"))
-    state = game.step(state, game.text_to_action(state, "B3"))  # no symmetry leaves it as it is
-    board = game.observation(state)[:, :, :]
-    images = []
-    for turns in range(4):  # NumPy's own turns and flips, not the game's tables
-        turned = np.rot90(board, turns, axes=(1, 2))
-        images += [turned, turned[:, :, ::-1]]
-    keys = [image.astype(np.uint8).tobytes() for image in images]
-    assert len(set(keys)) == 8
-    record = next(
-        r for r in played(game, 400) if len(r) > 2 and [int(a) for a in r.actions[:2]] == [0, 1]
-    )
+
+    def images(record: GameRecord) -> set[bytes]:
+        """The third position by NumPy's own turns and flips, not the game's tables."""
+        state = game.initial_state()
+        for action in record.actions[:2]:
+            state = game.step(state, int(action))
+        board = game.observation(state).astype(np.uint8)
+        turned = [np.rot90(board, turns, axes=(1, 2)) for turns in range(4)]
+        return {image.tobytes() for each in turned for image in (each, each[:, :, ::-1])}
+
+    # One of which no symmetry leaves that position as it is.
+    record = next(r for r in played(game, 400) if len(r) > 2 and len(images(r)) == 8)
+    keys = images(record)
     buffer = ReplayBuffer(game=game, window_games=1, augment=True)
     buffer.extend([record])
     samples = buffer.sample(30_000, np.random.default_rng(1))
