@@ -67,6 +67,8 @@ def _mark_legal(legal_actions: Any, num_legal: Any, out_mask: Any) -> None:
 class GameBatch(ABC):
     """B root states of one game; starts with B initial states."""
 
+    _states: Any  # one a row; `get` may copy, questions need not
+
     def __init__(self, game: Game, size: int) -> None:
         self.game = game
         self.size = size
@@ -79,13 +81,13 @@ class GameBatch(ABC):
     def set(self, row: int, state: Any) -> None:
         """Make `state` the root of `row`."""
 
-    @abstractmethod
     def current_player(self, row: int) -> int:
         """Seat to move at the root of `row`."""
+        return self.game.current_player(self._states[row])
 
-    @abstractmethod
     def is_terminal(self, row: int) -> bool:
         """Whether the game at the root of `row` is over."""
+        return self.game.is_terminal(self._states[row])
 
     @abstractmethod
     def step(self, row: int, action: int) -> None:
@@ -126,12 +128,6 @@ class PlainBatch(GameBatch):
 
     def set(self, row: int, state: Any) -> None:
         self._states[row] = state
-
-    def current_player(self, row: int) -> int:
-        return self.game.current_player(self._states[row])
-
-    def is_terminal(self, row: int) -> bool:
-        return self.game.is_terminal(self._states[row])
 
     def step(self, row: int, action: int) -> None:
         self._states[row] = self.game.step(self._states[row], action)
@@ -200,12 +196,6 @@ class CompiledBatch(GameBatch):
                 f"got {type(state).__name__}"
             )
         self._states[row] = state
-
-    def current_player(self, row: int) -> int:
-        return self.game.current_player(self._states[row])
-
-    def is_terminal(self, row: int) -> bool:
-        return self.game.is_terminal(self._states[row])
 
     def step(self, row: int, action: int) -> None:
         self._compiled.rules.step(self._states[row], action)

@@ -230,8 +230,7 @@ class Thinker:
     def forget(self) -> None:
         """Drop the tree, as for a new game."""
         self.stop()
-        self._search.start(0, self._state)
-        self._restricted = False
+        self._drop_tree()
 
     # -- thinking -------------------------------------------------------------------------------
 
@@ -335,13 +334,16 @@ class Thinker:
             self._last = self._grow(task, on_report)
         except Exception as error:  # told to the thread that asks for the thought
             self._error = error
-            self._search.start(0, self._state)  # leaves of the old tree may wait for ever
-            self._restricted = False
+            self._drop_tree()  # leaves may wait in it for ever
             if on_error is not None:
                 on_error(error)
             return
         if on_done is not None:
             on_done(self._last)
+
+    def _drop_tree(self) -> None:
+        self._search.start(0, self._state)
+        self._restricted = False
 
     def _grow(self, task: _Task, on_report: Report | None) -> Thought:
         began = reported = time.perf_counter()

@@ -120,14 +120,14 @@ def clear(tree: Tree, b: int) -> None:
 @register_jitable
 def add_node(tree: Tree, b: int) -> int:
     """A node that waits for its evaluation; `value`, `player` and `first_edge` come with it."""
-    n = tree.num_nodes[b]
+    n: int = tree.num_nodes[b]
     tree.num_nodes[b] = n + 1
     node = tree.nodes[b, n]
     node.visits = 0
     node.num_edges = PENDING
     node.num_tried = 0
     node.terminal = False
-    return n  # type: ignore[no-any-return]
+    return n
 
 
 @register_jitable

@@ -22,7 +22,7 @@ MOST_WORKERS = {"cpu": 256, "cuda": 8}  # before a GPU, more would make its batc
 GOOD_ENOUGH = 0.97  # of the best rate, which is what two measurements of one machine differ by
 SECONDS = 0.25  # of a measurement
 ROUNDS = 3  # of measurements of all sizes in turn
-CGROUP = Path("/sys/fs/cgroup")
+CGROUP = Path("/sys/fs/cgroup")  # what limits a group of processes, said in one of two forms
 MANY_ACTIONS = 100  # legal in a position, for an estimate of memory
 
 
@@ -37,25 +37,22 @@ class Trial:
 def available_cores() -> int:
     """Cores that this process may use: those it may run on, or as many as it is given time for."""
     cores = len(os.sched_getaffinity(0))
-    quota = time_quota(CGROUP)
+    quota = time_quota()
     return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
-def time_quota(cgroup: Path) -> float | None:
+def time_quota() -> float | None:
     """Cores' worth of time that a container is given, which all the same sees every core.
-
-    Args:
-        cgroup: where Linux says what limits a group of processes, in one of two forms.
 
     Returns:
         None: no limit, or no way to know.
     """
     try:
-        if (cgroup / "cpu.max").exists():
-            quota, period = (cgroup / "cpu.max").read_text().split()
+        if (CGROUP / "cpu.max").exists():
+            quota, period = (CGROUP / "cpu.max").read_text().split()
         else:
-            quota = (cgroup / "cpu/cpu.cfs_quota_us").read_text()
-            period = (cgroup / "cpu/cpu.cfs_period_us").read_text()
+            quota = (CGROUP / "cpu/cpu.cfs_quota_us").read_text()
+            period = (CGROUP / "cpu/cpu.cfs_period_us").read_text()
         return float(quota) / float(period) if float(quota) > 0 else None
     except (OSError, ValueError):  # the quota may be the word max
         return None

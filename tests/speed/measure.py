@@ -160,7 +160,7 @@ def count_search(callgrind: Callgrind, name: str, game: CompiledGame) -> None:
     first = cycle(range(0, 3 * TREES, 7))
 
     class Free(Evaluator):
-        """Random numbers, others each time; always the same, a tree would be one long line."""
+        """As azcore.bench's, which would bring torch: under callgrind that takes long to load."""
 
         def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
             given = slice(here := next(first), here + len(observations))
