@@ -17,7 +17,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help install train test check format lint types imports test-all test-fast test-rules kill-test speed \
-	fix wheel clean
+	audit fix wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -66,6 +66,12 @@ speed: $(STAMP) ## count the instructions of search and rules, and keep the figu
 
 test-rules: $(STAMP) ## the tests marked rules again, as plain Python
 	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m rules
+
+audit: $(STAMP) ## ask PyPI for known vulnerabilities of the pinned versions
+	$(PIP) install -c constraints.txt -e '.[audit]'
+	@$(BIN)/pip-audit --strict --no-deps --disable-pip --progress-spinner off -r constraints.txt || \
+	  { echo 'make audit: a version has a known vulnerability, or https://pypi.org did not answer for all' >&2; \
+	  exit 1; }
 
 fix: $(STAMP) ## lay out the code and mend what ruff can
 	$(BIN)/ruff format

@@ -2,12 +2,28 @@
 
 Where to begin: `azcore.game` is the contract a game fills in; `azcore.testing` checks it;
 `azcore.search` plays; `azcore.algorithms` reads as the papers' loops; `azcore.cli` is the command
-line. Nothing heavy is imported here.
+line. What is offered here is imported when it is asked for, so that a start costs nothing.
 """
 
-from azcore.errors import AzcoreError
-from azcore.game import CompiledGame, Game, Rules, Symmetry
-from azcore.registry import installed_games, make
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from azcore.errors import AzcoreError
+    from azcore.game import CompiledGame, Game, Rules, Symmetry
+    from azcore.registry import installed_games, make
 
 __all__ = ["AzcoreError", "CompiledGame", "Game", "Rules", "Symmetry", "installed_games", "make"]
 __version__ = "0.1.0"
+
+_HOMES = {
+    "AzcoreError": "azcore.errors",
+    "installed_games": "azcore.registry",
+    "make": "azcore.registry",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES.get(name, "azcore.game")), name)

@@ -1,6 +1,14 @@
 """`python -m azcore`."""
 
-from azcore.cli import main
+from azcore import interrupts
+
+
+def main() -> None:
+    interrupts.watch()  # before all that takes seconds to import
+    from azcore.cli import main
+
+    main()
+
 
 if __name__ == "__main__":
     main()

@@ -119,8 +119,22 @@ def settings_from(config: Config) -> Settings:
         "a whole number from 0 to 2^63 - 1",
         seed,
     )
-    game_settings, selfplay = dict(config["game"]), dict(config["selfplay"])
-    name, changed = game_settings.pop("name"), selfplay.pop("game")
+    device = choose_device(config["device"])
+    game_settings, selfplay_group = dict(config["game"]), dict(config["selfplay"])
+    name, changed = game_settings.pop("name"), selfplay_group.pop("game", {})
+    require(isinstance(changed, Mapping), "selfplay.game", "settings by name", changed)
+    network = build(NetworkSettings, config["network"], "network")
+    search = build(SearchSettings, config["search"], "search")
+    selfplay = build(SelfPlaySettings, selfplay_group, "selfplay")
+    choose_precision(selfplay.precision, device)
+    choose_backend(selfplay.backend, device)
+    replay = build(ReplaySettings, config["replay"], "replay")
+    learner = build(LearnerSettings, config["learner"], "learner")
+    supervised = build(SupervisedSettings, config["supervised"], "supervised")
+    gate = build(GateSettings, config["gate"], "gate")
+    arena = build(ArenaSettings, config["arena"], "arena")
+    sprt = build(SprtSettings, config["sprt"], "sprt")
+    # The game comes last: its rules are compiled when it is made.
     game = make(name, **game_settings)
     variant = make(name, **{**game_settings, **changed})
     for fact in ("num_actions", "observation_shape", "max_game_length"):
@@ -130,17 +144,17 @@ def settings_from(config: Config) -> Settings:
         game=game,
         selfplay_game=variant,
         seed=seed,
-        device=choose_device(config["device"]),
-        network=build(NetworkSettings, config["network"], "network"),
-        search=build(SearchSettings, config["search"], "search"),
-        selfplay=build(SelfPlaySettings, selfplay, "selfplay"),
-        replay=build(ReplaySettings, config["replay"], "replay"),
-        learner=build(LearnerSettings, config["learner"], "learner"),
-        supervised=build(SupervisedSettings, config["supervised"], "supervised"),
-        gate=build(GateSettings, config["gate"], "gate"),
-        arena=build(ArenaSettings, config["arena"], "arena"),
-        sprt=build(SprtSettings, config["sprt"], "sprt"),
-        programs=config["programs"],
+        device=device,
+        network=network,
+        search=search,
+        selfplay=selfplay,
+        replay=replay,
+        learner=learner,
+        supervised=supervised,
+        gate=gate,
+        arena=arena,
+        sprt=sprt,
+        programs=config.get("programs", {}),  # whoever asks a run's settings names none
     )
 
 

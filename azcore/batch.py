@@ -13,7 +13,7 @@ Letters: B roots, S positions described at once, T longest path in plies, A acti
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,8 +23,16 @@ from numba.extending import intrinsic, register_jitable
 
 from azcore import compilation
 from azcore.compilation import compiled, function_table, load_function
-from azcore.errors import GameError
-from azcore.game import RULES, CompiledGame, Game, rule_signatures
+from azcore.errors import FaultyGameError, GameError
+from azcore.faults import broken_promise, raised, told
+from azcore.game import (
+    OUTCOMES,
+    OUTCOMES_IN_WORDS,
+    RULES,
+    CompiledGame,
+    Game,
+    rule_signatures,
+)
 
 
 class Positions:
@@ -65,7 +73,11 @@ def _mark_legal(legal_actions: Any, num_legal: Any, out_mask: Any) -> None:
 
 
 class GameBatch(ABC):
-    """B root states of one game; starts with B initial states."""
+    """B root states of one game; starts with B initial states.
+
+    What a game gives here is looked at, since trees and records are built on it: a promise of
+    `azcore.game` that it breaks is a `FaultyGameError`.
+    """
 
     _states: Any  # one a row; `get` may copy, questions need not
 
@@ -83,11 +95,28 @@ class GameBatch(ABC):
 
     def current_player(self, row: int) -> int:
         """Seat to move at the root of `row`."""
-        return self.game.current_player(self._states[row])
+        player = self.game.current_player(self._states[row])
+        if player not in (0, 1):
+            raise self._fault(_PLAYER, player)
+        return player
 
     def is_terminal(self, row: int) -> bool:
         """Whether the game at the root of `row` is over."""
         return self.game.is_terminal(self._states[row])
+
+    def is_over(self, row: int, ply: int) -> bool:
+        """The same after so many plies, of which no game has more than `max_game_length`."""
+        over = self.is_terminal(row)
+        if not over and ply >= self.game.max_game_length:
+            raise self._fault(_LENGTH, f"False after {ply} plies")
+        return over
+
+    def outcome(self, row: int) -> int:
+        """The final result at the root of `row`, where the game is over, as seat 0 sees it."""
+        outcome = self.game.outcome(self._states[row])
+        if outcome not in OUTCOMES:
+            raise self._fault(_OUTCOME, outcome)
+        return outcome
 
     @abstractmethod
     def step(self, row: int, action: int) -> None:
@@ -108,7 +137,32 @@ class GameBatch(ABC):
             paths: int32 [S, T], legal actions.
             lengths: int32 [S], how many of them to play.
             out: room for at least S positions.
+
+        Raises:
+            FaultyGameError: a rule gave what it may not, or raised.
         """
+
+    def _fault(self, promise: int, got: object) -> FaultyGameError:
+        """The error for a promise that does not hold."""
+        rule, want = _PROMISES[promise]
+        want = want.format(game=self.game, last=self.game.num_actions - 1)
+        return broken_promise(self.game.name, self.game.written(rule), got, want)
+
+
+# What `replay` looks at in every position: the rule, and what it promises.
+_PLAYER, _OUTCOME, _LEGAL, _ORDER, _LENGTH, _FORM, _PLANES = range(1, 8)
+_PROMISES = {
+    _PLAYER: ("current_player", "0 or 1"),
+    _OUTCOME: ("outcome", OUTCOMES_IN_WORDS),
+    _LEGAL: (
+        "legal_action_mask",
+        "1 to {game.num_actions} where the game is not over",
+    ),
+    _ORDER: ("legal_action_mask", "actions that ascend, 0 to {last}"),
+    _LENGTH: ("is_terminal", "an end of the game within max_game_length = {game.max_game_length}"),
+    _FORM: ("legal_action_mask", "bool ({game.num_actions},)"),
+    _PLANES: ("observation", "whole numbers from 0 to 255, {game.observation_shape}"),
+}
 
 
 def make_batch(game: Game, size: int) -> GameBatch:
@@ -130,7 +184,8 @@ class PlainBatch(GameBatch):
         self._states[row] = state
 
     def step(self, row: int, action: int) -> None:
-        self._states[row] = self.game.step(self._states[row], action)
+        with told():
+            self._states[row] = self.game.step(self._states[row], action)
 
     def replay(
         self,
@@ -139,22 +194,45 @@ class PlainBatch(GameBatch):
         lengths: npt.NDArray[np.int32],
         out: Positions,
     ) -> None:
+        with told():
+            for row, root in enumerate(roots):
+                if root >= 0:
+                    state = self._states[root]
+                    for action in paths[row, : lengths[row]]:
+                        state = self.game.step(state, int(action))
+                    self._describe(state, row, out)
+                    if not out.is_terminal[row] and lengths[row] >= self.game.max_game_length:
+                        raise self._fault(_LENGTH, f"False after {lengths[row]} plies")
+
+    def _describe(self, state: Any, row: int, out: Positions) -> None:
         game = self.game
-        for row, root in enumerate(roots):
-            if root < 0:
-                continue
-            state = self._states[root]
-            for action in paths[row, : lengths[row]]:
-                state = game.step(state, int(action))
-            legal = np.flatnonzero(game.legal_action_mask(state))
-            out.num_legal[row] = len(legal)
-            out.legal_actions[row, : len(legal)] = legal
-            out.current_player[row] = game.current_player(state)
-            out.is_terminal[row] = game.is_terminal(state)
-            out.outcome[row] = game.outcome(state) if out.is_terminal[row] else 0
-            out.observations[row] = game.observation(state)
-            if len(out.keys):
-                out.keys[row] = game.position_key(state)
+        mask = np.asarray(game.legal_action_mask(state))
+        if mask.shape != (game.num_actions,) or mask.dtype != np.bool_:
+            raise self._fault(_FORM, f"{mask.dtype} {mask.shape}")
+        legal = np.flatnonzero(mask)
+        out.num_legal[row] = len(legal)
+        out.legal_actions[row, : len(legal)] = legal
+        player, over = game.current_player(state), game.is_terminal(state)
+        if player not in (0, 1):
+            raise self._fault(_PLAYER, player)
+        out.current_player[row] = player
+        out.is_terminal[row] = over
+        if not over and len(legal) == 0:
+            raise self._fault(_LEGAL, "no legal action")
+        outcome = game.outcome(state) if over else 0
+        if outcome not in OUTCOMES:
+            raise self._fault(_OUTCOME, outcome)
+        out.outcome[row] = outcome
+        planes = np.asarray(game.observation(state))
+        if planes.shape != game.observation_shape:
+            raise self._fault(_PLANES, f"{planes.dtype} {planes.shape}")
+        with np.errstate(invalid="ignore"):  # NaN and infinity become some byte, which is not them
+            out.observations[row] = planes
+        kept = out.observations[row] == planes
+        if not kept.all():
+            raise self._fault(_PLANES, planes[~kept][0])
+        if len(out.keys):
+            out.keys[row] = game.position_key(state)
 
 
 class CompiledBatch(GameBatch):
@@ -165,6 +243,7 @@ class CompiledBatch(GameBatch):
         self._states = np.zeros(size, game.state_dtype)
         self._states[:] = game.initial_state()
         self._scratch = np.zeros(1, game.state_dtype)
+        self._at = np.zeros(3, np.int64)  # row, place of the rule in RULES, what a rule gave amiss
         self._compiled = game
         self._rules = [getattr(game.rules, name) for name in RULES]
         self._tables: dict[bool, Any] = {}  # by whether keys are wanted
@@ -198,7 +277,7 @@ class CompiledBatch(GameBatch):
         self._states[row] = state
 
     def step(self, row: int, action: int) -> None:
-        self._compiled.rules.step(self._states[row], action)
+        self._compiled.step_in_place(self._states[row], action)
 
     def replay(
         self,
@@ -207,10 +286,16 @@ class CompiledBatch(GameBatch):
         lengths: npt.NDArray[np.int32],
         out: Positions,
     ) -> None:
-        self._replay(
-            *self._functions(len(out.keys) > 0),
+        at = self._at
+
+        def under_way() -> str:  # for `azcore.interrupts`
+            return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+
+        arguments: list[Any] = [
             self._states,
             self._scratch,
+            self.game.max_game_length,
+            at,
             roots,
             paths,
             lengths,
@@ -221,7 +306,31 @@ class CompiledBatch(GameBatch):
             out.is_terminal,
             out.outcome,
             out.keys,
-        )
+        ]
+        try:
+            broken = self._replay(*self._functions(len(out.keys) > 0), *arguments)
+        except Exception as error:
+            rule = _rule_at_place(at)
+            written = self._compiled.written
+            as_written = [written(name) for name in (*RULES, "position_key")]
+            again = partial(_replay_paths, *[*as_written, *arguments])
+            raise raised(self.game.name, written(rule), error, again) from error
+        if broken:
+            raise self._fault(broken, _GOT[broken].format(at[2]))
+
+
+# What a compiled rule gave, where a number alone does not say it.
+_GOT = {
+    _PLAYER: "{}",
+    _OUTCOME: "{}",
+    _LEGAL: "{} legal actions",
+    _ORDER: "action {} out of its place",
+    _LENGTH: "False after {} plies",
+}
+
+
+def _rule_at_place(at: npt.NDArray[np.int64]) -> str:
+    return (*RULES, "position_key")[at[1]]
 
 
 @cache
@@ -229,10 +338,12 @@ def replay_kernel(record: Any) -> Any:
     """`replay_from_table` compiled for one record type; interpreted, `_replay_paths` itself."""
     states = types.Array(record, 1, "C")
     vector = types.int32[::1]
-    signature = types.void(
+    signature = types.int64(
         types.int64[:, ::1],
         states,
         states,
+        types.int64,
+        types.int64[::1],
         vector,
         types.int32[:, ::1],
         vector,
@@ -261,6 +372,8 @@ def _replay_from_table(
     table: Any,
     states: Any,
     scratch: Any,
+    max_length: Any,
+    at: Any,
     roots: Any,
     paths: Any,
     lengths: Any,
@@ -271,9 +384,9 @@ def _replay_from_table(
     out_is_terminal: Any,
     out_outcome: Any,
     out_keys: Any,
-) -> None:
+) -> int:
     """`_replay_paths` with the rules of a table, in the order of `Rules`."""
-    _replay_paths(
+    return _replay_paths(
         rule_at(table, states, 0),
         rule_at(table, states, 1),
         rule_at(table, states, 2),
@@ -283,6 +396,8 @@ def _replay_from_table(
         rule_at(table, states, 6),
         states,
         scratch,
+        max_length,
+        at,
         roots,
         paths,
         lengths,
@@ -307,6 +422,8 @@ def _replay_paths(
     position_key: Any,
     states: Any,
     scratch: Any,
+    max_length: Any,
+    at: Any,
     roots: Any,
     paths: Any,
     lengths: Any,
@@ -317,24 +434,67 @@ def _replay_paths(
     out_is_terminal: Any,
     out_outcome: Any,
     out_keys: Any,
-) -> None:
-    """The loop of `GameBatch.replay` over a compiled game's rules; see there."""
+) -> int:
+    """The loop of `GameBatch.replay` over a compiled game's rules; see there.
+
+    Args:
+        max_length: no leaf that many plies away may be open, for there is no room for its paths.
+        at: int64 [3], written: the row and the rule under way, in the order of `RULES`, and what a
+            rule gave that it may not.
+
+    Returns:
+        0, or which promise is broken.
+    """
+    most = out_legal_actions.shape[1]
     for row in range(roots.shape[0]):
         if roots[row] < 0:
             continue
+        at[0] = row
         scratch[0] = states[roots[row]]
         state = scratch[0]
+        at[1] = 2
         for i in range(lengths[row]):
             step(state, np.int64(paths[row, i]))  # interpreted, an int32 would shift as one
-        out_current_player[row] = current_player(state)
-        out_is_terminal[row] = is_terminal(state)
+        at[1] = 0
+        player = current_player(state)
+        if player != 0 and player != 1:
+            at[2] = player
+            return _PLAYER
+        out_current_player[row] = player
+        at[1] = 3
+        over = is_terminal(state)
+        out_is_terminal[row] = over
         out_outcome[row] = 0
         out_num_legal[row] = 0
-        if out_is_terminal[row]:
-            out_outcome[row] = outcome(state)
+        if over:
+            at[1] = 4
+            result = outcome(state)
+            if result < -1 or result > 1:
+                at[2] = result
+                return _OUTCOME
+            out_outcome[row] = result
         else:
-            out_num_legal[row] = legal_actions(state, out_legal_actions[row])
+            if lengths[row] >= max_length:
+                at[2] = lengths[row]
+                return _LENGTH
+            at[1] = 1
+            actions = out_legal_actions[row]
+            count = legal_actions(state, actions)
+            if count < 1 or count > most:
+                at[2] = count
+                return _LEGAL
+            last = np.int64(-1)
+            for i in range(count):
+                action = np.int64(actions[i])
+                if action <= last or action >= most:
+                    at[2] = action
+                    return _ORDER
+                last = action
+            out_num_legal[row] = count
         out_observations[row] = 0
+        at[1] = 5
         observe(state, out_observations[row])
         if out_keys.shape[0] > 0:
+            at[1] = 6
             out_keys[row] = position_key(state)
+    return 0

@@ -6,11 +6,14 @@ used into one sentence on standard error and exit status 2. The only importer of
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import shlex
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -23,6 +26,7 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from hydra.core.plugins import Plugins
 from hydra.core.utils import JobReturn
 from hydra.errors import HydraException, OverrideParseException
@@ -33,7 +37,9 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
-from azcore.errors import AzcoreError, FaultyGameError, SettingError
+from azcore import interrupts
+from azcore.errors import AzcoreError, FaultyGameError, GameError, SettingError
+from azcore.faults import told
 
 # What a resumed run may not change: games in play, weights and windows depend on it.
 FIXED = (
@@ -47,9 +53,6 @@ FIXED = (
     "learner.steps_per_generation",
     "supervised",
 )
-
-OVERLAYS = ("algorithm", "scale", "preset", "experiment")  # groups that set keys of other groups
-INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it
 
 
 class PluginConfigs(SearchPathPlugin):
@@ -72,70 +75,283 @@ def _package_folders(package: str) -> list[Path]:
     return [Path(place) for place in (spec and spec.submodule_search_locations) or []]
 
 
-# Imported when called: --help and check need no Lightning, an engine's handshake no torch.
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """What `command=` can name."""
+
+    run: str  # module:function, imported when called: --help needs no Lightning, an engine no torch
+    obeys: str  # the groups and keys of the settings that make a difference to it
+    # Those among them that make none all the same, and what does instead; "" where nothing does.
+    instead: Mapping[str, str] = field(default_factory=dict)
+
+    def is_told_by(self, key: str) -> bool:
+        """Whether a key, or some key of a group, makes a difference."""
+        if any(f"{key}.".startswith(f"{other}.") for other in self.instead):
+            return False
+        return any(
+            f"{key}.".startswith(f"{known}.") or known.startswith(f"{key}.")
+            for known in self.obeys.split()
+        )
+
+
+OVERLAYS = "algorithm scale preset"  # groups that set keys of other groups
+WEIGHTS = "device selfplay.backend selfplay.precision"  # how a network is run, whoever asks it
+SEARCHING = f"{WEIGHTS} seed search selfplay.random_symmetry selfplay.evaluation_cache {OVERLAYS}"
+PLAYING = {  # in matches and before people there is no noise
+    "network": "a checkpoint brings its own",
+    "search.dirichlet_alpha": "",
+    "search.dirichlet_fraction": "",
+    "search.gumbel_scale": "",
+}
+THINKING = {  # one tree that grows for as long as it is asked to
+    **PLAYING,
+    "search.leaves_per_tree": "engine.leaves_per_tree is the number there",
+    "search.reuse_limit": "engine.max_simulations is the limit there",
+    "search.reuse_subtree": "",
+    "search.rule": "",
+    "search.gumbel_actions": "",
+    "search.gumbel_c_scale": "",
+    "search.gumbel_c_visit": "",
+    "search.gumbel_mixed_value": "",
+    "search.gumbel_rescale": "",
+}
+IN_MATCHES = "arena.num_simulations is the number there"
+
 COMMANDS = {
-    "train": "azcore.algorithms.training:train",
-    "arena": "azcore.tournament:tournament",
-    "engine": "azcore.engine:serve",
-    "play": "azcore.play:play",
-    "export": "azcore.export:export",
-    "predict": "azcore.predict:predict_games",
-    "tune": "azcore.tune.tune:tune",
-    "bench": "azcore.bench.bench:bench",
-    "check": "azcore.check.report:check",
-    "compare": "azcore.compare.compare:compare",
-    "new": "azcore.scaffold:new_package",
+    "train": Command(
+        run="azcore.algorithms.training:train",
+        obeys="game network search selfplay replay learner gate supervised sprt trainer seed "
+        "device arena.games arena.opening_plies arena.num_simulations arena.every_generations "
+        "export.format export.per_generation check.before_training run_dir resume experiment "
+        f"{OVERLAYS}",
+        instead={
+            "arena_dir": "run_dir is where a run is written",
+            "checkpoint": "resume=RUN goes on with a run",
+            "name": "game=NAME chooses a game",
+            "peers": "players=[...] are who plays in command=arena",
+        },
+    ),
+    "arena": Command(
+        run="azcore.tournament:tournament",
+        obeys=f"game players checkpoint programs arena arena_dir sprt {SEARCHING}",
+        instead={
+            **PLAYING,
+            "arena.every_generations": "",
+            "peers": "players=[...] are who plays in command=arena",
+            "run_dir": "arena_dir is where matches are written",
+            "search.num_simulations": IN_MATCHES,
+            "selfplay.opening_plies": "arena.opening_plies is the number there",
+        },
+    ),
+    "engine": Command(
+        run="azcore.engine:serve",
+        obeys=f"game checkpoint engine {SEARCHING}",
+        instead={
+            **THINKING,
+            "search.num_simulations": "engine.num_simulations is the number there",
+        },
+    ),
+    "play": Command(
+        run="azcore.play:play",
+        obeys=f"game checkpoint play engine {SEARCHING}",
+        instead={
+            **THINKING,
+            "engine.log": "",
+            "engine.move_overhead": "play.seconds is the time there",
+            "engine.num_simulations": "play.num_simulations is the number there",
+            "engine.ponder": "",
+            "engine.time_share": "play.seconds is the time there",
+            "players": "checkpoint=PATH is who plays against you",
+            "search.num_simulations": "play.num_simulations is the number there",
+        },
+    ),
+    "export": Command(
+        run="azcore.export:export",
+        obeys="export.games export.format export.out export.first export.count",
+        instead={
+            "game": "records say what was played",
+            "run_dir": "export.games is what is read and export.out where files go",
+        },
+    ),
+    "predict": Command(
+        run="azcore.predict:predict_games",
+        obeys="game checkpoint supervised.games supervised.targets supervised.held_out "
+        f"supervised.held_out_positions {WEIGHTS} {OVERLAYS}",
+        instead={"network": PLAYING["network"]},
+    ),
+    "tune": Command(
+        run="azcore.tune.tune:tune",
+        obeys=f"game checkpoint tune arena.num_simulations arena.opening_plies run_dir {SEARCHING}",
+        instead={
+            **PLAYING,
+            "arena.games": "tune.games is the number there",
+            "search.num_simulations": IN_MATCHES,
+        },
+    ),
+    "bench": Command(
+        run="azcore.bench.bench:bench",
+        obeys=f"game network search selfplay replay learner bench peers seed device {OVERLAYS}",
+        instead={
+            "network.blocks": "bench.blocks is the number there",
+            "network.channels": "bench.channels is the number there",
+            "run_dir": "bench.path is the file that is written",
+        },
+    ),
+    "check": Command(
+        run="azcore.check.report:check",
+        obeys=f"game network search selfplay check seed device {OVERLAYS}",
+        instead={
+            "check.before_training": "",
+            "name": "game=NAME chooses a game",
+            "peers": "players=[...] are who plays in command=arena",
+        },
+    ),
+    "compare": Command(
+        run="azcore.compare.compare:compare",
+        obeys="compare run_dir device",
+        instead={
+            "compare.after_sweep": "",
+            "game": "runs say what was played",
+            "players": "compare.runs are who plays",
+            "search.num_simulations": "compare.num_simulations is the number there",
+        },
+    ),
+    "new": Command(
+        run="azcore.scaffold:new_package",
+        obeys="name new",
+        instead={"game": "name=NAME is what the new game is called"},
+    ),
 }
 
 
-def run_command(config: dict[str, Any]) -> int:
-    """Run the command that the settings name; its exit status.
+def require_obeyed(name: str, overrides: list[str], *, swept: bool) -> None:
+    """Refuse what a command line sets and the command makes nothing of.
+
+    Args:
+        name: of the command.
+        overrides: of the command line.
+        swept: this is a job of a sweep, after which its runs may be compared.
 
     Raises:
-        SettingError: there is no such command, or a setting is of another one.
+        SettingError: naming the key, and what works in its place where something does.
     """
-    command = config["command"]
-    if command not in COMMANDS:
-        raise SettingError(f"command must be one of {', '.join(COMMANDS)}, got {command!r}")
-    if config["name"] is not None and command != "new":
-        raise SettingError(
-            f"name is for command=new, got name={config['name']} with command={command}; "
-            f"game=NAME chooses a game"
+    if name not in COMMANDS:
+        raise SettingError(f"command must be one of {', '.join(COMMANDS)}, got {name!r}")
+    command = COMMANDS[name]
+    for override in parsed(overrides):
+        key = override.key_or_group
+        if (
+            key == "command"
+            or command.is_told_by(key)
+            or (swept and f"{key}.".startswith("compare."))
+        ):
+            continue
+        others = ", ".join(other for other, each in COMMANDS.items() if each.is_told_by(key))
+        whose = f"for command={others}"
+        if not others:
+            whose = "for sweeps alone" if key == "compare.after_sweep" else "no setting"
+        place = next(
+            (words for at, words in command.instead.items() if f"{key}.".startswith(f"{at}.")), ""
         )
-    if config.get("peers") and command != "bench":  # runs made before there was such a key lack it
         raise SettingError(
-            f"peers is for command=bench, got peers={config['peers']} with command={command}; "
-            f"players=[...] are who plays in command=arena"
+            f"{key} is {whose}, got {override.input_line} with command={name}"
+            + (f"; {place}" if place else "")
         )
-    run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[command])
+
+
+def parsed(overrides: list[str]) -> list[Override]:
+    """The words of a command line, understood."""
+    return OverridesParser.create().parse_overrides(overrides)
+
+
+def run_command(config: dict[str, Any]) -> int:
+    """Run the command that the settings name; its exit status."""
+    run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[config["command"]].run)
+    interrupts.be_tidy()  # before this, nothing is under way but imports
+    interrupts.say_at_the_end(str)  # nothing yet; in a sweep it was of the job before
     return run(config)
 
 
 def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
-    """The saved settings of the run to resume, with this command line's changes on top.
+    """The settings to go on with: the run's own with this command line's changes, and the rest.
+
+    Whatever the command line says that the run has already is no change, so the command line that
+    began a run goes on with it when `resume=latest` is added.
 
     Raises:
         SettingError: a change that a resumed run cannot make.
     """
-    from azcore.run_directory import find_run, read_config
+    from azcore.run_directory import find_run, flat, read_config
 
-    saved = OmegaConf.create(read_config(find_run(str(config.resume), config.game.name)))
-    for override in overrides:
-        key, _, value = override.lstrip("+~").partition("=")
-        if key == "game" and value == saved.game.name:
-            continue  # says which run is the latest
-        if isinstance(OmegaConf.select(saved, key), DictConfig) or key in OVERLAYS:
-            raise SettingError(
-                f"resume={config.resume} goes on with the run's own {key}, got {override}; only "
-                f"single settings can change"
-            )
-        new, old = OmegaConf.select(config, key), OmegaConf.select(saved, key)
-        if new != old and any(f"{key}.".startswith(f"{fixed}.") for fixed in FIXED):
-            raise SettingError(
-                f"resume={config.resume} cannot change {key}: the run has {old!r}, got {new!r}"
-            )
-        OmegaConf.update(saved, key, new, force_add=True)
-    return _plain(saved)
+    resume = str(config.resume)
+    composed = _plain(config)
+    if composed["run_dir"] is not None and resume == "latest":
+        resume = composed["run_dir"]
+    run = find_run(resume, config.game.name)
+    if (
+        composed["run_dir"] is not None
+        and run.path.resolve() != Path(composed["run_dir"]).resolve()
+    ):
+        raise SettingError(
+            f"resume={resume} goes on in the run's own folder, got run_dir={composed['run_dir']}"
+        )
+    saved = read_config(run)
+    groups = GlobalHydra.instance().config_loader().list_groups("")
+    wanted, has = flat(composed), flat(saved)
+    single = [each.key_or_group for each in parsed(overrides) if each.key_or_group not in groups]
+    for override in parsed(overrides):
+        key, line = override.key_or_group, override.input_line
+        chosen = override.value() if key in groups and not override.is_delete() else None
+        if key.partition(".")[0] not in saved and key not in groups:
+            continue  # none of the run's
+        own = f"resume={config.resume} goes on with the run's own {key}, got {line}"
+        if override.is_delete() or key == "experiment":
+            raise SettingError(f"{own}; only single settings can change")
+        if key == "game" and isinstance(chosen, str):
+            touched = ["game.name"]  # says which run is the latest
+        elif isinstance(chosen, str):
+            touched = [
+                at
+                for at in flat(_contents(key, chosen))
+                if not any(f"{at}.".startswith(f"{other}.") for other in single)
+            ]
+        else:
+            touched = [at for at in wanted if f"{at}.".startswith(f"{key}.")]
+        for at in touched:
+            if at.partition(".")[0] not in saved or wanted.get(at) == has.get(at):
+                continue
+            if isinstance(chosen, str):
+                raise SettingError(
+                    f"{own}: the run has {at} {has.get(at)!r}, got {wanted.get(at)!r}; only single "
+                    f"settings can change"
+                )
+            if any(f"{at}.".startswith(f"{fixed}.") for fixed in FIXED):
+                raise SettingError(
+                    f"resume={config.resume} cannot change {at}: the run has {has.get(at)!r}, got "
+                    f"{wanted.get(at)!r}"
+                )
+            _set(saved, at, wanted[at])
+    if foreign := sorted(set(saved["trainer"]) - set(composed["trainer"])):
+        raise SettingError(
+            f"{run.config} has trainer.{foreign[0]}, which no run can set; take it out there"
+        )
+    for key in ("trainer", "export"):
+        saved[key] = {**composed[key], **saved.get(key, {})}
+    # The latest run was found here; looked for again, it could be another one.
+    return {**composed, **saved, "resume": str(run.path) if resume == "latest" else resume}
+
+
+def _contents(group: str, choice: str) -> dict[str, Any]:
+    """What a file of settings holds, by itself."""
+    contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
+    return dict(contents)
+
+
+def _set(settings: dict[str, Any], key: str, value: Any) -> None:
+    *groups, name = key.split(".")
+    for group in groups:
+        settings = settings.setdefault(group, {})
+    settings[name] = value
 
 
 def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
@@ -145,9 +361,10 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
     own settings of search come with it, since all is composed anew.
     """
     from azcore.entrants import game_of
+    from azcore.registry import installed_games
     from azcore.tournament import wanted_players
 
-    chosen = {override.lstrip("+~").partition("=")[0] for override in overrides}
+    chosen = {override.key_or_group for override in parsed(overrides)}
     players: Any = {
         key: OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
         for key, value in ((key, config[key]) for key in ("players", "checkpoint"))
@@ -155,6 +372,18 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
     identity = game_of(wanted_players(players), config.programs)
     if identity is None:
         return config
+    if identity["name"] not in installed_games() or "${" in str(identity["settings"]):
+        raise GameError(f"a checkpoint is of {identity}, which is no game that is installed")
+    if config.command == "play":  # the others compare the whole game with each checkpoint's
+        own = {"name": identity["name"], **identity["settings"]}
+        told = {"name"} if "game" in chosen else set()
+        told |= {key.removeprefix("game.") for key in chosen if key.startswith("game.")}
+        for key in sorted(told):
+            if config.game.get(key) != own.get(key):
+                raise SettingError(
+                    f"game.{key} is {own.get(key)!r} in checkpoint={config.checkpoint}, got "
+                    f"{config.game.get(key)!r}"
+                )
     if "game" not in chosen and config.game.name != identity["name"]:
         config = hydra.compose("config", [f"game={identity['name']}", *overrides])
     if config.game.name == identity["name"]:
@@ -188,7 +417,7 @@ class Sweep(Callback):
 
         So the same sweep finds its runs again, and settings that changed meanwhile are noticed.
         """
-        overrides = OverridesParser.create().parse_overrides(list(config.hydra.overrides.task))
+        overrides = parsed(list(config.hydra.overrides.task))
         varied = set(OmegaConf.select(config, "hydra.sweeper.params") or {})
         varied |= {o.key_or_group for o in overrides if o.is_sweep_override()}
         fixed = {override.key_or_group for override in overrides} - varied
@@ -249,17 +478,24 @@ def _begun(config: dict[str, Any]) -> dict[str, Any] | None:
 def _job(config: DictConfig) -> int:
     """What one composed command line asks for; its exit status."""
     job = HydraConfig.get()
-    if config.resume is not None:
-        return run_command(resumed(config, list(job.overrides.task)))
-    if config.command == "arena":
-        config = of_players(config, list(job.overrides.task))
-    if job.mode != RunMode.MULTIRUN:
-        return run_command(_plain(config))
-    if config.command == "compare":
+    overrides, swept = list(job.overrides.task), job.mode == RunMode.MULTIRUN
+    if swept and config.command == "compare":
         raise SettingError(
             f"command=compare is not for sweeps; command=compare compare.runs={job.sweep.dir}, "
             f"without the rest, rates what this one has made"
         )
+    require_obeyed(config.command, overrides, swept=swept)
+    if config.resume is not None:
+        if swept:
+            raise SettingError(
+                f"resume={config.resume} goes on with one run; a sweep goes on with all of its own "
+                f"when the same command is given again"
+            )
+        return run_command(resumed(config, overrides))
+    if config.command == "arena" or (config.command == "play" and config.checkpoint is not None):
+        config = of_players(config, overrides)
+    if not swept:
+        return run_command(_plain(config))
     if config.run_dir is None:
         config.run_dir = os.path.join(job.sweep.dir, job.sweep.subdir)
     plain = _plain(config)
@@ -270,7 +506,8 @@ def _job(config: DictConfig) -> int:
 def _status_of(work: Callable[[], int]) -> int:
     """The exit status of a piece of work; 2 and a sentence for input that cannot be used."""
     try:
-        return work()
+        with told():
+            return work()
     except FaultyGameError as error:
         print(f"azcore: {error}", file=sys.stderr)  # its lines and boards are for the author
     except (AzcoreError, OmegaConfBaseException) as error:
@@ -285,10 +522,10 @@ def _status_of(work: Callable[[], int]) -> int:
 
 
 def _contained(work: Callable[[], int]) -> int:
-    """The same within a sweep, where a fault of the program should not cost the other jobs."""
+    """The same; 1 and a traceback for a fault of the program, which costs a sweep no other job."""
     try:
         return _status_of(work)
-    except BrokenPipeError:
+    except (BrokenPipeError, HydraException):
         raise
     except Exception:
         traceback.print_exc()
@@ -299,8 +536,8 @@ def _contained(work: Callable[[], int]) -> int:
 def application(config: DictConfig) -> int:
     """What Hydra calls with the composed settings."""
     is_sweep = HydraConfig.get().mode == RunMode.MULTIRUN
-    status = (_contained if is_sweep else _status_of)(lambda: _job(config))
-    if status == INTERRUPTED or (status and not is_sweep):  # Ctrl-C means the whole sweep
+    status = _contained(lambda: _job(config))
+    if status == interrupts.STATUS or (status and not is_sweep):  # Ctrl-C means the whole sweep
         sys.exit(status)
     return status
 
@@ -313,6 +550,8 @@ def main() -> None:
     # evaluated 4,600; on a quiet machine both 8,400. Read when torch is first imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     Plugins.instance().register(PluginConfigs)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack what we print, such as ±
+        sys.stdout.reconfigure(errors="replace")
     try:
         application()
     except OverrideParseException as error:
@@ -328,14 +567,17 @@ def main() -> None:
     except YAMLError as error:
         _refuse(f"a file of settings is no YAML: {error}")
     except KeyboardInterrupt:
-        sys.exit(INTERRUPTED)
+        sys.exit(interrupts.STATUS)
     except BrokenPipeError:  # the reader of our output went away
         sys.stderr.close()
         sys.exit(1)
 
 
 def _tell(sentence: str) -> None:
-    print(f"azcore: {' '.join(sentence.split())}", file=sys.stderr)
+    """One line; signs that a terminal would obey, in a name of anyone's, are spelled out."""
+    words = " ".join(sentence.split())
+    shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in words)
+    print(f"azcore: {shown}", file=sys.stderr)
 
 
 def _refuse(sentence: str) -> NoReturn:
@@ -348,10 +590,27 @@ def _unreadable(argument: str) -> str:
     key, equals, value = argument.partition("=")
     if not key or not equals:
         return f"cannot read the argument {argument!r}; it must be KEY=VALUE"
+    if value.startswith("["):
+        return f"cannot read the argument {argument!r}; {_list_in_quotes(argument)}"
     bare = value.replace("'", "").replace('"', "")
     return (
         f"cannot read the argument {argument!r}; put its value in quotes, which a shell passes on "
         f"when written as '{key}=\"{bare}\"'"
+    )
+
+
+def _list_in_quotes(argument: str) -> str:
+    """How a list is to be written that the shell has cut at a space, or whose texts need quotes."""
+    words = sys.argv[sys.argv.index(argument) :] if argument in sys.argv else [argument]
+    end = next((i for i, word in enumerate(words) if word.endswith("]")), None)
+    if end is None:
+        return "a list must end with ]"
+    key, _, value = " ".join(words[: end + 1]).partition("=")
+    texts = [text.strip().strip("'\"") for text in value[1:-1].split(",")]
+    items = [text if re.fullmatch(r"[\w./@:+-]+", text) else f'"{text}"' for text in texts]
+    return (
+        "a shell ends an argument at a space and keeps quotes to itself, so the whole must be in "
+        f"quotes: {shlex.quote(f'{key}=[' + ','.join(items) + ']')}"
     )
 
 
@@ -391,21 +650,13 @@ def _no_settings(point: EntryPoint) -> str:
 
 def _unknown(key: str) -> str:
     """The sentence for a key that is no setting, with the nearest one."""
+    from azcore.run_directory import flat
     from azcore.settings import unknown_key
 
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         # The choices of files alone, as game=NAME: what these hold is what can be set.
         groups = GlobalHydra.instance().config_loader().list_groups("")
         choices = [c for c in sys.argv[1:] if re.fullmatch(rf"({'|'.join(groups)})=\w+", c)]
-        config = OmegaConf.to_container(hydra.compose("config", choices))
-    known: list[str] = []
-
-    def collect(node: Any, prefix: str) -> None:
-        for name, value in node.items():
-            if isinstance(value, dict):
-                collect(value, f"{prefix}{name}.")
-            else:
-                known.append(f"{prefix}{name}")
-
-    collect(config, "")
-    return unknown_key(key, known)
+        config: Any = OmegaConf.to_container(hydra.compose("config", choices))
+    known = [] if "." in key else [group for group in groups if group != "hydra"]
+    return unknown_key(key, [*known, *flat(config)])

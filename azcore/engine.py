@@ -10,8 +10,7 @@ import os
 import sys
 from collections.abc import Mapping
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from azcore.errors import CheckpointError
 from azcore.evaluators import Evaluator, UniformEvaluator
@@ -30,8 +29,8 @@ SERVERS = {  # module and class by `Game.protocol`
 }
 
 
-def serve(config: Mapping[str, Any]) -> int:
-    """Speak the game's protocol on standard input and output until told to quit.
+def serve(config: Mapping[str, Any]) -> NoReturn:
+    """Speak the game's protocol on standard input and output until told to quit; ends the process.
 
     Raises:
         AzcoreError: a setting cannot be used; a checkpoint's fault is told in the protocol too.
@@ -47,11 +46,12 @@ def serve(config: Mapping[str, Any]) -> int:
         status = kind(engine, Writer(out, settings.log)).run(read_lines(claim_stdin()))
     except BrokenPipeError:  # the other side is gone, and nobody is left to be told of anything
         os._exit(0)
-    if engine.is_loading:  # told to quit meanwhile; what is half there needs no tidying up
-        out.flush()
-        sys.stderr.flush()
-        os._exit(status)
-    return status
+    # There is nothing to tidy up, what still loads included, and to take torch and OpenVINO down in
+    # order is most of a second for which a GUI would wait.
+    out.flush()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _load(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
@@ -80,8 +80,9 @@ def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
         return game, UniformEvaluator(game)
     from azcore.assembly import settings_from  # torch
     from azcore.checkpoint import KEY, network_of, read_checkpoint
+    from azcore.entrants import checkpoint_of
 
-    path = Path(config["checkpoint"])
+    path = checkpoint_of(config["checkpoint"])
     checkpoint = read_checkpoint(path)
     identity = checkpoint[KEY]["game"]
     own = {

@@ -101,21 +101,33 @@ def checkpoints_of(text: str) -> list[Path]:
             f"a player must be {kinds}, a checkpoint, a run directory, RUN@NAME for one of its "
             f"checkpoints, RUN@all or a program; got {text!r}, and there is no such file or folder"
         )
-    folder = RunDirectory(path).checkpoints
+    run = RunDirectory(path)
+    folder = run.checkpoints
     if name == "all":
-        rated = {
-            int(found[1]): file
-            for file in folder.glob("step-*.ckpt")
-            if (found := re.fullmatch(r"step-(\d+)", file.stem))
-        }
+        rated = list(run.step_checkpoints().values())
         if not rated:
             raise SettingError(f"players: {text} finds no step-*.ckpt in {folder}")
-        return [rated[step] for step in sorted(rated)]
+        return rated
     file = folder / f"{name or 'last'}.ckpt"
     if not file.is_file():
         kept = ", ".join(sorted(file.stem for file in folder.glob("*.ckpt"))) or "none"
         raise SettingError(f"players: {text} finds no {file}; checkpoints there: {kept}")
     return [file]
+
+
+def checkpoint_of(text: str) -> Path:
+    """The one checkpoint that a text means; whether a file is there is for its reader to say.
+
+    Raises:
+        SettingError: a run directory has none of that name, or several are meant.
+    """
+    place, _, _ = text.rpartition("@")
+    if not Path(text).is_dir() and not (place and Path(place).is_dir()):
+        return Path(text)
+    found = checkpoints_of(text)
+    if len(found) > 1:
+        raise SettingError(f"checkpoint must be one, got {text}, which are {len(found)}")
+    return found[0]
 
 
 def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any] | None:

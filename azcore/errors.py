@@ -42,3 +42,7 @@ class RecordError(AzcoreError):
 
 class CheckpointError(AzcoreError):
     """A checkpoint is cut, altered, of another game or version, or missing."""
+
+
+class DivergedError(AzcoreError):
+    """Training gave a loss or weights that are not finite; what was saved before stands."""

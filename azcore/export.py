@@ -11,9 +11,10 @@ from typing import Any
 from azcore.errors import RecordError
 from azcore.game import Game, RecordFormat
 from azcore.record_files import file_name, format_named, transcript_of, write_record
-from azcore.records import GameRecord, RecordFile, parse_frame, require_same_game
+from azcore.records import GameRecord, RecordFile, parse_frame
+from azcore.referee import Referee
 from azcore.registry import make
-from azcore.run_directory import RunDirectory, read_config
+from azcore.run_directory import RunDirectory, require_no_link, require_no_links
 from azcore.settings import build, require
 
 
@@ -65,7 +66,6 @@ def export(config: Mapping[str, Any]) -> int:
         settings.games,
     )
     records = _record_file(Path(str(settings.games)))
-    shares = _is_gumbel(records.path)
     written = 0
     folder = None
     numbers: set[int] = set()
@@ -77,8 +77,11 @@ def export(config: Mapping[str, Any]) -> int:
                 f"{record.game_index}: the file holds games of several runs"
             )
         numbers.add(record.game_index)
+        if folder is None and not settings.out:
+            require_no_link(beside(records.path, form))
+            require_no_links(beside(records.path, form))
         folder = Path(settings.out) if settings.out else beside(records.path, form)
-        write_game(folder, game, record, form, shares=shares)
+        write_game(folder, game, record, form)
         written += 1
     total = f"{written} game" + ("s" if written != 1 else "")
     print(f"{total} written to {folder}")
@@ -86,12 +89,7 @@ def export(config: Mapping[str, Any]) -> int:
 
 
 def write_games_of_generation(
-    records: Path,
-    game: Game,
-    games: Iterable[GameRecord],
-    settings: ExportSettings,
-    *,
-    shares: bool,
+    records: Path, game: Game, games: Iterable[GameRecord], settings: ExportSettings
 ) -> None:
     """Write the first games of a generation beside the records; again, the same files.
 
@@ -100,15 +98,13 @@ def write_games_of_generation(
     """
     form = format_named(game, settings.format)
     for record in islice(games, settings.per_generation):
-        write_game(beside(records, form), game, record, form, shares=shares)
+        write_game(beside(records, form), game, record, form)
 
 
-def write_game(
-    folder: Path, game: Game, record: GameRecord, form: RecordFormat, *, shares: bool
-) -> None:
+def write_game(folder: Path, game: Game, record: GameRecord, form: RecordFormat) -> None:
     """One file, named by the number of the game in its run."""
     path = folder / file_name(record.game_index, form)
-    write_record(path, form, transcript_of(game, record, form, shares=shares))
+    write_record(path, form, transcript_of(game, record, form))
 
 
 def beside(records: Path, form: RecordFormat) -> Path:
@@ -127,18 +123,9 @@ def _record_file(path: Path) -> RecordFile:
     return RecordFile(path)
 
 
-def _is_gumbel(records: Path) -> bool:
-    """Whether the run that made the records says that its counts are no visits."""
-    run = RunDirectory(records.absolute().parent.parent)
-    if not run.config.is_file():
-        return False
-    search = read_config(run).get("search")
-    return isinstance(search, dict) and search.get("rule") == "gumbel"
-
-
 def _games(records: RecordFile, settings: ExportSettings) -> Iterator[tuple[Game, GameRecord]]:
     """The games asked for, each record with its game; one at a time is in memory."""
-    game: Game | None = None
+    referee: Referee | None = None
     end = None if settings.count is None else settings.first + settings.count
     found = 0
     for offset, frame in islice(records.frames(), end):
@@ -147,10 +134,10 @@ def _games(records: RecordFile, settings: ExportSettings) -> Iterator[tuple[Game
             continue
         where = f"{records.path}, byte {offset}"
         record = parse_frame(frame, where)
-        if game is None or game.identity != record.game:
-            game = make(record.game["name"], **record.game["settings"])
-            require_same_game(record, game, where)
-        yield game, record
+        if referee is None or referee.game.identity != record.game:
+            referee = Referee(make(record.game["name"], **record.game["settings"]))
+        referee.check(record, where)
+        yield referee.game, record
     require(
         found > settings.first,
         "export.first",

@@ -1,19 +1,27 @@
 """Says where a game's own code is at fault: the lines its author needs, not the way that led there.
 
-numba's messages name the place between pages of attempts; a traceback ends in azcore or numba.
+numba's messages name the place between pages of attempts; a traceback ends in azcore or numba. What
+a game raises while azcore plays it, be it SystemExit, becomes a `FaultyGameError` in `told`; what
+azcore raises itself stays what it is.
 """
 
 from __future__ import annotations
 
 import linecache
 import re
+import signal
 import sys
 import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from types import CodeType, FunctionType
+from typing import Any
 
-from azcore.errors import FaultyGameError
+import numpy as np
+
+from azcore.errors import AzcoreError, FaultyGameError
 
 # What numba says of the usual mistakes, and what to do about each.
 _HINTS = {
@@ -23,6 +31,8 @@ _HINTS = {
     "unsupported opcode": "numba compiles integers, loops, arrays and record fields; no imports",
 }
 _MOST_LINES = 8  # of numba's reason
+_AZCORE = Path(__file__).parent
+_folders: dict[Path, str] = {}  # of the games that were made, with their names
 
 
 def faulty(name: str, doing: str, error: BaseException, folder: Path | None) -> FaultyGameError:
@@ -35,6 +45,89 @@ def faulty(name: str, doing: str, error: BaseException, folder: Path | None) -> 
         folder: of the game's package, where its own lines are looked for.
     """
     return FaultyGameError(f"game {name} {doing}:\n{described(error, folder)}")
+
+
+def register(name: str, module: str) -> None:
+    """Note where the code of a game lies, for `blamed`."""
+    folder = folder_of(module)
+    if folder is not None:
+        _folders[folder] = name
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn whatever a game's code raises into a `FaultyGameError`; all else passes."""
+    try:
+        yield
+    except BaseException as error:
+        fault = blamed(error)
+        if fault is None:
+            raise
+        raise fault from error
+
+
+def blamed(error: BaseException) -> FaultyGameError | None:
+    """The error as a game's fault, if it was raised in a game's code or in what that has called."""
+    if isinstance(error, AzcoreError):
+        return None
+    is_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if isinstance(error, KeyboardInterrupt) and is_ctrl_c:  # raised wherever Python was just then
+        return None
+    rule = None
+    for frame in traceback.extract_tb(error.__traceback__):
+        file = Path(frame.filename)
+        name = next((_folders[f] for f in _folders if file.is_relative_to(f)), None)
+        if name is not None:
+            rule = rule or (name, frame)
+        elif file.is_relative_to(_AZCORE):
+            rule = None
+    if rule is None:
+        return None
+    name, frame = rule
+    folder = next(f for f in _folders if Path(frame.filename).is_relative_to(f))
+    return at_fault(name, frame.name, described(error, folder))
+
+
+def at_fault(name: str, rule: str, what: str) -> FaultyGameError:
+    """The error for a rule that raised or gave what it may not, once a game is being played."""
+    return FaultyGameError(
+        f"game {name} is at fault in {rule}:\n{what}\n"
+        f"  hint: python -m azcore command=check game={name} looks for the position"
+    )
+
+
+def broken_promise(
+    name: str, function: Callable[..., Any], got: object, want: str
+) -> FaultyGameError:
+    """The error for a rule that gave `got`."""
+    code = function.__code__
+    place = _lines(code.co_filename, code.co_firstlineno)
+    return at_fault(name, function.__name__, f"it gave {got}, want {want}\n{place}")
+
+
+def raised(
+    name: str, function: Callable[..., Any], error: Exception, again: Callable[[], Any]
+) -> FaultyGameError:
+    """The error for a compiled rule that raised.
+
+    Args:
+        name: of the game.
+        function: the rule as its author wrote it.
+        error: what it raised, often without a place.
+        again: asks the rule once more as plain Python, which tells the place.
+    """
+    folder = Path(function.__code__.co_filename).parent
+    found = place(error, folder)
+    if not found:
+        try:
+            with np.errstate(all="ignore", divide="raise"):
+                again()
+        except Exception as same:
+            if isinstance(same, (type(error), FloatingPointError)):
+                found = place(same, folder)
+    if not found:
+        found = _lines(function.__code__.co_filename, function.__code__.co_firstlineno)
+    return at_fault(name, function.__name__, f"{type(error).__name__}: {error}\n{found}")
 
 
 def described(error: BaseException, folder: Path | None) -> str:
@@ -59,16 +152,22 @@ def place(error: BaseException, folder: Path | None) -> str:
 
 
 def folder_of(module: str) -> Path | None:
-    """Where the top package of `module` lies, whether it can be imported or not."""
-    loaded = sys.modules.get(module)
-    if loaded is not None and loaded.__file__ is not None:
-        return Path(loaded.__file__).parent
+    """Where the code of a game lies whose class is in `module`, be it imported or not.
+
+    Its top package, or the file itself if there is none; of azcore's own games the folder of each.
+    """
+    top = module.partition(".")[0]
+    if top == "azcore" and module in sys.modules:
+        return Path(sys.modules[module].__file__ or "").parent
     try:
-        spec = find_spec(module.partition(".")[0])
-    except (ImportError, ValueError):
+        spec = find_spec(top)
+    except (ImportError, ValueError):  # a notebook's, or of a script that was not imported by name
+        loaded = getattr(sys.modules.get(module), "__file__", None)
+        return None if loaded is None else Path(loaded)
+    if spec is None:
         return None
-    places = spec.submodule_search_locations if spec is not None else None
-    return Path(next(iter(places))) if places else None
+    places = spec.submodule_search_locations
+    return Path(next(iter(places))) if places else Path(spec.origin or "")
 
 
 def _rule_being_compiled(error: BaseException) -> CodeType | None:

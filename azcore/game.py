@@ -43,7 +43,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +52,14 @@ import numpy as np
 import numpy.typing as npt
 from numba import types
 
-from azcore import bits, keys
+from azcore import bits, faults, keys
 from azcore.compilation import compiled
 from azcore.errors import GameError, IllegalActionError, InvalidTextError
 from azcore.keys import KEY_BITS, record_key
 
 Setting = str | int | float | bool
+OUTCOMES = (-1, 0, 1)
+OUTCOMES_IN_WORDS = "-1, 0 or +1"
 PROTOCOLS = ("gtp", "uci", "usi")
 MOST_ACTIONS = 65_536  # trees and records keep an action in two bytes
 ByteArray = npt.NDArray[np.uint8]
@@ -231,6 +233,7 @@ class Game(ABC):
             )
         if len(seat_names) != 2 or seat_names[0] == seat_names[1]:
             raise GameError(f"{name}: seat_names must be two names, got {seat_names!r}")
+        faults.register(name, type(self).__module__)
         cells = observation_shape[1] * observation_shape[2]
         if action_planes is not None and action_planes * cells != num_actions:
             raise GameError(
@@ -255,6 +258,11 @@ class Game(ABC):
 
     def prepare(self) -> None:  # noqa: B027 - nothing to do is the usual case
         """Do now what takes time, such as compiling; `azcore.make` calls it."""
+
+    def written(self, rule: str) -> Callable[..., Any]:
+        """A rule as its author wrote it, to tell where it is."""
+        function: Callable[..., Any] = getattr(type(self), rule)
+        return function
 
     # -- rules, one position at a time ----------------------------------------------------------
 
@@ -331,7 +339,7 @@ class Game(ABC):
 
         Made from the outcome unless a game knows better.
         """
-        return {1: "first player won", 0: "draw", -1: "second player won"}[self.outcome(state)]
+        return self._by_outcome(state, "first player won", "draw", "second player won")
 
     def result_text(self, state: Any) -> str:
         """The result of a terminal state as the game's records write it (`B+3.5`, `1-0`).
@@ -339,7 +347,15 @@ class Game(ABC):
         Made from the outcome unless a game knows better.
         """
         first, second = self.seat_names
-        return {1: f"{first} wins", 0: "draw", -1: f"{second} wins"}[self.outcome(state)]
+        return self._by_outcome(state, f"{first} wins", "draw", f"{second} wins")
+
+    def _by_outcome(self, state: Any, won: str, draw: str, lost: str) -> str:
+        outcome = self.outcome(state)
+        if outcome not in OUTCOMES:
+            raise faults.broken_promise(
+                self.name, self.written("outcome"), outcome, OUTCOMES_IN_WORDS
+            )
+        return {1: won, 0: draw, -1: lost}[outcome]
 
     def score_text(self, state: Any) -> str | None:
         """The result if the game stopped here, as `result_text` writes it.
@@ -347,6 +363,20 @@ class Game(ABC):
         Known at the end alone, unless a game counts at any time; None: not known.
         """
         return self.result_text(state) if self.is_terminal(state) else None
+
+    def status_of_stones(self, state: Any) -> Mapping[str, list[str]] | None:
+        """Stones that count as `alive`, `dead` and in `seki` if the game stopped here.
+
+        Each is a list of lines, a line the points of one chain; None: the game has no such thing.
+        """
+        return None
+
+    def named_rules(self) -> Mapping[str, Setting]:
+        """Its rules in the words of KataGo's `kata-get-rules`; empty: it has no such words.
+
+        A word that is also a setting may be set.
+        """
+        return {}
 
     def handicap_actions(self, count: int) -> list[int]:
         """Where the first seat begins with `count` stones, by the game's custom.
@@ -359,6 +389,10 @@ class Game(ABC):
     @abstractmethod
     def action_to_text(self, state: Any, action: int) -> str:
         """The action as the game's protocol writes it (`D4`, `e7e8q`, `P*5e`)."""
+
+    def action_to_notation(self, state: Any, action: int) -> str:
+        """A legal action as comments in record files have it (`Nf3`); `text_to_action` reads it."""
+        return self.action_to_text(state, action)
 
     @abstractmethod
     def text_to_action(self, state: Any, text: str) -> int:
@@ -464,51 +498,83 @@ class CompiledGame(Game):
 
     @cached_property
     def rules(self) -> Rules:
-        """The rules, compiled; seconds the first time on a machine."""
-        signatures = rule_signatures(self.record_type)
+        """The rules, compiled; seconds the first time on a machine, no time again in a process.
+
+        Games whose settings differ in what a state holds alone have the same.
+        """
         rules = self._rules
         return replace(
             rules,
             **{
-                name: compiled(
-                    getattr(rules, name),
-                    signatures[name],
-                    sources=_package_sources(getattr(rules, name)),
-                )
-                for name in RULES
+                name: _compiled_rule(name, getattr(rules, name), self.record_type) for name in RULES
             },
         )
+
+    def written(self, rule: str) -> Callable[..., Any]:
+        names = {"legal_action_mask": "legal_actions", "observation": "observe"}
+        function: Callable[..., Any] = getattr(self._rules, names.get(rule, rule)) or record_key
+        return function
+
+    def _ask(self, rule: str, *arguments: Any) -> Any:
+        """What a compiled rule answers.
+
+        Raises:
+            FaultyGameError: the rule raised.
+        """
+        function = getattr(self.rules, rule)
+
+        def under_way() -> str:  # for `azcore.interrupts`
+            return f"{rule}, a compiled rule of game {self.name}"
+
+        try:
+            return function(*arguments)
+        except Exception as error:
+            written = self.written(rule)
+            again = partial(written, *arguments)
+            raise faults.raised(self.name, written, error, again) from error
 
     def blank_state(self) -> Any:
         """A record of zeros for `initial_state` to fill."""
         return np.zeros(1, self.state_dtype)[0]
 
     def current_player(self, state: Any) -> int:
-        return int(self.rules.current_player(state))
+        return int(self._ask("current_player", state))
 
     def legal_action_mask(self, state: Any) -> BoolArray:
         actions = np.empty(self.num_actions, np.int32)
         mask = np.zeros(self.num_actions, np.bool_)
-        if not self.rules.is_terminal(state):
-            mask[actions[: self.rules.legal_actions(state, actions)]] = True
+        if not self._ask("is_terminal", state):
+            legal = actions[: self._ask("legal_actions", state, actions)]
+            if len(legal) and not (legal.min() >= 0 and legal.max() < self.num_actions):
+                raise faults.broken_promise(
+                    self.name,
+                    self.written("legal_actions"),
+                    f"actions {legal.min()} to {legal.max()}",
+                    f"0 to {self.num_actions - 1}",
+                )
+            mask[legal] = True
         return mask
 
     def step(self, state: Any, action: int) -> Any:
         if not (0 <= action < self.num_actions and self.legal_action_mask(state)[action]):
             raise IllegalActionError(illegal_action_message(self, state, action))
         successor = state.copy()
-        self.rules.step(successor, action)
+        self._ask("step", successor, action)
         return successor
 
+    def step_in_place(self, state: Any, action: int) -> None:
+        """`step` without a look at whether the action is legal, on the record itself."""
+        self._ask("step", state, action)
+
     def is_terminal(self, state: Any) -> bool:
-        return bool(self.rules.is_terminal(state))
+        return bool(self._ask("is_terminal", state))
 
     def outcome(self, state: Any) -> int:
-        return int(self.rules.outcome(state))
+        return int(self._ask("outcome", state))
 
     def observation(self, state: Any) -> FloatArray:
         planes = np.zeros(self.observation_shape, np.uint8)
-        self.rules.observe(state, planes)
+        self._ask("observe", state, planes)
         return planes.astype(np.float32)
 
     def position_key(self, state: Any) -> int:
@@ -517,12 +583,13 @@ class CompiledGame(Game):
     @property
     def key_rule(self) -> Any:
         """The rule `position_key`, or the hash that stands in for it, compiled at its first use."""
-        return _compiled_key(self.rules.position_key or record_key, self.record_type)
+        function = self.rules.position_key or record_key
+        return _compiled_rule("position_key", function, self.record_type)
 
 
 @cache
-def _compiled_key(function: Callable[[Any], int], record: Any) -> Any:
-    signature = rule_signatures(record)["position_key"]
+def _compiled_rule(name: str, function: Callable[..., Any], record: Any) -> Any:
+    signature = rule_signatures(record)[name]
     return compiled(function, signature, sources=_package_sources(function))
 
 

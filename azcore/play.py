@@ -53,7 +53,6 @@ class PlaySettings:
     seconds: float | None
 
     def __post_init__(self) -> None:
-        require(self.seat in SEATS, "play.seat", f"one of {', '.join(SEATS)}", self.seat)
         require(
             self.num_simulations is None or self.num_simulations >= 1,
             "play.num_simulations",
@@ -103,6 +102,8 @@ def play(config: Mapping[str, Any]) -> int:
     try:
         with terminal.busy("loading"):
             game, evaluator = game_and_evaluator(config)
+            people = seats_named(settings.seat, game)
+            require(people is not None, "play.seat", f"one of {sides(game)}", settings.seat)
             thinker = Thinker(game=game, evaluator=evaluator, search=search, settings=engine)
         with contextlib.ExitStack() as stack:
             stack.callback(thinker.stop)
@@ -161,7 +162,7 @@ class Session:
     ) -> None:
         self._game, self._thinker, self._settings = game, thinker, settings
         self._terminal, self._judge = terminal, judge
-        self._people = SEATS[settings.seat]
+        self._people = seats_named(settings.seat, game) or ()
         self._commands: dict[str, Callable[[str], None]] = {
             "help": self._help,
             "hint": self._hint,
@@ -261,12 +262,16 @@ class Session:
                 you = " You win." if winner in self._people else " You lose."
         return f"Game over: {told}.{you}"
 
-    def _text_of_line(self, actions: list[int], plies: int = PLIES) -> str:
+    def _text_of_line(self, actions: list[int]) -> str:
+        return " ".join(self._texts_of_line(actions, self._game.action_to_text))
+
+    def _texts_of_line(self, actions: list[int], text: Callable[[Any, int], str]) -> list[str]:
+        """What may follow, in the words of either of the game's notations."""
         texts, state = [], self._line.state
-        for action in actions[:plies]:
-            texts.append(self._game.action_to_text(state, action))
+        for action in actions[:PLIES]:
+            texts.append(text(state, action))
             state = self._game.step(state, action)
-        return " ".join(texts)
+        return texts
 
     # -- thinking -------------------------------------------------------------------------------
 
@@ -299,11 +304,11 @@ class Session:
                 visits=thought.simulations,
                 played=best.visits,
                 top=tuple(
-                    (self._game.action_to_text(state, v.action), v.visits)
+                    (self._game.action_to_notation(state, v.action), v.visits)
                     for v in thought.variations[:TOP]
                     if v.visits
                 ),
-                line=tuple(self._text_of_line(best.actions).split()),
+                line=tuple(self._texts_of_line(best.actions, self._game.action_to_notation)),
             )
         )
 
@@ -385,13 +390,13 @@ class Session:
         self._sit((1 - self._people[0],))
 
     def _side(self, rest: str) -> None:
-        names = {**SEATS, **{name: (i,) for i, name in enumerate(self._game.seat_names)}}
+        people = seats_named(rest, self._game)
         if not rest:
             self._flip("")
-        elif rest.lower() in names:
-            self._sit(names[rest.lower()])
+        elif people is not None:
+            self._sit(people)
         else:
-            raise GameError(f"a side is one of {', '.join(names)}, got {rest[:20]!r}")
+            raise GameError(f"a side is one of {sides(self._game)}, got {rest[:20]!r}")
 
     def _sit(self, people: tuple[int, ...]) -> None:
         self._people = people
@@ -436,6 +441,17 @@ class Session:
         write_record(path, form, transcript)
         self._written.add(path.absolute())
         self._terminal.say(f"saved to {path}")
+
+
+def seats_named(word: str, game: Game) -> tuple[int, ...] | None:
+    """The seats of people that a word names, which may be the game's own; None: it names none."""
+    names = {name.lower(): (seat,) for seat, name in enumerate(game.seat_names)}
+    return {**SEATS, **names}.get(word.lower())
+
+
+def sides(game: Game) -> str:
+    """The words that name seats."""
+    return ", ".join([*SEATS, *game.seat_names])
 
 
 def in_words(value: float, game: Game, seat: int) -> str:

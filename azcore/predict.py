@@ -6,13 +6,12 @@ played, and the squared error of the value, a quarter of which the paper draws.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from rich.console import Console
 from rich.table import Table
 
 from azcore.assembly import Config, settings_from
 from azcore.checkpoint import load_network
+from azcore.entrants import checkpoint_of
 from azcore.errors import SettingError
 from azcore.learner.given import Prediction, predict, read_games
 
@@ -28,7 +27,7 @@ def predict_games(config: Config) -> int:
             "command=predict needs checkpoint=PATH, such as a run's checkpoints/last.ckpt"
         )
     settings = settings_from(config)
-    network, step = load_network(Path(config["checkpoint"]), settings.game)
+    network, step = load_network(checkpoint_of(config["checkpoint"]), settings.game)
     evaluator = settings.evaluator(network)
     games = read_games(settings.supervised, settings.game)
     console = Console(highlight=False)

@@ -22,6 +22,9 @@ from azcore.game import Game, RecordFormat, Transcript
 from azcore.records import GameRecord
 
 OPENING = "drawn at random"  # the comment on a move that nobody chose
+LONGEST = (
+    1 << 24
+)  # bytes of a file that is read, which take half a minute; a game has some thousand
 
 
 class PlayedGame(Protocol):
@@ -105,16 +108,24 @@ def read_record(path: Path, game: Game) -> Transcript:
 
     Raises:
         GameError: no such format, or its library is not installed.
-        RecordError: the file cannot be read.
+        RecordError: the file cannot be read, or has more than `LONGEST` bytes.
         InvalidTextError: it holds no game of these settings.
     """
     form = format_of_path(game, path)
     try:
-        text = path.read_bytes().decode()
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise RecordError(f"{path}: could not read a record file: it is no file")
+        with path.open("rb") as file:
+            data = file.read(LONGEST + 1)
+        if len(data) > LONGEST:
+            raise RecordError(f"{path}: a record file must have at most {LONGEST:,} bytes")
+        text = data.decode()
     except UnicodeDecodeError as error:
         raise InvalidTextError(
             f"{path} must be text in UTF-8, but byte {error.start} is not"
         ) from error
+    except RecordError:
+        raise
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise RecordError(f"{path}: could not read a record file: {why}") from error
@@ -177,30 +188,28 @@ def file_name(number: int, form: RecordFormat) -> str:
     return f"{number:06}{form.suffix}"
 
 
-def transcript_of(
-    game: Game, record: GameRecord, form: RecordFormat, *, shares: bool = False
-) -> Transcript:
+def transcript_of(game: Game, record: GameRecord, form: RecordFormat) -> Transcript:
     """A game of self-play, with what the search thought of each move as its comment.
 
     Args:
         game: of the record.
         record: the game.
         form: whose words say that a player gave up.
-        shares: the record's counts are parts of a Gumbel search's policy, not visits.
     """
     name = f"azcore, step {record.weights_version}"
     resigned = record.resigned_by
     return Transcript(
         actions=record.actions.tolist(),
-        comments=_comments(game, record, shares),
+        comments=_comments(game, record),
         players=(name, name),
         result=None if resigned is None else form.resignation(resigned),
         headers={"event": f"self-play, seed {record.seed}, game {record.game_index}"},
     )
 
 
-def _comments(game: Game, record: GameRecord, shares: bool) -> list[str]:
+def _comments(game: Game, record: GameRecord) -> list[str]:
     comments = []
+    shares = record.counts != "visits"  # also where an old record cannot tell: shares are both
     state = game.initial_state()
     for ply, action in enumerate(record.actions.tolist()):
         if ply < record.opening_plies:
@@ -217,7 +226,7 @@ def _comments(game: Game, record: GameRecord, shares: bool) -> list[str]:
                 visits=None if shares else total,
                 played=int(counts[actions == action].sum()),
                 top=tuple(
-                    (game.action_to_text(state, int(actions[i])), int(counts[i])) for i in order
+                    (game.action_to_notation(state, int(actions[i])), int(counts[i])) for i in order
                 ),
                 shares=shares,
             )

@@ -5,7 +5,9 @@ and the like are exports of a record.
 
 A file is a run of frames, each `magic, payload length, CRC-32 of the payload, payload`. The payload
 is a JSON header line followed by the arrays, little-endian, in the order of `_ARRAYS`. Reading
-executes nothing. A frame that is cut or altered is refused by its place in the file.
+executes nothing. A frame that is cut or altered is refused by its place in the file, and one whose
+types, lengths or ranges no game can have: a right checksum tells of no good will. Whether the
+actions are legal is known to the game alone; see `azcore.referee`.
 
 Letters: T length of the game in plies, K total legal actions with visits over all plies.
 """
@@ -14,7 +16,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
+import reprlib
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
@@ -28,8 +32,9 @@ import numpy.typing as npt
 from azcore.errors import RecordError
 from azcore.game import FloatArray, Game
 
-_MAGIC = b"AZG2"
-_OLD_MAGIC = b"AZG1"  # before resignation; still read, see `_as_new`
+MAGIC = b"AZG"  # and a digit, the version of the frame
+_MAGIC = b"AZG3"
+_OLD_MAGICS = (b"AZG1", b"AZG2")  # still read, see `_as_new`
 _FRAME = struct.Struct("<4sII")  # magic, payload length in bytes, CRC-32
 _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
     "actions": np.dtype("<u2"),
@@ -40,6 +45,10 @@ _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in t
     "best_child_values": np.dtype("<f4"),
     "players": np.dtype("u1"),
 }
+_MOST_BYTES = 1 << 28  # of a frame; 512 plies with 80 actions named at each take 250 kB
+_MOST_HEADER_BYTES = 1 << 16  # of which a few hundred are in use
+MOST_TEXT = 200  # characters of a name or setting of a game
+COUNTS = ("visits", "policy")  # what `GameRecord.visit_counts` may be
 HEADER = (  # plain values, beside the game's identity and the arrays' lengths
     "outcome",
     "opening_plies",
@@ -49,6 +58,7 @@ HEADER = (  # plain values, beside the game's identity and the arrays' lengths
     "resigned_by",
     "resign_threshold",
     "played_out",
+    "counts",
 )
 
 
@@ -60,7 +70,7 @@ class GameRecord:
     actions: npt.NDArray[np.uint16]  # [T]
     visit_offsets: npt.NDArray[np.uint32]  # [T + 1], ply t's visits are offsets[t] to offsets[t+1]
     visit_actions: npt.NDArray[np.uint16]  # [K], actions with a count
-    visit_counts: npt.NDArray[np.uint32]  # [K], N(s, a); of Gumbel pi' in parts of 65,535
+    visit_counts: npt.NDArray[np.uint32]  # [K], above 0; what they count is `counts`
     root_values: npt.NDArray[np.float32]  # [T], search value, view of the player to move
     best_child_values: npt.NDArray[np.float32]  # [T], Q of the most visited action, same view
     players: npt.NDArray[np.uint8]  # [T], seat to move
@@ -72,6 +82,9 @@ class GameRecord:
     seed: int  # of the run
     game_index: int  # which game of the run: with the seed and weights it repeats the game
     weights_version: int  # optimizer steps behind the weights that finished the game
+    # "visits": N(s, a); "policy": shares of a policy, as Gumbel's pi' in parts of 65,535. None: a
+    # frame from before this was kept, which may be either.
+    counts: str | None
 
     def __len__(self) -> int:
         """T, length in plies."""
@@ -117,36 +130,173 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
         raise RecordError(f"{where}: a record is cut after {len(frame)} bytes")
     magic, length, checksum = _FRAME.unpack_from(frame)
     payload = frame[_FRAME.size :]
-    if magic not in (_MAGIC, _OLD_MAGIC):
+    if magic not in (_MAGIC, *_OLD_MAGICS):
         raise RecordError(f"{where}: a record must begin with {_MAGIC!r}, got {magic!r}")
     if len(payload) != length:
         raise RecordError(f"{where}: a record of {length} bytes is cut after {len(payload)}")
     if zlib.crc32(payload) != checksum:
         raise RecordError(f"{where}: a record's bytes were altered, its checksum does not match")
     try:
-        line = payload.index(b"\n")
-        header = json.loads(payload[:line])
-        if magic == _OLD_MAGIC:
-            header = _as_new(header)
-        arrays: dict[str, npt.NDArray[Any]] = {}
-        offset = line + 1
-        for name, dtype in _ARRAYS.items():
-            arrays[name] = np.frombuffer(payload, dtype, header["lengths"][name], offset)
-            offset += arrays[name].nbytes
-        values: dict[str, Any] = {**arrays, **{name: header[name] for name in HEADER}}
-        record = GameRecord(game=header["game"], **values)
-    except (ValueError, KeyError, TypeError) as error:
+        return _record_of(payload, magic)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise RecordError(f"{where}: not a game record of this azcore: {error}") from error
+
+
+def _record_of(payload: bytes, magic: bytes) -> GameRecord:
+    """The record of a frame's payload.
+
+    Raises:
+        ValueError, KeyError, TypeError, RecursionError: it is none.
+    """
+    line = payload.find(b"\n", 0, _MOST_HEADER_BYTES)
+    _demand(line >= 0, "a header", f"a line of at most {_MOST_HEADER_BYTES} bytes", "more")
+    header = json.loads(payload[:line], parse_constant=_refuse_constant)
+    _demand(isinstance(header, dict), "a header", "an object", type(header).__name__)
+    if magic != _MAGIC:
+        header = _as_new(header, magic)
+    lengths = header["lengths"]
+    _demand(isinstance(lengths, dict), "lengths", "an object", type(lengths).__name__)
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    offset = line + 1
+    for name, dtype in _ARRAYS.items():
+        length = lengths[name]
+        # A negative length would be read as "all that is left", a bool as 0 or 1.
+        fits = _is_whole(length, 0, len(payload))
+        _demand(fits, f"the length of {name}", "a count", length)
+        arrays[name] = np.frombuffer(payload, dtype, length, offset)
+        offset += arrays[name].nbytes
+    _demand(offset == len(payload), "the arrays", f"{len(payload)} bytes", offset)
+    values: dict[str, Any] = {**arrays, **{name: header[name] for name in HEADER}}
+    require_identity(header["game"])
+    record = GameRecord(game=header["game"], **values)
+    _check_arrays(record)
+    _check_header(record)
     return record
 
 
-def _as_new(header: dict[str, Any]) -> dict[str, Any]:
-    """The header of a frame from before resignation, which says too little to measure it by."""
+def _check_arrays(record: GameRecord) -> None:
+    """Lengths that fit each other, and values that any game could have.
+
+    Raises:
+        ValueError: naming the array.
+    """
+    plies, named = len(record), len(record.visit_actions)
+    _demand(plies >= 1, "actions", "one or more", plies)
+    # Frames from before resignation lack two arrays; by such games nothing is measured.
+    is_old = len(record.players) == 0 and record.played_out is False
+    for name, wanted in (
+        ("visit_offsets", plies + 1),
+        ("visit_counts", named),
+        ("root_values", plies),
+        ("best_child_values", 0 if is_old else plies),
+        ("players", 0 if is_old else plies),
+    ):
+        size = len(getattr(record, name))
+        _demand(size == wanted, f"the length of {name}", str(wanted), size)
+    places = record.visit_offsets
+    rise = places[0] == 0 and places[-1] == named and bool((places[:-1] <= places[1:]).all())
+    _demand(rise, "visit_offsets", f"rising from 0 to {named}", "others")
+    _demand(bool(record.visit_counts.all()), "visit_counts", "1 or more", 0)
+    for name in ("root_values", "best_child_values"):
+        _demand(bool(np.isfinite(getattr(record, name)).all()), name, "finite", "others")
+    _demand(
+        bool((record.players <= 1).all()), "players", "0 or 1", int(record.players.max(initial=0))
+    )
+
+
+def _check_header(record: GameRecord) -> None:
+    """Types and ranges of the plain values.
+
+    Raises:
+        ValueError: naming the value.
+    """
+    threshold, plies = record.resign_threshold, len(record)
+    for name, fits, wanted in (
+        ("outcome", _is_whole(record.outcome, -1, 1), "-1, 0 or 1"),
+        ("opening_plies", _is_whole(record.opening_plies, 0, plies), f"0 to {plies}"),
+        ("seed", _is_whole(record.seed, 0), "0 to 2^63 - 1"),
+        ("game_index", _is_whole(record.game_index, 0), "0 to 2^63 - 1"),
+        ("weights_version", _is_whole(record.weights_version, 0), "0 to 2^63 - 1"),
+        (
+            "resigned_by",
+            record.resigned_by is None or _is_whole(record.resigned_by, 0, 1),
+            "a seat",
+        ),
+        (
+            "resign_threshold",
+            threshold is None or _is_number(threshold),
+            "a number",
+        ),
+        ("played_out", type(record.played_out) is bool, "true or false"),
+        ("counts", record.counts is None or record.counts in COUNTS, " or ".join(COUNTS)),
+    ):
+        _demand(fits, name, wanted, getattr(record, name))
+    _demand(
+        record.resigned_by is None or record.outcome == (-1 if record.resigned_by == 0 else 1),
+        "the outcome of a resignation",
+        "lost by who resigned",
+        record.outcome,
+    )
+
+
+def require_identity(identity: Any) -> None:
+    """Refuse what cannot be a `Game.identity`: its settings go to a game's constructor.
+
+    Raises:
+        ValueError: naming what is wrong.
+    """
+    keys = {"name", "version", "settings"}
+    _demand(
+        isinstance(identity, dict) and set(identity) == keys,
+        "game",
+        "a name, a version and settings",
+        identity,
+    )
+    _demand(_is_text(identity["name"]), "the game's name", "a short text", identity["name"])
+    version, settings = identity["version"], identity["settings"]
+    _demand(_is_whole(version, 1), "the game's version", "1 or more", version)
+    _demand(isinstance(settings, dict), "the game's settings", "values by name", settings)
+    for name, value in settings.items():
+        fits = _is_text(name) and name.isidentifier() and name != "name"
+        _demand(fits, "a setting of the game", "named by a word", name)
+        fits = type(value) is bool or _is_text(value) or _is_number(value)
+        _demand(fits, f"the game's {name}", "a short text, a number, true or false", value)
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str and len(value) <= MOST_TEXT
+
+
+def _is_number(value: object) -> bool:
+    return _is_whole(value, -(2**63)) or (type(value) is float and math.isfinite(value))
+
+
+def _is_whole(value: object, low: int, high: int = 2**63 - 1) -> bool:
+    return type(value) is int and low <= value <= high
+
+
+def _demand(condition: bool, what: str, wanted: str, got: object) -> None:
+    if not condition:
+        raise ValueError(f"{what} must be {wanted}, got {reprlib.repr(got)}")
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"numbers must be finite, got {name}")
+
+
+def _as_new(header: dict[str, Any], magic: bytes) -> dict[str, Any]:
+    """The header of an older frame, which cannot tell whether its counts are visits.
+
+    One from before resignation says too little to measure it by as well.
+    """
+    if magic == b"AZG2":
+        return {**header, "counts": None}
     return {
         **header,
         "resigned_by": None,
         "resign_threshold": None,
         "played_out": False,
+        "counts": None,
         "lengths": {**header["lengths"], "best_child_values": 0, "players": 0},
     }
 
@@ -184,17 +334,25 @@ class RecordFile:
         """Bytes in the file; the place where the next record begins."""
         return self.path.stat().st_size if self.path.exists() else 0
 
-    def truncate(self, size: int) -> None:
-        """Cut the file to `size` bytes, which must be where a record ends.
+    def require_size(self, size: int) -> None:
+        """Refuse to go on where there are fewer bytes.
 
         Raises:
-            RecordError: the file is shorter than that: records are missing.
+            RecordError: records are missing.
         """
         if self.size() < size:
             raise RecordError(
                 f"{self.path} must hold at least {size} bytes of records, got {self.size()}: "
                 "games that the checkpoint counts on are missing"
             )
+
+    def truncate(self, size: int) -> None:
+        """Cut the file to `size` bytes, which must be where a record ends.
+
+        Raises:
+            RecordError: the file is shorter than that: records are missing.
+        """
+        self.require_size(size)
         if self.size() > size:
             os.truncate(self.path, size)
 
@@ -212,11 +370,16 @@ class RecordFile:
             offset = start
             while offset < end:
                 head = file.read(_FRAME.size)
-                if len(head) < _FRAME.size or head[:4] not in (_MAGIC, _OLD_MAGIC):
+                if len(head) < _FRAME.size or head[:4] not in (_MAGIC, *_OLD_MAGICS):
                     raise RecordError(f"{self.path}, byte {offset}: no game record begins here")
                 _, length, _ = _FRAME.unpack(head)
                 if offset + _FRAME.size + length > end:
                     raise RecordError(f"{self.path}, byte {offset}: the record is cut short")
+                if length > _MOST_BYTES:
+                    raise RecordError(
+                        f"{self.path}, byte {offset}: a record must be at most {_MOST_BYTES:,} "
+                        f"bytes, got {length:,}"
+                    )
                 yield offset, head + file.read(length)
                 offset += _FRAME.size + length
 

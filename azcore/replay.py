@@ -54,9 +54,9 @@ class ReplaySettings:
     def __post_init__(self) -> None:
         require(self.window_games >= 1, "replay.window_games", "1 or more", self.window_games)
         require(
-            self.samples_per_position > 0,
+            self.samples_per_position >= 0.001,
             "replay.samples_per_position",
-            "above 0",
+            "0.001 or more, or self-play makes games that are hardly ever learned from",
             self.samples_per_position,
         )
 

@@ -17,6 +17,10 @@ from azcore.errors import SettingError
 
 T = TypeVar("T")
 
+LARGEST_WHOLE = 2**31 - 1  # counts end up in arrays of int32
+# Numbers end up in float32: what it would make inf or 0 is no setting, and neither are inf and nan.
+FINEST, LARGEST = 1.1754944e-38, 3.4028234e38
+
 
 def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     """A `kind` dataclass from `values`.
@@ -28,8 +32,10 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
         where: the group's name in the configuration, for error messages.
 
     Raises:
-        SettingError: a key is unknown or missing, or a value has the wrong type.
+        SettingError: a key is unknown or missing, or a value has the wrong type or is out of the
+            range of what computes with it.
     """
+    require(isinstance(values, Mapping), where, "settings by name", values)
     hints = get_type_hints(kind)
     names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     for key in values:
@@ -38,7 +44,7 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     missing = [name for name in names if name not in values]
     if missing:
         raise SettingError(f"{where}.{missing[0]} is not set")
-    return kind(**{name: _convert(hints[name], values[name], f"{where}.{name}") for name in names})
+    return kind(**{name: convert(hints[name], values[name], f"{where}.{name}") for name in names})
 
 
 def unknown_key(key: str, known: list[str]) -> str:
@@ -46,7 +52,9 @@ def unknown_key(key: str, known: list[str]) -> str:
     group, _, word = key.rpartition(".")
     beside = {name.rpartition(".")[2]: name for name in known if name.rpartition(".")[0] == group}
     # A group's name in common is no likeness: within the group the last words are compared.
-    close = [beside[name] for name in get_close_matches(word, beside, n=1, cutoff=0.5)]
+    alike = get_close_matches(word, beside, n=3, cutoff=0.5)
+    alike.sort(key=lambda name: sorted(name) != sorted(word))  # two letters in the wrong order
+    close = [beside[name] for name in alike]
     if not close:
         others = [name for name in known if name not in beside.values()]
         close = get_close_matches(key, others, n=1)
@@ -59,7 +67,12 @@ def require(condition: bool, where: str, wanted: str, got: object) -> None:
         raise SettingError(f"{where} must be {wanted}, got {got!r}")
 
 
-def _convert(hint: Any, value: Any, where: str) -> Any:
+def convert(hint: Any, value: Any, where: str) -> Any:
+    """A value as the type of its field; `build` says which there are.
+
+    Raises:
+        SettingError: it does not fit.
+    """
     origin = get_origin(hint)
     if origin in (Union, UnionType):
         options = get_args(hint)
@@ -70,14 +83,20 @@ def _convert(hint: Any, value: Any, where: str) -> Any:
     if origin is tuple:
         require(isinstance(value, list | tuple), where, "a list", value)
         item = get_args(hint)[0]
-        return tuple(_convert(item, entry, f"{where}[{i}]") for i, entry in enumerate(value))
+        return tuple(convert(item, entry, f"{where}[{i}]") for i, entry in enumerate(value))
     if origin is dict:
         require(isinstance(value, Mapping), where, "names with a value each", value)
         item = get_args(hint)[1]
-        return {str(name): _convert(item, value[name], f"{where}.{name}") for name in value}
-    if hint is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
+        return {str(name): convert(item, value[name], f"{where}.{name}") for name in value}
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
-    fits = isinstance(value, hint) and (hint is bool or not isinstance(value, bool))
+    fits = isinstance(value, (int, float) if hint is float else hint)
+    fits = fits and (hint is bool or not isinstance(value, bool))
     require(fits, where, names.get(hint, str(hint)), value)
+    if hint is int:
+        within = abs(value) <= LARGEST_WHOLE
+        require(within, where, f"a whole number of at most {LARGEST_WHOLE:,}", value)
+    if hint is float:
+        within = value == 0 or FINEST <= abs(value) <= LARGEST  # nan is not
+        require(within, where, "a finite number that float32 can hold", value)
+        return float(value)
     return value

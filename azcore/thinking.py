@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from azcore.evaluators import Evaluator
+from azcore.faults import told
 from azcore.game import Game
 from azcore.search.mcts import Search, SearchResult, SearchSettings
 from azcore.settings import require
@@ -232,6 +233,18 @@ class Thinker:
         self.stop()
         self._drop_tree()
 
+    def change_game(self, game: Game) -> None:
+        """Think about a game whose positions alone differ, such as by another komi, from now on.
+
+        Its facts and its compiled rules must be those of the game so far.
+        """
+        self.stop()
+        self.game = game
+        self._search.change_game(game)
+        self._start_text, self._actions = None, []
+        self._state = game.initial_state()
+        self._drop_tree()
+
     # -- thinking -------------------------------------------------------------------------------
 
     @property
@@ -252,8 +265,8 @@ class Thinker:
             limits: when to stop.
             on_report: given a thought every `report_seconds`.
             on_done: given the last one.
-            on_error: given what the evaluator raised, instead of a last thought. None of these may
-                call this object.
+            on_error: given what the evaluator, the game or one of the others raised, instead of a
+                last thought or after it. None of these may call this object.
             report_seconds: None: that of the settings.
         """
         self.stop()
@@ -331,15 +344,15 @@ class Thinker:
         on_error: Callable[[Exception], None] | None,
     ) -> None:
         try:
-            self._last = self._grow(task, on_report)
+            with told():
+                self._last = self._grow(task, on_report)
+                if on_done is not None:
+                    on_done(self._last)
         except Exception as error:  # told to the thread that asks for the thought
             self._error = error
             self._drop_tree()  # leaves may wait in it for ever
             if on_error is not None:
                 on_error(error)
-            return
-        if on_done is not None:
-            on_done(self._last)
 
     def _drop_tree(self) -> None:
         self._search.start(0, self._state)

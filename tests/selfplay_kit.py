@@ -110,4 +110,5 @@ def record_of_values(
         seed=1,
         game_index=0,
         weights_version=0,
+        counts="visits",
     )

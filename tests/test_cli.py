@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
+import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from pkgutil import resolve_name
@@ -12,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from azcore import cli
+from azcore import cli, interrupts
 from azcore.algorithms.training import train
-from conftest import TINY
+from azcore.run_directory import flat
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -24,7 +28,7 @@ Tiny = Callable[..., dict[str, Any]]
     [
         (["search.simulation=16"], "did you mean search.num_simulations?"),
         (["trainer.foo=3"], "there is no setting trainer.foo"),
-        (["+trainer.foo=3"], "trainer.foo must be a setting of Lightning's Trainer"),
+        (["+trainer.foo=3"], "there is no setting trainer.foo"),
         (["game=chess", "game.foo=1"], "there is no setting game.foo\n"),
         (["game=chess", "game.komi=1"], "there is no setting game.komi\n"),
         (["game=chess", "game.max_ply=1"], "did you mean game.max_plies?"),
@@ -66,12 +70,12 @@ Tiny = Callable[..., dict[str, Any]]
         (["arena.games=3"], "an even number above 0"),
         (["trainer.max_time=0:0:10:0"], "days:hours:minutes:seconds"),
         (["trainer.devices=2"], "trainer.devices must be 1"),
-        (["trainer.log_every_n_steps=null"], "trainer.log_every_n_steps must be 1 or more"),
+        (["trainer.log_every_n_steps=null"], "trainer.log_every_n_steps must be a whole number"),
         (["device=null"], "device must be auto"),
         (["resume=7"], "7 is no run directory"),
         (["trainer.max_time=10m"], "days:hours:minutes:seconds"),
         (["trainer.max_steps=-1"], "trainer.max_steps must be 1 or more"),
-        (["trainer.precision=13"], "Lightning refuses these settings"),
+        (["trainer.precision=13"], "trainer.precision must be one of 32-true"),
         (["selfplay.precision=half"], "one of auto, float32, bfloat16, got 'half'"),
         (["device=moon"], "device must be auto, or a device of this machine"),
         (["resume=latest"], "resume=latest finds no run of tic_tac_toe"),
@@ -86,13 +90,19 @@ Tiny = Callable[..., dict[str, Any]]
         (["command=arena", "checkpoint=nothing.ckpt"], "nothing.ckpt: cannot read this checkpoint"),
         (["run_dir=/proc/nothing"], "run_dir /proc/nothing cannot be written to"),
         (["a=b=c"], "cannot read the argument 'a=b=c'"),
+        (["gmae=chess"], "there is no setting gmae; did you mean game?"),
+        (["players=[a,", "b]"], "must be in quotes: 'players=[a,b]'"),
+        (["players=[a,", "gnugo level=5]"], "must be in quotes: 'players=[a,\"gnugo level=5\"]'"),
+        (["players=[a,gnugo level=5]"], "must be in quotes: 'players=[a,\"gnugo level=5\"]'"),
+        (["players=[a,b"], "a list must end with ]"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else "",
 )
 def test_bad_input_is_one_sentence(
     azcore: Callable[..., tuple[int, str, str]], arguments: list[str], sentence: str, tmp_path: Path
 ) -> None:
-    if not any(argument.startswith(("game.", "game=")) for argument in arguments):
+    chosen = ("game.", "game=", "command=new", "command=compare")
+    if not any(argument.startswith(chosen) for argument in arguments):
         arguments = ["game=tic_tac_toe", *arguments]
     status, _, errors = azcore(*arguments)
     assert status == 2
@@ -127,7 +137,8 @@ def test_check_and_arena(azcore: Callable[..., tuple[int, str, str]], tiny: Tiny
     brief = ["check.positions=60", "check.seconds=0.05"]
     assert azcore("command=check", "game=tic_tac_toe_plain", *brief)[0] == 0
     train(tiny("run_dir=run", "trainer.max_steps=4"))
-    status, output, _ = azcore(*TINY, "command=arena", "checkpoint=run/checkpoints/last.ckpt")
+    few = ["arena.games=2", "arena.num_simulations=4"]
+    status, output, _ = azcore("command=arena", "checkpoint=run/checkpoints/last.ckpt", *few)
     assert status == 0
     assert "random" in output
     status, _, errors = azcore("command=arena", "game=go", "checkpoint=run/checkpoints/last.ckpt")
@@ -234,6 +245,149 @@ class TestResume:
         assert status == 0
 
 
+@pytest.mark.parametrize(
+    ("command", "argument", "sentence"),
+    [
+        ("arena", "search.num_simulations=9", "arena.num_simulations is the number there"),
+        ("arena", "run_dir=here", "with command=arena; arena_dir is where matches are written"),
+        (
+            "arena",
+            "arena.every_generations=2",
+            "is for command=train, got arena.every_generations=2",
+        ),
+        ("arena", "network.blocks=9", "with command=arena; a checkpoint brings its own"),
+        (
+            "arena",
+            "network=sep_res",
+            "network is for command=train, bench, check, got network=sep_r",
+        ),
+        ("arena", "+trainer.benchmark=true", "trainer.benchmark is for command=train"),
+        ("arena", "peers=[pgx]", "peers is for command=bench, got peers=[pgx] with command=arena"),
+        ("engine", "search.num_simulations=9", "engine.num_simulations is the number there"),
+        ("engine", "search.dirichlet_fraction=0", "is for command=train, bench, check, got"),
+        ("engine", "run_dir=here", "run_dir is for command=train, tune, compare, got run_dir=here"),
+        ("play", "engine.num_simulations=9", "play.num_simulations is the number there"),
+        ("play", "arena.num_simulations=9", "is for command=train, arena, tune, got"),
+        ("play", "players=[random]", "checkpoint=PATH is who plays against you"),
+        ("export", "game=go", "with command=export; records say what was played"),
+        ("export", "export.per_generation=2", "export.per_generation is for command=train"),
+        ("predict", "search.num_simulations=9", "search.num_simulations is for command=train, b"),
+        ("predict", "supervised.enabled=true", "supervised.enabled is for command=train"),
+        ("tune", "arena.games=10", "with command=tune; tune.games is the number there"),
+        ("bench", "network.blocks=9", "with command=bench; bench.blocks is the number there"),
+        ("check", "arena.games=2", "arena.games is for command=train, arena, got arena.games=2"),
+        ("compare", "arena.games=2", "got arena.games=2 with command=compare"),
+        ("compare", "game=go", "with command=compare; runs say what was played"),
+        ("new", "game=go", "with command=new; name=NAME is what the new game is called"),
+        ("new", "run_dir=here", "run_dir is for command=train, tune, compare"),
+        ("train", "checkpoint=here", "with command=train; resume=RUN goes on with a run"),
+        ("train", "arena_dir=here", "with command=train; run_dir is where a run is written"),
+        ("train", "arena.format=gauntlet", "arena.format is for command=arena"),
+        ("train", "engine.num_simulations=9", "engine.num_simulations is for command=engine"),
+        ("train", "export.out=here", "export.out is for command=export"),
+        ("train", "compare.games=2", "compare.games is for command=compare"),
+        ("train", "compare.after_sweep=true", "compare.after_sweep is for sweeps alone, got"),
+        ("train", "+colour=red", "colour is no setting, got +colour=red with command=train"),
+    ],
+)
+def test_what_a_command_makes_nothing_of_is_refused(
+    azcore: Callable[..., tuple[int, str, str]],
+    command: str,
+    argument: str,
+    sentence: str,
+    tmp_path: Path,
+) -> None:
+    status, _, errors = azcore(f"command={command}", argument)
+    assert (status, errors.count("\n")) == (2, 1)
+    assert sentence in errors
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_what_commands_obey_are_settings(compose: Tiny, command: str) -> None:
+    config = compose("game=go")
+    known = {*flat(config), *config, *cli.OVERLAYS.split(), "experiment"}
+    groups = {key.rpartition(".")[0] for key in known}
+    told = cli.COMMANDS[command]
+    assert {*told.obeys.split(), *told.instead} <= known | groups
+    for key in told.instead:  # those of another command's and those within a group of its own
+        assert not told.is_told_by(key)
+
+
+def test_the_command_lines_of_the_documents_are_obeyed() -> None:
+    folder = Path(__file__).parents[1]
+    lines = [
+        line
+        for page in (folder / "README.md", *sorted((folder / "docs").glob("*.md")))
+        for line in re.findall(
+            r"^(?:exec )?python -m azcore (.+)$",
+            page.read_text().replace("\\\n", " "),
+            re.MULTILINE,
+        )
+    ]
+    assert len(lines) > 20
+    for line in lines:
+        words = [w for w in shlex.split(line, comments=True) if "=" in w and "hydra." not in w]
+        name = next((w for w in words if w.startswith("command=")), "command=train")
+        cli.require_obeyed(name.partition("=")[2], words, swept=False)
+
+
+@pytest.mark.parametrize("overlay", ["scale=paper", "algorithm=gumbel"])
+def test_overlays_go_with_whatever_plays(overlay: str) -> None:
+    for command in ("train", "arena", "engine", "play", "predict", "tune", "bench", "check"):
+        cli.require_obeyed(command, [overlay, "game=go", "device=cpu"], swept=False)
+
+
+def test_a_checkpoint_is_played_by_its_own_game(
+    azcore: Callable[..., tuple[int, str, str]], tiny: Tiny
+) -> None:
+    train(tiny("run_dir=run", "trainer.max_steps=4"))
+    mine = "checkpoint=run/checkpoints/last.ckpt"
+    for command in ("arena", "play", "tune"):
+        status, output, errors = azcore(f"command={command}", "game=go", mine)
+        assert "tic_tac_toe" in errors, (command, errors)
+        assert (status, output, errors.count("\n")) == (2, "", 1), command
+    status, _, errors = azcore("command=play", mine, "game.board_size=9")
+    assert status == 2
+    assert "game.board_size is None in checkpoint=run/checkpoints/last.ckpt, got 9" in errors
+
+
+def test_signs_that_a_terminal_would_obey_are_spelled_out(
+    azcore: Callable[..., tuple[int, str, str]],
+) -> None:
+    status, _, errors = azcore("command=compare", 'compare.runs="\x1b]0;title\x07"')
+    assert status == 2
+    assert "\x1b" not in errors
+    assert "\\x1b]0;title\\x07" in errors
+
+
 @pytest.mark.parametrize("command", cli.COMMANDS)
 def test_every_command_is_there(command: str) -> None:
-    assert callable(resolve_name(cli.COMMANDS[command]))
+    assert callable(resolve_name(cli.COMMANDS[command].run))
+
+
+def test_a_command_says_nothing_of_what_the_one_before_has_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cli, "resolve_name", lambda _: lambda config: 0)
+    interrupts.say_at_the_end(lambda: "saved up to the checkpoint of another job")
+    assert cli.run_command({"command": "compare"}) == 0
+    assert interrupts._kept() == ""
+
+
+def test_a_locale_without_our_signs(tmp_path: Path) -> None:
+    """What it lacks is shown as a question mark."""
+    ran = subprocess.run(
+        [
+            *(sys.executable, "-m", "azcore", "command=arena", "game=tic_tac_toe"),
+            *("arena.games=2", "arena.num_simulations=2", "players=[random,search]"),
+        ],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        capture_output=True,
+        check=False,
+        timeout=600,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    assert ran.stderr == b""
+    assert b"?" in ran.stdout

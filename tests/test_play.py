@@ -52,7 +52,7 @@ def screen(
 
 def answers(shown: str) -> list[str]:
     """What was shown before the first prompt and after what was typed at each."""
-    start, *parts = re.split(r"(?m)^[a-z ]+> ", shown)
+    start, *parts = re.split(r"(?m)^[A-Za-z ]+> ", shown)
     return [start, *(part.partition("\n")[2] for part in parts)]
 
 
@@ -63,7 +63,7 @@ def test_a_whole_game_of_tic_tac_toe(screen: Screen) -> None:
     assert "3 . . .\n2 . . .\n1 . . .\n  a b c" in start
     assert "3 . . .\n2 . X .\n1 O . .\n  a b c" in boards[1]
     assert "3 . X .\n2 O X .\n1 O X .\n  a b c" in boards[4]
-    assert "Game over: black wins, first player won.\n" in boards[4]
+    assert "Game over: X wins, first player won.\n" in boards[4]
     assert boards[5] == boards[4]
     assert shown.count("game over> ") == 2
 
@@ -72,11 +72,11 @@ def test_the_engine_answers_and_wins_when_it_can(screen: Screen) -> None:
     many = ["game=tic_tac_toe", "play.num_simulations=1000"]
     # O threatens a column; X looks away.
     shown = screen([*many, "play.seat=second"], "quit")
-    assert re.search(r"You are white and move second\.", shown)
-    assert len(re.findall(r"(?m)^black plays ", shown)) == 1
+    assert re.search(r"You are O and move second\.", shown)
+    assert len(re.findall(r"(?m)^X plays ", shown)) == 1
     shown = screen([*many, "play.seat=both"], "a1", "b2", "b1", "a3", "b3", "side first")
-    assert "white plays c1: white is winning (value +1.00 for white; white scores 100 %)" in shown
-    assert "Game over: white wins, second player won. You lose." in shown
+    assert "O plays c1: O is winning (value +1.00 for O; O scores 100 %)" in shown
+    assert "Game over: O wins, second player won. You lose." in shown
 
 
 def test_undo_goes_back_to_the_last_decision(screen: Screen) -> None:
@@ -87,10 +87,10 @@ def test_undo_goes_back_to_the_last_decision(screen: Screen) -> None:
     assert "1 X . .\n" in two[4]
     assert "1 . . .\n" in two[5]
     one = answers(screen(["game=tic_tac_toe"], "a1", "undo", "undo", "b2", "resign", "undo"))
-    assert one[1].startswith("white plays ")
+    assert one[1].startswith("O plays ")
     assert "3 . . .\n2 . . .\n1 . . .\n" in one[2]
     assert one[3] == "there is nothing to take back\n"
-    assert one[5] == "Game over: black resigns, white wins. You lose.\n"
+    assert one[5] == "Game over: X resigns, O wins. You lose.\n"
     assert "2 . X ." in one[6]  # the move stands, giving up does not
     assert "O" in one[6]
     second = answers(screen(["game=tic_tac_toe", "play.seat=second"], "undo"))
@@ -99,23 +99,23 @@ def test_undo_goes_back_to_the_last_decision(screen: Screen) -> None:
 
 def test_seats_change(screen: Screen) -> None:
     shown = answers(
-        screen(["game=tic_tac_toe"], "flip", "flip", "side both", "flip", "side x", "side none")
+        screen(["game=tic_tac_toe"], "flip", "flip", "side both", "flip", "side q", "side none")
     )
-    assert shown[1].startswith("You are white now.\nblack plays ")
-    assert shown[2].startswith("You are black now.\nwhite plays ")
+    assert shown[1].startswith("You are O now.\nX plays ")
+    assert shown[2].startswith("You are X now.\nO plays ")
     assert shown[3] == "Two people play.\n"
     assert shown[4] == "flip changes seats when one is yours; side names others\n"
-    assert shown[5] == "a side is one of first, second, both, none, black, white, got 'x'\n"
-    assert shown[6].startswith("The engine plays both sides.\nblack plays ")
+    assert shown[5] == "a side is one of first, second, both, none, X, O, got 'q'\n"
+    assert shown[6].startswith("The engine plays both sides.\nX plays ")
     assert re.search(r"Game over: [^\n]*\.\n\Z", shown[6])
 
 
 def test_the_engine_plays_itself(screen: Screen) -> None:
     start, over, again = answers(screen(["game=tic_tac_toe", "play.seat=none"], "x", "new"))[:3]
     assert "The engine plays itself." in start
-    assert len(re.findall(r"(?m)^(black|white) plays ", start)) in range(5, 10)
+    assert len(re.findall(r"(?m)^(X|O) plays ", start)) in range(5, 10)
     assert over.startswith("the game is over: new begins another one")
-    assert len(re.findall(r"(?m)^(black|white) plays ", again)) in range(5, 10)
+    assert len(re.findall(r"(?m)^(X|O) plays ", again)) in range(5, 10)
 
 
 def test_hints_and_opinions(screen: Screen) -> None:
@@ -125,10 +125,10 @@ def test_hints_and_opinions(screen: Screen) -> None:
             *("a1", "b1", "a2", "b2", "hint", "opinion"),
         )
     )
-    assert shown[5].startswith("a3: black is winning (value +1.00 for black; black scores 100 %)\n")
+    assert shown[5].startswith("a3: X is winning (value +1.00 for X; X scores 100 %)\n")
     assert shown[5].endswith("expected: a3\n")
     lines = shown[6].splitlines()
-    assert re.match(r"Black is winning \(value \+0\.9\d for black; .*, after \d+ simul", lines[0])
+    assert re.match(r"X is winning \(value \+0\.9\d for X; .*, after \d+ simul", lines[0])
     assert lines[1].split() == ["move", "visits", "value", "prior", "expected"]
     assert lines[2].split()[0] == lines[2].split()[-1] == "a3"
     assert (lines[2].split()[2], lines[2].split()[3]) == ("+1.00", "20.0%")
@@ -138,12 +138,12 @@ def test_hints_and_opinions(screen: Screen) -> None:
 @pytest.mark.parametrize(
     ("value", "seat", "said"),
     [
-        (0.0, 0, "about even (value +0.00 for black; black scores 50 %)"),
-        (-0.001, 1, "about even (value +0.00 for white; white scores 50 %)"),
-        (0.2, 1, "white is slightly better (value +0.20 for white; white scores 60 %)"),
-        (-0.4, 0, "white is better (value -0.40 for black; white scores 70 %)"),
-        (-0.7, 1, "black is much better (value -0.70 for white; black scores 85 %)"),
-        (1.0, 0, "black is winning (value +1.00 for black; black scores 100 %)"),
+        (0.0, 0, "about even (value +0.00 for X; X scores 50 %)"),
+        (-0.001, 1, "about even (value +0.00 for O; O scores 50 %)"),
+        (0.2, 1, "O is slightly better (value +0.20 for O; O scores 60 %)"),
+        (-0.4, 0, "O is better (value -0.40 for X; O scores 70 %)"),
+        (-0.7, 1, "X is much better (value -0.70 for O; X scores 85 %)"),
+        (1.0, 0, "X is winning (value +1.00 for X; X scores 100 %)"),
     ],
 )
 def test_values_in_words(value: float, seat: int, said: str) -> None:
@@ -211,7 +211,10 @@ def test_a_game_is_saved_with_what_the_engine_thought(screen: Screen, tmp_path: 
 @pytest.mark.parametrize(
     ("overrides", "told"),
     [
-        (["play.seat=third"], "play.seat must be one of first, second, both, none, got 'third'"),
+        (
+            ["play.seat=third"],
+            "play.seat must be one of first, second, both, none, black, white, got 'third'",
+        ),
         (["play.num_simulations=0"], "play.num_simulations must be 1 or more, or null, got 0"),
         (["play.num_simulations=null"], "a number, or play.seconds one, got None"),
         (["play.seconds=0"], "play.seconds must be above 0"),
@@ -228,9 +231,9 @@ def test_a_checkpoint_brings_its_own_game(
     assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
     path = tmp_path / "run/checkpoints/last.ckpt"
     shown = screen(["game=go", f"checkpoint={path}"], "b2")
-    assert "\ntic_tac_toe. You are black and move first.\n" in shown
+    assert "\ntic_tac_toe. You are X and move first.\n" in shown
     assert f"with {path}." in shown
-    assert "white plays " in shown
+    assert "O plays " in shown
     game, evaluator = game_and_evaluator(compose("game=go", f"checkpoint={path}"))
     logits, _ = evaluator.evaluate(game.observation(game.initial_state())[None].astype(np.uint8))
     assert logits.shape == (1, 9)
@@ -278,7 +281,7 @@ def test_on_a_terminal(tmp_path: Path, typed: str, status: int) -> None:
         assert what in shown
         shown = shown.partition(what)[2]
 
-    wait_for(b"black> ")
+    wait_for(b"X> ")
     first, plus, rest = typed.partition("+")
     if plus:
         os.write(terminal, first.encode())
@@ -288,8 +291,8 @@ def test_on_a_terminal(tmp_path: Path, typed: str, status: int) -> None:
         line, newline, rest = typed.partition("\n")
         os.write(terminal, (line + newline).encode())
         if rest:
-            wait_for(b"white plays ")
-            wait_for(b"black> ")
+            wait_for(b"O plays ")
+            wait_for(b"X> ")
             os.write(terminal, rest.encode())
     left = b""
     with contextlib.suppress(OSError):  # how a terminal says that nobody is there any more
@@ -301,3 +304,26 @@ def test_on_a_terminal(tmp_path: Path, typed: str, status: int) -> None:
                 os.write(terminal, b"\x03")
     assert b"Traceback" not in left
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == status
+
+
+@pytest.mark.parametrize(("seat", "told"), [("O", "You are O and move second"), ("x", "You are X")])
+def test_a_seat_by_the_games_own_name(screen: Screen, seat: str, told: str) -> None:
+    assert told in screen(["game=tic_tac_toe", f"play.seat={seat}"], "quit")
+
+
+def test_a_seat_that_is_none(screen: Screen) -> None:
+    with pytest.raises(SettingError, match="one of first, second, both, none, X, O, got 'white'"):
+        screen(["game=tic_tac_toe", "play.seat=white"], "quit")
+
+
+def test_a_run_directory_is_its_last_weights(
+    screen: Screen, tiny: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    train(tiny("run_dir=run", "trainer.max_steps=8"))
+    for text in ("run", "run@step-8", "run/checkpoints/last.ckpt"):
+        shown = screen(["game=go", f"checkpoint={text}", "play.seat=none"], "quit")
+        assert "tic_tac_toe. The engine plays itself." in shown
+    with pytest.raises(SettingError, match=r"run@step-5 finds no .*there: last, step-8"):
+        screen(["checkpoint=run@step-5"], "quit")
+    with pytest.raises(CheckpointError, match="nowhere"):
+        screen(["checkpoint=nowhere"], "quit")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -62,6 +63,7 @@ def record_of(game: Game, texts: str, index: int = 0, **changes: Any) -> GameRec
         seed=7,
         game_index=index,
         weights_version=50,
+        counts="visits",
     )
     return replace(record, **changes)
 
@@ -77,8 +79,9 @@ def test_a_record_tells_what_the_search_thought(game: Game) -> None:
     assert read_remark(transcript.comments[1]) == Remark(
         value=-0.333, visits=8, played=5, top=(("B2", 5), ("A3", 3))
     )
-    shares = transcript_of(game, record, form, shares=True)
-    assert shares.comments[1] == "value -0.333 played 62% top B2 62%, A3 38%"
+    for counts in ("policy", None):  # of a frame that does not say, shares are true all the same
+        shares = transcript_of(game, replace(record, counts=counts), form)
+        assert shares.comments[1] == "value -0.333 played 62% top B2 62%, A3 38%"
 
 
 def test_a_resigned_record_says_who_gave_up(game: Game) -> None:
@@ -122,15 +125,21 @@ def test_games_of_a_match_name_the_players_by_their_seats(game: Game, tmp_path: 
 def test_what_is_no_record_file_is_refused(game: Game, tmp_path: Path) -> None:
     (tmp_path / "a.sgf").write_bytes(b"(;SZ[3]C[\xff])")
     (tmp_path / "b.sgf").write_text("(;SZ[19])")
+    os.mkfifo(tmp_path / "pipe.sgf")  # would be waited for
+    with (tmp_path / "long.sgf").open("wb") as file:
+        file.truncate(1 << 40)  # a terabyte that takes no room
     for name, kind, told in (
         ("a.sgf", InvalidTextError, "must be text in UTF-8, but byte 9 is not"),
         ("b.sgf", InvalidTextError, "b.sgf: go: the SGF board must be 3x3"),
         ("c.sgf", RecordError, "No such file"),
         ("c.pgn", GameError, r"must end in \.sgf, got 'c.pgn'"),
         ("c\0.sgf", RecordError, "null"),
+        ("pipe.sgf", RecordError, "pipe.sgf: could not read a record file: it is no file"),
+        ("long.sgf", RecordError, "long.sgf: a record file must have at most 16,777,216 bytes"),
     ):
-        with pytest.raises(kind, match=told):
+        with pytest.raises(kind, match=told) as caught:
             read_record(tmp_path / name, game)
+        assert str(caught.value).count("record file") <= 1
     with pytest.raises(GameError, match="tic_tac_toe has no format for record files"):
         format_named(azcore.make("tic_tac_toe"), None)
     with pytest.raises(GameError, match="must be one of sgf, got 'pgn'"):
@@ -180,14 +189,17 @@ def test_export_writes_the_games_asked_for(
         assert read.actions == [8, 9, 9]
 
 
-def test_export_knows_a_run_and_its_search(game: Game, tmp_path: Path) -> None:
-    saved(game, tmp_path)
+def test_export_knows_a_run_and_what_its_counts_mean(game: Game, tmp_path: Path) -> None:
+    records = RecordFile(saved(game, tmp_path))
     run = tmp_path / "run"
     assert export_with(f"export.games={run}", "export.count=1") == 0
     assert "visits 8 played 5" in (run / "games/sgf/000005.sgf").read_text()
-    (run / "config.yaml").write_text("search: {rule: gumbel}\n")
-    assert export_with(f"export.games={run}", "export.count=1", "export.format=sgf") == 0
-    assert "played 62% top" in (run / "games/sgf/000005.sgf").read_text()
+    # Far from the run that made them, copied records mean what they meant.
+    copy = RecordFile(tmp_path / "copy.azg")
+    copy.append(replace(record, counts="policy") for record in records.read())
+    out = f"export.out={tmp_path / 'out'}"
+    assert export_with(f"export.games={copy.path}", out, "export.format=sgf") == 0
+    assert "played 62% top" in (tmp_path / "out/000005.sgf").read_text()
 
 
 def test_export_refuses(game: Game, tmp_path: Path) -> None:

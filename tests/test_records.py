@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 import os
 import struct
+import tracemalloc
 import zlib
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +17,7 @@ import pytest
 import azcore
 from azcore.errors import RecordError
 from azcore.records import GameRecord, RecordFile, parse_frame, require_same_game
+from trust_kit import framed, taken_apart
 
 GAME = azcore.make("tic_tac_toe")
 
@@ -32,13 +36,14 @@ def example(index: int = 0) -> GameRecord:
         best_child_values=rng.uniform(-1, 1, 5).astype(np.float32),
         players=np.array([0, 1, 1, 0, 1], np.uint8),  # a seat may move twice
         outcome=1,
-        resigned_by=0 if index % 2 else None,
+        resigned_by=1 if index % 2 else None,
         resign_threshold=-0.875 if index % 2 else None,
         played_out=index % 2 == 0,
         opening_plies=0,
         seed=7,
         game_index=index,
         weights_version=100,
+        counts="visits",
     )
 
 
@@ -141,3 +146,130 @@ def test_records_from_before_resignation_are_read_and_measure_nothing() -> None:
     assert old.actions.tolist() == record.actions.tolist()
     assert old.root_values.tolist() == record.root_values.tolist()
     assert (old.resigned_by, old.resign_threshold, old.played_out) == (None, None, False)
+
+
+def test_old_frames_do_not_say_what_their_counts_are() -> None:
+    record = example()
+    header, arrays = taken_apart(record)
+    del header["counts"]
+    assert parse_frame(framed(header, arrays, b"AZG2"), "here").counts is None
+    with pytest.raises(RecordError, match="counts"):
+        parse_frame(framed(header, arrays, b"AZG3"), "here")
+    again = parse_frame(parse_frame(framed(header, arrays, b"AZG2"), "here").to_bytes(), "here")
+    assert again.counts is None
+    assert parse_frame(record.to_bytes(), "here").counts == "visits"
+
+
+IDENTITY = {"name": "tic_tac_toe", "version": 1, "settings": {}}
+HEADERS: list[tuple[str, list[Any], str]] = [
+    ("outcome", [7, True, None, 0.5, "1", [1]], "outcome must be -1, 0 or 1"),
+    ("opening_plies", [-1, 6, True, 1.0, None], "opening_plies must be 0 to 5"),
+    ("seed", [-1, 0.5, True, "1", 2**63, None], "seed must be 0 to"),
+    ("game_index", [-1, None, 2**63], "game_index must be 0 to"),
+    ("weights_version", [-1, False], "weights_version must be 0 to"),
+    ("resigned_by", [2, -1, True, 0.0], "resigned_by must be a seat"),
+    ("resigned_by", [0], "outcome of a resignation must be lost by who resigned"),
+    ("resign_threshold", ["x", True, [], 10**400], "resign_threshold must be a number"),
+    ("played_out", [1, None, "yes"], "played_out must be true or false"),
+    ("counts", ["some", 1, []], "counts must be visits or policy"),
+    ("game", [None, 5, [], {}, {**IDENTITY, "more": 1}], "game must be a name, a version and"),
+    ("game", [{**IDENTITY, "name": n} for n in (1, None, [], "x" * 300)], "the game's name"),
+    ("game", [{**IDENTITY, "version": n} for n in (0, 1.0, True, "1")], "the game's version"),
+    ("game", [{**IDENTITY, "settings": n} for n in (None, [], "x")], "the game's settings"),
+    (
+        "game",
+        [{**IDENTITY, "settings": {"komi": n}} for n in (None, [], {}, 2**70, "x" * 300)],
+        "the game's komi must be a short text, a number, true or false",
+    ),
+    ("game", [{**IDENTITY, "settings": {n: 1}} for n in ("name", "a b", "")], "named by a word"),
+    ("lengths", [None, [], 5], "lengths must be an object"),
+    (
+        "lengths",
+        [{"actions": n} for n in (-1, 5.0, True, 2**62, None, "5")],
+        "the length of actions must be a count",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "told"), HEADERS)
+def test_headers_that_no_game_can_have(name: str, values: list[Any], told: str) -> None:
+    for value in values:
+        header, arrays = taken_apart(example())
+        with pytest.raises(RecordError, match=f"^here: .*({told})"):
+            parse_frame(framed({**header, name: value}, arrays), "here")
+
+
+ARRAYS: list[tuple[dict[str, Any], str]] = [
+    ({"actions": []}, "actions must be one or more"),
+    ({"visit_offsets": [0, 5]}, "the length of visit_offsets must be 6, got 2"),
+    ({"visit_offsets": [1, 1, 1, 1, 1, 8]}, "visit_offsets must be rising from 0"),
+    ({"visit_offsets": [0, 1, 1, 1, 1, 7]}, "visit_offsets must be rising from 0"),
+    ({"visit_offsets": [0, 9, 1, 1, 1, 8]}, "visit_offsets must be rising from 0"),
+    ({"visit_offsets": [0, 2**32 - 1, 1, 1, 1, 8]}, "visit_offsets must be rising from 0"),
+    ({"visit_counts": [1, 1]}, "the length of visit_counts must be 8, got 2"),
+    ({"visit_counts": [0] * 8}, "visit_counts must be 1 or more"),
+    ({"root_values": [0, 0, np.nan, 0, 0]}, "root_values must be finite"),
+    ({"root_values": [0]}, "the length of root_values must be 5, got 1"),
+    ({"best_child_values": [0, 0, 0, 0, np.inf]}, "best_child_values must be finite"),
+    ({"best_child_values": []}, "the length of best_child_values must be 5, got 0"),
+    ({"players": [0, 1, 0, 1, 2]}, "players must be 0 or 1, got 2"),
+    ({"players": []}, "the length of players must be 5, got 0"),
+]
+
+
+@pytest.mark.parametrize(("changed", "told"), ARRAYS)
+def test_arrays_that_no_game_can_have(changed: dict[str, Any], told: str) -> None:
+    record = replace(
+        example(),
+        visit_offsets=np.array([0, 1, 3, 5, 7, 8], np.uint32),
+        visit_actions=np.zeros(8, np.uint16),
+        visit_counts=np.ones(8, np.uint32),
+    )
+    parse_frame(record.to_bytes(), "here")
+    arrays = {
+        name: np.array(values, getattr(record, name).dtype) for name, values in changed.items()
+    }
+    with pytest.raises(RecordError, match=f"^here: not a game record of this azcore: {told}"):
+        parse_frame(replace(record, **arrays).to_bytes(), "here")
+
+
+def payload_frame(payload: bytes) -> bytes:
+    return struct.pack("<4sII", b"AZG3", len(payload), zlib.crc32(payload)) + payload
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\n",
+        b"{}",
+        b"5\n",
+        b"[" * 60_000 + b"\n",
+        b'{"a":' * 10_000 + b"\n",
+        b"{" + b" " * 10**6 + b"}\n",
+        b"\xff\n",
+        b'{"seed":' + b"9" * 10_000 + b"}\n",
+        b'{"outcome":NaN}\n',
+        example().to_bytes()[12:] + b"\0",
+    ],
+    ids=lambda payload: repr(payload[:12]),
+)
+def test_payloads_that_are_no_record(payload: bytes) -> None:
+    with pytest.raises(RecordError, match=r"^here: not a game record of this azcore: ") as caught:
+        parse_frame(payload_frame(payload), "here")
+    assert len(str(caught.value)) < 300
+
+
+def test_a_length_is_not_believed(tmp_path: Path) -> None:
+    """Of a file that says 4 GB, or has them with nothing in it, next to nothing is read."""
+    path = tmp_path / "records.azg"
+    path.write_bytes(struct.pack("<4sII", b"AZG3", 2**32 - 1, 0))
+    with pytest.raises(RecordError, match="the record is cut short"):
+        list(RecordFile(path).read())
+    os.truncate(path, 2**32 + 11)
+    tracemalloc.start()
+    with pytest.raises(RecordError, match="a record must be at most 268,435,456 bytes"):
+        list(RecordFile(path).read())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**6

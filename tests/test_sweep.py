@@ -133,7 +133,7 @@ def test_settings_changed_since_are_refused(experiment: CommandLine, tmp_path: P
     assert "another folder by hydra.sweep.dir=DIR" in errors
     assert fingerprint(run.path) == before
     # What does not make another run may change.
-    status, output, _ = experiment("seed=1", "search.c_init=1.25", "bench.seconds=1")
+    status, output, _ = experiment("seed=1", "search.c_init=1.25", "device=cpu")
     assert status == 0
     assert "is finished" in output
 
@@ -154,7 +154,7 @@ def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: 
     ("arguments", "sentence"),
     [
         (["command=compare"], "compare.runs=runs/experiments/mine, without the rest, rates"),
-        (["resume=latest"], "goes on with the run's own experiment"),
+        (["resume=latest"], "a sweep goes on with all of its own when"),
         (["hydra.sweep.dir=${nothing}"], "nothing"),
     ],
 )

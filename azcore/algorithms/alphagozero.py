@@ -28,6 +28,8 @@ from azcore.arena.gate import decide
 from azcore.arena.match import MatchResult, play_match
 from azcore.arena.sprt import Verdict
 from azcore.assembly import Settings
+from azcore.checkpoint import like, require_weights
+from azcore.errors import CheckpointError
 from azcore.evaluators import CountingEvaluator
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
@@ -85,6 +87,9 @@ class AlphaGoZero(Algorithm):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._table.keep_before(self._data.loader.generation)
+        if self._best_step and not self._run.best_checkpoint.exists():  # the run went back
+            assert isinstance(pl_module, LearnerModule)
+            pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._score, self._evaluations = None, 0
@@ -101,7 +106,7 @@ class AlphaGoZero(Algorithm):
         if promoted:
             self._best.load_state_dict(pl_module.network.state_dict())
             self._best_step = trainer.global_step
-            trainer.save_checkpoint(self._run.best_checkpoint)
+            pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
 
     def _match(self, candidate: nn.Module, step: int) -> MatchResult:
         """The candidate against the best player: most visits, no noise (Methods "Evaluator")."""
@@ -156,6 +161,16 @@ class AlphaGoZero(Algorithm):
         """The best player; matches are a function of it, the candidate and the generation."""
         return {"best": self._best.state_dict(), "best_step": self._best_step}
 
+    def on_load_checkpoint(
+        self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
+    ) -> None:
+        if self.state_key not in checkpoint["callbacks"]:
+            raise CheckpointError("a checkpoint with a gate must hold the best player, got none")
+
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        try:
+            require_weights(state_dict["best"], self._best)
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"a checkpoint's best player cannot play: {error}") from error
         self._best.load_state_dict(state_dict["best"])
-        self._best_step = state_dict["best_step"]
+        self._best_step = like(state_dict["best_step"], 0, "best_step")

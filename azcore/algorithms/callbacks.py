@@ -12,9 +12,12 @@ from datetime import timedelta
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.loggers import TensorBoardLogger
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+from torch.utils.tensorboard.summary import hparams
 
+from azcore.checkpoint import like
 from azcore.learner.data import SelfPlayData
 from azcore.run_directory import Table
 
@@ -27,6 +30,7 @@ _FROM_LEARNER = [  # epoch means that the Lightning module logs
     "policy_entropy",
     "value_target_variance",
 ]
+RATING = "rating/elo"  # in TensorBoard
 METRICS = [
     "generation",
     "step",
@@ -55,6 +59,56 @@ METRICS = [
     "held_out_policy_loss",
     "held_out_value_loss",
 ]
+
+
+# In TensorBoard, by groups. What the learner tells of every step is not told again.
+CURVES = {
+    "games": "selfplay/games",
+    "positions": "selfplay/positions",
+    "evaluations": "selfplay/evaluations",
+    "evaluations_per_s": "selfplay/evaluations_per_s",
+    "remembered_share": "selfplay/remembered_share",
+    "game_length": "selfplay/game_length",
+    "draw_rate": "selfplay/draw_rate",
+    "seat0_win_rate": "selfplay/seat0_win_rate",
+    "learning_rate": "learner/learning_rate",
+    "samples_per_position": "learner/samples_per_position",
+    "seconds": "time/seconds",
+    "search_share": "time/search_share",
+    "network_share": "time/network_share",
+    "learner_share": "time/learner_share",
+    "best_step": "gate/best_step",
+    "gate_score": "gate/score",
+    "resign_threshold": "resignation/threshold",
+    "resigned_rate": "resignation/rate",
+    "resign_measured": "resignation/measured",
+    "resign_false_positives": "resignation/false_positives",
+    "held_out_accuracy": "held_out/accuracy",
+    "held_out_policy_loss": "held_out/policy_loss",
+    "held_out_value_loss": "held_out/value_loss",
+}
+
+
+class Hyperparameters(Callback):
+    """Puts the run's settings beside the curves, for TensorBoard's table of runs.
+
+    Args:
+        settings: by name.
+    """
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = {
+            key: value if isinstance(value, bool | int | float | str) else str(value)
+            for key, value in settings.items()
+        }
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        for logger in trainer.loggers:
+            if isinstance(logger, TensorBoardLogger):
+                # What Lightning would write has a value of the rating, which is not known yet.
+                parts = hparams(self._settings, {RATING: 0.0})  # type: ignore[no-untyped-call]
+                for part in parts:
+                    logger.experiment._get_file_writer().add_summary(part)
 
 
 class GenerationMetrics(Callback):
@@ -105,7 +159,7 @@ class GenerationMetrics(Callback):
             / max(1, data.total_positions),
         }
         for name in _FROM_LEARNER:
-            value = trainer.callback_metrics.get(f"{name}_epoch")
+            value = trainer.callback_metrics.get(name)
             if value is not None:
                 row[name] = float(value)
         if games:
@@ -124,18 +178,18 @@ class GenerationMetrics(Callback):
         row.update(data.source.metrics(games))
         row = {k: v if isinstance(v, int) else float(f"{v:.6g}") for k, v in row.items()}
         self._table.append(row)
+        curves = {CURVES[name]: value for name, value in row.items() if name in CURVES}
         for logger in trainer.loggers:
-            logger.log_metrics(
-                {f"generation/{k}": v for k, v in row.items()}, step=trainer.global_step
-            )
+            logger.log_metrics(curves, step=trainer.global_step)
         self._report(row)
 
     def state_dict(self) -> dict[str, Any]:
         return {"seconds": self._seconds, "evaluations": self._evaluations}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        self._seconds = state_dict["seconds"]
-        self._evaluations = state_dict.get("evaluations", 0)  # older checkpoints did not count
+        counted = like(state_dict, self.state_dict(), "a checkpoint's metrics")
+        self._seconds = counted["seconds"]
+        self._evaluations = counted.get("evaluations", 0)  # older checkpoints did not count
 
 
 @dataclass
@@ -169,9 +223,10 @@ class Terminal:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def say(self, text: str) -> None:
-        """One line."""
-        self.console.print(text, highlight=False, markup=False)
+    def say(self, text: str, *, as_command: bool = False) -> None:
+        """One line, broken between words where a terminal is narrower; a command is not."""
+        soft_wrap = as_command or not self.console.is_terminal
+        self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
     def show(self, description: str, done: float, total: float, unit: str) -> None:
         """Move the bar of what is under way."""
@@ -192,45 +247,67 @@ class Terminal:
             by_steps = pace * (self.max_steps - step)
             left = by_steps if left is None else min(left, by_steps)
         clock = timedelta(seconds=round(seconds))
-        self.say(
-            f"{clock}  generation {row['generation']:.0f}  step {step:,}  "
-            f"games {row['games']:,.0f}  positions {row['positions']:,.0f}  "
-            f"length {row.get('game_length', float('nan')):.0f}  "
-            f"{row.get('evaluations_per_s', 0):,.0f} evaluations/s"
-            + (f" and {row['remembered_share']:.0%} known" if "remembered_share" in row else "")
-            + f"  loss {row.get('policy_loss', float('nan')):.2f} policy "
-            f"{row.get('value_loss', float('nan')):.2f} value"
-            + _resignation(row)
-            + _held_out(row)
-            + (f"  rating {self.rating}" if self.rating else "")
-            + ("" if left is None else f"  left {timedelta(seconds=max(0, round(left)))}")
-        )
+        parts = [
+            f"{clock}",
+            f"generation {row['generation']:.0f}",
+            f"step {step:,}",
+            f"games {row['games']:,.0f}",
+            f"positions {row['positions']:,.0f}",
+            *_new_games(row),
+            f"loss {row.get('policy_loss', float('nan')):.2f} policy "
+            f"{row.get('value_loss', float('nan')):.2f} value",
+            *_resignation(row),
+            *_held_out(row),
+        ]
+        if self.rating:
+            parts.append(f"rating {self.rating}")
+        if left is not None:
+            parts.append(f"left {timedelta(seconds=max(0, round(left)))}")
+        self.say(fitted(parts, self.console.width if self.console.is_terminal else None))
 
 
-def _new_games(row: dict[str, float]) -> str:
-    """How long the generation's own games were, and how fast they were made."""
-    text = f"length {row['game_length']:.0f}  " if "game_length" in row else ""
+def fitted(parts: list[str], width: int | None) -> str:
+    """Parts side by side, those that are too many for a terminal's width on lines of their own.
+
+    Args:
+        parts: none of them is broken.
+        width: in characters; None: all on one line, for whoever reads it by a program.
+    """
+    lines: list[str] = []
+    for part in parts:
+        if lines and (width is None or len(lines[-1]) + 2 + len(part) <= width):
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(f"         {part}" if lines else part)  # under what follows the time
+    return "\n".join(lines)
+
+
+def _new_games(row: dict[str, float]) -> list[str]:
+    """How long the generation's own games were, and how fast they were made; if it made any."""
+    parts = [f"length {row['game_length']:.0f}"] if "game_length" in row else []
     if "evaluations_per_s" in row:
-        text += f"{row['evaluations_per_s']:,.0f} evaluations/s  "
-    return text
+        parts.append(f"{row['evaluations_per_s']:,.0f} evaluations/s")
+    if "remembered_share" in row:
+        parts[-1] += f" and {row['remembered_share']:.0%} known"
+    return parts
 
 
-def _resignation(row: dict[str, float]) -> str:
+def _resignation(row: dict[str, float]) -> list[str]:
     """How many games were given up, and of how many played to their end that would be wrong."""
     if "resign_threshold" not in row:
-        return ""
+        return []
     wrong = f"{row.get('resign_false_positives', 0):.1%} of {row['resign_measured']:.0f} wrongly"
-    return f"  resigned {row['resigned_rate']:.0%} below {row['resign_threshold']:.2f} ({wrong})"
+    return [f"resigned {row['resigned_rate']:.0%} below {row['resign_threshold']:.2f} ({wrong})"]
 
 
-def _held_out(row: dict[str, float]) -> str:
+def _held_out(row: dict[str, float]) -> list[str]:
     """How well games that are not learned from are foretold."""
     if "held_out_accuracy" not in row:
-        return ""
-    return (
-        f"  held out {row['held_out_accuracy']:.1%} foretold, loss "
+        return []
+    return [
+        f"held out {row['held_out_accuracy']:.1%} foretold, loss "
         f"{row['held_out_policy_loss']:.2f} policy {row['held_out_value_loss']:.2f} value"
-    )
+    ]
 
 
 class LearnerProgress(Callback):

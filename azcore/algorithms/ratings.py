@@ -7,19 +7,21 @@ half the steps.
 
 from __future__ import annotations
 
+import re
 import time
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from azcore.algorithms.callbacks import Terminal
-from azcore.arena.elo import MatchScore, fit_ratings
+from azcore.algorithms.callbacks import RATING, Terminal
+from azcore.arena.elo import MatchScore, Rating, fit_ratings
 from azcore.arena.match import MatchResult, play_match
 from azcore.assembly import Settings, search_baseline, search_player
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.players import Player, RandomPlayer
 from azcore.run_directory import RunDirectory, Table
+from azcore.settings import require
 
 MATCHES = [
     "generation",
@@ -47,17 +49,29 @@ def match_row(result: MatchResult, generation: int, step: int, seconds: float) -
 
 
 def match_scores(table: Table) -> list[MatchScore]:
-    """The results in matches.csv."""
-    return [
+    """The results in matches.csv, whose players are checkpoints of the run.
+
+    Raises:
+        SettingError: the table holds something else.
+    """
+    scores = [
         MatchScore(
-            player=row["player"],
-            opponent=row["opponent"],
-            wins=int(row["wins"]),
-            draws=int(row["draws"]),
-            losses=int(row["losses"]),
+            player=table.text(row, "player"),
+            opponent=table.text(row, "opponent"),
+            wins=table.whole(row, "wins"),
+            draws=table.whole(row, "draws"),
+            losses=table.whole(row, "losses"),
         )
         for row in table.rows()
     ]
+    for score in scores:
+        require(
+            re.fullmatch(r"step-\d+", score.player) is not None and score.opponent != score.player,
+            f"{table.path}: a player",
+            "step-N, against another",
+            f"{score.player} against {score.opponent}"[:80],
+        )
+    return scores
 
 
 class ArenaRating(Callback):
@@ -76,8 +90,10 @@ class ArenaRating(Callback):
         self._settings, self._run = settings, run
         self._data, self._terminal = data, terminal
         self._table = Table(run.matches, MATCHES)
+        self.rated_step: int | None = None  # of the weights rated last, since the process began
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        match_scores(self._table)  # refused as it is, before anything in it is changed
         self._table.keep_before(self._data.loader.generation)
         self._describe()
 
@@ -94,10 +110,11 @@ class ArenaRating(Callback):
             )
             row = match_row(result, generation, trainer.global_step, seconds)
             self._table.append(row)
-        trainer.save_checkpoint(self._run.checkpoints / f"{name}.ckpt")  # the next one's opponent
+        self.rated_step = trainer.global_step
         rating = self._describe()
         if rating is not None:
-            pl_module.log("rating", rating)
+            interval = {"rating/low": rating.low, "rating/high": rating.high}
+            pl_module.log_dict({RATING: rating.value, **interval})
 
     def _play(self, player: Player, opponent: Player, seed: int) -> tuple[MatchResult, float]:
         arena = self._settings.arena
@@ -132,11 +149,13 @@ class ArenaRating(Callback):
             opponents.append(search_player(settings, evaluator, name))
         return opponents
 
-    def _describe(self) -> float | None:
-        """Put the newest rating on the terminal's lines; its value."""
+    def _describe(self) -> Rating | None:
+        """Put the newest rating on the terminal's lines; it is returned."""
         scores = match_scores(self._table)
         if not scores:
             return None
-        rating = fit_ratings(scores, anchor="random")[scores[-1].player]
+        rating = fit_ratings(scores, anchor="random").get(scores[-1].player)
+        if rating is None:  # no match leads from it to the anchor
+            return None
         self._terminal.rating = f"{rating.value:+.0f} ± {(rating.high - rating.low) / 2:.0f} Elo"
-        return rating.value
+        return rating

@@ -15,45 +15,64 @@ know them.
 from __future__ import annotations
 
 import contextlib
-import inspect
 import logging
 import re
+import shlex
 import signal
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from datetime import timedelta
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch import Trainer
-from lightning.pytorch.callbacks import ModelCheckpoint, Timer
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import Timer
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 from rich.console import Console
 
+from azcore import interrupts
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
 from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.alphazero import AlphaZero
-from azcore.algorithms.callbacks import METRICS, GenerationMetrics, LearnerProgress, Terminal
+from azcore.algorithms.callbacks import (
+    METRICS,
+    GenerationMetrics,
+    Hyperparameters,
+    LearnerProgress,
+    Terminal,
+)
+from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, require_way_back, rewind
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.supervised import Supervised
 from azcore.assembly import Config, Settings, settings_from
 from azcore.check.report import check_before_training
-from azcore.checkpoint import describe_run, read_checkpoint, require_same_run, write_checkpoint
-from azcore.errors import CheckpointError, SettingError
+from azcore.checkpoint import (
+    FAULTS,
+    describe_run,
+    like,
+    read_checkpoint,
+    require_resumable,
+    require_same_run,
+    require_sizes,
+    told_in_short,
+    write_checkpoint,
+)
+from azcore.errors import AzcoreError, CheckpointError, FaultyGameError, SettingError
 from azcore.evaluators import CachedEvaluator, Evaluator
 from azcore.export import export_settings, write_games_of_generation
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
+from azcore.learner.settings import TrainerSettings, trainer_settings
 from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
 from azcore.record_files import format_named
 from azcore.records import GameRecord, RecordFile
 from azcore.replay import ReplayBuffer
 from azcore.report.report import write_report
-from azcore.run_directory import RunDirectory, Table, find_run, new_run, read_config
+from azcore.run_directory import RunDirectory, Table, differences, find_run, new_run, read_config
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import with_games, with_workers
@@ -72,32 +91,71 @@ def train(config: Config) -> int:
     """
     _quiet_lightning()
     resume = config["resume"]
+    trainer = _trainer_settings(config)  # with those of settings_from, before anything is compiled
     settings = settings_from(config)
     check_before_training(config, settings.game)
     name = settings.game.name
     run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
     console = Console(soft_wrap=True)
-    max_steps = config["trainer"]["max_steps"]
-    require(
-        isinstance(max_steps, int) and max_steps >= 1,
-        "trainer.max_steps",
-        "1 or more, the length that learning rates refer to",
-        max_steps,
-    )
-    terminal = Terminal(console=console, max_steps=max_steps, max_seconds=_max_seconds(config))
+    max_steps = trainer.max_steps
+    terminal = Terminal(console=console, max_steps=max_steps, max_seconds=trainer.max_seconds)
     step = None
+    interrupts.say_at_the_end(lambda: f"azcore: {_kept(run, name)}")
     with _interruptible():
-        with contextlib.suppress(Interrupted), contextlib.closing(run):
-            loop = TrainingLoop(config, settings, run, terminal)
-            run.open()  # only now, so that settings that are refused change nothing on disk
-            checkpoint = loop.restore() if resume else None
-            run.save_config({**config, "resume": None})
+        with (
+            contextlib.suppress(Interrupted),
+            contextlib.closing(run),
+            _saying_what_is_kept(run, terminal, name),
+        ):
+            checkpoint = None
+            if resume:
+                run.open()
+                # Before anything is built: what settings ask for is then no more than it holds.
+                checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
+            loop = TrainingLoop(config, settings, trainer, run, terminal)
+            if not resume:  # only now, so that settings that are refused change nothing on disk
+                run.open_new()
+            run.save_config(config)
             run.save_sizes(loop.sizes)
             terminal.say(f"run directory {run.path}")
             with terminal:
                 step = loop.fit(checkpoint)
-        _ignore_interrupts()  # also a second Ctrl-C: what is left to do takes a moment
+        _ignore_interrupts()  # what is left to do takes a moment
         return _conclude(run, terminal, name, step, max_steps)
+
+
+def _checkpoint_to_go_on_from(
+    run: RunDirectory, resume: str, settings: Settings, terminal: Terminal
+) -> str | None:
+    """The last one or the one that is named; None if the run was stopped before its first.
+
+    Raises:
+        CheckpointError: it is cut or altered, or of another game, network or number of games; or no
+            run can go back to it.
+    """
+    path = run.last_checkpoint
+    goes_back = Path(resume).match("step-*.ckpt")
+    if goes_back:
+        path = Path(resume)
+    elif not path.exists():
+        generations = len(Table(run.metrics, list(METRICS)).rows())
+        if generations > 1:  # one may be written before its checkpoint is
+            raise CheckpointError(
+                f"{path} must be there to go on: the run has made {generations} generations"
+            )
+        terminal.say("no checkpoint yet: the run begins again, with the same seed")
+        return None
+    checkpoint = read_checkpoint(path)
+    if goes_back:
+        require_way_back(run, path, checkpoint)
+    require_same_run(checkpoint, describe_run(settings.game, settings.network), path)
+    require_resumable(checkpoint, settings.game, path)
+    if not settings.supervised.enabled:
+        sizes = asdict(settings.selfplay) | run.read_sizes()
+        require_sizes(checkpoint, sizes["num_games"], sizes["workers"], path)
+    _seconds_trained(checkpoint, path)
+    terminal.say(f"going on from step {checkpoint['global_step']:,}")
+    return str(path)
 
 
 def is_finished(run: RunDirectory) -> bool:
@@ -109,13 +167,24 @@ def is_finished(run: RunDirectory) -> bool:
     if not run.last_checkpoint.exists():
         return False
     config, checkpoint = read_config(run), read_checkpoint(run.last_checkpoint)
-    if checkpoint["global_step"] >= config["trainer"]["max_steps"]:
+    settings = trainer_settings(config["trainer"])
+    if checkpoint["global_step"] >= settings.max_steps:
         return True
-    limit = _max_seconds(config)
+    limit = settings.max_seconds
     if limit is None:
         return False
-    timer = checkpoint["callbacks"].get("Timer", {})
-    return bool(timer.get("time_elapsed", {}).get("train", 0.0) >= limit)
+    return _seconds_trained(checkpoint, run.last_checkpoint) >= limit
+
+
+def _seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
+    """What Lightning's timer has counted.
+
+    Raises:
+        CheckpointError: it is no number.
+    """
+    empty = {"Timer": {"time_elapsed": {"train": 0.0}}}
+    timer = like(checkpoint.get("callbacks"), empty, f"{path}: callbacks").get("Timer", {})
+    return float(timer.get("time_elapsed", {}).get("train", 0.0))
 
 
 def _conclude(
@@ -124,32 +193,54 @@ def _conclude(
     """Write the report and say how to go on; the exit status. `step` None: interrupted."""
     if not run.config.exists():
         terminal.say("interrupted before anything was written")
-        return 130
+        return interrupts.STATUS
     terminal.say(f"report {write_report(run.path)}")
-    resume = f"resume={run.path}"
-    if re.search("[=,]", str(run.path)):  # read as keys and lists, unless in quotes
-        resume = f"'resume=\"{run.path}\"'"
-    go_on = f"go on with: python -m azcore game={name} {resume}"
     if words := _resignation_in_words(run):
         terminal.say(words)
     if step is not None:
         terminal.say(f"weights {run.last_checkpoint}")
         if step < max_steps:
             longer = "trainer.max_time=DAYS:HOURS:MINUTES:SECONDS"
-            terminal.say(f"stopped at step {step:,} of {max_steps:,}; {go_on} {longer}")
+            stopped = f"stopped at step {step:,} of {max_steps:,}; {_how_to_go_on(run, name)}"
+            terminal.say(f"{stopped} {longer}", as_command=True)
         return 0
+    terminal.say(f"interrupted, {_kept(run, name)}", as_command=True)
+    return interrupts.STATUS
+
+
+def _kept(run: RunDirectory, name: str) -> str:
+    """What a run that was broken off has kept, and how to go on."""
     kept = f"saved up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing saved"
-    terminal.say(f"interrupted, {kept}; {go_on}")
-    return 130
+    return f"{kept}; {_how_to_go_on(run, name)}"
+
+
+def _how_to_go_on(run: RunDirectory, name: str) -> str:
+    resume = f"resume={run.path}"
+    if re.search(r"[^\w./+-]", str(run.path)):  # read as keys and lists, unless in quotes
+        quoted = str(run.path).replace("\\", "\\\\").replace('"', '\\"')
+        resume = f'resume="{quoted}"'
+    return f"go on with: python -m azcore game={name} {shlex.quote(resume)}"
+
+
+@contextlib.contextmanager
+def _saying_what_is_kept(run: RunDirectory, terminal: Terminal, name: str) -> Iterator[None]:
+    """Where a game's own code fails, tell its author that the run can go on once it is mended."""
+    try:
+        yield
+    except FaultyGameError:
+        if run.config.exists():
+            terminal.say(f"stopped, {_kept(run, name)}", as_command=True)
+        raise
 
 
 def _resignation_in_words(run: RunDirectory) -> str:
     """How many resignations would have been wrong, as games played to their end tell of late."""
-    rows = Table(run.metrics, list(METRICS)).rows()
-    last = next((row for row in reversed(rows) if row.get("resign_false_positives")), None)
+    table = Table(run.metrics, list(METRICS))
+    last = next((row for row in reversed(table.rows()) if row.get("resign_false_positives")), None)
     if last is None:
         return ""
-    share, games = float(last["resign_false_positives"]), int(last["resign_measured"])
+    share = table.number(last, "resign_false_positives")
+    games = table.whole(last, "resign_measured")
     return f"resignation: {share:.1%} false positives of {games:,} games played out"
 
 
@@ -160,23 +251,28 @@ def _quiet_lightning() -> None:
     warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
     # One process makes the games; workers would each need a copy of the window.
     warnings.filterwarnings("ignore", message=".*does not have many workers")
-    # A resumed run writes into the directory it left.
-    warnings.filterwarnings("ignore", message="Checkpoint directory .* exists and is not empty")
-    # A run directory may be moved before it is resumed.
-    warnings.filterwarnings("ignore", message="The dirpath has changed")
+    # Such as the timer of a run that goes on without trainer.max_time.
+    warnings.filterwarnings(
+        "ignore", message=".*callbacks used to create the checkpoint need to be"
+    )
 
 
 class TrainingLoop:
     """The parts of one run, and Lightning to drive them."""
 
     def __init__(
-        self, config: Config, settings: Settings, run: RunDirectory, terminal: Terminal
+        self,
+        config: Config,
+        settings: Settings,
+        trainer: TrainerSettings,
+        run: RunDirectory,
+        terminal: Terminal,
     ) -> None:
         self._settings, self._run, self._terminal = settings, run, terminal
         self.sizes: dict[str, int] = {}  # of self-play, see `RunDirectory.save_sizes`
         game, seed = settings.game, settings.seed
         terminal.say(
-            f"{game.name} {_words(game.settings)}: {game.num_actions} actions, observation "
+            f"{game.name}{_words(game.settings)}: {game.num_actions} actions, observation "
             f"{'x'.join(map(str, game.observation_shape))}; compiling for this machine, "
             "once per game and version of azcore"
         )
@@ -189,7 +285,7 @@ class TrainingLoop:
         self._module = LearnerModule(
             network=network,
             settings=settings.learner,
-            max_steps=config["trainer"]["max_steps"],
+            max_steps=trainer.max_steps,
             description=self._description,
         )
         self._window = ReplayBuffer(
@@ -210,9 +306,9 @@ class TrainingLoop:
             progress=lambda made, wanted: terminal.show("self-play", made, wanted, "positions"),
             on_games=_record_files(config, settings, run),
         )
-        self._trainer = self._make_trainer(dict(config["trainer"]))
+        self._trainer = self._make_trainer(trainer, config)
         window = self._window.max_bytes(settings.search.most_targets(game.num_actions))
-        terminal.say(settings.learner.schedule_in_words(config["trainer"]["max_steps"]))
+        terminal.say(settings.learner.schedule_in_words(trainer.max_steps))
         terminal.say(
             f"memory {source.in_words()}, and at most {window / 1e6:,.0f} MB of games in the "
             "replay window" + self._cache_in_words()
@@ -286,53 +382,34 @@ class TrainingLoop:
 
     def fit(self, checkpoint: str | None) -> int:
         """Run to the end, from a checkpoint if one is given; the optimizer steps reached."""
-        self._trainer.fit(
-            self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
-        )
+        began = _Beginning(lambda: self._begin(checkpoint))
+        self._trainer.callbacks.insert(0, began)  # type: ignore[attr-defined]
+        try:
+            self._trainer.fit(
+                self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
+            )
+        except FAULTS as error:
+            is_told = isinstance(error, AzcoreError) and not isinstance(error, CheckpointError)
+            if checkpoint is None or began.is_over or is_told or checkpoint in str(error):
+                raise
+            raise CheckpointError(
+                f"{checkpoint}: a run cannot go on from this checkpoint: {told_in_short(error)}"
+            ) from error
+        began.now()
         return self._trainer.global_step
 
-    def restore(self) -> str | None:
-        """The checkpoint to go on from; None if the run was stopped before its first.
+    def _begin(self, checkpoint: str | None) -> None:
+        """Only now, when all has been restored, is anything cut off or set aside."""
+        if checkpoint is not None and Path(checkpoint) != self._run.last_checkpoint:
+            rewind(self._run, Path(checkpoint), self._terminal.say)
+        self._data.cut_records()
 
-        Raises:
-            CheckpointError: it is cut or altered, or of another game or network.
-        """
-        path = self._run.last_checkpoint
-        if not path.exists():
-            generations = len(Table(self._run.metrics, list(METRICS)).rows())
-            if generations > 1:  # one may be written before its checkpoint is
-                raise CheckpointError(
-                    f"{path} must be there to go on: the run has made {generations} generations"
-                )
-            RecordFile(self._run.records).truncate(0)  # games of the generation that was cut off
-            self._terminal.say("no checkpoint yet: the run begins again, with the same seed")
-            return None
-        checkpoint = read_checkpoint(path)
-        require_same_run(checkpoint, self._description, path)
-        self._terminal.say(f"going on from step {checkpoint['global_step']:,}")
-        return str(path)
-
-    def _make_trainer(self, options: dict[str, Any]) -> Trainer:
+    def _make_trainer(self, settings: TrainerSettings, config: Config) -> Trainer:
         run, learner = self._run, self._settings.learner
+        options = asdict(settings)
         max_time = options.pop("max_time")
-        interval = options["log_every_n_steps"]
-        require(
-            isinstance(interval, int) and interval >= 1,
-            "trainer.log_every_n_steps",
-            "1 or more",
-            interval,
-        )
-        require(
-            options["devices"] == 1,
-            "trainer.devices",
-            "1: games and training are driven by one process",
-            options["devices"],
-        )
-        known = inspect.signature(Trainer.__init__).parameters
-        for key in options:
-            require(key in known, f"trainer.{key}", "a setting of Lightning's Trainer", key)
         # Lightning warns of an interval longer than an epoch.
-        options["log_every_n_steps"] = min(interval, learner.steps_per_generation)
+        options["log_every_n_steps"] = min(settings.log_every_n_steps, learner.steps_per_generation)
         metrics = GenerationMetrics(
             Table(run.metrics, list(METRICS)),
             self._data,
@@ -342,16 +419,12 @@ class TrainingLoop:
         rating = ArenaRating(self._settings, run, self._data, self._terminal)
         callbacks = [
             LearnerProgress(self._terminal, learner.steps_per_generation),
+            DivergenceGuard(run),
+            Hyperparameters({key: value for key, value, _ in differences(config, {})}),
             self._algorithm,
             rating,
             metrics,
-            ModelCheckpoint(
-                dirpath=run.checkpoints,
-                filename="last",
-                every_n_epochs=1,
-                save_on_train_epoch_end=True,
-                enable_version_counter=False,
-            ),
+            Checkpoints(run, lambda: rating.rated_step),
         ]
         if max_time is not None:
             callbacks.append(Timer(duration=max_time, interval="epoch", verbose=False))
@@ -381,14 +454,11 @@ def _record_files(
         SettingError: a setting cannot be used.
         GameError: the game has no such format.
     """
-    if "export" not in config:  # a run that was begun before there were any
-        return lambda games: None
     export, game = export_settings(config["export"]), settings.game
     if export.per_generation == 0:
         return lambda games: None
     format_named(game, export.format)
-    shares = settings.search.is_gumbel
-    return lambda games: write_games_of_generation(run.records, game, games, export, shares=shares)
+    return lambda games: write_games_of_generation(run.records, game, games, export)
 
 
 class SafeCheckpointIO(TorchCheckpointIO):
@@ -405,6 +475,27 @@ class SafeCheckpointIO(TorchCheckpointIO):
         return read_checkpoint(Path(path))
 
 
+class _Beginning(Callback):
+    """Knows whether all that a checkpoint holds has been restored.
+
+    Args:
+        then: is called once, at that moment.
+    """
+
+    def __init__(self, then: Callable[[], None]) -> None:
+        self._then = then
+        self.is_over = False
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self.now()
+
+    def now(self) -> None:
+        """Also where no step is left to train."""
+        if not self.is_over:
+            self.is_over = True
+            self._then()
+
+
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into `Interrupted` while the loop runs."""
@@ -413,7 +504,7 @@ def _interruptible() -> Iterator[None]:
         _ignore_interrupts()
         raise Interrupted
 
-    before = {n: signal.signal(n, interrupt) for n in (signal.SIGINT, signal.SIGTERM)}
+    before = {n: signal.signal(n, interrupt) for n in interrupts.SIGNALS}
     try:
         yield
     finally:
@@ -422,28 +513,25 @@ def _interruptible() -> Iterator[None]:
 
 
 def _ignore_interrupts() -> None:
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
+    for number in interrupts.SIGNALS:
+        signal.signal(number, interrupts.no_handler)
 
 
-def _max_seconds(config: Config) -> float | None:
-    """trainer.max_time in seconds.
+def _trainer_settings(config: Config) -> TrainerSettings:
+    """The settings of Lightning's Trainer, which this machine can follow.
 
     Raises:
-        SettingError: it is not days:hours:minutes:seconds.
+        SettingError: one of them cannot be used, or this machine has no such accelerator.
     """
-    text = config["trainer"]["max_time"]
-    if text is None:
-        return None
+    settings = trainer_settings(config["trainer"])
     require(
-        re.fullmatch(r"\d+:\d\d:\d\d:\d\d", str(text)) is not None,
-        "trainer.max_time",
-        "days:hours:minutes:seconds such as 00:00:10:00",
-        text,
+        settings.accelerator in ("auto", "cpu") or torch.cuda.is_available(),
+        "trainer.accelerator",
+        "auto or cpu on a machine without a GPU that torch can use",
+        settings.accelerator,
     )
-    days, hours, minutes, seconds = map(int, str(text).split(":"))
-    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
+    return settings
 
 
 def _words(settings: Config) -> str:
-    return ", ".join(f"{key} {value}" for key, value in settings.items())
+    return ",".join(f" {key} {value}" for key, value in settings.items())

@@ -19,6 +19,7 @@ from azcore.arena.elo import MatchScore, PairScore
 from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.batch import make_batch
 from azcore.errors import IllegalActionError
+from azcore.faults import told
 from azcore.game import Game, illegal_action_message
 from azcore.players import Decision, Forfeit, Player
 from azcore.settings import require
@@ -160,6 +161,7 @@ class MatchResult:
         return list(pairs.values())
 
 
+@told()
 def play_match(
     game: Game,
     first: Player,
@@ -192,6 +194,7 @@ def play_match(
 
     Raises:
         SettingError: G is odd or below 2, or games end within `opening_plies`.
+        FaultyGameError: the game's own code raised.
         IllegalActionError: a player chose what the rules forbid.
     """
     require_pairs(num_games, "num_games")
@@ -264,7 +267,7 @@ def _play(
             states.step(row, action)
             for player in players:
                 player.advance(row, action)
-        live = [r for r in live if r not in forfeits and not states.is_terminal(r)]
+        live = [r for r in live if r not in forfeits and not states.is_over(r, len(actions[r]))]
         if progress is not None:
             progress(done + num_games - len(live))
 
@@ -275,7 +278,7 @@ def _play(
             first_seat=row % 2,
             opening_plies=len(openings[row // 2][0]),
             actions=actions[row],
-            outcome=lost if forfeit else game.outcome(states.get(row)),
+            outcome=lost if forfeit else states.outcome(row),
             forfeit=forfeit.reason if forfeit else None,
         )
 

@@ -85,8 +85,8 @@ def check_before_training(config: Mapping[str, Any], game: Game) -> None:
     Raises:
         ContractError: an identity does not hold.
     """
-    if type(game).__module__.startswith("azcore.games.") or "check" not in config:
-        return  # a run made before there was such a setting is resumed without it
+    if type(game).__module__.startswith("azcore.games."):
+        return
     seconds = build(CheckSettings, config["check"], "check").before_training
     if seconds > 0:
         check_game(game, seconds=seconds)

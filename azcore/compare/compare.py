@@ -36,7 +36,7 @@ from azcore.compare.settings import CompareSettings
 from azcore.errors import SettingError
 from azcore.evaluators import UniformEvaluator
 from azcore.players import Player, RandomPlayer, SearchPlayer
-from azcore.run_directory import RUNS, Table
+from azcore.run_directory import RUNS, Table, require_no_link
 from azcore.settings import build
 
 MATCHES = [
@@ -53,6 +53,7 @@ MATCHES = [
     "distinct_games",
 ]
 RATINGS = ["run", "variant", "seed", "step", "evaluations", "seconds", "rating", "low", "high"]
+FILES = ["comparison.csv", "ratings.csv", "ratings.csv.tmp", "figure.png", "figure.svg"]
 RANDOM, SEARCH = "random", "search"  # the anchors; no run's checkpoint is called so
 
 
@@ -77,6 +78,8 @@ def compare(config: Config) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
+    for name in FILES:
+        require_no_link(folder / name)
     scores = _play(runs, options, Table(folder / "comparison.csv", MATCHES), console)
     pool = Pool(scores, anchor=RANDOM)
     everyone = [kept.name for run in runs for kept in run.kept]
@@ -210,7 +213,7 @@ def _play(
                 )
                 table.append(row)
                 played[_key(row)] = row
-            scores.append(_score(played[_key(row)]))
+            scores.append(_score(table, played[_key(row)]))
     return scores
 
 
@@ -223,16 +226,17 @@ def _baseline(runs: Sequence[Run], options: CompareSettings) -> Settings:
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
     """What must be the same for a match not to be played again."""
-    return tuple(str(row[column]) for column in MATCHES[:7])
+    return tuple(str(row.get(column)) for column in MATCHES[:7])
 
 
-def _score(row: Mapping[str, Any]) -> MatchScore:
+def _score(table: Table, row: Mapping[str, Any]) -> MatchScore:
+    cells = {column: str(value) for column, value in row.items()}
     return MatchScore(
-        player=row["player"],
-        opponent=row["opponent"],
-        wins=int(row["wins"]),
-        draws=int(row["draws"]),
-        losses=int(row["losses"]),
+        player=cells["player"],
+        opponent=cells["opponent"],
+        wins=table.whole(cells, "wins"),
+        draws=table.whole(cells, "draws"),
+        losses=table.whole(cells, "losses"),
     )
 
 
@@ -283,6 +287,9 @@ def _print_last(
             f"[{last.low:+.0f}, {last.high:+.0f}]",
         )
     console.print(table)
+    if len(rated) == 1:
+        console.print("the interval is of the distance from random play")
+        return
     shift = pool.half_width_among([entry.kept.name for entry in rated], [RANDOM])
     console.print(
         "intervals are of checkpoints beside each other; all of them together may be "

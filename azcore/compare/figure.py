@@ -65,14 +65,26 @@ def draw(
                 alpha=0.6,
             )
         x = [point.x * scale for point in points]
-        axes.fill_between(
-            x,
-            [point.low for point in points],
-            [point.high for point in points],
-            color=colour,
-            alpha=0.15,
-            linewidth=0,
-        )
+        if len(points) > 1:
+            axes.fill_between(
+                x,
+                [point.low for point in points],
+                [point.high for point in points],
+                color=colour,
+                alpha=0.15,
+                linewidth=0,
+            )
+        else:  # a band has no width there
+            axes.errorbar(
+                x,
+                [point.value for point in points],
+                yerr=[
+                    [point.value - point.low for point in points],
+                    [point.high - point.value for point in points],
+                ],
+                color=colour,
+                capsize=5,
+            )
         count = len({entry.run.seed for entry in own})
         axes.plot(
             x,

@@ -91,6 +91,7 @@ class Pool:
 
     def __init__(self, results: Iterable[MatchScore], anchor: str) -> None:
         results = list(results)
+        self._anchor = anchor
         fitted = fit_ratings(results, anchor=anchor)
         self.values: dict[str, float] = {name: fitted[name].value for name in fitted}
         self._index = {name: i for i, name in enumerate(fitted)}
@@ -109,7 +110,12 @@ class Pool:
         return Z_95 * math.sqrt(max(0.0, variance))
 
     def half_width_among(self, names: Sequence[str], group: Sequence[str]) -> float:
-        """Half the 95 % interval of the mean of `names` beside the mean of a group."""
+        """Half the 95 % interval of the mean of `names` beside the mean of a group.
+
+        One that is alone is beside the anchor.
+        """
+        if len(group) == 1 and list(names) == list(group):
+            group = [self._anchor]
         weights = dict.fromkeys(group, -1 / len(group))
         for name in names:
             weights[name] = weights.get(name, 0.0) + 1 / len(names)

@@ -86,7 +86,8 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
             seed=configs[name]["seed"],
             path=path,
             config=configs[name],
-            settings=settings_from({**configs[name], "device": device}),
+            # Programs are none of a run's: whoever compares names who plays.
+            settings=settings_from({**configs[name], "device": device, "programs": {}}),
             kept=_kept(name, path, steps[name], targets),
         )
         for name, (path, _) in found.items()
@@ -126,11 +127,7 @@ def _require_comparable(
 def _steps(path: Path) -> dict[int, Path]:
     """The kept checkpoints by optimizer steps, the last one included."""
     run = RunDirectory(path)
-    steps: dict[int, Path] = {}
-    for checkpoint in run.checkpoints.glob("step-*.ckpt"):
-        number = checkpoint.stem.removeprefix("step-")
-        if number.isdecimal():
-            steps[int(number)] = checkpoint
+    steps = run.step_checkpoints()
     if run.last_checkpoint.exists():
         steps.setdefault(read_checkpoint(run.last_checkpoint)["global_step"], run.last_checkpoint)
     return dict(sorted(steps.items()))
@@ -149,16 +146,12 @@ def spread(steps: Iterable[int], targets: list[float]) -> dict[int, int]:
 def _kept(
     name: str, path: Path, steps: Mapping[int, Path], targets: list[float]
 ) -> tuple[Kept, ...]:
-    metrics = {row["step"]: row for row in Table(RunDirectory(path).metrics, []).rows()}
+    table = Table(RunDirectory(path).metrics, [])
+    metrics = {table.whole(row, "step"): row for row in table.rows()}
 
     def measured(step: int, column: str) -> float | None:
-        text = metrics.get(str(step), {}).get(column)
-        try:
-            return float(text) if text else None
-        except ValueError as error:
-            raise SettingError(
-                f"{RunDirectory(path).metrics}: {column} must be a number, got {text!r}"
-            ) from error
+        row = metrics.get(step, {})
+        return table.number(row, column) if row.get(column) else None
 
     return tuple(
         Kept(

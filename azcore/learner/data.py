@@ -20,7 +20,8 @@ from torch import Tensor
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.learner.sources import GameSource
-from azcore.records import GameRecord, RecordFile, require_same_game
+from azcore.records import GameRecord, RecordFile, parse_frame, require_same_game
+from azcore.referee import Referee
 from azcore.replay import ReplayBuffer, ReplaySettings
 
 Progress = Callable[[int, int], None]  # (positions so far, positions wanted)
@@ -91,7 +92,13 @@ class GenerationLoader:
         return {"generation": self.generation, "batch": self.batch}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        self.generation, self.batch = state["generation"], state["batch"]
+        generation, batch = state["generation"], state["batch"]
+        if not (type(generation) is type(batch) is int and generation >= 0 <= batch < self._size):
+            raise CheckpointError(
+                f"a checkpoint's batch must be 0 to {self._size - 1} of a generation, "
+                f"got {batch!r:.100} of {generation!r:.100}"
+            )
+        self.generation, self.batch = generation, batch
 
 
 class SelfPlayData(LightningDataModule):
@@ -132,6 +139,7 @@ class SelfPlayData(LightningDataModule):
         self.new_games: list[GameRecord] = []  # records of the generation under way, for logs
         self.total_games = 0
         self.total_positions = 0
+        self._kept_bytes = 0  # of the record file, by the checkpoint
 
     @property
     def finished_generation(self) -> int:
@@ -171,27 +179,49 @@ class SelfPlayData(LightningDataModule):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Back to the moment of a checkpoint: later records are cut off and will be made anew.
+        """Back to the moment of a checkpoint; `cut_records` does the same with the file.
 
         Raises:
             CheckpointError, RecordError: the records the checkpoint counts on are not there.
         """
+        games, positions = state_dict["total_games"], state_dict["total_positions"]
+        size = state_dict["record_bytes"]
+        for name in ("record_bytes", "total_games", "total_positions"):
+            if type(state_dict[name]) is not int or state_dict[name] < 1:
+                raise CheckpointError(
+                    f"a checkpoint's {name} must be 1 or more, got {state_dict[name]!r:.100}"
+                )
         # Older checkpoints call the only source there was the actor.
         self.source.load_state_dict(state_dict["source" if "source" in state_dict else "actor"])
-        self.records.truncate(state_dict["record_bytes"])
-        total = 0
+        self.records.require_size(size)
+        self.buffer.extend(self._games_before(size, games, positions))
+        self._kept_bytes = size
+        self.total_games, self.total_positions = games, positions
 
-        def games() -> Iterator[GameRecord]:
-            nonlocal total
-            for record in self.records.read():
-                require_same_game(record, self.buffer.game, str(self.records.path))
-                total += 1
-                yield record
+    def cut_records(self) -> None:
+        """Cut off the records after the checkpoint, which will be made anew.
 
-        self.buffer.extend(games())
-        if total != state_dict["total_games"]:
-            raise CheckpointError(
-                f"{self.records.path} must hold {state_dict['total_games']} games, got {total}"
-            )
-        self.total_games = state_dict["total_games"]
-        self.total_positions = state_dict["total_positions"]
+        All of it must have been looked at before: what is refused costs nothing.
+        """
+        self.records.truncate(self._kept_bytes)
+
+    def _games_before(self, size: int, games: int, positions: int) -> Iterator[GameRecord]:
+        """The games in the first `size` bytes of the file, those of the window by the rules.
+
+        Raises:
+            CheckpointError, RecordError: they are not as many as a checkpoint says, or not whole.
+        """
+        referee, found, to_learn = Referee(self.buffer.game), 0, 0
+        for offset, frame in self.records.frames(0, size):
+            where = f"{self.records.path}, byte {offset}"
+            record = parse_frame(frame, where)
+            if found >= games - self.buffer.window_games:
+                referee.check(record, where)
+            else:  # it has left the window
+                require_same_game(record, self.buffer.game, where)
+            found += 1
+            to_learn += record.num_samples
+            yield record
+        for name, wanted, got in (("games", games, found), ("positions", positions, to_learn)):
+            if got != wanted:
+                raise CheckpointError(f"{self.records.path} must hold {wanted} {name}, got {got}")

@@ -21,7 +21,8 @@ from azcore.errors import CheckpointError, SettingError
 from azcore.evaluators import Evaluator
 from azcore.game import Game
 from azcore.learner.sources import GameSource
-from azcore.records import GameRecord, RecordFile, require_same_game
+from azcore.records import GameRecord, RecordFile
+from azcore.referee import Referee
 from azcore.replay import ReplayBuffer
 from azcore.selfplay.actor import ActorStatistics
 from azcore.settings import require
@@ -69,15 +70,15 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
 
     Raises:
         SettingError: no file is named, one is not there, or there is nothing to learn from.
-        RecordError: a record is damaged or of another game.
+        RecordError: a record is damaged, of another game or against its rules.
     """
     require(bool(settings.games), "supervised.games", "a list of .azg files", list(settings.games))
     division = Division(learned=[], held_out=[])
+    referee = Referee(game)
     for name in settings.games:
         path = Path(name)
         require(path.is_file(), "supervised.games", "files of game records (.azg)", name)
-        for record in RecordFile(path).read():
-            require_same_game(record, game, name)
+        for record in referee.read(RecordFile(path)):
             if record.num_samples > 0:
                 side = (
                     division.held_out
@@ -122,6 +123,7 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
         visit_offsets=offsets.astype(np.uint32),
         visit_actions=actions,
         visit_counts=visits,
+        counts=record.counts if has_visits.all() else "policy",
     )
 
 
@@ -175,7 +177,7 @@ class GivenGames(GameSource):
             raise CheckpointError(
                 "supervised.games must hold the games that the run began with, got others"
             )
-        self._is_given = state["is_given"]
+        self._is_given = bool(state["is_given"])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,6 +5,7 @@ Letters: N batch, A actions.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,8 +13,19 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor, nn
 
-from azcore.checkpoint import KEY
+from azcore.checkpoint import KEY, like, require_same_tensor, write_checkpoint
+from azcore.errors import CheckpointError
 from azcore.learner.settings import LearnerSettings
+
+CURVES = {  # of each step, in TensorBoard
+    "loss": "loss/total",
+    "policy_loss": "loss/policy",
+    "value_loss": "loss/value",
+    "policy_accuracy": "learner/policy_accuracy",
+    "policy_entropy": "learner/policy_entropy",
+    "target_entropy": "learner/target_entropy",
+    "value_target_variance": "learner/value_target_variance",
+}
 
 
 class LearnerModule(LightningModule):
@@ -43,7 +55,10 @@ class LearnerModule(LightningModule):
     def training_step(self, batch: dict[str, Tensor], _index: int) -> Tensor:
         loss, metrics = self.loss(batch)
         size = len(batch["value_targets"])
-        self.log_dict(metrics, on_step=True, on_epoch=True, batch_size=size)
+        curves = {CURVES[name]: value for name, value in metrics.items()}
+        self.log_dict(curves, on_step=True, on_epoch=False, batch_size=size)
+        # Means over a generation, for metrics.csv.
+        self.log_dict(metrics, on_step=False, on_epoch=True, logger=False, batch_size=size)
         return loss
 
     def loss(self, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
@@ -100,13 +115,30 @@ class LearnerModule(LightningModule):
         """Say in the checkpoint which game and network it is of."""
         checkpoint[KEY] = dict(self.description)
 
+    def save_weights(self, path: Path, network: nn.Module, step: int) -> None:
+        """Write what it takes to play: a checkpoint of weights alone.
+
+        Args:
+            path: where.
+            network: one like this module's.
+            step: how many optimizer steps it has seen.
+        """
+        weights = {
+            "state_dict": network.state_dict(prefix="network."),
+            "global_step": step,
+        }
+        write_checkpoint({**weights, KEY: dict(self.description)}, path)
+
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Begin a new epoch after a checkpoint that was written at the end of one.
+        """Take no more from a checkpoint than a run of these settings has.
+
+        And begin a new epoch after a checkpoint that was written at the end of one.
 
         Lightning counts such an epoch as under way until its last hooks have run, and without a
         validation loop takes one batch of the next generation for it. The progress is set to what
         it is a moment after the end.
         """
+        self._require_like_ours(checkpoint)
         loop = checkpoint["loops"]["fit_loop"]
         batches = loop["epoch_loop.batch_progress"]
         if batches["is_last_batch"]:
@@ -115,3 +147,35 @@ class LearnerModule(LightningModule):
                 epochs[span]["completed"] = epochs[span]["processed"]
             batches["current"] = dict.fromkeys(batches["current"], 0)
             batches["is_last_batch"] = False
+
+    def _require_like_ours(self, checkpoint: dict[str, Any]) -> None:
+        """Refuse loops, optimizer and schedule unless they are built like this run's.
+
+        Raises:
+            CheckpointError: naming the place.
+        """
+        loop = checkpoint["loops"]["fit_loop"]
+        loaders = loop["state_dict"]  # which Lightning keeps there; `GenerationLoader` looks at it
+        ours = self.trainer.fit_loop.state_dict()
+        checkpoint["loops"] = {"fit_loop": {**like(loop, ours, "loops"), "state_dict": loaders}}
+        made: Any = self.configure_optimizers()
+        optimizer, schedule = made["optimizer"], made["lr_scheduler"]["scheduler"]
+        (saved,) = checkpoint["optimizer_states"]
+        # Rate, momentum and weight decay are as settings have them now, not as they were then.
+        groups = optimizer.state_dict()["param_groups"]
+        groups[0]["lr"] = self.settings.learning_rate(checkpoint["global_step"], self.max_steps)
+        state: dict[int, dict[str, Any]] = {}
+        parameters = list(self.parameters())
+        for index, kept in saved["state"].items():
+            momentum, place = kept["momentum_buffer"], f"the optimizer's momentum {index!r:.20}"
+            if type(index) is not int or not 0 <= index < len(parameters):
+                raise CheckpointError(f"{place} is of no tensor of this network")
+            if momentum is not None:
+                try:
+                    require_same_tensor(momentum, parameters[index], place)
+                except ValueError as error:
+                    raise CheckpointError(str(error)) from error
+            state[index] = {"momentum_buffer": momentum}
+        checkpoint["optimizer_states"] = [{"state": state, "param_groups": groups}]
+        saved = like(checkpoint["lr_schedulers"], [schedule.state_dict()], "the schedule of rates")
+        checkpoint["lr_schedulers"] = saved

@@ -3,11 +3,49 @@
 from __future__ import annotations
 
 import math
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
 
 import numpy as np
 
-from azcore.settings import require
+from azcore.errors import SettingError
+from azcore.settings import build, require
+
+ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # weights are float32, as players have them
+# Parameters of Lightning's Trainer that a run does not leave to whoever starts it.
+DECIDED = {
+    name: reason
+    for names, reason in (
+        (
+            "max_epochs min_epochs min_steps limit_train_batches overfit_batches fast_dev_run "
+            "accumulate_grad_batches reload_dataloaders_every_n_epochs",
+            "an epoch is a generation of learner.steps_per_generation batches, each a step",
+        ),
+        (
+            "limit_val_batches limit_test_batches limit_predict_batches val_check_interval "
+            "check_val_every_n_epoch num_sanity_val_steps inference_mode",
+            "strength is measured by matches, as arena says, and there is no validation loop",
+        ),
+        (
+            "num_nodes strategy sync_batchnorm use_distributed_sampler",
+            "games and training are driven by one process",
+        ),
+        (
+            "callbacks plugins logger default_root_dir enable_checkpointing enable_progress_bar "
+            "enable_model_summary enable_autolog_hparams model_registry profiler barebones",
+            "azcore sees to what a run writes and says",
+        ),
+        (
+            "gradient_clip_algorithm benchmark detect_anomaly",
+            "azcore leaves it as Lightning has it",
+        ),
+    )
+    for name in names.split()
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,3 +128,78 @@ class LearnerSettings:
         ]
         words[-1] = words[-1].partition(" until ")[0] + " to the end"
         return "learning rate " + ", ".join(words).replace(" until ", " until step ", 1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TrainerSettings:
+    """What a run leaves open of Lightning's Trainer; the comments are in `conf/trainer`."""
+
+    max_steps: int
+    max_time: str | None
+    accelerator: str
+    devices: int
+    precision: str
+    gradient_clip_val: float | None
+    deterministic: bool
+    log_every_n_steps: int
+
+    def __post_init__(self) -> None:
+        require(
+            self.max_steps >= 1,
+            "trainer.max_steps",
+            "1 or more, the length that learning rates refer to",
+            self.max_steps,
+        )
+        require(
+            self.max_time is None
+            or re.fullmatch(r"\d{1,5}:\d\d:\d\d:\d\d", self.max_time, re.ASCII) is not None,
+            "trainer.max_time",
+            "days:hours:minutes:seconds such as 00:00:10:00",
+            self.max_time,
+        )
+        for name, known in (("accelerator", ACCELERATORS), ("precision", PRECISIONS)):
+            value = getattr(self, name)
+            require(value in known, f"trainer.{name}", f"one of {', '.join(known)}", value)
+        require(
+            self.devices == 1,
+            "trainer.devices",
+            "1: games and training are driven by one process",
+            self.devices,
+        )
+        require(
+            self.gradient_clip_val is None or self.gradient_clip_val > 0,
+            "trainer.gradient_clip_val",
+            "above 0, or null for no limit",
+            self.gradient_clip_val,
+        )
+        require(
+            self.log_every_n_steps >= 1,
+            "trainer.log_every_n_steps",
+            "1 or more",
+            self.log_every_n_steps,
+        )
+
+    @property
+    def max_seconds(self) -> float | None:
+        """`max_time` in seconds."""
+        if self.max_time is None:
+            return None
+        days, hours, minutes, seconds = map(int, self.max_time.split(":"))
+        return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
+
+
+def trainer_settings(values: Mapping[str, Any]) -> TrainerSettings:
+    """The typed settings of the group `trainer`.
+
+    Raises:
+        SettingError: a value cannot be used, or a parameter of Lightning's is not to be set.
+    """
+    for name in values:
+        if name in DECIDED:
+            raise SettingError(f"trainer.{name} cannot be set: {DECIDED[name]}")
+    texts = {
+        name: str(values[name])  # 32 and 10 are typed as numbers
+        for name in ("precision", "max_time")
+        if values.get(name) is not None
+    }
+    return build(TrainerSettings, {**values, **texts}, "trainer")

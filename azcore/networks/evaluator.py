@@ -35,9 +35,10 @@ def choose_device(device: str | None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         chosen = torch.device(device)
-        torch.empty(1, device=chosen)
+        torch.zeros(1, device=chosen).item()  # torch's `meta` takes all and gives nothing back
     except (RuntimeError, AssertionError) as error:
-        require(False, "device", f"auto, or a device of this machine ({error})", device)
+        reason = str(error).split("\n")[0]
+        require(False, "device", f"auto, or a device of this machine ({reason})", device)
     return chosen
 
 

@@ -160,15 +160,20 @@ NETWORKS: dict[str, Callable[[Game, NetworkSettings], nn.Module]] = {
 def build_network(game: Game, settings: NetworkSettings, seed: int) -> nn.Module:
     """A network for a game with weights drawn from `seed` alone.
 
+    Its attribute `built_from` is equal for networks that differ in their weights alone.
+
     Raises:
         SettingError: no memory for a network of that size, or a head that does not fit the game.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         try:
-            return NETWORKS[settings.name](game, settings)
+            network = NETWORKS[settings.name](game, settings)
         except (RuntimeError, MemoryError) as error:
             raise SettingError(
                 f"network.blocks={settings.blocks} with network.channels={settings.channels} "
                 f"cannot be built: {error}"
             ) from error
+    facts = (game.observation_shape, game.num_actions, game.action_planes)
+    network.built_from = (settings, facts)  # type: ignore[assignment]
+    return network

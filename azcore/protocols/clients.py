@@ -13,10 +13,11 @@ from time import monotonic
 from typing import Any
 
 from azcore.errors import AzcoreError
-from azcore.protocols.process import Process, ProgramError
+from azcore.protocols.process import Process, ProgramError, cut
 from azcore.thinking import Line
 
 STARTING = 20.0  # seconds a program may take to begin
+MOST_LINES = 1000  # of an answer in GTP
 RESIGN = "resign"
 
 
@@ -73,7 +74,7 @@ class GtpClient(Client):
         if text.lower() == RESIGN:
             self._settings = None  # it may think that the game is over
             return None
-        action = _understood(line, text, self._process.name)
+        action = _understood(line, text, self._process)
         self._actions.append(action)
         return action
 
@@ -105,36 +106,27 @@ class GtpClient(Client):
 
     def _ask(self, words: str, seconds: float) -> str:
         """What a command is answered with."""
-        self._process.send(words)
         deadline = monotonic() + seconds
-        while not (line := self._process.receive(deadline)).startswith(("=", "?")):
-            pass
+        line = self._process.ask(words, lambda line: line.startswith(("=", "?")), deadline)
         answer = [line[1:].lstrip()]
         while following := self._process.receive(deadline):
+            if len(answer) == MOST_LINES:
+                raise self._process.fault(f"answers {words!r} without end: {cut(following)}")
             answer.append(following)
         if line.startswith("?"):
-            raise ProgramError(f"{self._process.name} refuses {words!r}: {answer[0]}")
+            raise self._process.fault(f"refuses {words!r}: {cut(answer[0])}")
         return "\n".join(answer)
 
 
 class UsiClient(Client):
-    """A program that speaks USI, or UCI where python-chess does not know the game."""
+    """A program that speaks USI or, in nearly the same words, UCI."""
 
-    def __init__(
-        self,
-        command: list[str],
-        options: Mapping[str, str],
-        limits: MoveLimits,
-        protocol: str = "usi",
-    ) -> None:
+    protocol = "usi"
+    position = "sfen"
+
+    def __init__(self, command: list[str], options: Mapping[str, str], limits: MoveLimits) -> None:
         self._limits = limits
-        self._protocol = protocol
         self._process = Process(command)
-        self._ask(protocol, f"{protocol}ok", STARTING)
-        for name, value in options.items():
-            self._process.send(f"setoption name {name} value {value}")
-        self._ask("isready", "readyok", STARTING)
-        self._process.send(f"{protocol}newgame")
         words = {
             "nodes": limits.nodes,
             "depth": limits.depth,
@@ -142,83 +134,72 @@ class UsiClient(Client):
         }
         told = [f"{word} {value}" for word, value in words.items() if value is not None]
         self._go = " ".join(["go", *told] if told else ["go", "movetime", "1000"])
+        try:
+            known = self._begin()
+            for name, value in options.items():
+                # GUIs set these whether or not a program names them.
+                if name.lower() not in known and not name.startswith("USI_"):
+                    raise self._process.fault(f"has no option {name!r}")
+                self._process.send(f"setoption name {name} value {value}")
+            self._ask("isready", "readyok", STARTING)
+            self._process.send(f"{self.protocol}newgame")
+        except ProgramError:
+            self.close()
+            raise
 
     def choose(self, line: Line) -> int | None:
         moves = [
             line.game.action_to_text(state, action)
             for state, action in zip(line.states, line.actions, strict=False)
         ]
-        word = "sfen" if self._protocol == "usi" else "fen"
-        start = "startpos" if line.start_text is None else f"{word} {line.start_text}"
+        start = "startpos" if line.start_text is None else f"{self.position} {line.start_text}"
         played = f" moves {' '.join(moves)}" if moves else ""
         self._process.send(f"position {start}{played}")
         answer = self._ask(self._go, "bestmove", self._limits.timeout).split()
         if len(answer) < 2:
-            raise ProgramError(f"{self._process.name} named no best move")
-        if answer[1] in (RESIGN, "(none)", "0000"):
+            raise self._process.fault("named no best move")
+        if answer[1] == RESIGN:
             return None
-        return _understood(line, answer[1], self._process.name)
+        return _understood(line, answer[1], self._process)
 
     def close(self) -> None:
         self._process.close()
 
+    def _begin(self) -> set[str]:
+        """The names of its options, in small letters."""
+        known = set()
+
+        def answers(line: str) -> bool:
+            if line.startswith("option name "):
+                known.add(line.removeprefix("option name ").partition(" type ")[0].strip().lower())
+            return line.split()[:1] == [f"{self.protocol}ok"]
+
+        self._process.ask(self.protocol, answers, monotonic() + STARTING)
+        return known
+
     def _ask(self, words: str, wanted: str, seconds: float) -> str:
-        """The line that answers a command; others are passed over."""
-        self._process.send(words)
-        deadline = monotonic() + seconds
-        while (line := self._process.receive(deadline).strip()).split()[:1] != [wanted]:
-            pass
-        return line
+        """The line that answers a command."""
+        return self._process.ask(
+            words, lambda line: line.split()[:1] == [wanted], monotonic() + seconds
+        ).strip()
 
 
-class UciClient(Client):
-    """A program that speaks UCI, through python-chess's engine module."""
+class UciClient(UsiClient):
+    """A program that speaks UCI."""
 
-    def __init__(self, command: list[str], options: Mapping[str, str], limits: MoveLimits) -> None:
-        import chess.engine  # a dependency anyway; only who plays such programs waits for it
-
-        self._chess = chess
-        self._limits = limits
-        self._name = command[0].rpartition("/")[2]
-        try:
-            self._engine = chess.engine.SimpleEngine.popen_uci(
-                command, timeout=STARTING, start_new_session=True
-            )
-            self._engine.timeout = limits.timeout
-            self._engine.configure(dict(options))
-        except (chess.engine.EngineError, TimeoutError, OSError) as error:
-            raise ProgramError(f"{self._name}: {error}") from error
-
-    def choose(self, line: Line) -> int | None:
-        chess, limits = self._chess, self._limits
-        board = chess.Board() if line.start_text is None else chess.Board(line.start_text)
-        for state, action in zip(line.states, line.actions, strict=False):
-            board.push_uci(line.game.action_to_text(state, action))
-        seconds = limits.seconds
-        if (limits.nodes, limits.seconds, limits.depth) == (None, None, None):
-            seconds = 1.0
-        limit = chess.engine.Limit(nodes=limits.nodes, time=seconds, depth=limits.depth)
-        try:
-            result = self._engine.play(board, limit)
-        except (chess.engine.EngineError, TimeoutError) as error:
-            raise ProgramError(f"{self._name}: {error or 'did not answer in time'}") from error
-        if result.resigned or result.move is None:
-            return None
-        return _understood(line, result.move.uci(), self._name)
-
-    def close(self) -> None:
-        self._engine.close()
+    protocol = "uci"
+    position = "fen"
 
 
-def _understood(line: Line, text: str, name: str) -> int:
+def _understood(line: Line, text: str, process: Process) -> int:
     """The action that a program names."""
     try:
         return line.game.text_to_action(line.state, text)
     except AzcoreError as error:
-        raise ProgramError(f"{name} wants to play {text[:20]!r}: {error}") from error
+        raise process.fault(f"wants to play {cut(text)!r}: {error}") from error
 
 
-CLIENTS: Mapping[str, type[GtpClient] | type[UciClient] | type[UsiClient]] = {
+CLIENTS: Mapping[str, type[GtpClient] | type[UsiClient]] = {
     "gtp": GtpClient,
     "uci": UciClient,
     "usi": UsiClient,

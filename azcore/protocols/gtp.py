@@ -9,12 +9,13 @@ a `pass`, one is put in for the seat that is passed over when the other moves tw
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,18 +25,27 @@ import numpy as np
 from azcore import __version__
 from azcore.clock import Clock
 from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
-from azcore.game import Game, Transcript
+from azcore.faults import told
+from azcore.game import Game, Setting, Transcript
 from azcore.protocols.engine import Engine, Server
-from azcore.protocols.lines import LONGEST_LINE, Inbox, Writer
+from azcore.protocols.lines import LONGEST_LINE, Writer
 from azcore.thinking import Limits, Line, Report, Thought, Variation
 
 PASS = "pass"
 LONGEST_ERROR = 300  # characters; an error is a sentence, whatever was sent
 LONG, MANY, SHORT = 20, 10, 5  # plies told of the first 10 variations and of those after
-# A quit that comes with the command before it, as from a file, is no wish to break that off.
-GRACE = 0.1  # seconds of thinking
-# Words of KataGo that change what is printed beside the moves, of which we know nothing.
-IGNORED = {"ownership", "ownershipstdev", "movesownership", "pvvisits", "pvedgevisits"}
+# Words of KataGo that ask for more to be printed beside the moves, of which we know nothing.
+UNKNOWN = ("ownership", "ownershipstdev", "movesownership", "pvvisits", "pvedgevisits")
+# The one set of rules with a name that KataGo and we have in common.
+TROMP_TAYLOR = {
+    "hasButton": False,
+    "ko": "POSITIONAL",
+    "scoring": "AREA",
+    "suicide": True,
+    "tax": "NONE",
+    "whiteHandicapBonus": "0",
+    "friendlyPassOk": False,
+}
 # These neither need the position nor change it, so pondering goes on.
 ADMINISTRATIVE = {
     "protocol_version",
@@ -120,11 +130,9 @@ class GtpServer(Server):
         self._counts: list[int] = []  # actions of each move, to be undone together
         self._settings: TimeSettings | None = None
         self._clocks: list[SeatClock] = []  # by seat; empty: no clock
-        self._began: float | None = None  # time.perf_counter() when the thinking began
         self._id = ""
         self._is_open = False  # the head of a reply is out
         self._is_pondering = False
-        self._inbox: Inbox
         self._commands: dict[str, Callable[[list[str]], str | None]] = {
             "protocol_version": lambda _: "2",
             "name": lambda _: engine.name,
@@ -156,54 +164,25 @@ class GtpServer(Server):
             "lz-genmove_analyze": lambda words: self._genmove_analyze(words, is_kata=False),
             "kata-genmove_analyze": lambda words: self._genmove_analyze(words, is_kata=True),
             "gogui-interrupt": lambda _: "",
+            "kgs-genmove_cleanup": self._genmove_cleanup,
+            "kata-get-rules": lambda _: json.dumps(self._named_rules()),
+            "kata-set-rules": self._set_rules,
+            "kata-set-rule": self._set_rule,
         }
 
     # -- the conversation -----------------------------------------------------------------------
 
-    def run(self, lines: Iterator[str | None]) -> int:
-        """Answer every line until `quit` or the end.
+    def _is_quit(self, line: str) -> bool:
+        return split(line)[1] == "quit"
 
-        Raises:
-            AzcoreError: the checkpoint or game cannot be used; commands that need it were told.
-        """
-        self._inbox = Inbox(lines, self._arrived)
-        failures: list[BaseException] = []
-
-        def failed(error: BaseException) -> None:
-            failures.append(error)
-            self._inbox.fail(error)
-
-        self.engine.on_failure(failed)
-        try:
-            while self._answer(self._inbox.get()):
-                pass
-        except EOFError:
-            pass
-        except KeyboardInterrupt:
-            return 130
-        finally:
-            self._rest()
-        if failures:
-            raise failures[0]
-        return 0
-
-    def _arrived(self, line: object) -> bool:
-        """See whether this line breaks off what is thought about; on the reading thread."""
-        if line is Inbox.END:
-            name = "quit"
-        elif not isinstance(line, str):
+    def _arrived(self, line: object, burst: int) -> bool:
+        if isinstance(line, str) and line.strip().lower() == "# interrupt":  # GoGui's
+            if self._is_busy:
+                self.engine.interrupt()
             return False
-        elif line.strip().lower() == "# interrupt":  # GoGui's
-            name = "interrupt"
-        else:
-            name = split(line)[1]
-        began = self._began
-        late = began is not None and time.perf_counter() - began > GRACE
-        if (name == "quit" and late) or (name == "interrupt" and began is not None):
-            self.engine.interrupt()
-        return name == "quit"
+        return super()._arrived(line, burst)
 
-    def _answer(self, line: str | None) -> bool:
+    def _take(self, line: str | None) -> bool:
         """Reply to one line; False after `quit`."""
         if line is None:
             self.writer.received("(a line that was too long)")
@@ -230,12 +209,14 @@ class GtpServer(Server):
         try:
             if name not in ADMINISTRATIVE:
                 self._rest()
-            return "=", command(words)
+            with told():
+                return "=", command(words)
         except (Refusal, AzcoreError) as error:
+            self._tell_author(error)
             return "?", str(error)
         except BrokenPipeError:  # nobody listens any more
             raise
-        except Exception as error:  # a fault of ours, or of a plugin: the game need not end
+        except Exception as error:  # a fault of ours: the game need not end
             traceback.print_exc()
             return "?", f"internal error: {error!r}"
 
@@ -288,11 +269,80 @@ class GtpServer(Server):
         komi, line = number(words, 0), self._line
         if "komi" not in line.game.settings:
             raise Refusal(f"{line.game.name} has no komi")
-        self.engine.change_game(komi=komi)
-        self._known = Line(self.engine.game)
-        for action in line.actions:
-            self._known.play(action)
+        self._change_game(komi=komi)
         return ""
+
+    def _change_game(self, **settings: Setting) -> None:
+        """Other settings under the same moves.
+
+        Raises:
+            Refusal: they would not have been legal.
+        """
+        old, line = self.engine.game, self._line
+        self.engine.change_game(**settings)
+        try:
+            known = Line(self.engine.game, line.start_text)
+            for action in line.actions:
+                known.play(action)
+        except AzcoreError as error:
+            self.engine.change_game(**old.settings)
+            raise Refusal(f"the game so far would not be legal: {error}") from error
+        self._known = known
+
+    def _named_rules(self) -> Mapping[str, Setting]:
+        """The rules in KataGo's words.
+
+        Raises:
+            Refusal: the game has none.
+        """
+        game = self._line.game
+        if rules := game.named_rules():
+            return rules
+        raise Refusal(f"{game.name} has no rules that can be named or set")
+
+    def _set_rules(self, words: list[str]) -> str:
+        """`tromp-taylor`, or a JSON object of some of KataGo's rules."""
+        now, text = self._named_rules(), " ".join(words)
+        if text.lower() == "tromp-taylor":
+            return self._agree(TROMP_TAYLOR)
+        wanted = _json(text)
+        if not isinstance(wanted, dict):
+            raise Refusal(
+                f"rules are tromp-taylor or JSON, here {json.dumps(dict(now))}, got {text[:30]!r}"
+            )
+        return self._agree(wanted)
+
+    def _set_rule(self, words: list[str]) -> str:
+        self._named_rules()
+        if len(words) < 2:
+            raise Refusal("syntax error: a rule and its value are wanted")
+        text = " ".join(words[1:])
+        value = _json(text)
+        return self._agree({words[0]: text if value is None else value})
+
+    def _agree(self, wanted: Mapping[str, Any]) -> str:
+        """Play by these rules, if that is possible.
+
+        Raises:
+            Refusal: one of them cannot be what is wanted.
+        """
+        now, settings = self._named_rules(), self._line.game.settings
+        for name, value in wanted.items():
+            if name not in now:
+                raise Refusal(f"there is no rule {name[:30]!r}, but {', '.join(now)}")
+            if str(value).upper() != str(now[name]).upper() and name not in settings:
+                raise Refusal(f"the rule {name} is always {now[name]}, got {str(value)[:30]!r}")
+        changed = {name: value for name, value in wanted.items() if name in settings}
+        if changed:
+            self._change_game(**changed)
+        return ""
+
+    def _genmove_cleanup(self, words: list[str]) -> str:
+        """A move that takes dead stones before passing, as every move does by area scoring."""
+        game = self._line.game
+        if game.status_of_stones(self._line.state) is None:
+            raise Refusal(f"{game.name} has no dead stones to take")
+        return self._genmove(words)
 
     def _seat(self, words: list[str]) -> int:
         """The seat that the first word names.
@@ -461,9 +511,13 @@ class GtpServer(Server):
         return score
 
     def _final_status_list(self, words: list[str]) -> str:
-        if words not in (["dead"], ["seki"]):
-            raise Refusal("syntax error: dead or seki is wanted; whatever is on the board lives")
-        return ""
+        game = self._line.game
+        chains = game.status_of_stones(self._line.state)
+        if chains is None:
+            raise Refusal(f"{game.name} has no alive, dead or seki")
+        if len(words) != 1 or words[0] not in chains:
+            raise Refusal(f"syntax error: {' or '.join(chains)} is wanted")
+        return "\n".join(chains[words[0]])
 
     # -- time -----------------------------------------------------------------------------------
 
@@ -533,11 +587,7 @@ class GtpServer(Server):
             limits = Limits(simulations=limits.simulations, seconds=limits.seconds, actions=actions)
             tell, seconds = self._teller(question, line), question.seconds
             self._open()
-        self._began = time.perf_counter()
-        try:
-            thought = thinker.think(limits, tell, seconds)
-        finally:
-            self._began = None
+        thought = thinker.think(limits, tell, seconds)
         best = thought.best
         assert best is not None, "the game is not over"
         resign_below = self.engine.settings.resign_below
@@ -630,7 +680,10 @@ class GtpServer(Server):
                 question.most = whole(rest, 0)
             elif is_kata and key == "rootinfo" and rest:
                 question.root = rest[0].lower() == "true"
-            elif not (is_kata and key in IGNORED and rest):
+            elif is_kata and key in UNKNOWN and rest:
+                if rest[0].lower() != "false":
+                    raise Refusal(f"{key} is not known here, only {key} false is possible")
+            else:
                 raise Refusal(f"syntax error: unknown word {key[:20]}")
             del rest[0]
         return question
@@ -681,6 +734,14 @@ def split(line: str) -> tuple[str, str, list[str]]:
     if words and re.fullmatch("[0-9]{1,10}", words[0]):
         identity = words.pop(0)
     return identity, words[0] if words else "", words[1:]
+
+
+def _json(text: str) -> Any:
+    """What JSON text says; None: it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
 
 
 def whole(words: list[str], at: int) -> int:

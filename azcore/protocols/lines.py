@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from io import BytesIO, FileIO, RawIOBase
@@ -56,15 +57,22 @@ class Inbox:
 
     Args:
         lines: what arrives.
-        on_arrival: told of each line (None: too long) and of `Inbox.END`, on the reading thread;
-            True: nothing after it is to be read.
+        on_arrival: told of each line (None: too long) and of `Inbox.END` with its burst, on the
+            reading thread; True: nothing after it is to be read.
+
+    Lines that come together, as from a file, are a burst; bursts are counted. What is waited for is
+    measured, not when a line is read, so that a busy machine takes no burst apart.
     """
 
     END = object()
+    PAUSE = 0.1  # seconds of waiting after which a line begins another burst
     MOST = 1000  # lines that wait; until there is room no more are read
 
-    def __init__(self, lines: Iterator[str | None], on_arrival: Callable[[object], bool]) -> None:
-        self._waiting: deque[object] = deque()
+    def __init__(
+        self, lines: Iterator[str | None], on_arrival: Callable[[object, int], bool]
+    ) -> None:
+        self._waiting: deque[tuple[int, object]] = deque()
+        self.burst = 0  # of the line got last
         self._changed = threading.Condition()
         self._arguments = (lines, on_arrival)
         threading.Thread(target=self._read, daemon=True).start()
@@ -88,7 +96,7 @@ class Inbox:
         """
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting))
-            item = self._waiting.popleft()
+            self.burst, item = self._waiting.popleft()
             self._changed.notify_all()
         if item is self.END:
             raise EOFError
@@ -99,27 +107,27 @@ class Inbox:
 
     def fail(self, error: BaseException) -> None:
         """Have `get` raise this when it comes to it; from any thread."""
-        self._put(error)
+        self._put(0, error)
 
     def _read(self) -> None:
         lines, on_arrival = self._arguments
+        line: object
+        burst, last = 0, False
         try:
-            for line in lines:
-                last = on_arrival(line)
+            while not last:
+                since = time.perf_counter()
+                line = next(lines, self.END)
+                burst += time.perf_counter() - since > self.PAUSE
+                last = on_arrival(line, burst) or line is self.END
                 with self._changed:
                     self._changed.wait_for(lambda: len(self._waiting) < self.MOST)
-                self._put(line)
-                if last:
-                    return
+                self._put(burst, line)
         except BaseException as error:  # raised where the lines are wanted
             self.fail(error)
-            return
-        on_arrival(self.END)
-        self._put(self.END)
 
-    def _put(self, item: object) -> None:
+    def _put(self, burst: int, item: object) -> None:
         with self._changed:
-            self._waiting.append(item)
+            self._waiting.append((burst, item))
             self._changed.notify_all()
 
 

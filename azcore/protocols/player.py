@@ -37,9 +37,10 @@ class EnginePlayer(Player):
         self._start = start
         self._clients: list[Client | None] = [None] * processes
         self._lines: dict[int, Line] = {}
+        self._is_given_up = False  # nobody waits for the answers under way
 
     def begin(self, num_games: int, seed: int) -> None:
-        self._lines = {}
+        self._lines, self._is_given_up = {}, False
 
     def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
         start_text = None if opening is not None else self._game.state_to_text(state)
@@ -53,7 +54,12 @@ class EnginePlayer(Player):
             [r for r in rows if r % len(self._clients) == i] for i in range(len(self._clients))
         ]
         with ThreadPoolExecutor(len(shares)) as pool:
-            answers = list(pool.map(self._choose, range(len(shares)), shares))
+            try:
+                answers = list(pool.map(self._choose, range(len(shares)), shares))
+            except BaseException:  # Ctrl-C, which a program that hangs must not outlast
+                self._is_given_up = True
+                self.end()
+                raise
         chosen = {row: action for share in answers for row, action in share.items()}
         return [chosen[row] for row in rows]
 
@@ -61,10 +67,10 @@ class EnginePlayer(Player):
         self._lines[row].play(action)
 
     def end(self) -> None:
-        for place, client in enumerate(self._clients):
-            if client is not None:
-                client.close()
-                self._clients[place] = None
+        clients = [client for client in self._clients if client is not None]
+        self._clients = [None] * len(self._clients)
+        with ThreadPoolExecutor(len(self._clients)) as pool:  # each may take a while
+            list(pool.map(lambda client: client.close(), clients))
 
     def _choose(self, place: int, rows: list[int]) -> dict[int, Decision]:
         """One copy's decisions, one after the other."""
@@ -74,9 +80,14 @@ class EnginePlayer(Player):
                 client = self._clients[place]
                 if client is None:
                     client = self._clients[place] = self._start()
+                if self._is_given_up:
+                    client.close()
+                    return decisions
                 action = client.choose(self._lines[row])
                 decisions[row] = Forfeit("resignation") if action is None else action
             except ProgramError as fault:
+                if self._is_given_up:  # it was ended here
+                    return decisions
                 decisions[row] = Forfeit(str(fault))
                 log.warning("%s: %s", self.name, fault)
                 broken, self._clients[place] = self._clients[place], None

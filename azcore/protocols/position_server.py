@@ -4,9 +4,10 @@ USI was made from UCI, so both servers are this one with other words. The reader
 waits for a search: `stop`, `ponderhit` and `quit` act at once while one is under way.
 
 Neither protocol has an error reply. What cannot be understood or followed gets one sentence behind
-`info string`, which GUIs show or put into their logs, and changes nothing: the last good position
-stays, where other engines go as far as they can follow and answer for a position that nobody
-asked about. A `go` always gets its answer, whatever stands behind it.
+`info string`, which GUIs show or put into their logs, and changes nothing, save that there is no
+position where one is refused, until one comes that can be followed. Other engines go as far as they
+can follow, or keep the position before, and answer for one that nobody asked about. A `go` always
+gets its answer, whatever stands behind it; after a refused position it is `bestmove (none)`.
 
 A GUI may go on where our rules end the game (a third repetition that nobody has claimed, a limit of
 plies): then we go on from the same position without its past, and only a position that has no
@@ -27,14 +28,16 @@ from typing import Any
 from azcore import __version__
 from azcore.clock import Clock
 from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
+from azcore.faults import told
 from azcore.game import Game
-from azcore.protocols.engine import Engine, Server
+from azcore.protocols.engine import AbandonedError, Engine, Server
 from azcore.protocols.lines import Writer
 from azcore.thinking import Limits, Line, Thinker, Thought, Variation
 
 LONGEST_NOTE = 300  # characters of a sentence behind `info string`
 MOST_VARIATIONS = 500
 MOST_CENTIPAWNS = 10_000  # what a value of -1 or 1 is shown as
+NO_ANSWER = "bestmove (none)"  # to a position that could not be followed, which is no resignation
 NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)  # more digits are no time and no number of nodes
 
 
@@ -104,6 +107,10 @@ class Asked:
     flags: set[str] = field(default_factory=set)
     actions: list[str] = field(default_factory=list)  # the only ones to consider
 
+    @property
+    def is_endless(self) -> bool:
+        return not self.flags.isdisjoint(("infinite", "ponder"))
+
 
 class PositionServer(Server):
     """The server of either protocol; what differs is below, under "the dialect"."""
@@ -145,7 +152,8 @@ class PositionServer(Server):
 
     def __init__(self, engine: Engine, writer: Writer) -> None:
         super().__init__(engine, writer)
-        self._told: Told | None = None
+        self._told: Told | None = None  # None: nothing yet, which means the usual position
+        self._is_refused = False  # the last position that was told
         self._variations = 1
         self._forget = False  # the tree, before the next thinking
         self._thinks = False  # a `go` has no answer yet
@@ -153,6 +161,7 @@ class PositionServer(Server):
         self._after_hit: Limits | None = None  # while pondering
         self._debug = False
         self._closed = False  # nobody listens any more
+        self._failure_is_told = False
         self._options = {_plain(option.name): option for option in self._all_options()}
         self._commands = {
             self.protocol: self._on_hello,
@@ -169,16 +178,27 @@ class PositionServer(Server):
 
     def run(self, lines: Iterator[str | None]) -> int:
         try:
-            for line in lines:
-                if line is None:
-                    self._note("a line was too long and is ignored")
-                    continue
-                self.writer.received(line)
-                if not self.answer(line) or self._closed:
-                    break
-        finally:
-            self._stop_thinking()
-        return 0
+            return super().run(lines)
+        except NotLoadedError as error:
+            raise error.__cause__ or error from None
+
+    def _take(self, line: str | None) -> bool:
+        if line is None:  # no other command is as long as that
+            self._refuse_position("a line was too long and is ignored")
+            return True
+        self.writer.received(line)
+        return self.answer(line) and not self._closed
+
+    def _is_quit(self, line: str) -> bool:
+        known = (word for word in line.split() if not self._is_unknown(word))
+        return next(known, None) == "quit"
+
+    def _rest(self) -> None:
+        self._stop_thinking()
+
+    def _tell_failure(self, error: Exception) -> None:
+        if not self._failure_is_told:
+            self._note(str(error))
 
     def answer(self, line: str) -> bool:
         """Do what one line says; False: to quit.
@@ -198,11 +218,12 @@ class PositionServer(Server):
         if command == "quit":
             return False
         try:
-            self._commands[command](rest)
-        except NotLoadedError:
+            with told():
+                self._commands[command](rest)
+        except (NotLoadedError, AbandonedError):
             raise
         except AzcoreError as error:
-            self._note(str(error))
+            self._note_error(error)
         return True
 
     def _is_unknown(self, word: str) -> bool:
@@ -219,6 +240,11 @@ class PositionServer(Server):
         """One sentence to whoever reads the GUI's log."""
         line = "".join(letter if letter.isprintable() else " " for letter in text)
         self._say(f"info string {line[:LONGEST_NOTE]}")
+
+    def _note_error(self, error: Exception, before: str = "") -> None:
+        """The same of what was raised."""
+        self._tell_author(error)
+        self._note(before + (str(error) if isinstance(error, AzcoreError) else repr(error)))
 
     # -- commands without thinking --------------------------------------------------------------
 
@@ -241,7 +267,7 @@ class PositionServer(Server):
             try:
                 thinker.think(Limits(simulations=1))
             except Exception as error:  # every `go` will say it too, and answer
-                self._note(f"thinking fails: {error!r}")
+                self._note_error(error, "thinking fails: ")
                 with suppress(Exception):  # the same one again
                     thinker.stop()
             thinker.forget()
@@ -332,6 +358,23 @@ class PositionServer(Server):
         return self._told.line
 
     def _on_position(self, words: list[str]) -> None:
+        try:
+            with told():
+                self._told = self._followed(*self._position(words))
+        except (NotLoadedError, AbandonedError):
+            raise
+        except AzcoreError as error:
+            self._tell_author(error)
+            self._refuse_position(f"{error}; until another position comes, go has no answer")
+        else:
+            self._is_refused = False
+
+    def _position(self, words: list[str]) -> tuple[str | None, list[str]]:
+        """Where a game begins and its actions, both as written.
+
+        Raises:
+            InvalidTextError: it is not said so.
+        """
         end = words.index("moves") if "moves" in words else len(words)
         place, actions = words[:end], words[end + 1 :]
         if place == ["startpos"]:
@@ -343,7 +386,11 @@ class PositionServer(Server):
                 f"position is startpos or {self.position_word} and a position, then moves and a "
                 f"list, got {' '.join(place)[:40]!r}"
             )
-        self._told = self._followed(start, actions)
+        return start, actions
+
+    def _refuse_position(self, reason: str) -> None:
+        self._is_refused = True
+        self._note(reason)
 
     def _followed(self, start: str | None, words: list[str]) -> Told:
         """The game as it is told now; what is the same as before is not played again.
@@ -364,9 +411,7 @@ class PositionServer(Server):
             try:
                 self._play(told, word)
             except AzcoreError as error:
-                raise IllegalActionError(
-                    f"move {number} cannot be played, so the position stays as it was: {error}"
-                ) from error
+                raise IllegalActionError(f"move {number} cannot be played: {error}") from error
         return told
 
     def _begin(self, start: str | None) -> Line:
@@ -404,19 +449,34 @@ class PositionServer(Server):
     def think(self, words: list[str]) -> None:
         """`go`: think about the position within the limits that the words name."""
         asked = self._asked(words)
-        thinker = self._load()
+        self._load()
         self._stop_thinking()
+        try:
+            with told():
+                answer = self._begin_thinking(asked)
+        except (NotLoadedError, AbandonedError):
+            raise
+        except AzcoreError as error:
+            self._note_error(error)
+            answer = NO_ANSWER
+        if answer is None:
+            return
+        if asked.is_endless:  # it may come when it is asked for, not before
+            self._held = answer
+        else:
+            self._say(answer)
+
+    def _begin_thinking(self, asked: Asked) -> str | None:
+        """Begin, or the answer at once where there is nothing to think about."""
+        if self._is_refused:
+            return NO_ANSWER
+        thinker = self._load()
         if self.line.is_over:
             self._play_on()
         line = self.line
-        is_endless = not asked.flags.isdisjoint(("infinite", "ponder"))
         answer = self._answer_without_thinking(line)
         if answer is not None:
-            if is_endless:  # it may come when it is asked for, not before
-                self._held = answer
-            else:
-                self._say(answer)
-            return
+            return answer
         limits = self._limits(asked, line)
         self._after_hit = limits if "ponder" in asked.flags else None
         thinker.settings = self.engine.settings
@@ -424,7 +484,7 @@ class PositionServer(Server):
         if self._forget:
             thinker.forget()
             self._forget = False
-        if is_endless:
+        if asked.is_endless:
             limits = Limits(actions=limits.actions)
         may_give_up = "infinite" not in asked.flags
         self._thinks = True
@@ -434,6 +494,7 @@ class PositionServer(Server):
             on_done=lambda thought: self._say(self._conclusion(thought, may_give_up)),
             on_error=lambda error: self._say_error(line, error),
         )
+        return None
 
     def _play_on(self) -> None:
         """Where our rules end the game and the other side wants an action all the same."""
@@ -589,9 +650,15 @@ class PositionServer(Server):
 
     def _say_error(self, line: Line, error: Exception) -> None:
         """The evaluator failed: say so, and answer with something legal rather than not at all."""
-        self._note(f"thinking failed, the answer is any legal move: {error!r}")
-        action = int(self._game.legal_action_mask(line.state).argmax())
-        self._say(f"bestmove {self._game.action_to_text(line.state, action)}")
+        try:
+            with told():
+                action = int(self._game.legal_action_mask(line.state).argmax())
+                answer = f"bestmove {self._game.action_to_text(line.state, action)}"
+        except Exception:  # it is the game that fails
+            answer = NO_ANSWER
+        any_move = "" if answer == NO_ANSWER else ", the answer is any legal move"
+        self._note_error(error, f"thinking failed{any_move}: ")
+        self._say(answer)
 
     # -- the engine -----------------------------------------------------------------------------
 
@@ -607,13 +674,16 @@ class PositionServer(Server):
         """
         try:
             return self.engine.thinker
+        except AbandonedError:
+            raise
         except AzcoreError as error:
             self._note(str(error))
+            self._failure_is_told = True
             raise NotLoadedError(str(error)) from error
 
 
 class NotLoadedError(AzcoreError):
-    """There is no engine to serve: the one error that ends a server."""
+    """There is no engine to serve, as its cause says: the one error that ends a server."""
 
 
 def centipawns(value: float, per_logit: float) -> int:

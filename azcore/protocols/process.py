@@ -7,17 +7,24 @@ import os
 import queue
 import shlex
 import shutil
+import signal
 import subprocess
 import threading
+from collections import deque
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from time import monotonic
+from typing import IO
 
 from azcore.errors import AzcoreError
 
 # Where Debian puts programs that play; not on every PATH.
 MORE_PLACES = ("/usr/games", "/usr/local/games")
-LONGEST_LINE = 1 << 20  # bytes of a line that are read; the rest of it is dropped
-MOST_WAITING = 10_000  # lines that may wait unread, so that a talkative program takes no memory
+# A talkative program takes 16 MB of memory at most.
+LONGEST_LINE = 1 << 14  # bytes of a line that are kept; the rest of it is dropped
+MOST_WAITING = 1000  # lines that may wait unread; until there is room no more are read
+LAST_WORDS = 3  # lines of standard error that are shown when the program fails
+SHOWN = 200  # characters of a line that are shown
 
 
 class ProgramError(Exception):
@@ -69,13 +76,18 @@ class Process:
                 command,
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
                 start_new_session=True,  # our Ctrl-C is not for it
             )
         except OSError as error:
             raise ProgramError(f"{self.name} cannot be started: {error.strerror}") from error
         self._lines: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
-        threading.Thread(target=self._read, daemon=True).start()
+        self._passed_over: str | None = None  # the last line that answered nothing
+        self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+        self._listener = threading.Thread(target=self._listen, daemon=True)
+        self._listener.start()
 
     def send(self, line: str) -> None:
         """Write a line.
@@ -90,23 +102,54 @@ class Process:
         except OSError as error:
             raise self._ended() from error
 
-    def receive(self, deadline: float) -> str:
-        """The next line, without its end.
+    def ask(self, words: str, answers: Callable[[str], bool], deadline: float) -> str:
+        """Write a line; the first line from then on that answers it. Others are passed over.
+
+        So are those that wait already: what was said before the question is no answer to it.
 
         Args:
+            words: the line.
+            answers: whether a line does.
             deadline: on the clock of `time.monotonic`.
 
         Raises:
-            ProgramError: it ended, or said nothing until then.
+            ProgramError: it ended, or said nothing that answers until then.
         """
+        self._passed_over = None
+        for _ in range(self._lines.qsize()):
+            if self._lines.get() is None:  # the end, for whoever asks
+                self._lines.put(None)
+        self.send(words)
+        while not answers(line := self.receive(deadline)):
+            if line.strip():
+                self._passed_over = line
+        return line
+
+    def receive(self, deadline: float) -> str:
+        """The next line, without its end.
+
+        Raises:
+            ProgramError: as `ask`.
+        """
+        seconds = deadline - monotonic()
         try:
-            line = self._lines.get(timeout=max(0.0, deadline - monotonic()))
+            if seconds <= 0:  # whatever waits: a program that never pauses is too late as well
+                raise queue.Empty
+            line = self._lines.get(timeout=seconds)
         except queue.Empty:
-            raise ProgramError(f"{self.name} did not answer in time") from None
+            if self._passed_over is None:
+                raise self.fault("did not answer in time") from None
+            said = f"said what is no answer, and nothing else in time: {cut(self._passed_over)}"
+            raise self.fault(said) from None
         if line is None:
             self._lines.put(None)  # for whoever asks again
             raise self._ended()
         return line
+
+    def fault(self, text: str) -> ProgramError:
+        """What it did wrong, with the last it wrote to standard error."""
+        words = " / ".join(self._last_words)
+        return ProgramError(f"{self.name} {text}" + (f"; standard error: {words}" if words else ""))
 
     def close(self) -> None:
         """End it, by force where it must be."""
@@ -117,19 +160,46 @@ class Process:
         try:
             process.wait(0.5)
         except subprocess.TimeoutExpired:
-            process.kill()
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # with what it has started
             process.wait()
+        until = monotonic() + 1
+        while self._reader.is_alive() and monotonic() < until:  # it may wait for room
+            with contextlib.suppress(queue.Empty):
+                self._lines.get(timeout=0.01)
 
     def _ended(self) -> ProgramError:
         try:
             status = self._process.wait(1)
         except subprocess.TimeoutExpired:
-            return ProgramError(f"{self.name} closed its output")
-        return ProgramError(f"{self.name} ended with status {status}")
+            return self.fault("closed its output")
+        self._listener.join(1)  # its last words may still be on their way
+        return self.fault(f"ended with status {status}")
 
     def _read(self) -> None:
         assert self._process.stdout is not None
-        with self._process.stdout as stream:
-            while chunk := stream.readline(LONGEST_LINE):
-                self._lines.put(chunk.decode(errors="replace").rstrip("\r\n"))
+        for line in _lines_of(self._process.stdout):
+            self._lines.put(line)
         self._lines.put(None)
+
+    def _listen(self) -> None:
+        assert self._process.stderr is not None
+        for line in _lines_of(self._process.stderr):
+            if line.strip():
+                self._last_words.append(cut(line))
+
+
+def cut(line: str) -> str:
+    """A line as it is shown in a message: printable, and not too long."""
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line.strip())
+    return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
+
+
+def _lines_of(stream: IO[bytes]) -> Iterator[str]:
+    """Every line as it comes, without its end and what is beyond `LONGEST_LINE`."""
+    with stream:
+        is_rest = False
+        while part := stream.readline(LONGEST_LINE):
+            if not is_rest:
+                yield part.decode(errors="replace").rstrip("\r\n")
+            is_rest = not part.endswith(b"\n")

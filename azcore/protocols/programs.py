@@ -99,7 +99,8 @@ def _read(text: str, words: list[str]) -> tuple[MoveLimits, dict[str, str], list
                 limits[key] = LIMITS[key](value)
             except ValueError:
                 require(False, f"{key} of the player {text!r}", "a number", value)
-            require(limits[key] > 0, f"{key} of the player {text!r}", "above 0", value)
+            fits = 0 < limits[key] <= 10**9
+            require(fits, f"{key} of the player {text!r}", "above 0, at most 10^9", value)
         else:
             options[key.replace("_", " ")] = value
     return MoveLimits(**limits), options, levels

@@ -267,8 +267,8 @@
   function viewer(game) {
     const id = (name) => document.getElementById(name);
     const board = element("span"), slider = id("ply"), total = game.plies.length;
-    const seats = ["first player", "second player"];
-    const ends = { 1: "The first player has won", 0: "A draw", "-1": "The second player has won" };
+    const seats = game.seats, named = seats.map((name) => name[0].toUpperCase() + name.slice(1));
+    const ends = { 1: `${named[0]} has won`, 0: "A draw", "-1": `${named[1]} has won` };
     let ply = 0;
     if (!game.counts_visits) {
       id("top").caption.textContent = "Moves that the search makes likelier";
@@ -288,7 +288,7 @@
     function course() {
       draw(id("course"), {
         title: "Value over the game", x: game.plies.map((_, i) => i + 1), xName: "ply", xFormat: short,
-        yName: "value, first player's view", yFormat: signed, yExact: signed, low: -1, high: 1, height: 190,
+        yName: `value as ${seats[0]} sees it`, yFormat: signed, yExact: signed, low: -1, high: 1, height: 190,
         series: [{ label: "value", y: game.plies.map((p) => (p.seat === 0 ? p.value : -p.value)), colour: colour(0) }],
         lines: [{ label: "", value: 0 }], heads: game.plies.map((p, i) => `ply ${i + 1}: ${p.action}`),
         marker: ply + 1, pick: go,
@@ -306,8 +306,8 @@
       rows.replaceChildren();
       id("top").hidden = !now || !now.top.length;
       if (now) {
-        id("move").textContent = `${seats[now.seat][0].toUpperCase()}${seats[now.seat].slice(1)} plays ${now.action}`;
-        id("value").textContent = `Value ${signed(now.value)} for the ${seats[now.seat]}` + (game.counts_visits ? `, after ${now.visits.toLocaleString("en")} visits` : "");
+        id("move").textContent = `${named[now.seat]} plays ${now.action}`;
+        id("value").textContent = `Value ${signed(now.value)} for ${seats[now.seat]}` + (game.counts_visits ? `, after ${now.visits.toLocaleString("en")} visits` : "");
         for (const [text, visits, played] of now.top) {
           const row = element("tr", played ? { class: "played" } : {}, null, rows);
           element("td", {}, played ? `${text} ✓` : text, row);

@@ -34,7 +34,7 @@ from azcore.report.tables import (
     scores,
     thinned,
 )
-from azcore.run_directory import RunDirectory, read_config
+from azcore.run_directory import RunDirectory, own_settings
 
 ANCHOR = "random"  # the player rated 0, the same for every game and run
 MAX_MATCHES = 200
@@ -66,7 +66,7 @@ def write_report(run_dir: Path) -> Path:
 def render_report(run: RunDirectory) -> str:
     """The page as text."""
     try:
-        config, config_note = read_config(run), ""
+        config, config_note = own_settings(run), ""
     except AzcoreError:
         config, config_note = {}, "config.yaml is missing or is no settings file."
     metrics = last_of_each(read_rows(run.metrics), ("generation",))

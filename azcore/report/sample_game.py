@@ -12,12 +12,14 @@ import numpy as np
 
 from azcore.errors import AzcoreError
 from azcore.game import Game
-from azcore.records import GameRecord, RecordFile, require_same_game
+from azcore.records import MAGIC, GameRecord, RecordFile
+from azcore.referee import Referee
 from azcore.registry import make
 
 MAX_PLIES = 1000
 TOP_ACTIONS = 5
 TAIL_BYTES = 16 << 20  # where the last record is looked for; records are far smaller
+MOST_BEGINNINGS = 100  # places looked at that may be its beginning; by chance there are none
 
 
 def last_record(path: Path) -> GameRecord | None:
@@ -25,14 +27,16 @@ def last_record(path: Path) -> GameRecord | None:
     if not path.is_file():
         return None
     with path.open("rb") as file:
-        magic = file.read(4)  # every record begins as the file does
         start = max(0, path.stat().st_size - TAIL_BYTES)
         file.seek(start)
-        tail = file.read()
+        tail = file.read(TAIL_BYTES)
     place = len(tail)
     # Walking backwards finds it at once in a file of any size; the checksum tells a record from
     # bytes that look like the beginning of one.
-    while magic and (place := tail.rfind(magic, 0, place)) >= 0:
+    for _ in range(MOST_BEGINNINGS):
+        place = tail.rfind(MAGIC, 0, place)
+        if place < 0:
+            break
         try:
             for record in RecordFile(path).read(start + place):
                 return record
@@ -56,10 +60,10 @@ def replayed(record: GameRecord) -> dict[str, Any]:
     """A record with its boards and texts, up to `MAX_PLIES` plies.
 
     Raises:
-        AzcoreError: the game is not installed, is another version, or forbids an action.
+        AzcoreError: the game is not installed, is another version, or was not played by its rules.
     """
     game = make(record.game["name"], **record.game["settings"])
-    require_same_game(record, game, "the last game")
+    Referee(game).check(record, "the last game")
     state = game.initial_state()
     boards, plies = [game.render(state)], []
     for ply in range(min(len(record), MAX_PLIES)):
@@ -85,6 +89,7 @@ def replayed(record: GameRecord) -> dict[str, Any]:
         boards.append(game.render(state))
     return {
         "name": record.game["name"],
+        "seats": list(game.seat_names),
         "boards": boards,  # [T + 1], before each ply and at the end
         "plies": plies,  # [T]; values as the player to move sees them
         "length": len(record),

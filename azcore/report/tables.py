@@ -18,6 +18,7 @@ import numpy as np
 
 from azcore.arena.elo import MatchScore, Rating, score_interval
 from azcore.report.figures import Chart
+from azcore.run_directory import MAX_COUNT
 
 MAX_POINTS = 1000  # of a chart; a curve of more points looks no different
 
@@ -56,9 +57,9 @@ def cell(row: dict[str, str], column: str) -> float | None:
 
 
 def count(row: dict[str, str], column: str) -> int:
-    """A whole number, 0 where there is none."""
+    """A whole number, 0 where there is none that could be a count."""
     value = cell(row, column)
-    return 0 if value is None else max(0, int(float(row[column])))
+    return 0 if value is None or not 0 <= value < MAX_COUNT else int(float(row[column]))
 
 
 def thinned(size: int, limit: int = MAX_POINTS) -> list[int]:

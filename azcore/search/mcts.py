@@ -254,6 +254,13 @@ class Search:
 
     # -- positions ------------------------------------------------------------------------------
 
+    def change_game(self, game: Game) -> None:
+        """Search another game from now on, whose facts and compiled rules are those of this one.
+
+        All trees must be started anew.
+        """
+        self.game = self.states.game = game
+
     def start(self, row: int, state: Any = None) -> None:
         """Put a position (None: the initial one) at the root of a tree, nothing known of it."""
         self.states.set(row, self.game.initial_state() if state is None else state)

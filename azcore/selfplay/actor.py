@@ -23,6 +23,7 @@ from typing import Any
 
 from azcore.errors import CheckpointError
 from azcore.evaluators import Evaluator
+from azcore.faults import told
 from azcore.game import Game
 from azcore.records import GameRecord
 from azcore.search.mcts import SearchSettings
@@ -198,10 +199,11 @@ class Actor:
 
     def _round(self, worker: Worker) -> list[GameRecord]:
         records: list[GameRecord] = []
-        for _ in range(WAVES):
-            if self._stopped:
-                break
-            records += worker.play_wave()
+        with told():
+            for _ in range(WAVES):
+                if self._stopped:
+                    break
+                records += worker.play_wave()
         return records
 
     @property

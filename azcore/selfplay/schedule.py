@@ -9,6 +9,9 @@ import numpy as np
 from azcore.search.mcts import SearchResult
 from azcore.settings import require
 
+MOST_GAMES = 10**6  # at once; ten times what fills the largest GPU
+MOST_WORKERS = 1024  # threads; more than a machine has cores
+
 
 @dataclass(frozen=True, kw_only=True)
 class SelfPlaySettings:
@@ -31,15 +34,15 @@ class SelfPlaySettings:
 
     def __post_init__(self) -> None:
         require(
-            self.num_games is None or self.num_games >= 1,
+            self.num_games is None or 1 <= self.num_games <= MOST_GAMES,
             "selfplay.num_games",
-            "1 or more, or null",
+            f"1 to {MOST_GAMES:,}, or null",
             self.num_games,
         )
         require(
-            self.workers is None or self.workers >= 1,
+            self.workers is None or 1 <= self.workers <= MOST_WORKERS,
             "selfplay.workers",
-            "1 or more, or null",
+            f"1 to {MOST_WORKERS:,}, or null",
             self.workers,
         )
         require(self.opening_plies >= 0, "selfplay.opening_plies", "0 or more", self.opening_plies)

@@ -8,15 +8,18 @@ that changes with the others; the `Actor` leads them.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from azcore.chance import Purpose, generator
+from azcore.errors import CheckpointError, RecordError
 from azcore.evaluators import Evaluator
 from azcore.game import FloatArray, Game
 from azcore.records import GameRecord
+from azcore.referee import Referee
 from azcore.search.mcts import Search, SearchSettings
 from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
 from azcore.selfplay.schedule import SelfPlaySettings, choose_action
@@ -79,6 +82,8 @@ class Worker:
         self.settings = settings
         self.statistics = WorkerStatistics()
         self._identity = game.identity
+        # What a variant plays is of the game only as far as it does no more than forbid actions.
+        self._referee = Referee(game) if variant.settings != game.settings else None
         self._seed = seed
         self._search = Search(
             game=variant, num_trees=num_games, evaluator=evaluator, settings=search
@@ -171,9 +176,9 @@ class Worker:
         in_play.best_child_values.append(best_child)
         in_play.players.append(player)
         search.advance(row, action)
-        if not search.states.is_terminal(row):
+        if not search.states.is_over(row, len(in_play.actions)):
             return None
-        record = self._finished(in_play, self.game.outcome(search.states.get(row)))
+        record = self._finished(in_play, search.states.outcome(row))
         self._games[row] = self._new_game(row)
         return record
 
@@ -233,7 +238,7 @@ class Worker:
         self, in_play: GameInPlay, outcome: int, resigned_by: int | None = None
     ) -> GameRecord:
         counts = [len(actions) for actions, _ in in_play.visits]
-        return GameRecord(
+        record = GameRecord(
             game=self._identity,
             actions=np.array(in_play.actions, np.uint16),
             visit_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32),
@@ -250,7 +255,11 @@ class Worker:
             seed=self._seed,
             game_index=in_play.game_index,
             weights_version=self._weights_version,
+            counts="policy" if self._is_gumbel else "visits",
         )
+        if self._referee is not None:
+            self._referee.check(record, "selfplay.game may only forbid actions of the game")
+        return record
 
     def reset_statistics(self) -> None:
         """Count from zero again."""
@@ -277,22 +286,76 @@ class Worker:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Put as many games in play back as they were."""
+        """Put as many games in play back as they were.
+
+        Raises:
+            CheckpointError: one of them cannot have been played so.
+        """
+        referee = Referee(self.game)
+        if not _are_whole([state["next_index"]], 0):
+            raise CheckpointError(
+                f"a checkpoint's next_index must be 0 or more, got {state['next_index']!r:.100}"
+            )
         self._next_index = state["next_index"]
         for row, saved in enumerate(state["games"]):
-            self._games[row] = GameInPlay(
-                game_index=saved["game_index"],
-                opening_plies=saved["opening_plies"],
-                actions=list(saved["actions"]),
-                visits=[(list(a), list(n)) for a, n in saved["visits"]],
-                root_values=list(saved["root_values"]),
-                # Checkpoints from before resignation lack both: such games measure nothing.
-                best_child_values=list(saved.get("best_child_values", saved["root_values"])),
-                could_resign=saved.get("could_resign", True),
-            )
+            self._games[row] = in_play = _restored(saved, referee)
             self._search.start(row)
-            states, players = self._search.states, self._games[row].players
-            for action in saved["actions"]:
+            states, players = self._search.states, in_play.players
+            for action in in_play.actions:
                 players.append(states.current_player(row))
                 states.step(row, action)
         self._begin_anew()
+
+
+def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
+    """A game in play of a checkpoint, without its players.
+
+    Raises:
+        CheckpointError: it is not one, or not by the rules.
+    """
+    actions, visits = saved["actions"], saved["visits"]
+    plies = len(actions)
+    # Checkpoints from before resignation lack both: such games measure nothing.
+    best_child_values = saved.get("best_child_values", saved["root_values"])
+    could_resign = saved.get("could_resign", True)
+    named = [action for some, _ in visits for action in some]
+    counts = [count for _, some in visits for count in some]
+    if not (
+        _are_whole([saved["game_index"]], 0)
+        and _are_whole([saved["opening_plies"]], 0, plies)
+        and _are_whole(actions + named, 0, referee.game.num_actions - 1)
+        and _are_whole(counts, 1, 2**32 - 1)
+        and all(len(some) == len(others) for some, others in visits)
+        and plies == len(visits) == len(saved["root_values"]) == len(best_child_values)
+        # Of -1 to 1, but for what rounding adds.
+        and all(type(v) is float and -2 < v < 2 for v in saved["root_values"])
+        and all(type(v) is float and -2 < v < 2 for v in best_child_values)
+        and type(could_resign) is bool
+    ):
+        raise CheckpointError("a game in play of this checkpoint has parts that do not fit")
+    offsets = np.cumsum([0, *(len(some) for some, _ in visits)])
+    try:
+        ended, _ = referee.replay(
+            np.array(actions, np.uint16),
+            offsets.astype(np.uint32),
+            np.array(named, np.uint16),
+            np.zeros(0, np.uint8),
+            "a game in play of this checkpoint",
+        )
+    except RecordError as error:
+        raise CheckpointError(str(error)) from error
+    if ended:
+        raise CheckpointError("a game in play of this checkpoint is over")
+    return GameInPlay(
+        game_index=saved["game_index"],
+        opening_plies=saved["opening_plies"],
+        actions=list(actions),
+        visits=[(list(a), list(n)) for a, n in visits],
+        root_values=list(saved["root_values"]),
+        best_child_values=list(best_child_values),
+        could_resign=could_resign,
+    )
+
+
+def _are_whole(values: Sequence[object], low: int, high: int = 2**63 - 1) -> bool:
+    return all(type(value) is int and low <= value <= high for value in values)

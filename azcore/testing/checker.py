@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
+from azcore.errors import FaultyGameError
 from azcore.faults import described, folder_of
 from azcore.game import Game
 from azcore.testing.contract import ContractError, Identity
@@ -66,7 +67,10 @@ class Checker:
         except Exception as error:
             if isinstance(error, allowed):
                 raise
-            told = f"{what} raised {described(error, folder_of(type(self.game).__module__))}"
+            # What a compiled rule raised has been told of already, in words of another place.
+            first = error.__cause__ if isinstance(error, FaultyGameError) else None
+            folder = folder_of(type(self.game).__module__)
+            told = f"{what} raised {described(first or error, folder)}"
             self.fail(identity, told)
 
     def expect_refusal(

@@ -34,11 +34,12 @@ from azcore.arena.elo import score_interval
 from azcore.arena.match import MatchResult, play_match, require_pairs
 from azcore.assembly import Config, Settings, settings_from
 from azcore.chance import Purpose, generator
+from azcore.entrants import checkpoint_of
 from azcore.errors import SettingError
 from azcore.players import SearchPlayer
-from azcore.run_directory import RUNS, Table, locked
+from azcore.run_directory import RUNS, Table, flat, locked, read_yaml, require_no_links
 from azcore.search.mcts import SearchSettings
-from azcore.settings import build, require, unknown_key
+from azcore.settings import build, convert, require, unknown_key
 from azcore.tune.surface import Estimate, Floats, Surface
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
         if kind.split(" ")[0] in ("int", "float") and key.partition(".")[2] not in NOT_IN_MATCHES
     ]
     found = []
-    for key, given in _flat(values):
+    for key, given in flat(values).items():
         where = f"tune.parameters.{key}"
         if key not in known:
             if key not in kinds:
@@ -129,8 +130,7 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
             continue
         numbers = given[:2] if isinstance(given, list | tuple) else []
         fits = len(numbers) == 2 and all(
-            isinstance(n, int | float) and not isinstance(n, bool) and math.isfinite(n)
-            for n in numbers
+            isinstance(n, int | float) and not isinstance(n, bool) for n in numbers
         )
         require(
             fits and list(given[2:]) in ([], ["log"]),
@@ -138,6 +138,8 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
             "[low, high] or [low, high, log]",
             given,
         )
+        for i, number in enumerate(numbers):
+            convert(int if isinstance(number, int) else float, number, f"{where}[{i}]")
         low, high = numbers
         is_log, is_whole = len(given) == 3, kinds[key].startswith("int")
         require(low < high, where, "a range from low to something higher", given)
@@ -147,17 +149,6 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
         found.append(Parameter(key=key, low=low, high=high, is_log=is_log, is_whole=is_whole))
     require(bool(found), "tune.parameters", "a range for one constant or more", dict(values))
     return found
-
-
-def _flat(values: Mapping[str, Any], prefix: str = "") -> list[tuple[str, Any]]:
-    """`{search: {c_init: [0.5, 4]}}` as `("search.c_init", [0.5, 4])`."""
-    pairs = []
-    for name, value in values.items():
-        if isinstance(value, Mapping):
-            pairs += _flat(value, f"{prefix}{name}.")
-        else:
-            pairs.append((f"{prefix}{name}", value))
-    return pairs
 
 
 def with_constants(search: SearchSettings, constants: Constants) -> SearchSettings:
@@ -239,7 +230,7 @@ class Tuning:
                 optuna.trial.create_trial(
                     params=self._constants(row),
                     distributions=distributions,
-                    value=float(row["score"]),
+                    value=self._table.number(row, "score"),
                 )
             )
         proposed = study.ask(distributions).params
@@ -247,17 +238,16 @@ class Tuning:
         return {p.key: p.from_unit(p.to_unit(proposed[p.key])) for p in self._parameters}
 
     def _constants(self, row: Mapping[str, str]) -> dict[str, float]:
-        return {
-            p.key: int(row[p.key]) if p.is_whole else float(row[p.key]) for p in self._parameters
-        }
+        values = {p: self._table.number(row, p.key) for p in self._parameters}
+        return {p.key: int(value) if p.is_whole else value for p, value in values.items()}
 
     def best(self) -> tuple[dict[str, float], Estimate]:
         """The constants at which the score is highest by all trials, and that score."""
         rows, pairs = self.trials, self._options.games // 2
-        variance = float(np.mean([float(row["pair_variance"]) for row in rows]))
+        variance = float(np.mean([self._table.number(row, "pair_variance") for row in rows]))
         surface = Surface(
             np.array([self._unit(self._constants(row)) for row in rows]),
-            np.array([float(row["score"]) for row in rows]),
+            np.array([self._table.number(row, "score") for row in rows]),
             np.full(len(rows), math.sqrt(variance / pairs)),
         )
         highest = zip(self._parameters, surface.highest(), strict=True)
@@ -274,7 +264,7 @@ class Tuning:
             return None
         wanted = {"games": games, **constants}
         for row in self._confirmation.rows():
-            if all(float(row[key]) == value for key, value in wanted.items()):
+            if all(self._confirmation.number(row, key) == value for key, value in wanted.items()):
                 return row
         seed = int(generator(Purpose.TUNING, self._seed, 0, ply=1).integers(2**31))
         result = self._match(constants, games, seed)
@@ -329,7 +319,7 @@ def tune(config: Config) -> int:
     given = dict(config["tune"])
     parameters = parameters_from(given.pop("parameters"))
     options = build(TuneSettings, given, "tune")
-    settings, checkpoint = settings_from(config), Path(config["checkpoint"])
+    settings, checkpoint = settings_from(config), checkpoint_of(config["checkpoint"])
     for share in (0.0, 1.0):  # refused now rather than at the first such trial
         with_constants(settings.search, {p.key: p.from_unit(share) for p in parameters})
     console = Console(soft_wrap=True, highlight=False)
@@ -483,7 +473,8 @@ def _folder(
     folder = Path(config["run_dir"] or RUNS / "tune" / settings.game.name / name).absolute()
     kept = folder / "settings.yaml"
     if kept.exists():
-        before = yaml.safe_load(kept.read_text())
+        require_no_links(folder)  # it may have come from anyone
+        before = read_yaml(kept)
         for key, value in identity.items():
             require(before.get(key) == value, f"{key} in {folder}", f"{before.get(key)}", value)
     elif (folder / "config.yaml").exists():

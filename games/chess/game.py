@@ -82,6 +82,9 @@ class Chess(CompiledGame):
     def action_to_text(self, state: Any, action: int) -> str:
         return notation.action_to_text(state, action)
 
+    def action_to_notation(self, state: Any, action: int) -> str:
+        return self.action_to_san(state, action)
+
     def text_to_action(self, state: Any, text: str) -> int:
         return notation.text_to_legal_action(self, state, text)
 

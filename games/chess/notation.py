@@ -9,6 +9,7 @@ for.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from contextlib import suppress
@@ -35,6 +36,9 @@ SAN = re.compile(
     "(?:[KQRBN]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[NBRQnbrq])?|O-O(?:-O)?|0-0(?:-0)?)[+#]?", re.ASCII
 )
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")  # PGN's; * for a game that is not over
+VALUE = re.compile(r"^value ([+-][01]\.[0-9]{3})(?= |$)", re.MULTILINE)  # as azcore says it
+EVAL = re.compile(r"\[%eval -?[0-9]+\.[0-9]{2}\] ")
+MOST_CERTAIN = 0.999  # a value of 1 would be infinitely many pawns; this is 20
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"  # without its counters
 # FEN's castling letters with their rights, in the order in which they are written.
 RIGHTS = {"K": 1, "Q": 2, "k": 4, "q": 8}
@@ -194,7 +198,9 @@ def state_from_text(state: Any, text: str) -> Any:
     """Set up the position of a FEN, on a blank state of its game.
 
     Both counters may be left out together, as in EPD: they are then `0 1`. The move number gives
-    the ply, which the limit of plies is compared with; a position at the limit is over.
+    the ply, which the limit of plies is compared with; a position at the limit is over. As other
+    programs do, we take what GUIs write and drop what cannot be so: castling rights without king
+    and rook in place, and an en passant cell that no pawn has passed.
 
     Args:
         state: a blank state, which is changed and returned.
@@ -213,7 +219,8 @@ def state_from_text(state: Any, text: str) -> Any:
     pieces = read_placement(placement)
     if player not in tuple(SEATS):
         raise InvalidTextError(f"chess: the player to move must be w or b, got {player[:20]!r}")
-    rights = read_castling(castling)
+    if castling != "-" and not re.fullmatch("(?:KQ?|QK?)?(?:kq?|qk?)?", castling):
+        raise InvalidTextError(f"chess: castling must be - or some of KQkq, got {castling[:20]!r}")
     if passed != "-" and not re.fullmatch("[a-h][36]", passed, re.ASCII):
         raise InvalidTextError(
             f"chess: en passant must be - or a cell such as e3, got {passed[:20]!r}"
@@ -231,15 +238,14 @@ def state_from_text(state: Any, text: str) -> Any:
             f"chess: the game ends after {state.max_plies} plies, "
             f"got move {number} with {player} to move, ply {ply}"
         )
-    check_possible(f"{placement} {player} {castling} {passed} 0 1", text)
-    if passed != "-" and int(clock) > 0:
-        raise InvalidTextError(
-            f"chess: a pawn has just passed {passed}, so the plies without progress must be 0, "
-            f"got {clock}"
-        )
-    passed_cell = -1
-    if passed != "-":
-        passed_cell = COLUMNS.index(passed[0]) + 8 * (8 - int(passed[1]))
+    board = possible_board(f"{placement} {player} - {passed} 0 1", castling, text)
+    rights = (
+        RIGHTS["K"] * board.has_kingside_castling_rights(True)
+        + RIGHTS["Q"] * board.has_queenside_castling_rights(True)
+        + RIGHTS["k"] * board.has_kingside_castling_rights(False)
+        + RIGHTS["q"] * board.has_queenside_castling_rights(False)
+    )
+    passed_cell = -1 if board.ep_square is None else board.ep_square ^ 56  # theirs begin at a1
     rules.set_up(state, pieces, rights, passed_cell, int(clock), ply)
     return state
 
@@ -272,26 +278,16 @@ def read_placement(placement: str) -> list[tuple[int, int, int]]:
     return pieces
 
 
-def read_castling(castling: str) -> int:
-    """Rights as bits; letters in the order KQkq, each once, or `-`.
-
-    Raises:
-        InvalidTextError: another word.
-    """
-    if castling != "-" and not re.fullmatch("K?Q?k?q?", castling):
-        raise InvalidTextError(f"chess: castling must be - or some of KQkq, got {castling[:20]!r}")
-    return sum(RIGHTS[letter] for letter in castling.strip("-"))
-
-
-def check_possible(fen: str, text: str) -> None:
-    """Refuse positions without a king, with the opponent in check, and so on.
+def possible_board(fen: str, castling: str, text: str) -> chess.Board:
+    """The position as python-chess's board, less the rights and the en passant that cannot be.
 
     Args:
-        fen: a well-formed FEN.
+        fen: a well-formed FEN without castling rights.
+        castling: the rights, `-` or some of KQkq.
         text: what to name in the error.
 
     Raises:
-        InvalidTextError: says all that is impossible.
+        InvalidTextError: there is no king, the opponent is in check, and so on; says all of it.
     """
     import chess
 
@@ -304,16 +300,21 @@ def check_possible(fen: str, text: str) -> None:
         chess.STATUS_PAWNS_ON_BACKRANK: "a pawn on the first or last rank",
         chess.STATUS_TOO_MANY_WHITE_PIECES: "too many white pieces",
         chess.STATUS_TOO_MANY_BLACK_PIECES: "too many black pieces",
-        chess.STATUS_BAD_CASTLING_RIGHTS: "castling rights without king and rook in place",
-        chess.STATUS_INVALID_EP_SQUARE: "an en passant cell that no pawn has passed",
         chess.STATUS_OPPOSITE_CHECK: "the player not to move in check",
         chess.STATUS_TOO_MANY_CHECKERS: "more checks at once than a move can give",
         chess.STATUS_IMPOSSIBLE_CHECK: "a check that no move can have given",
     }
-    status = chess.Board(fen).status()
+    board = chess.Board(fen)
+    corners = {"K": chess.BB_H1, "Q": chess.BB_A1, "k": chess.BB_H8, "q": chess.BB_A8}
+    board.castling_rights = sum(corners[letter] for letter in set(castling.strip("-")))
+    board.castling_rights = board.clean_castling_rights()
+    if board.status() & chess.STATUS_INVALID_EP_SQUARE:
+        board.ep_square = None
+    status = board.status()
     if status:
         wrong = ", ".join(name for bit, name in names.items() if status & bit)
         raise InvalidTextError(f"chess: {wrong or 'no possible position'} in {text[:90]!r}")
+    return board
 
 
 def to_board(state: Any) -> chess.Board:
@@ -442,7 +443,7 @@ def write_pgn(game: Chess, transcript: Transcript) -> str:
         number = f"{int(state.ply) // 2 + 1}{'...' if black else '.'} " if bare or not black else ""
         words.append(number + action_to_san(game, state, action))
         if comment:
-            words.append(f"{{ {_without_braces(comment)} }}")
+            words.append(f"{{ {_without_braces(with_eval(comment, black=black))} }}")
         bare = bool(comment)
         state = game.step(state, action)
     if game.is_terminal(state):
@@ -473,6 +474,27 @@ def _wrapped(words: list[str]) -> Iterator[str]:
             line = ""
         line = f"{line} {word}" if line else word
     yield line
+
+
+def with_eval(comment: str, *, black: bool) -> str:
+    """The comment on a move, behind the evaluation in it as other programs read it.
+
+    `value -0.312 ...` of Black's move becomes `[%eval 1.75] value -0.312 ...`: pawns, as White sees
+    it. They are those by which Lichess draws an expected score of (1 + value) / 2, its winning
+    chances being 2 / (1 + exp(-0.00368208 centipawns)) - 1 (https://lichess.org/page/accuracy).
+    """
+    found = VALUE.search(comment)
+    if found is None:
+        return comment
+    value = max(-MOST_CERTAIN, min(MOST_CERTAIN, float(found[1])))
+    pawns = 2 * math.atanh(-value if black else value) / 0.368208
+    return f"[%eval {pawns + 0.0:.2f}] {comment}"
+
+
+def without_eval(comment: str, *, black: bool) -> str:
+    """What `with_eval` was given; the evaluations of other programs stay."""
+    plain = EVAL.sub("", comment, count=1)
+    return plain if with_eval(plain, black=black) == comment else comment
 
 
 def _without_braces(comment: str) -> str:
@@ -545,6 +567,7 @@ def read_pgn(game: Chess, text: str) -> Transcript:
         except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
             why = str(error).removeprefix(f"{game.name}: ")
             raise InvalidTextError(f"{game.name}: move {number} of the PGN game: {why}") from error
+        comments[len(actions)] = without_eval(comments[len(actions)], black=black)
         actions.append(action)
         state = game.step(state, action)
     first, second = (_known(headers.get(name, "")) for name in PGN_PLAYERS)

@@ -111,6 +111,10 @@ class ChessPlain(Game):
         moves = {action_of(state.board, move): move for move in state.board.legal_moves}
         return moves[action].uci() if action in moves else f"#{action}"
 
+    def action_to_notation(self, state: Played, action: int) -> str:
+        moves = {action_of(state.board, move): move for move in state.board.legal_moves}
+        return state.board.san(moves[action])
+
     def text_to_action(self, state: Played, text: str) -> int:
         word = text.strip()
         try:
@@ -142,8 +146,10 @@ class ChessPlain(Game):
             board = chess.Board(" ".join(words))
         except ValueError as error:
             raise InvalidTextError(f"chess_plain: not a FEN: {text[:90]!r} ({error})") from error
-        possible = board.is_valid() and (board.ep_square is None or board.halfmove_clock == 0)
-        if not possible or board.halfmove_clock > 100 or board.ply() > self.max_plies:
+        board.castling_rights = board.clean_castling_rights()
+        if board.status() & chess.STATUS_INVALID_EP_SQUARE:
+            board.ep_square = None
+        if not board.is_valid() or board.halfmove_clock > 100 or board.ply() > self.max_plies:
             raise InvalidTextError(f"chess_plain: not a possible position: {text[:90]!r}")
         return after(None, board)
 

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.errors import GameError, InvalidTextError
-from azcore.game import CompiledGame, RecordFormat, Rules, Transcript
+from azcore.game import CompiledGame, RecordFormat, Rules, Setting, Transcript
 
 from . import encoding, notation, rules
 
@@ -94,6 +94,21 @@ class Go(CompiledGame):
 
     def score_text(self, state: Any) -> str:
         return notation.score_to_text(self.score(state))
+
+    def status_of_stones(self, state: Any) -> dict[str, list[str]]:
+        """All stones live: area scoring as it is here counts what is on the board."""
+        return {"alive": notation.chains(self.board(state)), "dead": [], "seki": []}
+
+    def named_rules(self) -> dict[str, Setting]:
+        return {
+            "hasButton": False,
+            "ko": "POSITIONAL",
+            "scoring": "AREA",
+            "suicide": self.suicide,
+            "tax": "NONE",
+            "whiteHandicapBonus": "0",
+            "friendlyPassOk": False,
+        }
 
     def handicap_actions(self, count: int) -> list[int]:
         """The fixed places of the Go Text Protocol (draft 2 of version 2, section 4.1.1)."""

@@ -14,6 +14,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from azcore.errors import IllegalActionError, InvalidTextError
 from azcore.game import Transcript, illegal_action_message
 
@@ -165,6 +168,26 @@ def board_rows(state: Any) -> list[str]:
     return ["".join(stones[row * size : (row + 1) * size]) for row in range(size)]
 
 
+def chains(board: npt.NDArray[np.int8]) -> list[str]:
+    """The points of each chain of stones, a line each, from a board as `Go.board` gives it."""
+    size, left, lines = len(board), set(np.flatnonzero(board).tolist()), []
+    while left:
+        chain, edge = [], [min(left)]
+        left -= set(edge)
+        while edge:
+            point = edge.pop()
+            chain.append(point)
+            row, column = divmod(point, size)
+            beside = {point - size, point + size}
+            beside |= {point - 1} if column else set()
+            beside |= {point + 1} if column < size - 1 else set()
+            found = {at for at in beside & left if board.flat[at] == board[row, column]}
+            left -= found
+            edge += found
+        lines.append(" ".join(action_to_text(size, point) for point in sorted(chain)))
+    return lines
+
+
 def repeating_actions(state: Any) -> list[int]:
     """Actions that superko alone forbids: they would bring back a board other than this one."""
     size = state.history.shape[0]
@@ -222,6 +245,7 @@ def score_to_text(lead: float) -> str:
 
 SGF_HEADERS = {"event": "EV", "site": "PC", "date": "DT"}
 SGF_COLOURS = "BW"  # by seat
+LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves; seconds to read
 
 
 def write_sgf(game: Go, transcript: Transcript) -> str:
@@ -289,14 +313,14 @@ def read_sgf(game: Go, text: str) -> Transcript:
     Komi and rules named in the file are not looked at: they change no action.
 
     Raises:
-        InvalidTextError: not SGF, another board, stones set up during the game, or a move that is
-            out of turn or not legal, with its number.
+        InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board, stones set up during
+            the game, or a move that is out of turn or not legal, with its number.
     """
     from sgfmill import sgf
 
     size = game.board_size
     try:
-        document = sgf.Sgf_game.from_string(text)
+        document = sgf.Sgf_game.from_string(text[:LONGEST_SGF])
         if document.get_size() != size:
             raise InvalidTextError(
                 f"go: the SGF board must be {size}x{size}, "
@@ -304,7 +328,7 @@ def read_sgf(game: Go, text: str) -> Transcript:
             )
         root, *nodes = document.get_main_sequence()
         if root.has_property("GM") and root.get("GM") != 1:
-            got = f"GM[{root.get('GM')}]"
+            got = f"GM[{str(root.get('GM'))[:20]}]"
             raise InvalidTextError(f"go: the SGF game must be of Go, GM[1], got {got}")
         set_up = [node.has_setup_stones() for node in nodes]
         moves = [node.get_move() for node in (root, *nodes)]
@@ -318,6 +342,8 @@ def read_sgf(game: Go, text: str) -> Transcript:
         if isinstance(error, InvalidTextError):
             raise
         why = str(error) or "a property has a value that it cannot have"
+        if len(text) > LONGEST_SGF:
+            why = f"its first game must end within {LONGEST_SGF:,} characters; {why}"
         raise InvalidTextError(f"go: not a readable SGF game: {why}") from error
     if any(set_up):
         raise InvalidTextError(
@@ -333,11 +359,11 @@ def read_sgf(game: Go, text: str) -> Transcript:
         start_text = _start_of_sgf(size, black, white, turn or first)
         state = game.state_from_text(start_text)
     actions: list[int] = []
-    kept: list[str] = []
+    kept: list[list[str]] = []  # by move
     for (colour, at), comment in zip(moves, comments, strict=True):
         if colour is None:
-            if actions and comment:  # a node without a move says more of the move before it
-                kept[-1] = f"{kept[-1]}\n{comment}".lstrip("\n")
+            if actions:  # a node without a move says more of the move before it
+                kept[-1].append(comment)
             continue
         number = len(actions) + 1
         if colour != PLAYERS[state.player]:
@@ -351,10 +377,10 @@ def read_sgf(game: Go, text: str) -> Transcript:
         except IllegalActionError as error:
             raise InvalidTextError(f"go: move {number} of the SGF game: {error}") from error
         actions.append(action)
-        kept.append(comment)
+        kept.append([comment])
     return Transcript(
         actions=actions,
-        comments=kept,
+        comments=["\n".join(filter(None, parts)) for parts in kept],
         players=players,
         result=result,
         headers=headers,

@@ -177,7 +177,7 @@ def sfen_row(row: npt.NDArray[np.int8]) -> str:
 def read_sfen(text: str, max_plies: int) -> Position:
     """The position that an SFEN describes.
 
-    Pieces may be missing, as in handicap games and mate problems, but for the two kings.
+    Pieces may be missing, as in handicap games and mate problems, where the attacker has no king.
 
     Args:
         text: SFEN, or `startpos`.
@@ -268,9 +268,11 @@ def _check_pieces(position: Position) -> None:
         InvalidTextError: names what is wrong and where.
     """
     seats, pieces = np.divmod(position.board.astype(np.int64) - 1, rules.NUM_TYPES)
+    if not np.any((seats >= 0) & (pieces == rules.KING)):
+        raise InvalidTextError("shogi: one side at least must have a king, got none")
     for seat in (rules.BLACK, rules.WHITE):
         kings = np.count_nonzero((seats == seat) & (pieces == rules.KING))
-        if kings != 1:
+        if kings > 1:
             raise InvalidTextError(f"shogi: {SEATS[seat]} must have one king, has {kings}")
         last_rank = 0 if seat == rules.BLACK else 8
         for square in np.flatnonzero(seats == seat).tolist():

@@ -47,6 +47,9 @@ PROMOTED = np.array([8, 9, 10, 11, 4, 12, 13, 7, 8, 9, 10, 11, 12, 13])
 HAND_TYPE = np.array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 5, 6])
 
 NUM_CELLS = 81
+# Where the king of a seat is that has none, as the attacker in a mate problem: the last entry of
+# tables by cell, of nothing. White's view of it is -1, the last entry as well.
+NO_KING = 81
 NUM_MOVE_PLANES = 66  # 8 directions × 8 distances, and two knight's moves
 KNIGHT_PLANE = 64  # the left one; the right one is next
 DROP_PLANE = 2 * NUM_MOVE_PLANES
@@ -83,7 +86,7 @@ def record_fields(max_plies: int) -> list[Any]:
         ("boards", np.int8, (NUM_STEPS, NUM_CELLS)),
         ("hands", np.int8, (NUM_STEPS, 2, NUM_HAND_TYPES)),
         ("repeats", np.int8, (NUM_STEPS,)),
-        ("kings", np.int8, (2,)),  # the king's square of each seat
+        ("kings", np.int8, (2,)),  # the king's square of each seat, or NO_KING
         ("check_run", np.int16, (2,)),  # how many moves of each seat in a row have given check
         ("latest", np.int16),  # index of the position now: plies since the first one known
         ("ply", np.int16),
@@ -162,7 +165,7 @@ def _member_masks() -> Any:
 
 def _attack_table() -> Any:
     """[cell, word, set]: where a piece of the opponent in that set may attack the cell from."""
-    table = np.zeros((NUM_CELLS, 2, ROOKS + 1), np.int64)
+    table = np.zeros((NUM_CELLS + 1, 2, ROOKS + 1), np.int64)
     for cell in range(NUM_CELLS):
         rays = [_ray(direction, cell) for direction in range(8)]
         near: list[list[int]] = [[] for _ in range(NUM_NEAR)]
@@ -192,7 +195,7 @@ MEMBERS = _member_masks()
 ATTACKS = _attack_table()
 DIRECTION = _direction_table()
 # [direction, cell, word]: the cells from a cell to the edge, itself left out.
-RAY = np.array([[_words(_ray(d, cell)) for cell in range(NUM_CELLS)] for d in range(8)])
+RAY = np.array([[*(_words(_ray(d, cell)) for cell in range(NUM_CELLS)), [0, 0]] for d in range(8)])
 # [direction, word]: the cells that have a neighbour sideways in the direction.
 INNER = np.array(
     [_words(at for at in range(NUM_CELLS) if 0 <= at % 9 + _COLUMN_STEP[d] < 9) for d in range(8)]
@@ -433,7 +436,7 @@ def remember_position(state: Any) -> None:
 def has_entered(state: Any) -> bool:
     """Whether the player to move may declare an entered king (the 27-point rule)."""
     player = int(state.player)
-    if state.in_check or square_of(state.kings[player], player) >= 27:
+    if state.in_check or not 0 <= square_of(state.kings[player], player) < 27:
         return False
     board = state.boards[state.latest & 7]
     hands = state.hands[state.latest & 7]
@@ -608,8 +611,7 @@ def list_moves(
     low |= pawn_low
     high |= pawn_high
     king = square_of(state.kings[view], view)
-    king_low = 1 << king if king < _LOW_BITS else 0
-    king_high = 1 << king - _LOW_BITS if king >= _LOW_BITS else 0
+    king_low, king_high = own[0, KINGS], own[1, KINGS]
     goal_low, goal_high = goals(state, view, pawn_low, pawn_high, in_check)
     pinned_low, pinned_high = pinned_pieces(state, view, king, low, high)
     pinned_low &= own_low
@@ -734,7 +736,7 @@ def pawn_drops(state: Any, view: int, low: int, high: int) -> tuple[int, int]:
     low &= ~(files * _FILE_LOW)
     high &= ~(files * _FILE_HIGH)
     cell = square_of(state.kings[1 - view], view) + 9
-    if cell < NUM_CELLS:
+    if 9 <= cell < NUM_CELLS:
         drop_low = low & 1 << cell if cell < _LOW_BITS else 0
         drop_high = high & 1 << cell - _LOW_BITS if cell >= _LOW_BITS else 0
         if drop_low | drop_high != 0 and mates_with_pawn(state, view, cell):
@@ -802,6 +804,8 @@ def set_up(
     state.ply = ply
     state.last_action = -1
     state.latest = -1
+    for seat in range(2):
+        state.kings[seat] = NO_KING
     if player == WHITE:
         state.hash ^= WHITE_HASH
     for square in range(NUM_CELLS):

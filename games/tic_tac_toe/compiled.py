@@ -100,6 +100,7 @@ class TicTacToe(CompiledGame):
             max_game_length=9,
             dirichlet_alpha=1.0,  # AlphaZero's three are near 10 / legal actions; 9 here at first
             symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
+            seat_names=("X", "O"),
             state_dtype=STATE,
             rules=Rules(
                 current_player=current_player,

@@ -43,6 +43,7 @@ class TicTacToePlain(Game):
             max_game_length=9,
             dirichlet_alpha=1.0,  # AlphaZero's three are near 10 / legal actions; 9 here at first
             symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
+            seat_names=("X", "O"),
         )
 
     def initial_state(self) -> str:

@@ -62,6 +62,19 @@ def test_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path, st
     assert generations(tmp_path / "halves") == ["0", "1", "2", "3"]
 
 
+def test_rates_and_momentum_may_change_from_the_first_step_on(tiny: Tiny, tmp_path: Path) -> None:
+    assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
+    last = tmp_path / "run/checkpoints/last.ckpt"
+    before = read_checkpoint(last)
+    nothing = ["learner.learning_rates=[1e-30]", "learner.milestones=[]", "learner.momentum=0.5"]
+    assert train({**tiny(*nothing, "trainer.max_steps=8"), "resume": "run"}) == 0
+    after = read_checkpoint(last)
+    assert after["optimizer_states"][0]["param_groups"][0]["momentum"] == 0.5
+    for name, weights in before["state_dict"].items():
+        is_learned = "running_" not in name and "num_batches" not in name  # else of batch norm
+        assert weights.equal(after["state_dict"][name]) == is_learned, name
+
+
 def test_gumbel_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:
     assert train(tiny("algorithm=gumbel", "run_dir=whole")) == 0
     halves = tiny("algorithm=gumbel", "run_dir=halves")

@@ -88,6 +88,7 @@ def record_of(actions: list[int], outcome: int, **changed: Any) -> GameRecord:
         "seed": 0,
         "game_index": 0,
         "weights_version": 0,
+        "counts": "visits",
     }
     return GameRecord(**{**values, **changed})
 
@@ -243,7 +244,7 @@ def _cut(path: Path) -> None:
         (
             _of_another_game,
             "seed=1",
-            r"teacher.azg: records must be of .*tic_tac_toe'.*got .*plain",
+            r"teacher.azg, byte 0: records must be of .*tic_tac_toe'.*got .*plain",
         ),
         (_cut, "seed=1", "the record is cut short"),
         (Path.unlink, "seed=1", "supervised.games must be files of game records .*'teacher.azg'"),

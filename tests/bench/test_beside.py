@@ -92,7 +92,7 @@ def test_a_peer_that_fails_stops_nothing_else(
         (["peers=[pgx,nobody]"], "peers must be some of pgx, openspiel, got 'nobody'"),
         (["peers=pgx"], "peers must be a list of pgx, openspiel, got 'pgx'"),
         (["peers=[[pgx]]"], "got ['pgx']"),
-        (["command=check", "peers=[pgx]"], "peers is for command=bench, got peers=['pgx']"),
+        (["command=check", "peers=[pgx]"], "bench.seconds is for command=bench, got bench.seconds"),
         (["bench.peers_python=/nowhere/python", "peers=[pgx]"], "got '/nowhere/python'"),
         (["game=shogi", "peers=[openspiel]"], "peer openspiel plays chess, connect_four, go, tic"),
         (["bench.peers.pgx.requires=[numpy,no-such-thing]", "peers=[pgx]"], "needs no-such-thing"),

@@ -218,6 +218,26 @@ def test_figure(
     assert (runs / "figure.svg").read_text() == drawn
 
 
+def test_one_checkpoint_has_its_interval(
+    compare: Callable[..., int],
+    runs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.axes import Axes
+
+    drawn: list[list[list[float]]] = []
+    monkeypatch.setattr(Axes, "errorbar", lambda *_, yerr, **__: drawn.append(yerr))
+    run = runs / "gate.enabled=false,seed=2"
+    assert compare(f"compare.runs=['{run}']", "compare.checkpoints=1") == 0
+    ((below,), (above,)) = drawn[0]
+    assert min(below, above) > 10
+    assert "the interval is of the distance from random play" in capsys.readouterr().out
+    *_, last = csv.DictReader((run / "ratings.csv").read_text().splitlines()[:2])
+    assert float(last["low"]) < float(last["rating"]) < float(last["high"])
+
+
 def edit(run: Path, old: str, new: str) -> None:
     text = (run / "config.yaml").read_text()
     assert old in text

@@ -110,3 +110,10 @@ def test_mean_curve_goes_through_the_means_of_its_seeds() -> None:
     seeds = 12.706 * math.sqrt(2) * 100 / math.sqrt(2)
     assert curves["x"][0].high - 200 == pytest.approx(math.hypot(seeds, each / 2), rel=1e-4)
     assert mean_curves(entries, pool, "steps")["x"][0].x == 100
+
+
+def test_one_that_is_alone_is_beside_the_anchor() -> None:
+    pool = Pool([score("a", "random", 30, 10), score("b", "random", 30, 10)], anchor="random")
+    alone = pool.half_width_among(["a"], ["a"])
+    assert alone == pytest.approx(pool.half_width({"a": 1.0, "random": -1.0}))
+    assert alone > 10

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import shutil
 import subprocess
+import sys
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -266,7 +267,9 @@ def test_python_chess_reads_our_pgn() -> None:
         for ply, action in enumerate(actions):
             node = node.next()
             assert node.move.uci() == game.action_to_text(state, action)
-            assert node.comment == said[ply % 3]
+            sign = "-" if game.current_player(state) else ""
+            pawns = f"[%eval {sign}1.75] " if "value" in said[ply % 3] else ""
+            assert node.comment == pawns + said[ply % 3]
             state = game.step(state, action)
         assert node.next() is None
         over = game.is_terminal(state)
@@ -413,3 +416,24 @@ def test_cshogi_reads_our_records() -> None:
 def test_games_without_formats_have_none() -> None:
     assert azcore.make("tic_tac_toe").record_formats() == {}
     assert issubclass(InvalidTextError, AzcoreError)
+
+
+def test_spoilt_texts_are_read_or_refused_in_time() -> None:
+    """By a program of its own, which a clock can end; `fuzz_transcripts.py` runs for longer."""
+    ran = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("fuzz_transcripts.py")), "120", "1"],
+        capture_output=True,
+        text=True,
+        timeout=900,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    for kind in ("sgf", "pgn"):
+        for what in ("read", "refused"):
+            assert f"{kind} {what}" in ran.stdout, ran.stdout
+
+
+def test_a_long_number_is_told_of_in_short() -> None:
+    _, form = format_of("go sgf")
+    with pytest.raises(InvalidTextError, match=r"must be of Go, GM\[1\], got GM\[2{20}\]$"):
+        form.read(f"(;SZ[5]GM[{'2' * 1000}])")

@@ -108,6 +108,23 @@ def test_a_row_depends_on_its_observation_alone(run_by: Backend) -> None:
         np.testing.assert_array_equal(again_values, values)
 
 
+@needs_openvino
+def test_networks_that_differ_in_weights_alone_are_traced_once() -> None:
+    """Memory would grow with each rated checkpoint: torch never frees a trace."""
+    observations = np.random.default_rng(1).integers(0, 9, (4, 17, 5, 5), np.uint8)
+    by_openvino(build_network(GAME, SETTINGS, seed=1), GAME, torch.float32)
+    known = len(openvino_evaluator._graphs)
+    for seed in (2, 3):
+        network = build_network(GAME, SETTINGS, seed=seed).eval()
+        logits, _ = by_openvino(network, GAME, torch.float32).evaluate(observations)
+        with torch.inference_mode():
+            expected, _ = network(torch.from_numpy(observations))
+        np.testing.assert_allclose(logits, expected, atol=1e-5)
+    assert len(openvino_evaluator._graphs) == known
+    by_openvino(build_network(GAME, replace(SETTINGS, channels=5), seed=1), GAME, torch.float32)
+    assert len(openvino_evaluator._graphs) == known + 1
+
+
 @pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
 def test_torch_compile() -> None:

@@ -64,6 +64,9 @@ class ChessOracle(Oracle):
 
     def follow(self, start: str | None, words: list[str]) -> str:
         board = self._chess.Board(start or self._chess.STARTING_FEN)
+        board.castling_rights = board.clean_castling_rights()
+        if board.status() & self._chess.STATUS_INVALID_EP_SQUARE:
+            board.ep_square = None
         assert board.is_valid()
         for word in words:
             try:
@@ -204,6 +207,7 @@ class Fuzz:
         self._words: list[str] = []
         self._exact = True  # counters of moves too
         self._goes = self._answers = 0
+        self._has_position = True
         self._games = [oracle.random_game(self._draw) for _ in range(GAMES)]
         self._games.append((None, oracle.shuffle.split() * 4))
         self._game = self._games[0]
@@ -229,10 +233,15 @@ class Fuzz:
         said = self._heard(line)
         if command == "go":
             self._goes += 1
+            answers = [text for text in said if text.startswith("bestmove ")]
+            if not self._has_position and words[:1] != ["mate"]:
+                held = {"infinite", "ponder"} & set(words)
+                assert held or answers[-1] == "bestmove (none)", (line, said)
         elif command == "position":
             if self._server.line is before:
                 assert said, line
                 self.refused += 1
+                self._has_position = False
             else:
                 self._accept(words, said)
         elif command != "go":  # which goes on from a finished game's position
@@ -240,6 +249,7 @@ class Fuzz:
 
     def _accept(self, words: list[str], said: list[str]) -> None:
         self.accepted += 1
+        self._has_position = True
         end = words.index("moves") if "moves" in words else len(words)
         self._start = None if words[0] == "startpos" else " ".join(words[1:end])
         self._words = words[end + 1 :]

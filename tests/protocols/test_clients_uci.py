@@ -153,13 +153,16 @@ def test_whole_games_in_python_chess(start: Any, opponent: str) -> None:
         assert moves > 1
 
 
-def test_a_second_is_enough_for_a_game(start: Any) -> None:
-    """No increment: the clocks here run until the answer has been read."""
-    ours, lowest = start(), 1.0
+def test_three_seconds_are_enough_for_a_game(start: Any) -> None:
+    """No increment: the clocks here run until the answer has been read.
+
+    With a tenth of a second taken off each move, the last two seconds are for moves made at once.
+    """
+    ours, lowest = start(), 3.0
     ours.ping()
-    for number in range(3):
-        board, clocks = chess.Board(), {chess.WHITE: 1.0, chess.BLACK: 1.0}
-        while not board.is_game_over(claim_draw=True) and board.ply() < 300:
+    for number in range(2):
+        board, clocks = chess.Board(), {chess.WHITE: 3.0, chess.BLACK: 3.0}
+        while not board.is_game_over(claim_draw=True) and board.ply() < 100:
             limit = chess.engine.Limit(
                 white_clock=clocks[chess.WHITE],
                 black_clock=clocks[chess.BLACK],
@@ -172,7 +175,7 @@ def test_a_second_is_enough_for_a_game(start: Any) -> None:
             assert clocks[board.turn] > 0, board.ply()
             board.push(move)
         lowest = min(lowest, *clocks.values())
-    assert lowest < 0.7  # the time is used
+    assert lowest < 2.6  # the time is used
 
 
 def test_analysis_in_python_chess(start: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import random
 import shutil
@@ -25,6 +26,7 @@ from azcore.protocols import engine as engine_module
 from azcore.protocols.engine import Engine
 from azcore.protocols.gtp import GtpServer, SeatClock, TimeSettings, sgf_settings
 from azcore.protocols.lines import LONGEST_LINE, read_lines
+from azcore.protocols.uci import UciServer
 from azcore.thinking import Limits, Thinker
 from gtp_kit import GtpTarget
 from protocol_kit import Live, Program, Recorder, fuzz, make_engine
@@ -150,7 +152,7 @@ def test_a_game_of_go(go5: Game) -> None:
         undo -> ? cannot undo
         final_status_list dead -> =
         final_status_list seki -> =
-        final_status_list alive -> ? syntax error: ...
+        final_status_list living -> ? syntax error: alive or dead or seki is wanted
         """,
     )
 
@@ -471,7 +473,7 @@ def test_the_clock_sets_the_limits(go5: Game, monkeypatch: pytest.MonkeyPatch) -
     assert [reply[0] for reply in told] == ["="] * 15 + ["?"] * 4
     seconds = [limits.seconds for limits in asked]
     assert seconds[1:] == [
-        pytest.approx(wanted - 0.015, abs=0.01) if wanted else None
+        pytest.approx(wanted - 0.1, abs=0.01) if wanted else None
         for wanted in (100 / 20, 20 / 20, 100 / 20, 8 / 2, None, 40 / 20 + 5, 60 / 20)
     ]
     assert asked[0].simulations == asked[5].simulations == 77
@@ -508,7 +510,7 @@ def test_analysis_is_printed_as_leela_zero_and_katago_do(go5: Game) -> None:
             assert int(move["prior"]) == round(10000 / 25)
     visits = [int(parse_info(line)[0]["visits"]) for line in lines]
     assert visits == sorted(visits)
-    live.send("kata-analyze 1 minmoves 99 rootInfo true ownership true pvVisits true")
+    live.send("kata-analyze 1 minmoves 99 rootInfo true ownership false pvVisits false")
     assert live.line() == "= "
     line = live.line()
     live.send("name")
@@ -621,12 +623,12 @@ def test_what_is_sent_ahead_breaks_nothing_off(go5: Game) -> None:
     assert engine.thinker.stop() is not None
     assert engine.thinker._last is not None
     assert engine.thinker._last.new_simulations == 2000
-    told: list[float] = []
-    for ago in (0.0, 60.0):  # seconds of thinking until the line is read
-        engine.interrupt = lambda: told.append(ago)  # type: ignore[method-assign]  # noqa: B023
-        server._began = time.perf_counter() - ago
-        assert server._arrived("quit")
-    assert told == [60.0]
+    told: list[int] = []
+    server._is_busy = True
+    for later in (0, 1):  # bursts of lines
+        engine.interrupt = lambda: told.append(later)  # type: ignore[method-assign]  # noqa: B023
+        assert server._arrived("quit", server._inbox.burst + later)
+    assert told == [1]
 
 
 def test_pondering_fills_its_memory_and_rests(go5: Game) -> None:
@@ -908,3 +910,72 @@ def test_sabakis_controller() -> None:
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "4 of 4 games agreed" in done.stdout
+
+
+def test_stones_rules_and_what_is_not_known(go5: Game) -> None:
+    server = GtpServer(make_engine(go5, num_simulations=4), recorder := Recorder())
+    asked = [
+        *("play b C3", "play w A1", "play b C4", "play w E5", "final_status_list alive"),
+        *("kata-get-rules", "kata-set-rules chinese", 'kata-set-rules {"ko": "SIMPLE"}'),
+        *("kata-set-rule suicide true", "kata-set-rules tromp-taylor", "kata-set-rule x 1"),
+        *("kgs-genmove_cleanup b", "kata-analyze b 1 ownership true", "boardsize 99"),
+    ]
+    assert server.run(iter(asked)) == 0
+    told = [told.strip() for _, told in recorder.exchanges][4:]
+    assert sorted(told[0].removeprefix("= ").split("\n")) == ["A1", "C4 C3", "E5"]
+    assert json.loads(told[1].removeprefix("= "))["suicide"] is False
+    assert told[2].startswith("? rules are tromp-taylor or JSON")
+    assert told[3] == "? the rule ko is always POSITIONAL, got 'SIMPLE'"
+    assert told[4:6] == ["=", "="]
+    assert server.engine.game.settings["suicide"] is True
+    assert told[6].startswith("? there is no rule 'x'")
+    assert told[7].startswith("= ")
+    assert told[8] == "? ownership is not known here, only ownership false is possible"
+    assert told[9].startswith("? unacceptable size: go: board_size must be")
+
+
+def test_games_without_such_rules_say_so() -> None:
+    server = GtpServer(make_engine(azcore.make("tic_tac_toe")), recorder := Recorder())
+    names = (
+        "kata-get-rules",
+        "kata-set-rules x",
+        "kgs-genmove_cleanup b",
+        "final_status_list dead",
+    )
+    server.run(iter(names))
+    assert [told[:15] for _, told in recorder.exchanges] == ["? tic_tac_toe h"] * 4
+
+
+def test_another_komi_needs_no_other_search(go5: Game, tmp_path: Path) -> None:
+    record = tmp_path / "setup.sgf"
+    record.write_text("(;GM[1]SZ[5]KM[7.5]AB[aa][bb];W[cc])")
+    engine = make_engine(go5, num_simulations=4)
+    search = engine.thinker._search
+    server = GtpServer(engine, recorder := Recorder())
+    server.run(iter([f"loadsgf {record}", "komi 0.5", "final_score", "genmove b", "komi -3"]))
+    told = [told.strip() for _, told in recorder.exchanges]
+    assert told[2] == "= B+0.5"
+    assert told[3].startswith("= ")
+    assert told[4] == "="
+    assert engine.thinker._search is search
+    assert engine.thinker.game.settings["komi"] == -3
+
+
+@pytest.mark.parametrize(
+    ("server", "lines"), [(GtpServer, ["genmove b"]), (UciServer, ["uci", "isready"])]
+)
+def test_quit_does_not_wait_for_the_network(go5: Game, server: Any, lines: list[str]) -> None:
+    never = threading.Event()
+
+    def load() -> Any:
+        never.wait(120)
+        return go5, UniformEvaluator(go5)
+
+    loaded = make_engine(go5)
+    live = Live(server, Engine(load, loaded._search, loaded.settings))
+    live.send(*lines)
+    time.sleep(0.5)
+    live.send("quit")
+    assert live.join(60) < 60
+    assert live.status == [0]
+    never.set()

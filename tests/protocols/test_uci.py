@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 import re
@@ -193,6 +194,31 @@ def test_bad_lines_get_a_sentence_and_change_nothing(make: Make, line: str, sent
     assert position(partner) == "rnbqkbnr/pppppppp/8/8/3P4/8/PPP1PPPP/RNBQKBNR b KQkq - 0 1"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "position startpos moves e2e4 e2e4",
+        "position fen rubbish",
+        "position",
+        "position startpos moves d2d4 " + "x" * 50,
+    ],
+)
+def test_no_position_has_no_answer(make: Make, line: str) -> None:
+    """Least of all that of the position before, which nobody asks about any more."""
+    partner = make()
+    partner.say("position startpos moves d2d4", "go nodes 5")
+    assert partner.hear("bestmove")[-1] != "bestmove (none)"
+    partner.say(line, "go nodes 5")
+    assert partner.hear("bestmove")[-1] == "bestmove (none)"
+    partner.say("ucinewgame", "isready", "go ponder")
+    assert partner.hear("readyok")[-1] == "readyok"
+    assert not any(text.startswith("bestmove") for text in partner.quiet())
+    partner.say("ponderhit")
+    assert partner.hear("bestmove")[-1] == "bestmove (none)"
+    partner.say("position startpos moves d2d4 d7d5", "go nodes 5")
+    assert partner.hear("bestmove")[-1] != "bestmove (none)"
+
+
 def test_words_before_a_command_are_passed_over(make: Make) -> None:
     partner = make()
     partner.say("joho debug on", "  \t position   startpos moves   d2d4  ", "", "   ")
@@ -254,15 +280,15 @@ def test_a_go_before_any_position_is_about_the_first_one(make: Make) -> None:
     [
         ("", "w", {"simulations": 800}),
         ("nodes 50", "w", {"simulations": 50}),
-        ("wtime 60000 btime 20000", "w", {"seconds": 3 - 0.015}),
-        ("wtime 60000 btime 20000", "b", {"seconds": 1 - 0.015}),
-        ("wtime 60000 btime 20000 winc 2000 binc 500", "b", {"seconds": 1.5 - 0.015}),
-        ("btime 20000 movestogo 4 wtime 1", "b", {"seconds": 5 - 0.015}),
+        ("wtime 60000 btime 20000", "w", {"seconds": 3 - 0.1}),
+        ("wtime 60000 btime 20000", "b", {"seconds": 1 - 0.1}),
+        ("wtime 60000 btime 20000 winc 2000 binc 500", "b", {"seconds": 1.5 - 0.1}),
+        ("btime 20000 movestogo 4 wtime 1", "b", {"seconds": 5 - 0.1}),
         ("btime 20000", "w", {"simulations": 800}),  # nothing is said about our clock
         ("wtime -300 winc 0", "w", {"seconds": 0}),
-        ("movetime 250", "w", {"seconds": 0.235}),
-        ("movetime 250 nodes 7", "w", {"seconds": 0.235, "simulations": 7}),
-        ("wtime 60000 movetime 250 depth 3", "w", {"seconds": 0.235, "depth": 3}),
+        ("movetime 250", "w", {"seconds": 0.15}),
+        ("movetime 250 nodes 7", "w", {"seconds": 0.15, "simulations": 7}),
+        ("wtime 60000 movetime 250 depth 3", "w", {"seconds": 0.15, "depth": 3}),
         ("depth 2", "w", {"depth": 2}),
         ("nodes many", "w", {"simulations": 800}),
         ("nodes -5", "w", {"simulations": 800}),
@@ -398,7 +424,7 @@ def test_pondering(make: Make) -> None:
     began = time.perf_counter()
     partner.say("ponderhit")
     heard = partner.hear_when("bestmove")
-    assert heard[-1][0] - began >= 0.18  # 4 s / 20, counted from the hit
+    assert heard[-1][0] - began >= 0.09  # 4 s / 20 less the overhead, counted from the hit
     assert heard[-1][1].startswith("bestmove ")
     partner.say("ponderhit")
     assert "ponderhit without" in partner.quiet()[-1]
@@ -465,9 +491,8 @@ def test_the_other_side_may_vanish(compose: Any, game: Game) -> None:
             raise BrokenPipeError(32, "Broken pipe")
 
     server = make_server(UciServer, compose("game=chess"), game, Gone())
-    lines = iter(["position startpos", "go nodes 50", "uci", "never read"])
+    lines = itertools.chain(["position startpos", "go nodes 50"], itertools.repeat("uci"))
     assert server.run(lines) == 0
-    assert "never read" in list(lines)
 
 
 def test_stop_is_answered_at_once(make: Make) -> None:

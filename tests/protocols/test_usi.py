@@ -101,7 +101,7 @@ def test_positions_are_those_of_cshogi(make: Make) -> None:
         ("position startpos moves 7g7f 7g7f", "move 2 cannot be played"),
         ("position startpos moves e2e4", "move 1 cannot be played"),
         ("position fen 9/9 b - 1", "position is startpos or sfen"),
-        ("position sfen 9/9/9/9/9/9/9/9/9 b - 1", "must have one king"),
+        ("position sfen 9/9/9/9/9/9/9/9/9 b - 1", "one side at least must have a king"),
         ("go_", "there is no command"),
         ("setoption name USI_Hash value none", "must be 1 to"),
     ],
@@ -118,12 +118,12 @@ def test_bad_lines_get_a_sentence_and_change_nothing(make: Make, line: str, sent
 @pytest.mark.parametrize(
     ("words", "turn", "seconds"),
     [
-        ("btime 60000 wtime 20000", "b", 3 - 0.015),
-        ("btime 60000 wtime 20000", "w", 1 - 0.015),
-        ("btime 0 wtime 0 byoyomi 300", "w", 0.285),
-        ("btime 2000 wtime 0 byoyomi 300", "b", 0.385),
-        ("btime 2000 wtime 60000 binc 200 winc 0", "b", 0.285),
-        ("byoyomi 100", "b", 0.085),
+        ("btime 60000 wtime 20000", "b", 3 - 0.1),
+        ("btime 60000 wtime 20000", "w", 1 - 0.1),
+        ("btime 0 wtime 0 byoyomi 300", "w", 0.2),
+        ("btime 2000 wtime 0 byoyomi 300", "b", 0.3),
+        ("btime 2000 wtime 60000 binc 200 winc 0", "b", 0.2),
+        ("byoyomi 100", "b", 0.0),
     ],
 )
 def test_clocks(make: Make, words: str, turn: str, seconds: float, monkeypatch: Any) -> None:
@@ -229,3 +229,13 @@ def test_scores_are_on_the_scale_of_shogi(make: Make, game: Game) -> None:
     partner = make(evaluator=Fixed(game, 2 * 0.731059 - 1))
     partner.say("position startpos", "go nodes 0")
     assert " score cp 600 " in partner.hear("bestmove")[-2]
+
+
+def test_no_position_has_no_answer(make: Make) -> None:
+    """Neither a resignation nor a declared win is one for a position that could not be followed."""
+    partner = make()
+    for place in ("4k4/4G4/4G4/9/9/9/9/9/4K4 w - 1", ENTERED):
+        partner.say(f"position sfen {place}", "go nodes 5")
+        assert partner.hear("bestmove")[-1] in ("bestmove resign", "bestmove win")
+        partner.say("position startpos moves 7g7f 7g7f", "go nodes 5")
+        assert partner.hear("bestmove")[-1] == "bestmove (none)"

@@ -59,7 +59,8 @@ VOID = {"meta", "link", "input", "br"}
 def record_of(name: str = "tic_tac_toe", game_index: int = 0) -> GameRecord:
     """X wins on the top row; made-up visits."""
     actions = [4, 8, 0, 5, 1, 3, 2] if game_index % 2 else [0, 3, 1, 4, 2]
-    visits = [[(action, 40), ((action + 1) % 9, 20)] for action in actions]
+    others = [min(set(range(9)) - set(actions[: ply + 1])) for ply in range(len(actions))]
+    visits = [[(action, 40), (other, 20)] for action, other in zip(actions, others, strict=True)]
     flat = [pair for ply in visits for pair in ply]
     return GameRecord(
         game=azcore.make(name).identity,
@@ -78,6 +79,7 @@ def record_of(name: str = "tic_tac_toe", game_index: int = 0) -> GameRecord:
         seed=1,
         game_index=game_index,
         weights_version=1200,
+        counts="visits",
     )
 
 
@@ -322,6 +324,7 @@ def test_the_sample_game_is_the_last_one(run: Path) -> None:
     assert game["index"] == 2
     assert [ply["action"] for ply in game["plies"]] == ["a3", "a2", "b3", "b2", "c3"]
     assert [ply["seat"] for ply in game["plies"]] == [0, 1, 0, 1, 0]
+    assert game["seats"] == ["X", "O"]
     assert len(game["boards"]) == 6
     assert game["boards"][-1].startswith("3 X X X")
     assert game["plies"][0]["top"] == [["a3", 40, True], ["b3", 20, False]]
@@ -385,9 +388,24 @@ def test_an_empty_directory_has_a_report(tmp_path: Path) -> None:
     assert data["game"] is None
 
 
-def test_files_of_rubbish_have_a_report(run: Path) -> None:
-    for name in ("config.yaml", "metrics.csv", "matches.csv"):
-        (run / name).write_bytes(bytes(range(256)) * 20)
+@pytest.mark.parametrize(
+    "rubbish",
+    [bytes(range(256)) * 20, b"a: " + b"[" * 100_000, b"a," + b"x" * 200_000 + b"\n1,2\n"],
+    ids=["binary", "deep", "huge cell"],
+)
+def test_files_of_rubbish_have_a_report(run: Path, rubbish: bytes) -> None:
+    for name in ("config.yaml", "metrics.csv", "matches.csv", "gate.csv"):
+        (run / name).write_bytes(rubbish)
+    page_of(run)
+
+
+@pytest.mark.parametrize("number", ["1e308", "9" * 300, "inf", "nan", "-1", "=1+1"])
+def test_numbers_that_count_nothing_have_a_report(run: Path, number: str) -> None:
+    row = {**match_rows(1)[0], "step": number, "wins": number, "draws": number, "losses": number}
+    write_rows(run / "matches.csv", MATCHES, [row])
+    write_rows(run / "gate.csv", [*MATCHES, "promoted"], [{**row, "promoted": 1}])
+    row = {**metrics_rows(1)[0], "step": number, "games": number, "seconds": "1"}
+    write_rows(run / "metrics.csv", list(row), [row])
     page_of(run)
 
 

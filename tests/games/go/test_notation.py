@@ -187,6 +187,15 @@ def test_sgf_text_may_be_in_any_script() -> None:
     assert "囲碁" in game.game_to_sgf([40], comments=["囲碁"])
 
 
+def test_how_long_sgf_may_be() -> None:
+    read = azcore.make("go", board_size=9).record_formats()["sgf"].read
+    game = "(;SZ[9];B[ee];C[a];C[];C[b];W[ed]C[c])"
+    assert read(game).comments == ["a\nb", "c"]
+    assert read(game + " " * 10**6 + game).comments == ["a\nb", "c"]  # the first of many games
+    with pytest.raises(InvalidTextError, match="first game must end within 1,000,000 characters"):
+        read(game[:-1] + ";" * 10**6 + ")")
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [

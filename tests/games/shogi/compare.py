@@ -4,13 +4,14 @@
 
 At every position the two must agree on the seat to move, the set of legal actions by number, their
 texts (of some), the planes, the position text, the end, its outcome and the words for it. Games are
-of five kinds, in turn, because random games alone seldom repeat a position or enter a king:
+of six kinds, in turn, because random games alone seldom repeat a position or enter a king:
 
 * `start`: random moves from the usual start
 * `placed`: random moves from pieces placed at random, near the end of the longest game
 * `cycle`: few pieces, and moves that bring an earlier position back are preferred
 * `checks`: the same, but one seat gives check where it can
 * `entering`: a king and its pieces placed in the far three ranks, the rest at random
+* `mate`: as `placed`, with one king only, as in mate problems
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import numpy as np
 import azcore
 from azcore.errors import InvalidTextError
 
-KINDS = ("start", "placed", "cycle", "checks", "entering")
+KINDS = ("start", "placed", "cycle", "checks", "entering", "mate")
 PIECES = "P" * 18 + "LLLLNNNNSSSSGGGGBBRR"
 
 
@@ -34,11 +35,13 @@ def placed_sfen(rng: np.random.Generator, kind: str, number: int) -> str:
     board = [""] * 81
     cells = rng.permutation(81).tolist()
     board[cells.pop()], board[cells.pop()] = "K", "k"
+    if kind == "mate":
+        board[board.index("kK"[int(rng.integers(2))])] = ""
     hands = ["", ""]
     pieces = rng.permutation(list(PIECES)).tolist()
     if kind in ("cycle", "checks"):
         pieces = pieces[: int(rng.integers(1, 7))]
-    share_in_hand = rng.random() if kind == "placed" else 0.0
+    share_in_hand = rng.random() if kind in ("placed", "mate") else 0.0
     if kind == "entering":
         board = [""] * 81
         board[int(rng.integers(27))], board[int(rng.integers(54, 81))] = "K", "k"

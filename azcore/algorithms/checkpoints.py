@@ -1,0 +1,166 @@
+"""What is saved at the end of a generation, what is kept of it, and the way back to it.
+
+last.ckpt    all it takes to go on, written at the end of each generation
+step-N.ckpt  weights that were rated. Whole at first, so that a run can go back there; whole ones
+             get sparser with age, the others keep their weights alone: see `is_kept_whole`
+
+Nothing is saved that is not finite, so each of them is a place to go on from.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import Checkpoint
+from torch import Tensor
+
+from azcore.checkpoint import is_whole, read_checkpoint, weights_alone, write_checkpoint
+from azcore.errors import CheckpointError, DivergedError
+from azcore.learner.module import LearnerModule
+from azcore.run_directory import RunDirectory, unused
+
+
+class DivergenceGuard(Callback):
+    """Ends a run whose loss or weights are no longer finite, before any of it is used or saved.
+
+    It looks when a generation ends, and a GPU is not waited for until then.
+
+    Args:
+        run: whose last checkpoint is told of.
+    """
+
+    def __init__(self, run: RunDirectory) -> None:
+        self._run = run
+        self._losses: list[Tensor] = []  # of the steps since the last look, where they were made
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        self._losses.append(outputs["loss"].detach())
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        """First of all callbacks.
+
+        Raises:
+            DivergedError: naming the first step that went wrong and its learning rate.
+        """
+        assert isinstance(pl_module, LearnerModule)
+        last, losses = trainer.global_step, self._losses
+        self._losses = []
+        wrong = (~torch.isfinite(torch.stack(losses))).nonzero() if losses else torch.empty(0)
+        if len(wrong):
+            self._refuse(pl_module, "loss", last - len(losses) + 1 + int(wrong[0]))
+        if not _is_finite(pl_module.state_dict()):
+            self._refuse(pl_module, "weights", last)
+        if not all(_is_finite(state) for o in trainer.optimizers for state in o.state.values()):
+            self._refuse(pl_module, "momentum", last)
+
+    def _refuse(self, module: LearnerModule, what: str, step: int) -> None:
+        rate = module.settings.learning_rate(step - 1, module.max_steps)
+        last = self._run.last_checkpoint
+        saved = "nothing was saved before"
+        if last.exists():
+            saved = f"{last} is from before and good: go on with lower learner.learning_rates"
+        raise DivergedError(
+            f"training diverged: at step {step:,}, with learning rate {rate:.3g}, the {what} must "
+            f"be finite, got inf or nan; {saved}"
+        )
+
+
+def _is_finite(tensors: Mapping[str, Any]) -> bool:
+    found = [t for t in tensors.values() if isinstance(t, Tensor) and t.is_floating_point()]
+    return all(bool(torch.isfinite(tensor).all()) for tensor in found)
+
+
+class Checkpoints(Checkpoint):
+    """Saves, and keeps what is worth its place; Lightning calls it after all other callbacks.
+
+    Args:
+        run: where.
+        rated_step: the optimizer steps of the weights that were rated last.
+    """
+
+    def __init__(self, run: RunDirectory, rated_step: Callable[[], int | None]) -> None:
+        self._run, self._rated_step = run, rated_step
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        run = self._run
+        trainer.save_checkpoint(run.last_checkpoint)
+        if self._rated_step() != trainer.global_step:
+            return
+        _link(run.last_checkpoint, run.step_checkpoint(trainer.global_step))
+        rated = list(run.step_checkpoints().values())
+        for number, path in enumerate(rated, 1):
+            # One or two a rating: to read all of them would take longer with each.
+            if is_kept_whole(number, len(rated) - 1) and not is_kept_whole(number, len(rated)):
+                write_checkpoint(weights_alone(read_checkpoint(path)), path)
+
+
+def is_kept_whole(number: int, count: int) -> bool:
+    """Whether rated checkpoint `number` of `count`, counted from 1, is kept whole.
+
+    The last two, and of those that are older by 2^k to 2^(k+1) - 1 ratings one in 2^k: about
+    log2(count) in all, spread over the run. One that goes is never wanted again.
+    """
+    age = count - number
+    return number % (1 << (age // 2).bit_length()) == 0
+
+
+def require_way_back(run: RunDirectory, to: Path, checkpoint: Mapping[str, Any]) -> None:
+    """Refuse to go back to a checkpoint that is not what its name says, or not whole.
+
+    Raises:
+        CheckpointError: naming those that are whole.
+    """
+    step = checkpoint["global_step"]
+    if to.stem != f"step-{step}":
+        raise CheckpointError(f"{to} must be of the step in its name, got step {step}")
+    if not is_whole(checkpoint):
+        whole = [p for p in run.step_checkpoints().values() if is_whole(read_checkpoint(p))]
+        names = ", ".join(sorted(path.name for path in whole)) or "none"
+        raise CheckpointError(
+            f"{to} holds weights alone, a run can go on from whole checkpoints: {names}"
+        )
+
+
+def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
+    """Make an earlier checkpoint the last; what the run did since is set aside in a folder.
+
+    Called once all that it holds has been restored, for what is refused then changes nothing.
+    Killed in between, the same again does the rest. The best player's file, where there is one, is
+    written anew by whoever knows that player.
+    """
+    checkpoint = read_checkpoint(to)
+    step, last = checkpoint["global_step"], run.last_checkpoint
+    aside = unused(run.path / "aside" / f"back-to-step-{step}")
+    aside.mkdir(parents=True)
+    later = [path for at, path in run.step_checkpoints().items() if at > step]
+    for path in (last, run.best_checkpoint, *later):
+        if path.exists():
+            _link(path, aside / path.name)
+    for path in (run.metrics, run.matches, run.gate):
+        if path.exists():
+            shutil.copyfile(path, aside / path.name)
+    with run.records.open("rb") as records, (aside / run.records.name).open("wb") as rest:
+        records.seek(checkpoint["SelfPlayData"]["record_bytes"])
+        shutil.copyfileobj(records, rest)
+    run.best_checkpoint.unlink(missing_ok=True)
+    write_checkpoint(checkpoint, last)
+    for path in later:
+        path.unlink()
+    say(f"back at step {step:,}; what the run did after it is set aside in {aside}")
+
+
+def _link(source: Path, target: Path) -> None:
+    """The same content under another name; a checkpoint is never changed in place."""
+    target.unlink(missing_ok=True)
+    try:
+        os.link(source, target)
+    except OSError:  # a file system without links
+        shutil.copyfile(source, target)

@@ -1,0 +1,105 @@
+"""What a run tells: lines for whoever watches, curves for TensorBoard."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+from azcore.algorithms.callbacks import CURVES, METRICS, Terminal
+from azcore.algorithms.training import train
+from azcore.learner import module
+from azcore.run_directory import RunDirectory, Table
+
+ROW = {
+    "generation": 12.0,
+    "step": 123_456.0,
+    "seconds": 86_400.0 * 3,
+    "games": 123_456.0,
+    "positions": 12_345_678.0,
+    "policy_loss": 3.3,
+    "value_loss": 0.59,
+}
+PLAYED = {"game_length": 99.0, "evaluations_per_s": 17_312.0, "remembered_share": 0.13}
+FORETOLD = {"held_out_accuracy": 0.5, "held_out_policy_loss": 2.0, "held_out_value_loss": 0.9}
+RESIGNED = {
+    "resign_threshold": -0.85,
+    "resigned_rate": 0.43,
+    "resign_measured": 1200.0,
+    "resign_false_positives": 0.047,
+}
+
+
+def told(row: dict[str, float], width: int, *, is_terminal: bool) -> list[str]:
+    out = io.StringIO()
+    console = Console(file=out, width=width, force_terminal=is_terminal)
+    terminal = Terminal(console=console, max_steps=200_000, max_seconds=1e6, rating="+1 ± 1 Elo")
+    terminal.generation(row)
+    return out.getvalue().splitlines()
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+@pytest.mark.parametrize("more", [{}, PLAYED, FORETOLD, {**PLAYED, **RESIGNED}])
+def test_lines_fit_the_terminal(width: int, more: dict[str, float]) -> None:
+    lines = told({**ROW, **more}, width, is_terminal=True)
+    assert max(map(len, lines)) <= width
+    assert " ".join(" ".join(lines).split()) == " ".join(
+        told({**ROW, **more}, width, is_terminal=False)[0].split()
+    )
+
+
+def test_a_pipe_gets_one_line() -> None:
+    assert len(told({**ROW, **PLAYED, **RESIGNED}, 80, is_terminal=False)) == 1
+
+
+def test_games_of_others_have_no_length_and_no_speed() -> None:
+    (line,) = told({**ROW, **FORETOLD}, 80, is_terminal=False)
+    assert "nan" not in line
+    assert "length" not in line
+    assert "evaluations/s" not in line
+    (line,) = told({**ROW, **PLAYED}, 80, is_terminal=False)
+    assert "length 99  17,312 evaluations/s and 13% known  loss" in line
+
+
+def test_each_quantity_is_one_curve() -> None:
+    learner = set(module.CURVES)
+    assert set(CURVES) | learner | {"generation", "step"} == set(METRICS)
+    assert not set(CURVES) & learner
+    names = [*CURVES.values(), *module.CURVES.values()]
+    assert len(set(names)) == len(names)
+    assert all(name.count("/") == 1 for name in names)
+
+
+def test_the_event_file(tiny: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
+    train(tiny("run_dir=run", "trainer.max_steps=8"))
+    run = RunDirectory(tmp_path / "run")
+    events = EventAccumulator(str(run.logs))
+    events.Reload()
+    tags = set(events.Tags()["scalars"])
+    assert {"loss/policy", "selfplay/games", "learner/learning_rate", "rating/elo"} < tags
+    ungrouped = {tag for tag in tags if "/" not in tag}
+    assert ungrouped == {"epoch"}  # Lightning's own: the generation
+    assert {tag.partition("/")[0] for tag in tags - ungrouped} == {
+        "learner",
+        "loss",
+        "rating",
+        "selfplay",
+        "time",
+    }
+    rows = Table(run.metrics, list(METRICS)).rows()
+    assert [event.step for event in events.Scalars("selfplay/games")] == [4, 8]
+    assert [event.value for event in events.Scalars("selfplay/games")] == [
+        float(row["games"]) for row in rows
+    ]
+    low, elo, high = (events.Scalars(f"rating/{name}")[0].value for name in ("low", "elo", "high"))
+    assert low < elo < high
+    for row in rows:  # means of a generation, which TensorBoard has by steps
+        assert float(row["policy_loss"]) > 0
+    assert "_hparams_/session_start_info" in events.PluginTagToContent("hparams")
+    kept = events.PluginTagToContent("hparams")["_hparams_/session_start_info"]
+    assert b"search.num_simulations" in kept

@@ -1,0 +1,144 @@
+"""Any value in any place: a setting is used, or refused in one sentence, before anything runs."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from lightning.pytorch import Trainer
+
+from azcore.assembly import settings_from
+from azcore.bench.settings import bench_settings
+from azcore.check.report import CheckSettings
+from azcore.compare.settings import CompareSettings
+from azcore.errors import SettingError
+from azcore.export import export_settings
+from azcore.learner.settings import DECIDED, TrainerSettings, trainer_settings
+from azcore.play import PlaySettings
+from azcore.protocols.programs import Program
+from azcore.settings import build
+from azcore.thinking import EngineSettings
+from azcore.tune.tune import TuneSettings, parameters_from
+
+Compose = Callable[..., dict[str, Any]]
+Place = tuple[str | int, ...]
+VALUES = (-1, 0, math.nan, math.inf, -math.inf, 1e300, 1e-300, 10**20, 10**400, "x", True, [], {})
+SOMETIMES_FINE = (-1, 0, 10**20, "x", [], {})
+NAMES = ("run_dir", "resume", "players", "checkpoint", "arena_dir", "name", "experiment")
+BUILDERS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "trainer": lambda config: trainer_settings(config["trainer"]),
+    "bench": lambda config: bench_settings(config["bench"]),
+    "check": lambda config: build(CheckSettings, config["check"], "check"),
+    "compare": lambda config: build(CompareSettings, config["compare"], "compare"),
+    "engine": lambda config: build(EngineSettings, config["engine"], "engine"),
+    "play": lambda config: build(PlaySettings, config["play"], "play"),
+    "export": lambda config: export_settings(config["export"]),
+    "programs": lambda config: [
+        build(Program, program, f"programs.{name}") for name, program in config["programs"].items()
+    ],
+    "tune": lambda config: (
+        parameters_from(config["tune"].pop("parameters")),
+        build(TuneSettings, config["tune"], "tune"),
+    ),
+}
+
+
+def numeric_places(values: Any, place: Place = ()) -> Iterator[Place]:
+    """Where a configuration has a number, or null, which may stand for one."""
+    if isinstance(values, dict | list):
+        for key, value in values.items() if isinstance(values, dict) else enumerate(values):
+            yield from numeric_places(value, (*place, key))
+    elif values is None or (isinstance(values, int | float) and not isinstance(values, bool)):
+        yield place
+
+
+def changed(config: dict[str, Any], place: Place, value: object) -> dict[str, Any]:
+    config = copy.deepcopy(config)
+    inner: Any = config
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    return config
+
+
+def test_any_value_is_used_or_refused_in_a_sentence(compose: Compose) -> None:
+    config = compose("game=tic_tac_toe_plain")  # nothing to compile
+    config["compare"]["runs"] = ["runs"]
+    texts = {("export", "games"), ("export", "format"), ("export", "out")}  # a folder may be 7
+    places = [p for p in numeric_places(config) if p[0] not in NAMES and p not in texts]
+    assert {("seed",), ("search", "c_base"), ("trainer", "gradient_clip_val")} < set(places)
+    refused = []
+    for place in places:
+        read = BUILDERS.get(str(place[0]), settings_from)
+        for value in VALUES:
+            try:
+                read(changed(config, place, value))
+            except SettingError as error:
+                refused.append(str(error))
+            except Exception as error:
+                pytest.fail(f"{place} = {str(value)[:30]}: {error!r}")
+            else:
+                assert value in SOMETIMES_FINE, f"{place} = {str(value)[:30]} is accepted"
+    assert len(refused) > 8 * len(places)
+    assert not [sentence for sentence in refused if "\n" in sentence]
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("search.num_simulations", 10**20, "a whole number of at most 2,147,483,647"),
+        ("search.c_base", math.inf, "a finite number that float32 can hold, got inf"),
+        ("selfplay.final_temperature", math.inf, "a finite number"),
+        ("replay.samples_per_position", 1e-9, "0.001 or more"),
+        ("learner.learning_rates", [math.nan] * 4, r"learning_rates\[0\] must be a finite number"),
+        ("trainer.gradient_clip_val", -1, "above 0, or null for no limit, got -1.0"),
+        ("trainer.deterministic", "foo", "true or false, got 'foo'"),
+        ("trainer.accelerator", "tpu", "one of auto, cpu, gpu, cuda, got 'tpu'"),
+        ("trainer.precision", 16, "one of 32-true, bf16-mixed, 16-mixed, got '16'"),
+        ("trainer.precision", "64-true", "got '64-true'"),
+        ("trainer.max_time", 10, "days:hours:minutes:seconds such as 00:00:10:00, got '10'"),
+        ("trainer.max_time", f"{10**20}:00:00:00", "days:hours:minutes:seconds"),
+        ("trainer.log_every_n_steps", True, "a whole number, got True"),
+        ("trainer.fast_dev_run", True, "cannot be set: an epoch is a generation"),
+        ("trainer.num_nodes", 2, "cannot be set: games and training are driven by one process"),
+        ("trainer.max_step", 2, "did you mean trainer.max_steps?"),
+        ("selfplay.precision", "foo", "selfplay.precision must be one of"),
+        ("selfplay.backend", "foo", "selfplay.backend must be one of"),
+        ("device", "meta", "a device of this machine"),
+        ("device", "cuda:77", "a device of this machine"),
+    ],
+)
+def test_refused_before_anything_is_compiled(
+    tiny: Compose, monkeypatch: pytest.MonkeyPatch, key: str, value: object, sentence: str
+) -> None:
+    from azcore.algorithms.training import train
+
+    def make(*_: object, **__: object) -> None:
+        raise AssertionError("the game's rules are compiled before the settings are looked at")
+
+    monkeypatch.setattr("azcore.assembly.make", make)
+    group, _, name = key.rpartition(".")
+    with pytest.raises(SettingError, match=sentence.replace("?", r"\?")):
+        train(changed(tiny(), (group, name) if group else (name,), value))
+
+
+def test_an_accelerator_that_is_not_there_is_refused(
+    tiny: Compose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from azcore.algorithms.training import train
+
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SettingError, match="auto or cpu on a machine without a GPU"):
+        train(tiny("trainer.accelerator=gpu"))
+
+
+def test_each_parameter_of_lightnings_trainer_is_a_setting_or_is_decided() -> None:
+    ours = {field.name for field in fields(TrainerSettings)}
+    known = set(inspect.signature(Trainer.__init__).parameters) - {"self"}
+    assert not ours & set(DECIDED)
+    assert known == ours | set(DECIDED)
