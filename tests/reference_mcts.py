@@ -150,11 +150,18 @@ class ReferenceSearch:
         c = rule.c_init
         if not math.isinf(rule.c_base):
             c = math.log((1.0 + n + rule.c_base) / rule.c_base) + rule.c_init
-        first_play = node.value - rule.first_play if rule.first_play_relative else rule.first_play
+        lost, won = rule.value_range
+        unit = 2.0 / (won - lost)  # of that scale in Q from -1 to 1
+        if rule.first_play_relative:
+            first_play = node.value - rule.first_play * unit
+        else:
+            first_play = (rule.first_play - lost) * unit - 1.0
 
         def rank(a: int) -> tuple[float, float, int]:
             q = total[a] / evaluated[a] if evaluated[a] else first_play
-            u = c * math.sqrt(n) * (node.prior[a] / (1.0 + visits[a]))  # rounded in this order
+            u = (
+                unit * (c * math.sqrt(n)) * (node.prior[a] / (1.0 + visits[a]))
+            )  # rounded in this order
             return q + u, node.prior[a], -a
 
         return max(node.prior, key=rank)

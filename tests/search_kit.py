@@ -24,6 +24,7 @@ def search_settings(**changed: Any) -> SearchSettings:
     values: dict[str, Any] = {
         **ALPHA_ZERO,
         "num_simulations": 40,
+        "value_range": (-1.0, 1.0),
         "first_play": 0.0,
         "first_play_relative": False,
         "virtual_loss": 0,

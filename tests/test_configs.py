@@ -58,6 +58,8 @@ def test_paper_scale_has_the_papers_numbers(compose: Compose) -> None:
     assert config["search"]["num_simulations"] == 800
     assert config["search"]["c_init"] == 1.25
     assert config["search"]["c_base"] == 19652
+    assert config["search"]["value_range"] == [0, 1]
+    assert config["search"]["first_play"] == 0  # a loss
     assert config["search"]["dirichlet_fraction"] == 0.25
     assert config["selfplay"]["temperature_plies"] == 30
     assert config["replay"]["window_games"] == 1_000_000
@@ -83,7 +85,8 @@ def test_paper_scale_has_the_numbers_of_alphagozero(compose: Compose) -> None:
     assert config["search"]["num_simulations"] == 1600
     assert config["search"]["count_parent_visit"] is False
     assert config["search"]["dirichlet_fraction"] == 0.25
-    assert config["search"]["first_play"] == 0
+    assert config["search"]["value_range"] == [-1, 1]
+    assert config["search"]["first_play"] == 0  # a draw
     assert config["selfplay"]["temperature_plies"] == 30
     assert config["selfplay"]["resignation"] is True
     assert config["selfplay"]["resignation_false_positives"] == 0.05
@@ -198,3 +201,11 @@ def test_go_on_a_laptop_keeps_rates_of_its_own(compose: Compose, algorithm: str)
 def test_the_schedule_in_words(compose: Compose, scale: str, max_steps: int, words: str) -> None:
     learner = settings_from(compose("game=tic_tac_toe", f"scale={scale}")).learner
     assert learner.schedule_in_words(max_steps) == f"learning rate {words}"
+
+
+def test_the_schedule_in_words_of_a_run_with_a_limit_in_time(compose: Compose) -> None:
+    learner = settings_from(compose("game=go")).learner
+    assert learner.schedule_in_words(20_000, 600.0) == (
+        "learning rate 0.1 until step 1,600 or 0:00:48, 0.02 until 8,000 or 0:04:00, "
+        "0.005 until 14,000 or 0:07:00, 0.001 to the end"
+    )

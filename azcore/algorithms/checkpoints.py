@@ -62,7 +62,7 @@ class DivergenceGuard(Callback):
             self._refuse(pl_module, "momentum", last)
 
     def _refuse(self, module: LearnerModule, what: str, step: int) -> None:
-        rate = module.settings.learning_rate(step - 1, module.max_steps)
+        rate = module.learning_rate(step - 1)
         last = self._run.last_checkpoint
         saved = "nothing was saved before"
         if last.exists():

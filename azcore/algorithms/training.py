@@ -269,6 +269,10 @@ class TrainingLoop:
         terminal: Terminal,
     ) -> None:
         self._settings, self._run, self._terminal = settings, run, terminal
+        self._max_seconds = trainer.max_seconds
+        self._timer: Timer | None = None
+        if trainer.max_time is not None:
+            self._timer = Timer(duration=trainer.max_time, interval="epoch", verbose=False)
         self.sizes: dict[str, int] = {}  # of self-play, see `RunDirectory.save_sizes`
         game, seed = settings.game, settings.seed
         terminal.say(
@@ -287,6 +291,7 @@ class TrainingLoop:
             settings=settings.learner,
             max_steps=trainer.max_steps,
             description=self._description,
+            time_share=self._time_share,
         )
         self._window = ReplayBuffer(
             game=game,
@@ -308,11 +313,17 @@ class TrainingLoop:
         )
         self._trainer = self._make_trainer(trainer, config)
         window = self._window.max_bytes(settings.search.most_targets(game.num_actions))
-        terminal.say(settings.learner.schedule_in_words(trainer.max_steps))
+        terminal.say(settings.learner.schedule_in_words(trainer.max_steps, trainer.max_seconds))
         terminal.say(
             f"memory {source.in_words()}, and at most {window / 1e6:,.0f} MB of games in the "
             "replay window" + self._cache_in_words()
         )
+
+    def _time_share(self) -> float:
+        """How much of the time that the run may take has passed, parts before a resume included."""
+        if self._timer is None or not self._max_seconds:
+            return 0.0
+        return self._timer.time_elapsed() / self._max_seconds
 
     def _cache_in_words(self) -> str:
         settings = self._settings
@@ -407,7 +418,7 @@ class TrainingLoop:
     def _make_trainer(self, settings: TrainerSettings, config: Config) -> Trainer:
         run, learner = self._run, self._settings.learner
         options = asdict(settings)
-        max_time = options.pop("max_time")
+        del options["max_time"]  # its timer is ours
         # Lightning warns of an interval longer than an epoch.
         options["log_every_n_steps"] = min(settings.log_every_n_steps, learner.steps_per_generation)
         metrics = GenerationMetrics(
@@ -426,8 +437,8 @@ class TrainingLoop:
             metrics,
             Checkpoints(run, lambda: rating.rated_step),
         ]
-        if max_time is not None:
-            callbacks.append(Timer(duration=max_time, interval="epoch", verbose=False))
+        if self._timer is not None:
+            callbacks.append(self._timer)
         try:
             return Trainer(
                 **options,

@@ -2,8 +2,9 @@
 
 The learner asks, the actor plays: a generation of `steps_per_generation` batches needs
 steps x batch_size / samples_per_position new positions, so learning and self-play keep their ratio
-whatever the machine. Batches are drawn by a counter (seed, step), so no random state needs saving,
-and the next one is drawn on a thread while the learner takes a step.
+whatever the machine. Games end when they end, so a generation gets more than it needs; what is too
+many is taken off the next. Batches are drawn by a counter (seed, step), so no random state needs
+saving, and the next one is drawn on a thread while the learner takes a step.
 Games that others have played may take the actor's place: see `azcore.learner.sources`.
 """
 
@@ -134,7 +135,7 @@ class SelfPlayData(LightningDataModule):
         self.batch_size, self._seed = batch_size, seed
         self._progress, self._on_games = progress, on_games
         samples = batch_size * steps_per_generation
-        self.positions_per_generation = max(1, round(samples / settings.samples_per_position))
+        self._positions_per_generation = samples / settings.samples_per_position
         self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
         self.new_games: list[GameRecord] = []  # records of the generation under way, for logs
         self.total_games = 0
@@ -156,13 +157,22 @@ class SelfPlayData(LightningDataModule):
 
     def _generate(self, generation: int) -> None:
         """Get the games the generation begins with, and keep them on disk."""
-        wanted = self.positions_per_generation
-        self.new_games = self.source.new_games(wanted, lambda made: self._progress(made, wanted))
+        wanted = self._positions_wanted(generation)
+        self.new_games = []
+        if wanted > 0:
+            self.new_games = self.source.new_games(
+                wanted, lambda made: self._progress(made, wanted)
+            )
         self.records.append(self.new_games)
         self._on_games(self.new_games)
         self.buffer.extend(self.new_games)
         self.total_games += len(self.new_games)
         self.total_positions += sum(record.num_samples for record in self.new_games)
+
+    def _positions_wanted(self, generation: int) -> int:
+        """How many a generation has to add; 0 or less if earlier ones made them already."""
+        in_all = max(1, round((generation + 1) * self._positions_per_generation))
+        return in_all - self.total_positions
 
     def _draw(self, step: int) -> dict[str, Tensor]:
         # Lightning fetches it without waiting, which the GPU can do from pinned memory alone.

@@ -5,6 +5,7 @@ Letters: N batch, A actions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,8 @@ class LearnerModule(LightningModule):
         network: gives logits [N, A] and values [N] for observations [N, C, H, W].
         settings: how to train.
         max_steps: length of the whole run in optimizer steps, which learning rates refer to.
+        time_share: how much of the time that the run may take has passed, which they refer to as
+            well; 0 without a limit.
         description: put into every checkpoint, see `azcore.checkpoint.describe_run`.
     """
 
@@ -45,11 +48,13 @@ class LearnerModule(LightningModule):
         settings: LearnerSettings,
         max_steps: int,
         description: dict[str, Any],
+        time_share: Callable[[], float] = lambda: 0.0,
     ) -> None:
         super().__init__()
         self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         self.settings = settings
         self.max_steps = max_steps
+        self.time_share = time_share
         self.description = description
 
     def training_step(self, batch: dict[str, Tensor], _index: int) -> Tensor:
@@ -103,13 +108,20 @@ class LearnerModule(LightningModule):
             momentum=settings.momentum,
             weight_decay=2 * settings.l2,
         )
-        schedule = torch.optim.lr_scheduler.LambdaLR(
-            optimizer, lambda step: settings.learning_rate(step, self.max_steps)
-        )
+        schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate)
         return {
             "optimizer": optimizer,
             "lr_scheduler": {"scheduler": schedule, "interval": "step"},
         }
+
+    def learning_rate(self, step: int) -> float:
+        """The rate of an optimizer step, if it is taken now."""
+        return self.settings.learning_rate(step, self.max_steps, self.time_share())
+
+    def on_train_start(self) -> None:
+        """Set the rate of the first step: not before now does the clock of a resumed run go on."""
+        optimizer = self.trainer.optimizers[0]
+        optimizer.param_groups[0]["lr"] = self.learning_rate(self.trainer.global_step)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Say in the checkpoint which game and network it is of."""

@@ -114,16 +114,35 @@ class LearnerSettings:
         begins = (0, *(round(milestone * max_steps) for milestone in self.milestones))
         return [(step, scale * r) for step, r in zip(begins, self.learning_rates, strict=True)]
 
-    def learning_rate(self, step: int, max_steps: int) -> float:
-        """The rate at an optimizer step of `max_steps`."""
-        return next(r for begin, r in reversed(self.schedule(max_steps)) if step >= begin)
+    def learning_rate(self, step: int, max_steps: int, time_share: float = 0.0) -> float:
+        """The rate at an optimizer step of `max_steps`.
 
-    def schedule_in_words(self, max_steps: int) -> str:
-        """`learning rate 0.05 until step 2,857, 0.005 until 8,571, 0.0005 to the end`."""
+        A run that has a limit in time ends at whichever limit comes first, so a milestone is passed
+        in steps or in time as well.
+
+        Args:
+            step: the optimizer step.
+            max_steps: length of the run.
+            time_share: how much of the time that the run may take has passed; 0 without a limit.
+        """
+        begins = zip(self.schedule(max_steps), (0.0, *self.milestones), strict=True)
+        return [r for (begin, r), share in begins if step >= begin or time_share >= share][-1]
+
+    def schedule_in_words(self, max_steps: int, max_seconds: float | None = None) -> str:
+        """`learning rate 0.05 until step 2,857, 0.005 until 8,571, 0.0005 to the end`.
+
+        With a limit in time: `until step 2,857 or 0:01:26`.
+        """
         begins, rates = zip(*self.schedule(max_steps), strict=True)
+        clocks = [""] * len(rates)
+        if max_seconds is not None:
+            clocks = [f" or {timedelta(seconds=round(m * max_seconds))}" for m in self.milestones]
+            clocks.append("")
+        ends = (*begins[1:], max_steps)
+        shown = [np.format_float_positional(r, 3, fractional=False, trim="-") for r in rates]
         words = [
-            f"{np.format_float_positional(rate, 3, fractional=False, trim='-')} until {end:,}"
-            for begin, rate, end in zip(begins, rates, (*begins[1:], max_steps), strict=True)
+            f"{rate} until {end:,}{clock}"
+            for begin, rate, end, clock in zip(begins, shown, ends, clocks, strict=True)
             if begin < end  # a short run passes two milestones in one step
         ]
         words[-1] = words[-1].partition(" until ")[0] + " to the end"

@@ -71,8 +71,9 @@ class Selection(NamedTuple):
 
     c_init: float
     c_base: float
+    unit: float  # of the scale that c_init is stated for, in our Q
     count_parent: bool
-    first_play: float  # constant Q of an untried action, or the reduction if relative
+    first_play: float  # constant Q of an untried action, or the reduction if relative; in our Q
     first_play_relative: bool
     virtual_loss: int  # n_vl, added to N for each simulation in flight
     virtual_loss_is_loss: bool  # and taken from W; false: Q is that of what is known
@@ -127,7 +128,8 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight |
     parent_visits = float(node.visits)
     if in_flight is not None:
         parent_visits += rule.virtual_loss * in_flight.nodes[b, n]
-    scale = exploration_scale(parent_visits, rule.count_parent, rule.c_init, rule.c_base)
+    rate = exploration_scale(parent_visits, rule.count_parent, rule.c_init, rule.c_base)
+    scale = rule.unit * rate
     first_play = first_play_value(
         float(node.value), rule.first_play, rule.first_play, rule.first_play_relative
     )

@@ -30,6 +30,7 @@ from azcore.evaluators import Evaluator
 from azcore.game import FloatArray, Game, IntArray
 from azcore.search import kernels
 from azcore.search.gumbel import considered_visits, make_gumbel
+from azcore.search.puct import value_from, value_unit
 from azcore.search.transpositions import Transpositions, make_transpositions
 from azcore.search.tree import (
     NO_NODE,
@@ -55,6 +56,7 @@ class SearchSettings:
     num_simulations: int
     c_init: float
     c_base: float
+    value_range: tuple[float, float]
     count_parent_visit: bool
     first_play: float
     first_play_relative: bool
@@ -80,6 +82,14 @@ class SearchSettings:
         )
         require(self.c_base > 0, "search.c_base", "above 0", self.c_base)
         require(0 <= self.c_init < math.inf, "search.c_init", "0 or more", self.c_init)
+        require(
+            len(self.value_range) == 2
+            and all(map(math.isfinite, self.value_range))
+            and self.value_range[0] < self.value_range[1],
+            "search.value_range",
+            "[lost, won], a lower number and a higher one",
+            list(self.value_range),
+        )
         require(math.isfinite(self.first_play), "search.first_play", "finite", self.first_play)
         require(self.virtual_loss >= 0, "search.virtual_loss", "0 or more", self.virtual_loss)
         require(
@@ -117,6 +127,13 @@ class SearchSettings:
         for name in ("gumbel_scale", "gumbel_c_visit", "gumbel_c_scale"):
             value = getattr(self, name)
             require(0 <= value < math.inf, f"search.{name}", "0 or more", value)
+
+    @property
+    def first_play_value(self) -> float:
+        """`first_play` in our Q: the value of an untried action, or the reduction if relative."""
+        if self.first_play_relative:
+            return self.first_play * value_unit(self.value_range)
+        return value_from(self.first_play, self.value_range)
 
     @property
     def is_gumbel(self) -> bool:
@@ -220,8 +237,9 @@ class Search:
         self._rule = kernels.Selection(
             c_init=settings.c_init,
             c_base=settings.c_base,
+            unit=value_unit(settings.value_range),
             count_parent=settings.count_parent_visit,
-            first_play=settings.first_play,
+            first_play=settings.first_play_value,
             first_play_relative=settings.first_play_relative,
             virtual_loss=settings.virtual_loss,
             virtual_loss_is_loss=settings.virtual_loss_is_loss,

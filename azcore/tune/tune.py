@@ -469,6 +469,7 @@ def _folder(
         "parameters": {p.key: [p.low, p.high, "log" if p.is_log else ""] for p in parameters},
     }
     text = yaml.safe_dump(identity, sort_keys=False)
+    identity = yaml.safe_load(text)  # as it is read back: YAML has lists alone
     name = hashlib.sha256(text.encode()).hexdigest()[:12]
     folder = Path(config["run_dir"] or RUNS / "tune" / settings.game.name / name).absolute()
     kept = folder / "settings.yaml"

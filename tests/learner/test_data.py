@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,9 +13,12 @@ import torch
 from torch import Tensor
 
 import azcore
-from azcore.learner.data import GenerationLoader, draw_batch
+from azcore.learner.data import GenerationLoader, SelfPlayData, draw_batch
+from azcore.learner.sources import GameSource
 from azcore.learner.speed import feeding_ratio
-from azcore.replay import ReplayBuffer
+from azcore.records import GameRecord, RecordFile
+from azcore.replay import ReplayBuffer, ReplaySettings
+from azcore.selfplay.actor import ActorStatistics
 from selfplay_kit import played
 
 WAIT = 30.0  # seconds after which a thread that should have moved is taken for stuck
@@ -162,3 +168,63 @@ def test_feeding_ratio_tells_a_slow_draw() -> None:
         pause.wait(0.002)
 
     assert feeding_ratio(slow, step, steps=4, seconds=0) < 0.6
+
+
+class Bursts(GameSource):
+    """Gives whole games of nine positions, four at a time, as an actor's games end together."""
+
+    def __init__(self, games: list[GameRecord]) -> None:
+        self._games = iter(games)
+        self.asked: list[int] = []
+
+    def new_games(self, num_positions: int, progress: Callable[[int], None]) -> list[GameRecord]:
+        self.asked.append(num_positions)
+        games: list[GameRecord] = []
+        while sum(record.num_samples for record in games) < num_positions:
+            games += islice(self._games, 4)
+        return games
+
+    def take_statistics(self) -> ActorStatistics:
+        raise NotImplementedError
+
+    def metrics(self, games: list[GameRecord]) -> dict[str, float]:
+        raise NotImplementedError
+
+    def in_words(self) -> str:
+        raise NotImplementedError
+
+    def state_dict(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+def test_what_a_generation_gets_too_much_is_taken_off_the_next(tmp_path: Path) -> None:
+    """5 positions a generation, in bursts of four whole games of up to 9."""
+    game = azcore.make("tic_tac_toe")
+    source = Bursts(played(game, 3000))
+    data = SelfPlayData(
+        source=source,
+        buffer=ReplayBuffer(game=game, window_games=1000, augment=False),
+        records=RecordFile(tmp_path / "records.azg"),
+        settings=ReplaySettings(window_games=1000, samples_per_position=4.0, augment=False),
+        batch_size=10,
+        steps_per_generation=2,
+        seed=1,
+        progress=lambda made, wanted: None,
+    )
+    wanted, ratios = [], []
+    for generation in range(200):
+        before = data.total_positions
+        data._generate(generation)
+        needed = 5 * (generation + 1) - before
+        if needed > 0:
+            wanted.append(needed)
+        assert (data.total_positions > before) is (needed > 0)
+        assert (len(data.new_games) > 0) is (needed > 0)
+        assert 0 <= data.total_positions - 5 * (generation + 1) < 4 * 9
+        ratios.append(20 * (generation + 1) / data.total_positions)
+    assert source.asked == wanted
+    assert 10 < len(wanted) < 100  # most generations had games enough already
+    assert ratios[0] < 1 < 3.8 < ratios[-1] <= 4

@@ -119,6 +119,14 @@ def test_a_state_of_something_else(search: Search) -> None:
         ({"c_init": float("nan")}, "search.c_init must be 0 or more, got nan"),
         ({"c_base": float("nan")}, "search.c_base must be above 0, got nan"),
         ({"c_init": float("inf")}, "search.c_init must be 0 or more, got inf"),
+        *(
+            (
+                {"value_range": ends},
+                "search.value_range must be [lost, won], a lower number and a higher one, "
+                f"got {list(ends)}",
+            )
+            for ends in ((1.0, 0.0), (0.0, 1.0, 2.0), (0.0, float("inf")))
+        ),
         ({"first_play": float("nan")}, "search.first_play must be finite, got nan"),
         ({"reuse_limit": float("inf")}, "search.reuse_limit must be 0 or more, got inf"),
         ({"virtual_loss": -1}, "search.virtual_loss must be 0 or more, got -1"),

@@ -268,6 +268,39 @@ def test_the_rate_grows_with_visits() -> None:
 
 
 @pytest.mark.rules
+def test_constants_stated_for_values_from_0_to_1() -> None:
+    """Arms that draw and win, of priors 3/4 and 1/4, c_init 1, c_base infinite, first play 0.
+
+    From 0 to 1: a draw is 1/2, an untried arm 0. After k visits of arm 0 it has
+    1/2 + .75 sqrt(n) / (1 + k), arm 1 .25 sqrt(n), with n = 1 + k.
+    k = 2: .933 and .433.  k = 3: .875 and .5.  k = 6: .783 and .661.  k = 8: .75 and .75, and the
+    higher prior goes first; k = 9: .737 and .791, so arm 1 comes after nine visits.
+    From -1 to 1 the same numbers say that an untried arm is a draw as well:
+    .75 sqrt(n) / (1 + k) and .25 sqrt(n) are equal at k = 2, and arm 1 comes after three.
+    """
+    told = Told([math.log(3.0), 0.0], [0.0])
+    rule: dict[str, Any] = {"c_init": 1.0, "c_base": INFINITE}
+    for value_range, alone in (((0.0, 1.0), 9), ((-1.0, 1.0), 3)):
+        rule["value_range"] = value_range
+        assert visits_of(Arms((0, 1)), told, alone, **rule) == [alone, 0]
+        assert visits_of(Arms((0, 1)), told, alone + 1, **rule) == [alone, 1]
+
+
+def test_first_play_on_its_scale() -> None:
+    for value_range, first_play, relative, wanted in (
+        ((0.0, 1.0), 0.0, False, -1.0),
+        ((0.0, 1.0), 0.5, False, 0.0),
+        ((-1.0, 1.0), 0.0, False, 0.0),
+        ((0.0, 1.0), 0.1, True, 0.2),
+        ((-1.0, 1.0), 0.2, True, 0.2),
+    ):
+        settings = search_settings(
+            value_range=value_range, first_play=first_play, first_play_relative=relative
+        )
+        assert settings.first_play_value == pytest.approx(wanted)
+
+
+@pytest.mark.rules
 def test_first_play_relative_to_the_node() -> None:
     """No exploration (c_init 0); the root is worth 0.5 and both arms draw.
 

@@ -25,6 +25,7 @@ RULES: dict[str, dict[str, Any]] = {
     "alphazero": ALPHA_ZERO,
     "alphazero, small c_base": {**ALPHA_ZERO, "c_base": 30.0},
     "alphago zero": ALPHA_GO_ZERO,
+    "alphazero, on its scale": {**ALPHA_ZERO, "value_range": (0.0, 1.0)},
     "first play a reduction": {**ALPHA_ZERO, "first_play": 0.25, "first_play_relative": True},
     "first play a loss": {**ALPHA_GO_ZERO, "first_play": -1.0},
 }
