@@ -48,16 +48,29 @@ class ReplaySettings:
     """How much to remember; the numbers and their sources are in `conf/replay`."""
 
     window_games: int
-    samples_per_position: float
+    samples_per_position: float | None
+    games_per_generation: int | None  # in its place
     augment: bool
 
     def __post_init__(self) -> None:
         require(self.window_games >= 1, "replay.window_games", "1 or more", self.window_games)
         require(
-            self.samples_per_position >= 0.001,
+            (self.samples_per_position is None) is not (self.games_per_generation is None),
+            "replay.samples_per_position",
+            "null where replay.games_per_generation is a number, or the other way round",
+            f"{self.samples_per_position} and {self.games_per_generation}",
+        )
+        require(
+            self.samples_per_position is None or self.samples_per_position >= 0.001,
             "replay.samples_per_position",
             "0.001 or more, or self-play makes games that are hardly ever learned from",
             self.samples_per_position,
+        )
+        require(
+            self.games_per_generation is None or self.games_per_generation >= 1,
+            "replay.games_per_generation",
+            "1 or more",
+            self.games_per_generation,
         )
 
 

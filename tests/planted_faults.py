@@ -221,8 +221,8 @@ FAULTS = [
     Fault(
         "Learning rate of AlphaZero",
         "azcore/learner/settings.py",
-        "if step >= begin)",
-        "if step > begin or begin == 0)",
+        "if step >= begin or",
+        "if step > begin or begin == 0 or",
     ),
     Fault(
         "Weight decay",

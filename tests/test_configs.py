@@ -105,13 +105,33 @@ def test_paper_scale_has_the_numbers_of_alphagozero(compose: Compose) -> None:
     assert gate.num_simulations is None  # as in self-play
     # C(s) = log((1 + N + c_base) / c_base) + c_init is constant within float64 at any N.
     assert math.log((1 + 1e6 + settings.search.c_base) / settings.search.c_base) == 0
-    # An iteration: 25,000 games of some 200 plies to 1,000 steps.
-    positions = 1000 * 2048 / settings.replay.samples_per_position
-    assert positions / 200 == pytest.approx(25_000, rel=0.05)
+    assert settings.replay.games_per_generation == 25_000
+    assert settings.replay.samples_per_position is None
+    assert settings.search.leaves_per_tree == 8
+
+
+@pytest.mark.parametrize(("name", "blocks"), [("res", 19), ("conv", 11)])
+def test_paper_scale_has_the_papers_towers(compose: Compose, name: str, blocks: int) -> None:
+    """20 blocks and 12 convolutions, the first convolution among them."""
+    for heads in ("dual", "sep"):
+        network = compose("game=go", "scale=paper", f"network={heads}_{name}")["network"]
+        assert (network["blocks"], network["channels"]) == (blocks, 256)
+
+
+@pytest.mark.parametrize(("game", "games"), [("go", 140e6), ("chess", 44e6), ("shogi", 24e6)])
+def test_paper_scale_makes_as_many_games_as_alphazero(
+    compose: Compose, game: str, games: float
+) -> None:
+    config = compose(f"game={game}", "scale=paper")
+    generations = config["trainer"]["max_steps"] / config["learner"]["steps_per_generation"]
+    made = config["replay"]["games_per_generation"] * generations
+    assert made == pytest.approx(games, rel=1e-4)
+    settings_from(config)
 
 
 def test_paper_scale_has_the_numbers_of_supervised_learning(compose: Compose) -> None:
     config = compose("game=go", "algorithm=supervised", "scale=paper")
+    assert config["trainer"]["max_steps"] == 800_000
     settings = settings_from(config)
     assert settings.supervised.enabled
     assert settings.supervised.targets == "played"

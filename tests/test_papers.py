@@ -62,7 +62,8 @@ def test_facts_of_the_three_games() -> None:
 def test_settings_are_the_same_for_all_games(compose: Compose) -> None:
     go, chess, shogi = (compose(f"game={game}", "scale=paper") for game in ("go", "chess", "shogi"))
     for config in (go, chess, shogi):
-        del config["game"], config["check"]  # the game itself; how many games the original made
+        # The game itself; how many games the original made, in all and in a generation.
+        del config["game"], config["check"], config["replay"]["games_per_generation"]
     assert go == chess == shogi
 
 

@@ -308,7 +308,7 @@ class TrainingLoop:
             batch_size=settings.learner.batch_size,
             steps_per_generation=settings.learner.steps_per_generation,
             seed=seed,
-            progress=lambda made, wanted: terminal.show("self-play", made, wanted, "positions"),
+            progress=lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit),
             on_games=_record_files(config, settings, run),
         )
         self._trainer = self._make_trainer(trainer, config)

@@ -24,8 +24,9 @@ from azcore.learner.sources import GameSource
 from azcore.records import GameRecord, RecordFile, parse_frame, require_same_game
 from azcore.referee import Referee
 from azcore.replay import ReplayBuffer, ReplaySettings
+from azcore.selfplay.actor import Amount
 
-Progress = Callable[[int, int], None]  # (positions so far, positions wanted)
+Progress = Callable[[int, int, str], None]  # (so far, wanted, of what: games or positions)
 
 
 def draw_batch(
@@ -113,7 +114,7 @@ class SelfPlayData(LightningDataModule):
         batch_size: N.
         steps_per_generation: batches of an epoch.
         seed: of the run.
-        progress: told of the positions made while a generation's games are played.
+        progress: told how far they are while a generation's games are played.
         on_games: given a generation's games once they are on disk; after a resume perhaps again.
     """
 
@@ -134,8 +135,7 @@ class SelfPlayData(LightningDataModule):
         self.source, self.buffer, self.records = source, buffer, records
         self.batch_size, self._seed = batch_size, seed
         self._progress, self._on_games = progress, on_games
-        samples = batch_size * steps_per_generation
-        self._positions_per_generation = samples / settings.samples_per_position
+        self._settings, self._samples = settings, batch_size * steps_per_generation  # a generation
         self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
         self.new_games: list[GameRecord] = []  # records of the generation under way, for logs
         self.total_games = 0
@@ -157,11 +157,13 @@ class SelfPlayData(LightningDataModule):
 
     def _generate(self, generation: int) -> None:
         """Get the games the generation begins with, and keep them on disk."""
-        wanted = self._positions_wanted(generation)
+        wanted = self._wanted(generation)
         self.new_games = []
-        if wanted > 0:
+        if max(wanted) > 0:
+            unit = "games" if wanted.games else "positions"
             self.new_games = self.source.new_games(
-                wanted, lambda made: self._progress(made, wanted)
+                wanted,
+                lambda made: self._progress(getattr(made, unit), getattr(wanted, unit), unit),
             )
         self.records.append(self.new_games)
         self._on_games(self.new_games)
@@ -169,10 +171,15 @@ class SelfPlayData(LightningDataModule):
         self.total_games += len(self.new_games)
         self.total_positions += sum(record.num_samples for record in self.new_games)
 
-    def _positions_wanted(self, generation: int) -> int:
-        """How many a generation has to add; 0 or less if earlier ones made them already."""
-        in_all = max(1, round((generation + 1) * self._positions_per_generation))
-        return in_all - self.total_positions
+    def _wanted(self, generation: int) -> Amount:
+        """What a generation has to add; 0 or less if earlier ones made it already."""
+        if self._settings.games_per_generation is not None:
+            games = (generation + 1) * self._settings.games_per_generation
+            return Amount(games=games - self.total_games, positions=0)
+        assert self._settings.samples_per_position is not None
+        samples = (generation + 1) * self._samples
+        positions = max(1, round(samples / self._settings.samples_per_position))
+        return Amount(games=0, positions=positions - self.total_positions)
 
     def _draw(self, step: int) -> dict[str, Tensor]:
         # Lightning fetches it without waiting, which the GPU can do from pinned memory alone.

@@ -24,7 +24,7 @@ from azcore.learner.sources import GameSource
 from azcore.records import GameRecord, RecordFile
 from azcore.referee import Referee
 from azcore.replay import ReplayBuffer
-from azcore.selfplay.actor import ActorStatistics
+from azcore.selfplay.actor import ActorStatistics, Amount
 from azcore.settings import require
 
 TARGETS = ("played", "visits")
@@ -153,7 +153,7 @@ class GivenGames(GameSource):
             digest.update(record.to_bytes())
         self._digest = digest.hexdigest()
 
-    def new_games(self, num_positions: int, progress: Callable[[int], None]) -> list[GameRecord]:
+    def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
         if self._is_given:
             return []
         self._is_given = True

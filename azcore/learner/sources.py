@@ -14,19 +14,19 @@ from azcore.evaluators import Evaluator
 from azcore.records import GameRecord
 from azcore.replay import ReplayBuffer
 from azcore.selfplay import resignation
-from azcore.selfplay.actor import Actor, ActorStatistics
+from azcore.selfplay.actor import Actor, ActorStatistics, Amount
 
 
 class GameSource(ABC):
     """Gives each generation the games it begins with."""
 
     @abstractmethod
-    def new_games(self, num_positions: int, progress: Callable[[int], None]) -> list[GameRecord]:
+    def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
         """The next games.
 
         Args:
-            num_positions: to learn from, that the generation wants.
-            progress: told of the positions so far.
+            wanted: of the generation, at least; above 0.
+            progress: told what there is so far.
         """
 
     @abstractmethod
@@ -70,14 +70,14 @@ class SelfPlay(GameSource):
         self._actor, self._window, self._who_plays = actor, window, who_plays
         self._threshold: float | None = None  # of resignation, in the generation under way
 
-    def new_games(self, num_positions: int, progress: Callable[[int], None]) -> list[GameRecord]:
+    def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
         settings = self._actor.settings
         if settings.resignation:
             self._threshold = resignation.threshold(
                 self._played_out(), settings.resignation_false_positives
             )
         self._actor.set_evaluator(*self._who_plays(), self._threshold)
-        return self._actor.play(num_positions, progress)
+        return self._actor.play(wanted.positions, progress, num_games=wanted.games)
 
     def _played_out(self) -> Iterator[GameRecord]:
         """The latest games by which resignation is measured: old ones tell of old weights."""

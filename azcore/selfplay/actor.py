@@ -19,7 +19,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from azcore.errors import CheckpointError
 from azcore.evaluators import Evaluator
@@ -31,6 +31,21 @@ from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import Worker
 
 WAVES = 16  # of a round, after which the actor asks whether there is enough
+
+
+class Amount(NamedTuple):
+    """So much of self-play."""
+
+    games: int  # that have ended
+    positions: int  # of them, to learn from
+
+    def with_more(self, games: list[GameRecord]) -> Amount:
+        """This and these games."""
+        positions = sum(record.num_samples for record in games)
+        return Amount(self.games + len(games), self.positions + positions)
+
+
+NOTHING = Amount(0, 0)
 
 
 @dataclass
@@ -112,31 +127,36 @@ class Actor:
             worker.set_evaluator(own, weights_version, resign_threshold)
 
     def play(
-        self, num_positions: int, progress: Callable[[int], None] | None = None
+        self,
+        num_positions: int = 0,
+        progress: Callable[[Amount], None] | None = None,
+        *,
+        num_games: int = 0,
     ) -> list[GameRecord]:
-        """Play on until finished games hold at least `num_positions` positions to learn from.
+        """Play on until so many games have ended, with so many positions to learn from.
 
         Args:
             num_positions: sum of the games' searched plies, at least.
-            progress: called after each round with the positions so far.
+            progress: called before the first round and after each with what there is so far.
+            num_games: at least.
 
         Returns:
             The finished games, by round, worker and the order they ended.
         """
 
-        def is_wanted(positions: int) -> bool:
+        def is_wanted(made: Amount) -> bool:
             if progress is not None:
-                progress(positions)
-            return positions < num_positions
+                progress(made)
+            return made.games < num_games or made.positions < num_positions
 
         return self.play_while(is_wanted)
 
-    def play_while(self, is_wanted: Callable[[int], bool]) -> list[GameRecord]:
+    def play_while(self, is_wanted: Callable[[Amount], bool]) -> list[GameRecord]:
         """Play rounds of `WAVES` waves in all workers, while more is wanted.
 
         Args:
-            is_wanted: told of the positions to learn from so far, before the first round and after
-                each. With several workers one more round is played after it has said no.
+            is_wanted: told what there is so far, before the first round and after each. With
+                several workers one more round is played after it has said no.
 
         Returns:
             The finished games, by round, worker and the order they ended.
@@ -150,25 +170,25 @@ class Actor:
             self._seconds += time.perf_counter() - began
         return records
 
-    def _rounds(self, is_wanted: Callable[[int], bool]) -> list[GameRecord]:
+    def _rounds(self, is_wanted: Callable[[Amount], bool]) -> list[GameRecord]:
         records: list[GameRecord] = []
-        positions = 0
-        while is_wanted(positions):
+        made = NOTHING
+        while is_wanted(made):
             ended = self._round(self._workers[0])
-            positions += sum(record.num_samples for record in ended)
+            made = made.with_more(ended)
             records += ended
         return records
 
-    def _side_by_side(self, is_wanted: Callable[[int], bool]) -> list[GameRecord]:
+    def _side_by_side(self, is_wanted: Callable[[Amount], bool]) -> list[GameRecord]:
         """A worker may be a round ahead of another one, so that it seldom waits."""
         assert self._pool is not None
         records: list[GameRecord] = []
-        positions = 0
+        made = NOTHING
         count = len(self._workers)
         played = [0] * count  # rounds of each worker
         of_round: dict[int, list[list[GameRecord]]] = {}
         complete = 0  # rounds that all workers have played
-        last: int | None = None if is_wanted(0) else 0  # as many as there will be
+        last: int | None = None if is_wanted(made) else 0  # as many as there will be
         running: dict[Future[list[GameRecord]], int] = {}
         idle = set(range(count))
         try:
@@ -187,10 +207,10 @@ class Actor:
                     idle.add(number)
                 while min(played) > complete:
                     ended = [record for games in of_round.pop(complete) for record in games]
-                    positions += sum(record.num_samples for record in ended)
+                    made = made.with_more(ended)
                     records += ended
                     complete += 1
-                    if last is None and not is_wanted(positions):
+                    if last is None and not is_wanted(made):
                         last = complete + 1
         except BaseException:
             self._stopped = True  # a worker leaves its round after the wave it is in

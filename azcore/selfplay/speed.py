@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from azcore.selfplay.actor import Actor
+from azcore.selfplay.actor import Actor, Amount
 
 ROUNDS = 4  # of one measurement, at least
 
@@ -18,7 +18,7 @@ def evaluations_per_s(actor: Actor, seconds: float) -> float:
     """
     marks: list[tuple[float, int]] = []
 
-    def is_wanted(_positions: int) -> bool:
+    def is_wanted(_made: Amount) -> bool:
         marks.append((time.perf_counter(), actor.statistics.evaluations))
         return len(marks) <= ROUNDS or marks[-1][0] - marks[1][0] < seconds
 

@@ -18,7 +18,7 @@ from azcore.learner.sources import GameSource
 from azcore.learner.speed import feeding_ratio
 from azcore.records import GameRecord, RecordFile
 from azcore.replay import ReplayBuffer, ReplaySettings
-from azcore.selfplay.actor import ActorStatistics
+from azcore.selfplay.actor import NOTHING, ActorStatistics, Amount
 from selfplay_kit import played
 
 WAIT = 30.0  # seconds after which a thread that should have moved is taken for stuck
@@ -175,13 +175,16 @@ class Bursts(GameSource):
 
     def __init__(self, games: list[GameRecord]) -> None:
         self._games = iter(games)
-        self.asked: list[int] = []
+        self.asked: list[Amount] = []
 
-    def new_games(self, num_positions: int, progress: Callable[[int], None]) -> list[GameRecord]:
-        self.asked.append(num_positions)
+    def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
+        self.asked.append(wanted)
         games: list[GameRecord] = []
-        while sum(record.num_samples for record in games) < num_positions:
+        made = NOTHING
+        while made.games < wanted.games or made.positions < wanted.positions:
             games += islice(self._games, 4)
+            made = NOTHING.with_more(games)
+            progress(made)
         return games
 
     def take_statistics(self) -> ActorStatistics:
@@ -200,27 +203,37 @@ class Bursts(GameSource):
         raise NotImplementedError
 
 
-def test_what_a_generation_gets_too_much_is_taken_off_the_next(tmp_path: Path) -> None:
-    """5 positions a generation, in bursts of four whole games of up to 9."""
+def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None) -> SelfPlayData:
+    """Two batches of 10 a generation, each position drawn four times."""
     game = azcore.make("tic_tac_toe")
-    source = Bursts(played(game, 3000))
-    data = SelfPlayData(
+    return SelfPlayData(
         source=source,
         buffer=ReplayBuffer(game=game, window_games=1000, augment=False),
         records=RecordFile(tmp_path / "records.azg"),
-        settings=ReplaySettings(window_games=1000, samples_per_position=4.0, augment=False),
+        settings=ReplaySettings(
+            window_games=1000,
+            samples_per_position=4.0 if games_per_generation is None else None,
+            games_per_generation=games_per_generation,
+            augment=False,
+        ),
         batch_size=10,
         steps_per_generation=2,
         seed=1,
-        progress=lambda made, wanted: None,
+        progress=lambda made, wanted, unit: None,
     )
+
+
+def test_what_a_generation_gets_too_much_is_taken_off_the_next(tmp_path: Path) -> None:
+    """5 positions a generation, in bursts of four whole games of up to 9."""
+    source = Bursts(played(azcore.make("tic_tac_toe"), 3000))
+    data = data_of(source, tmp_path, None)
     wanted, ratios = [], []
     for generation in range(200):
         before = data.total_positions
         data._generate(generation)
         needed = 5 * (generation + 1) - before
         if needed > 0:
-            wanted.append(needed)
+            wanted.append(Amount(0, needed))
         assert (data.total_positions > before) is (needed > 0)
         assert (len(data.new_games) > 0) is (needed > 0)
         assert 0 <= data.total_positions - 5 * (generation + 1) < 4 * 9
@@ -228,3 +241,13 @@ def test_what_a_generation_gets_too_much_is_taken_off_the_next(tmp_path: Path) -
     assert source.asked == wanted
     assert 10 < len(wanted) < 100  # most generations had games enough already
     assert ratios[0] < 1 < 3.8 < ratios[-1] <= 4
+
+
+def test_a_generation_may_be_so_many_games(tmp_path: Path) -> None:
+    """Three of them, in bursts of four."""
+    source = Bursts(played(azcore.make("tic_tac_toe"), 3000))
+    data = data_of(source, tmp_path, 3)
+    for generation in range(6):
+        data._generate(generation)
+    assert source.asked == [Amount(games, 0) for games in (3, 2, 1, 3, 2)]
+    assert data.total_games == 20
