@@ -9,21 +9,15 @@ of its cache are mended here:
   compiled by two processes may get one name, and a third process that loads both then runs the
   wrong code or crashes. A digest of the fields is the same in every process.
 
-LLVM takes no calls of two threads at once. numba keeps a lock while it compiles, but code that is
-no longer used is freed without it, by whichever thread collects garbage. So none is collected
-meanwhile.
-
 The directory is `azcore` in NUMBA_CACHE_DIR, or in `numba` of the user's cache.
 """
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 import shutil
 import tempfile
-import threading
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -33,35 +27,10 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 from numba import config, njit, types
-from numba.core import cgutils, event
-from numba.core.compiler_lock import global_compiler_lock
+from numba.core import cgutils
 from numba.experimental import function_type
 
 KEPT_VERSIONS = 60  # versions of sources whose compiled code is kept
-
-
-class _NoCollection(event.Listener):
-    """Keeps the garbage collector off while numba's lock is held or waited for."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._depth = 0  # of holders and those who wait
-
-    def on_start(self, event: object) -> None:
-        with self._lock:
-            if self._depth == 0:
-                self._was_on = gc.isenabled()
-                gc.disable()
-            self._depth += 1
-
-    def on_end(self, event: object) -> None:
-        with self._lock:
-            self._depth -= 1
-            if self._depth == 0 and self._was_on:
-                gc.enable()
-
-
-event.register("numba:compiler_lock", _NoCollection())  # type: ignore[no-untyped-call]
 
 types.Record.mangling_args = property(  # type: ignore[method-assign,assignment]
     lambda self: (f"Record{crc32(self.name.encode()):08x}", ())
@@ -96,16 +65,17 @@ def function_table(functions: Iterable[Any], signatures: Iterable[Any]) -> npt.N
 
     The functions must outlive the table.
     """
-    with global_compiler_lock:  # an address that is asked for first is linked by LLVM
-        rows = [
+    return np.array(
+        [
             (
                 function_type._get_wrapper_address(function, signature),  # type: ignore[no-untyped-call]
                 id(function),
                 function_type._get_jit_address(function, signature),  # type: ignore[no-untyped-call]
             )
             for function, signature in zip(functions, signatures, strict=True)
-        ]
-    return np.array(rows, np.int64)
+        ],
+        np.int64,
+    )
 
 
 def load_function(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

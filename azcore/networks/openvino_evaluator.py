@@ -12,6 +12,7 @@ import sys
 import warnings
 from collections.abc import Callable
 from copy import copy
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,17 @@ def _openvino() -> Any:
     return openvino
 
 
+@cache
+def _core() -> Any:
+    """The one core of this process, which is never given up.
+
+    OpenVINO gives the thread that first uses a core's CPU plugin another stack for signals, and
+    unmaps it when the core goes, on whatever thread that is and whatever came after it. The next
+    signal, such as Ctrl-C, would then end the process.
+    """
+    return _openvino().Core()
+
+
 class OpenVinoEvaluator(Evaluator):
     """Judges leaves by a network whose weights are copied here, so training may go on meanwhile.
 
@@ -65,7 +77,7 @@ class OpenVinoEvaluator(Evaluator):
             "ENABLE_CPU_PINNING": False,  # the cores are those of the search too
         }
         model = _graph_of(network, game).with_weights_of(network)
-        self._compiled: Any = _openvino().Core().compile_model(model, "CPU", options)
+        self._compiled: Any = _core().compile_model(model, "CPU", options)
         self._request: Any = self._compiled.create_infer_request()
 
     def for_another_thread(self) -> OpenVinoEvaluator:

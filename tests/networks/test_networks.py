@@ -206,6 +206,47 @@ def test_threads_of_an_evaluator_are_its_own() -> None:
     assert torch.get_num_threads() == before
 
 
+SIGNALLED = """
+import gc, os, signal, sys, threading
+import torch
+import azcore
+from azcore.networks import NetworkSettings, build_network
+from azcore.networks.openvino_evaluator import OpenVinoEvaluator
+
+game = azcore.make("tic_tac_toe")
+settings = NetworkSettings(
+    name="dual_res", blocks=1, channels=4, policy_head="auto", value_hidden=4
+)
+network = build_network(game, settings, 1)
+
+def evaluator():
+    return OpenVinoEvaluator(
+        network=network, game=game, dtype=torch.float32, threads=1, callers=1
+    )
+
+alive = [evaluator(), evaluator()]
+if sys.argv[1] == "first made, first gone":
+    del alive[0]
+    del alive[0]
+else:
+    thread = threading.Thread(target=alive.clear)
+    thread.start()
+    thread.join()
+gc.collect()
+signal.signal(signal.SIGINT, lambda *_: print("Ctrl-C"))
+os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
+@needs_openvino
+@pytest.mark.parametrize("order", ["first made, first gone", "gone on another thread"])
+def test_signals_are_heard_when_networks_have_come_and_gone(order: str) -> None:
+    """OpenVINO moves the stack of signal handlers; see `openvino_evaluator._core`."""
+    command = [sys.executable, "-c", SIGNALLED, order]
+    ended = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout) == (0, "Ctrl-C\n"), ended.stderr
+
+
 @needs_openvino
 def test_openvino_does_not_report_its_use() -> None:
     code = (
