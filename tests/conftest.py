@@ -27,6 +27,7 @@ TINY = [
     "selfplay.precision=float32",
     "selfplay.backend=torch",
     "replay.window_games=60",
+    "replay.samples_per_position=2",  # so that every generation has games
     "learner.batch_size=16",
     "learner.steps_per_generation=4",
     "arena.games=2",

@@ -28,7 +28,7 @@ VARIED = {
     "papers_gate": {"gate.enabled"},
     "papers_noise": {"search.dirichlet_fraction"},
     "papers_networks": {"network.name"},
-    "papers_scale": {"search.value_range", "search.first_play_relative"},
+    "papers_scale": {"search.value_range"},
     "papers_augmentation": {"replay.augment"},
     "papers_algorithms": {
         "algorithm",

@@ -220,7 +220,8 @@ def test_the_last_checkpoint_stands_and_the_run_goes_on(
     tiny = ["game=faulty", *TINY[1:], UNCHECKED]
     assert azcore(*tiny, "run_dir=whole")[0] == 0
     # The rules are asked by each rating's first step, not by self-play, which replays.
-    faulty("plain", "state_to_text", "raise SystemExit(0)")
+    later = "import pathlib\nif pathlib.Path('broken/checkpoints/last.ckpt').exists(): "
+    faulty("plain", "state_to_text", f"{later}raise SystemExit(0)")
     status, output, errors = azcore(*tiny, "run_dir=broken")
     assert status == 2
     assert "at fault in state_to_text:\nSystemExit: 0\n" in errors

@@ -369,6 +369,7 @@ class TestTheSameCommandLine:
         *("learner.steps_per_generation=2", "trainer.max_steps=2", "arena.games=2"),
         *("selfplay.backend=torch", "algorithm=alphagozero", "gate.games=2"),
         *("run_dir=mine", "command=train", "seed=3", "export.per_generation=1"),
+        "replay.samples_per_position=0.2",  # so that every generation has games
     )
 
     @pytest.fixture(scope="class")

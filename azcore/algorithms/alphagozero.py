@@ -120,7 +120,7 @@ class AlphaGoZero(Algorithm):
                 game=settings.game,
                 evaluator=evaluator,
                 settings=settings.search,
-                num_simulations=gate.num_simulations,
+                num_simulations=self._num_simulations,
                 name=name,
             )
             for evaluator, name in zip(
@@ -139,6 +139,12 @@ class AlphaGoZero(Algorithm):
         self._evaluations = sum(evaluator.count for evaluator in evaluators)
         return result
 
+    @property
+    def _num_simulations(self) -> int:
+        """A move of a match, of both players."""
+        settings = self._settings
+        return settings.gate.num_simulations or settings.search.num_simulations
+
     def _note(
         self,
         result: MatchResult,
@@ -147,7 +153,8 @@ class AlphaGoZero(Algorithm):
         promoted: bool,
         verdict: Verdict | None,
     ) -> None:
-        row = match_row(result, self._data.finished_generation, step, seconds)
+        generation = self._data.finished_generation
+        row = match_row(result, generation, step, self._num_simulations, seconds)
         self._table.append({**row, "promoted": int(promoted), "verdict": verdict or ""})
         test = f", test {verdict}" if verdict else ""
         self._terminal.say(

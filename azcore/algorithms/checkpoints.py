@@ -95,7 +95,7 @@ class Checkpoints(Checkpoint):
         if self._rated_step() != trainer.global_step:
             return
         _link(run.last_checkpoint, run.step_checkpoint(trainer.global_step))
-        rated = list(run.step_checkpoints().values())
+        rated = [path for step, path in run.step_checkpoints().items() if step > 0]
         for number, path in enumerate(rated, 1):
             # One or two a rating: to read all of them would take longer with each.
             if is_kept_whole(number, len(rated) - 1) and not is_kept_whole(number, len(rated)):

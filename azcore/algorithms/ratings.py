@@ -2,7 +2,10 @@
 
 Opponents: `random` (any legal action, the anchor of the ratings), `search` (PUCT with
 uniform evaluations and the same simulations), the weights of the last rating before and those at
-half the steps.
+half the steps. The first weights are rated before the first game, the last ones when the run ends.
+
+As in any rating list, pairs of games count, those that repeat each other once, and what the first
+move is worth is found beside the ratings: see `azcore.arena.elo`.
 """
 
 from __future__ import annotations
@@ -14,7 +17,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from azcore.algorithms.callbacks import RATING, Terminal
-from azcore.arena.elo import MatchScore, Rating, fit_ratings
+from azcore.arena.elo import PairScore, Rating, fit_ratings
 from azcore.arena.match import MatchResult, play_match
 from azcore.assembly import Settings, search_baseline, search_player
 from azcore.learner.data import SelfPlayData
@@ -33,35 +36,35 @@ MATCHES = [
     "draws",
     "losses",
     "distinct_games",
+    "num_simulations",  # a move, of both players that search
+    "pairs",  # distinct ones, see `PairScore.to_text`
     "seconds",
 ]
 SURE_WIN = 0.99  # an opponent beaten so clearly is met no more in this run
 
 
-def match_row(result: MatchResult, generation: int, step: int, seconds: float) -> dict[str, Any]:
+def match_row(
+    result: MatchResult, generation: int, step: int, num_simulations: int, seconds: float
+) -> dict[str, Any]:
     """The columns of `MATCHES` for a match of weights of `step`, its first player."""
     return {
         "generation": generation,
         "step": step,
         **result.counted(),
+        "num_simulations": num_simulations,
+        "pairs": result.distinct.to_text(),
         "seconds": round(seconds, 1),
     }
 
 
-def match_scores(table: Table) -> list[MatchScore]:
+def match_scores(table: Table) -> list[PairScore]:
     """The results in matches.csv, whose players are checkpoints of the run.
 
     Raises:
         SettingError: the table holds something else.
     """
     scores = [
-        MatchScore(
-            player=table.text(row, "player"),
-            opponent=table.text(row, "opponent"),
-            wins=table.whole(row, "wins"),
-            draws=table.whole(row, "draws"),
-            losses=table.whole(row, "losses"),
-        )
+        PairScore.from_text(*(table.text(row, name) for name in ("player", "opponent", "pairs")))
         for row in table.rows()
     ]
     for score in scores:
@@ -75,7 +78,7 @@ def match_scores(table: Table) -> list[MatchScore]:
 
 
 class ArenaRating(Callback):
-    """Every `arena.every_generations` generations: matches, and the rating they come to.
+    """At both ends of a run and every `arena.every_generations` generations: matches and ratings.
 
     Args:
         settings: of the run.
@@ -95,22 +98,31 @@ class ArenaRating(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         match_scores(self._table)  # refused as it is, before anything in it is changed
         self._table.keep_before(self._data.loader.generation)
-        self._describe()
+        assert isinstance(pl_module, LearnerModule)
+        if trainer.global_step == 0:
+            self._rate(pl_module, 0, self._settings.seed - 1)
+            first = self._run.step_checkpoint(0)
+            pl_module.save_weights(first, pl_module.network, 0)  # for later weights to meet
+        else:
+            self._describe()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        settings, generation = self._settings, self._data.finished_generation
-        if (generation + 1) % settings.arena.every_generations:
-            return
-        assert isinstance(pl_module, LearnerModule)
-        name = f"step-{trainer.global_step}"
-        evaluator = settings.search_evaluator(pl_module.network, trainer.global_step)
+        generation = self._data.finished_generation
+        is_last = trainer.should_stop or trainer.global_step >= trainer.max_steps
+        if is_last or (generation + 1) % self._settings.arena.every_generations == 0:
+            assert isinstance(pl_module, LearnerModule)
+            self._rate(pl_module, generation, self._settings.seed + generation)
+
+    def _rate(self, pl_module: LearnerModule, generation: int, seed: int) -> None:
+        """Matches of the weights as they are, into the table, and the rating that they come to."""
+        settings, step = self._settings, pl_module.trainer.global_step
+        name = f"step-{step}"
+        evaluator = settings.search_evaluator(pl_module.network, step)
         for opponent in self._opponents():
-            result, seconds = self._play(
-                search_player(settings, evaluator, name), opponent, settings.seed + generation
-            )
-            row = match_row(result, generation, trainer.global_step, seconds)
-            self._table.append(row)
-        self.rated_step = trainer.global_step
+            result, seconds = self._play(search_player(settings, evaluator, name), opponent, seed)
+            simulations = settings.arena.num_simulations
+            self._table.append(match_row(result, generation, step, simulations, seconds))
+        self.rated_step = step
         rating = self._describe()
         if rating is not None:
             interval = {"rating/low": rating.low, "rating/high": rating.high}
@@ -135,7 +147,7 @@ class ArenaRating(Callback):
     def _opponents(self) -> list[Player]:
         """Baselines not yet beaten surely, and the last weights that were rated."""
         settings, scores = self._settings, match_scores(self._table)
-        last = {score.opponent: score.score for score in scores}
+        last = {score.opponent: score.total.score for score in scores}
         opponents: list[Player] = []
         if last.get("random", 0.0) < SURE_WIN:
             opponents.append(RandomPlayer(game=settings.game))

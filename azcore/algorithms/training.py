@@ -428,7 +428,8 @@ class TrainingLoop:
             self._terminal.generation,
         )
         rating = ArenaRating(self._settings, run, self._data, self._terminal)
-        callbacks = [
+        callbacks: list[Callback] = [] if self._timer is None else [self._timer]
+        callbacks += [  # the timer says to the others whether a generation is the last
             LearnerProgress(self._terminal, learner.steps_per_generation),
             DivergenceGuard(run),
             Hyperparameters({key: value for key, value, _ in differences(config, {})}),
@@ -437,8 +438,6 @@ class TrainingLoop:
             metrics,
             Checkpoints(run, lambda: rating.rated_step),
         ]
-        if self._timer is not None:
-            callbacks.append(self._timer)
         try:
             return Trainer(
                 **options,

@@ -26,6 +26,7 @@ from azcore.settings import require
 
 ELO_PER_UNIT = 400.0 / math.log(10.0)  # a rating of theta is theta * 173.7 Elo
 Z_95 = 1.959964  # 95 % of a normal distribution lies within so many standard deviations
+MOST_PAIRS = 10**9  # of a match in a table
 Joint = tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]
 
 
@@ -84,6 +85,27 @@ class PairScore:
         return MatchScore(
             player=self.player, opponent=self.opponent, wins=wins, draws=draws, losses=losses
         )
+
+    def to_text(self) -> str:
+        """The nine counts of `joint`, row by row, as tables keep them."""
+        return " ".join(str(count) for row in self.joint for count in row)
+
+    @classmethod
+    def from_text(cls, player: str, opponent: str, text: str) -> PairScore:
+        """What `to_text` wrote.
+
+        Raises:
+            SettingError: it is not that.
+        """
+        counts = [int(word) for word in text.split() if word.isascii() and word.isdecimal()]
+        require(
+            len(counts) == len(text.split()) == 9 and max(counts) < MOST_PAIRS,
+            "pairs of games",
+            "nine counts, such as 1 0 0 0 2 0 0 0 7",
+            text[:80],
+        )
+        rows = [(counts[i], counts[i + 1], counts[i + 2]) for i in (0, 3, 6)]
+        return cls(player=player, opponent=opponent, joint=(rows[0], rows[1], rows[2]))
 
     def turned(self) -> PairScore:
         """The same as the opponent sees it."""

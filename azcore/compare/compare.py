@@ -27,7 +27,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from azcore.arena.elo import MatchScore
+from azcore.arena.elo import PairScore
 from azcore.arena.match import play_match
 from azcore.assembly import Config, Settings
 from azcore.compare.means import MeanPoint, Pool, Rated, mean_curves
@@ -51,6 +51,7 @@ MATCHES = [
     "draws",
     "losses",
     "distinct_games",
+    "pairs",  # distinct ones, see `PairScore.to_text`
 ]
 RATINGS = ["run", "variant", "seed", "step", "evaluations", "seconds", "rating", "low", "high"]
 FILES = ["comparison.csv", "ratings.csv", "ratings.csv.tmp", "figure.png", "figure.svg"]
@@ -96,7 +97,7 @@ def compare(config: Config) -> int:
     curves = mean_curves(rated, pool, options.x)
     _write_ratings(folder / "ratings.csv", rated, pool.values[SEARCH])
     console.print(f"ratings {folder / 'ratings.csv'}")
-    _print_last(console, rated, curves, pool)
+    _print_last(console, rated, curves, pool, options)
     _draw(folder, rated, curves, pool.values[SEARCH], options, console)
     return 0
 
@@ -149,7 +150,7 @@ def pairings(runs: Sequence[Run], rivals: int) -> Iterator[tuple[str, str]]:
 
 def _play(
     runs: Sequence[Run], options: CompareSettings, table: Table, console: Console
-) -> list[MatchScore]:
+) -> list[PairScore]:
     """The results of all pairings; those in the table are not played again."""
     kept = {kept.name: (run, kept) for run in runs for kept in run.kept}
     baseline = _baseline(runs, options)
@@ -210,6 +211,7 @@ def _play(
                     draws=result.draws,
                     losses=result.losses,
                     distinct_games=result.distinct_games,
+                    pairs=result.distinct.to_text(),
                 )
                 table.append(row)
                 played[_key(row)] = row
@@ -229,14 +231,10 @@ def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(str(row.get(column)) for column in MATCHES[:7])
 
 
-def _score(table: Table, row: Mapping[str, Any]) -> MatchScore:
+def _score(table: Table, row: Mapping[str, Any]) -> PairScore:
     cells = {column: str(value) for column, value in row.items()}
-    return MatchScore(
-        player=cells["player"],
-        opponent=cells["opponent"],
-        wins=table.whole(cells, "wins"),
-        draws=table.whole(cells, "draws"),
-        losses=table.whole(cells, "losses"),
+    return PairScore.from_text(
+        *(table.text(cells, column) for column in ("player", "opponent", "pairs"))
     )
 
 
@@ -272,6 +270,7 @@ def _print_last(
     rated: Sequence[Rated],
     curves: Mapping[str, Sequence[MeanPoint]],
     pool: Pool,
+    options: CompareSettings,
 ) -> None:
     """What each variant came to, and how far all of them together lie from random play."""
     table = RichTable(title="last checkpoints, Elo above random play")
@@ -287,6 +286,10 @@ def _print_last(
             f"[{last.low:+.0f}, {last.high:+.0f}]",
         )
     console.print(table)
+    console.print(
+        f"measured at {options.num_simulations} simulations a move, against random play, search "
+        "without a network and each other"
+    )
     if len(rated) == 1:
         console.print("the interval is of the distance from random play")
         return

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from azcore.arena.elo import Z_95, MatchScore, Rating, fit_ratings
+from azcore.arena.elo import Z_95, MatchScore, PairScore, Rating, fit_ratings
 from azcore.compare.runs import Kept, Run
 
 # 97.5 % points of Student's t (1908) with 1 to 10 degrees of freedom.
@@ -89,7 +89,7 @@ class Pool:
         SettingError: a result is impossible.
     """
 
-    def __init__(self, results: Iterable[MatchScore], anchor: str) -> None:
+    def __init__(self, results: Iterable[MatchScore | PairScore], anchor: str) -> None:
         results = list(results)
         self._anchor = anchor
         fitted = fit_ratings(results, anchor=anchor)

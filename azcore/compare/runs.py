@@ -125,9 +125,9 @@ def _require_comparable(
 
 
 def _steps(path: Path) -> dict[int, Path]:
-    """The kept checkpoints by optimizer steps, the last one included."""
+    """The kept checkpoints by optimizer steps, the last one included, the first weights not."""
     run = RunDirectory(path)
-    steps = run.step_checkpoints()
+    steps = {step: kept for step, kept in run.step_checkpoints().items() if step > 0}
     if run.last_checkpoint.exists():
         steps.setdefault(read_checkpoint(run.last_checkpoint)["global_step"], run.last_checkpoint)
     return dict(sorted(steps.items()))

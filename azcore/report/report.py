@@ -29,6 +29,7 @@ from azcore.report.tables import (
     count,
     gate_curve,
     last_of_each,
+    measured_by,
     rating_curve,
     read_rows,
     scores,
@@ -208,7 +209,8 @@ def rating_html(curve: dict[str, Any], matches: list[dict[str, str]]) -> str:
         "rating",
         "Rating",
         "Strength from all matches taken together, random play being 0: 200 points more mean 76 % "
-        "of the points in a match, and the true rating lies in the band 95 times of 100.",
+        "of the points in a match, and the true rating lies in the band 95 times of 100. "
+        + measured_by(matches),
         note,
     )
 

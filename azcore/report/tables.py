@@ -10,13 +10,14 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from azcore.arena.elo import MatchScore, Rating, score_interval
+from azcore.arena.elo import MatchScore, PairScore, Rating, score_interval
+from azcore.errors import SettingError
 from azcore.report.figures import Chart
 from azcore.run_directory import MAX_COUNT
 
@@ -69,19 +70,37 @@ def thinned(size: int, limit: int = MAX_POINTS) -> list[int]:
     return [int(i) for i in np.linspace(0, size - 1, limit).round()]
 
 
-def scores(matches: list[dict[str, str]]) -> list[MatchScore]:
+def scores(matches: list[dict[str, str]]) -> list[MatchScore | PairScore]:
     """The results that can be rated."""
     return [
-        MatchScore(
-            player=row["player"],
-            opponent=row["opponent"],
-            wins=count(row, "wins"),
-            draws=count(row, "draws"),
-            losses=count(row, "losses"),
-        )
+        _score(row)
         for row in matches
         if row.get("player") and row.get("opponent") and row["player"] != row["opponent"]
     ]
+
+
+def _score(row: dict[str, str]) -> MatchScore | PairScore:
+    """The pairs of games, or the games alone where a table has no pairs."""
+    player, opponent = row["player"], row["opponent"]
+    try:
+        return PairScore.from_text(player, opponent, row.get("pairs", ""))
+    except SettingError:
+        wins, draws, losses = (count(row, column) for column in ("wins", "draws", "losses"))
+        return MatchScore(player=player, opponent=opponent, wins=wins, draws=draws, losses=losses)
+
+
+def measured_by(matches: list[dict[str, str]]) -> str:
+    """How the players of these matches searched and whom they met, in words."""
+    simulations = sorted({number for row in matches if (number := count(row, "num_simulations"))})
+    fixed = sorted({row.get("opponent", "") for row in matches} & {"random", "search"})
+    shown = [
+        {"random": "random play", "search": "search without a network"}[name] for name in fixed
+    ]
+    met = ", ".join([*shown, "earlier weights of this run"])
+    if not simulations:
+        return f"Against {met}."
+    searches = " and ".join(f"{number:,}" for number in simulations)
+    return f"At {searches} simulations a move, against {met}."
 
 
 def rating_curve(
@@ -97,8 +116,8 @@ def rating_curve(
         "x": {
             "step": [cell(row, "step") for _, row in kept],
             # The table of matches does not know these two; the table of generations does.
-            "games": [cell(rows.get(row.get("generation"), {}), "games") for _, row in kept],
-            "seconds": [cell(rows.get(row.get("generation"), {}), "seconds") for _, row in kept],
+            "games": [_at_the_time(rows, row, "games") for _, row in kept],
+            "seconds": [_at_the_time(rows, row, "seconds") for _, row in kept],
         },
         "names": [name for name, _ in kept],
         "value": [round(ratings[name].value, 1) for name, _ in kept],
@@ -109,6 +128,15 @@ def rating_curve(
             for name in sorted(opponents & set(ratings) - set(players))[:5]
         ],
     }
+
+
+def _at_the_time(
+    generations: Mapping[str | None, dict[str, str]], match: dict[str, str], column: str
+) -> float | None:
+    """What the run had come to in this column; the first weights play before its first game."""
+    if count(match, "step") == 0:
+        return 0.0
+    return cell(generations.get(match.get("generation"), {}), column)
 
 
 def columns_of(

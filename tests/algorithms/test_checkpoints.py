@@ -62,7 +62,7 @@ def test_nothing_is_saved_once_training_diverged(
             train(config)
     run = RunDirectory(tmp_path / "run")
     assert read_checkpoint(run.last_checkpoint)["global_step"] == 4
-    assert list(run.step_checkpoints()) == [4]
+    assert list(run.step_checkpoints()) == [0, 4]
     assert train({**config, "resume": "run"}) == 0
     assert train(tiny("run_dir=whole", "arena.every_generations=1")) == 0
     assert fingerprint(tmp_path / "run") == fingerprint(tmp_path / "whole")
@@ -74,7 +74,7 @@ def test_training_that_diverges_at_once(
     poisoned(monkeypatch, 1, "loss")
     with pytest.raises(DivergedError, match=r"at step 1, .* nothing was saved before"):
         train(tiny("run_dir=run"))
-    assert not list((tmp_path / "run/checkpoints").iterdir())
+    assert [path.name for path in (tmp_path / "run/checkpoints").iterdir()] == ["step-0.ckpt"]
 
 
 def test_a_rate_that_is_far_too_high(tiny: Tiny) -> None:
@@ -98,7 +98,7 @@ def test_rated_checkpoints_are_thinned_to_their_weights(tiny: Tiny, tmp_path: Pa
     run = RunDirectory(tmp_path / "run")
     rated = run.step_checkpoints()
     whole = [step for step, path in rated.items() if is_whole(read_checkpoint(path))]
-    assert list(rated) == [4, 8, 12, 16, 20, 24]
+    assert list(rated) == [0, 4, 8, 12, 16, 20, 24]
     assert whole == [16, 20, 24]
     assert rated[4].stat().st_size < rated[24].stat().st_size * 2 / 3
     _, step = load_network(rated[4], make("tic_tac_toe"))
@@ -114,7 +114,7 @@ def test_a_run_goes_back_to_an_earlier_checkpoint(tiny: Tiny, tmp_path: Path) ->
     records = run.records.read_bytes()
     train_until({**config, "resume": "run/checkpoints/step-8.ckpt"}, 12)
     aside = tmp_path / "run/aside/back-to-step-8"
-    assert list(run.step_checkpoints()) == [4, 8, 12]
+    assert list(run.step_checkpoints()) == [0, 4, 8, 12]
     assert [row["step"] for row in Table(run.metrics, []).rows()] == ["4", "8", "12"]
     assert read_checkpoint(aside / "last.ckpt")["global_step"] == 16
     assert read_checkpoint(aside / "step-16.ckpt")["global_step"] == 16
@@ -184,7 +184,7 @@ def test_going_back_to_what_no_run_goes_on_from_changes_nothing(tiny: Tiny, tmp_
         assert len(str(caught.value).splitlines()) == 1
         assert fingerprint(run.path) == before
         assert run.metrics.read_bytes() == metrics
-        assert list(run.step_checkpoints()) == [4, 8, 12, 16]
+        assert list(run.step_checkpoints()) == [0, 4, 8, 12, 16]
         assert not (run.path / "aside").exists()
 
 
@@ -232,9 +232,11 @@ def test_going_back_may_be_killed_at_any_moment(
                 is_over = True
         checkpoints.rewind(once, once.step_checkpoint(8), print)
         assert read_checkpoint(once.last_checkpoint)["global_step"] == 8
-        assert list(once.step_checkpoints()) == [4, 8]
+        assert list(once.step_checkpoints()) == [0, 4, 8]
         asides = [path for folder in (once.path / "aside").iterdir() for path in folder.iterdir()]
-        assert kept - {"step-4.ckpt", "step-8.ckpt"} <= {path.name for path in asides}
+        assert kept - {"step-0.ckpt", "step-4.ckpt", "step-8.ckpt"} <= {
+            path.name for path in asides
+        }
         assert any(run.records.read_bytes().endswith(p.read_bytes()) for p in asides)
         shutil.rmtree(once.path)
         moment += 1

@@ -1,0 +1,102 @@
+"""Slow textbook self-play that `azcore.selfplay` must agree with, game for game, move for move.
+
+One game at a time by the textbook search; nothing is shared with `azcore.selfplay`. Only the chance
+is the same: each draw by `azcore.chance`, which must therefore be asked in the same order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from azcore.chance import Purpose, generator
+from azcore.evaluators import Evaluator
+from azcore.game import Game
+from reference_mcts import ReferenceSearch
+
+
+@dataclass
+class ReferenceGame:
+    """A finished game, as a record has it."""
+
+    actions: list[int] = field(default_factory=list)
+    visits: list[dict[int, int]] = field(default_factory=list)  # none in the opening
+    root_values: list[float] = field(default_factory=list)
+    opening_plies: int = 0
+    outcome: int = 0
+    resigned_by: int | None = None
+
+
+def reference_game(
+    game: Game,
+    evaluator: Evaluator,
+    search: Any,
+    schedule: Any,
+    *,
+    seed: int,
+    index: int,
+    alpha: float,
+    resign_below: float | None = None,
+) -> ReferenceGame:
+    """Game number `index` of a run.
+
+    Args:
+        game: what is played.
+        evaluator: judges leaves.
+        search: settings as of `SearchSettings`, read as plain attributes.
+        schedule: the same of `SelfPlaySettings`.
+        seed: of the run.
+        index: of the game.
+        alpha: of the Dirichlet noise, said apart from the game and the settings.
+        resign_below: threshold of resignation; None: nobody resigns.
+    """
+    played = ReferenceGame()
+    state = game.initial_state()
+    rng = generator(Purpose.OPENING, seed, index)
+    for _ in range(rng.integers(0, schedule.opening_plies, endpoint=True)):
+        action = int(rng.choice(np.flatnonzero(game.legal_action_mask(state))))
+        if game.is_terminal(game.step(state, action)):
+            break
+        state = game.step(state, action)
+        played.actions.append(action)
+        played.visits.append({})
+        played.root_values.append(0.0)
+    played.opening_plies = len(played.actions)
+    tree = ReferenceSearch(game=game, evaluator=evaluator, settings=search)
+    tree.start(state)
+    while not game.is_terminal(tree.root.state):
+        ply, root = len(played.actions), tree.root
+        legal = np.flatnonzero(game.legal_action_mask(root.state))
+        noise = generator(Purpose.ROOT_NOISE, seed, index, ply).dirichlet([alpha] * len(legal))
+        tree.search(search.num_simulations, noise.astype(np.float32))
+        visits = [root.visits[a] for a in legal]
+        best = max(legal, key=lambda a: (root.visits[a], root.prior[a], -a))
+        value = sum(root.total.values()) / sum(visits)
+        of_best = root.total[best] / root.visits[best]
+        if (
+            resign_below is not None
+            and index % 10 != 0  # one game in ten is played to its end
+            and ply > played.opening_plies
+            and np.float32(value) < resign_below
+            and np.float32(of_best) < resign_below
+        ):
+            played.resigned_by = root.player
+            played.outcome = -1 if root.player == 0 else 1
+            return played
+        temperature = schedule.final_temperature
+        if ply - played.opening_plies < schedule.temperature_plies:
+            temperature = schedule.temperature
+        action = int(best)
+        if temperature > 0:
+            weights = (np.array(visits) / max(visits)) ** (1.0 / temperature)
+            sums = weights.cumsum() / weights.sum()
+            drawn = generator(Purpose.MOVE, seed, index, ply).random()
+            action = int(legal[next(i for i, share in enumerate(sums) if share > drawn)])
+        played.actions.append(action)
+        played.visits.append({int(a): n for a, n in zip(legal, visits, strict=True) if n})
+        played.root_values.append(value)
+        tree.advance(action)
+    played.outcome = game.outcome(tree.root.state)
+    return played

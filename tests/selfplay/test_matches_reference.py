@@ -1,0 +1,76 @@
+"""Self-play makes exactly the games that slow textbook self-play makes, from settings to records."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import azcore
+from azcore.game import Game
+from azcore.records import GameRecord
+from azcore.selfplay.actor import Actor
+from reference_mcts import HashEvaluator
+from reference_selfplay import reference_game
+from search_kit import ALPHA_GO_ZERO, search_settings
+from selfplay_kit import selfplay_settings
+
+SEED = 11
+# Games with the alpha that their rules state, said again here.
+GAMES: dict[str, tuple[Game, float]] = {
+    "tic_tac_toe": (azcore.make("tic_tac_toe"), 1.0),
+    "go 3x3": (azcore.make("go", board_size=3, komi=0.0), 0.03 * 361 / 9),
+}
+WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of search and of self-play
+    "as alphazero does": ({"value_range": (0.0, 1.0)}, {}),
+    "as alphago zero does": (ALPHA_GO_ZERO, {"temperature_plies": 2}),
+    "without a subtree": ({"reuse_subtree": False}, {"temperature": 0.5}),
+    "with noise of its own": ({"dirichlet_alpha": 0.7, "dirichlet_fraction": 0.6}, {}),
+    "without noise": ({"dirichlet_fraction": 0.0}, {"final_temperature": 0.25}),
+    "from openings": ({"num_simulations": 9}, {"opening_plies": 3, "temperature_plies": 1}),
+}
+
+
+def records(game: Game, search: Any, schedule: Any, threshold: float | None) -> list[GameRecord]:
+    actor = Actor(
+        game=game, search=search, settings=schedule, seed=SEED, evaluator=HashEvaluator(game, 5)
+    )
+    actor.set_evaluator(HashEvaluator(game, 5), 7, threshold)
+    return actor.play(num_games=25)
+
+
+@pytest.mark.parametrize("name", GAMES)
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("threshold", [None, -0.3])
+def test_whole_games(name: str, way: str, threshold: float | None) -> None:
+    game, alpha = GAMES[name]
+    of_search, of_selfplay = WAYS[way]
+    search = search_settings(**{"num_simulations": 25, **of_search})
+    schedule = selfplay_settings(**of_selfplay)
+    found = records(game, search, schedule, threshold)
+    assert len(found) >= 25
+    for record in found:
+        expected = reference_game(
+            game,
+            HashEvaluator(game, 5),
+            search,
+            schedule,
+            seed=SEED,
+            index=record.game_index,
+            alpha=search.dirichlet_alpha or alpha,
+            resign_below=threshold,
+        )
+        assert record.actions.tolist() == expected.actions
+        offsets = record.visit_offsets.tolist()
+        for ply, visits in enumerate(expected.visits):
+            named = slice(offsets[ply], offsets[ply + 1])
+            actions, counts = record.visit_actions[named], record.visit_counts[named]
+            assert dict(zip(actions.tolist(), counts.tolist(), strict=True)) == visits
+        assert record.root_values.tolist() == pytest.approx(expected.root_values, abs=1e-6)
+        assert (record.outcome, record.resigned_by) == (expected.outcome, expected.resigned_by)
+        assert record.opening_plies == expected.opening_plies
+        assert record.weights_version == 7
+    if threshold is not None:
+        resigned = {record.game_index for record in found if record.resigned_by is not None}
+        assert resigned
+        assert not any(index % 10 == 0 for index in resigned)
