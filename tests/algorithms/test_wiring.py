@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import torch
 from lightning.pytorch.callbacks import Timer
+from torch import Tensor
 
+from azcore.algorithms import alphagozero, ratings
 from azcore.algorithms.training import train
+from azcore.assembly import search_player, settings_from
+from azcore.evaluators import Evaluator
+from azcore.learner.module import LearnerModule
+from azcore.players import SearchPlayer
+from azcore.replay import ReplayBuffer
 from azcore.run_directory import RunDirectory, Table
+from azcore.selfplay.actor import Actor
+from conftest import TINY, compose
+from reference_mcts import HashEvaluator, ReferenceSearch
 from run_kit import train_until
 
 Tiny = Callable[..., dict[str, Any]]
@@ -67,3 +80,218 @@ def test_self_play_makes_no_more_than_learning_asks_for(tiny: Tiny) -> None:
     ratio = column("even", "samples_per_position")
     assert max(ratio) <= 4
     assert ratio[-1] > 3.5
+
+
+class Spy:
+    """Watches a run of AlphaGo Zero's loop: who searched, with which weights and how."""
+
+    def __init__(self, patch: pytest.MonkeyPatch) -> None:
+        self.learned: dict[int, list[float]] = {}  # by step: what the network says of `probe`
+        self.played: list[tuple[int, list[float], float | None]] = []  # version, the same, v
+        self.matches: list[tuple[str, str, list[SearchPlayer], dict[str, Any]]] = []
+        self.optimizers: list[dict[str, Any]] = []
+        self.batches: dict[int, Tensor] = {}
+        start, set_evaluator = LearnerModule.on_train_batch_start, Actor.set_evaluator
+
+        def on_batch(module: LearnerModule, batch: dict[str, Tensor], index: int) -> None:
+            self.learned[module.trainer.global_step] = self.of_network(module)
+            self.batches[module.trainer.global_step] = batch["observations"].clone()
+            self.optimizers.append(dict(module.trainer.optimizers[0].param_groups[0]))
+            start(module, batch, index)
+
+        def on_weights(
+            actor: Actor, evaluator: Evaluator, version: int, threshold: float | None = None
+        ) -> None:
+            self.played.append((version, self.of(evaluator), threshold))
+            set_evaluator(actor, evaluator, version, threshold)
+
+        patch.setattr(LearnerModule, "on_train_batch_start", on_batch)
+        patch.setattr(Actor, "set_evaluator", on_weights)
+        for place in (alphagozero, ratings):
+            patch.setattr(place, "play_match", self.on_match(place.play_match))
+
+    def on_match(self, play: Any) -> Any:
+        def watched(game: Any, first: Any, second: Any, **options: Any) -> Any:
+            both = [player for player in (first, second) if isinstance(player, SearchPlayer)]
+            self.matches.append((first.name, second.name, both, options))
+            self.matches[-1][3]["said"] = [self.of(player._evaluator) for player in both]
+            return play(game, first, second, **{k: v for k, v in options.items() if k != "said"})
+
+        return watched
+
+    probe = np.random.default_rng(3).integers(0, 2, (4, 2, 3, 3)).astype(np.uint8)
+
+    def of(self, evaluator: Evaluator) -> list[float]:
+        """The values it gives, copied."""
+        return [round(float(value), 5) for value in evaluator.evaluate(self.probe)[1]]
+
+    def of_network(self, module: LearnerModule) -> list[float]:
+        network = copy.deepcopy(module.network).eval()
+        with torch.no_grad():
+            values = network(torch.from_numpy(self.probe))[1]
+        return [round(float(value), 5) for value in values]
+
+
+@pytest.fixture(scope="module")
+def spied(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """Runs of both algorithms, watched."""
+    patch = pytest.MonkeyPatch()
+    patch.chdir(tmp_path_factory.mktemp("spied"))
+    found: dict[str, Spy] = {}
+    for algorithm in ("alphazero", "alphagozero"):
+        with patch.context() as inner:
+            found[algorithm] = Spy(inner)
+            train(
+                compose(
+                    *TINY,
+                    *RATES,
+                    f"algorithm={algorithm}",
+                    f"run_dir={algorithm}",
+                    "selfplay.random_symmetry=false",
+                    "selfplay.workers=1",
+                    "selfplay.resignation_false_positives=0.9",
+                    "search.num_simulations=9",
+                    "arena.every_generations=3",
+                    "arena.num_simulations=5",
+                    "gate.num_simulations=6",
+                    "gate.games=2",
+                    "gate.every_generations=2",
+                    "gate.threshold=0.2",
+                    "learner.learning_rate_batch=16",
+                    "learner.l2=0.003",
+                    "learner.momentum=0.7",
+                    "trainer.max_steps=40",
+                )
+            )
+    yield found
+    patch.undo()
+
+
+def test_every_generation_is_played_by_the_weights_of_its_moment(spied: dict[str, Spy]) -> None:
+    spy = spied["alphazero"]
+    assert [version for version, _, _ in spy.played] == list(range(0, 40, 4))
+    for version, said, _ in spy.played:
+        assert said == spy.learned[version]
+    assert len({tuple(said) for _, said, _ in spy.played}) == 10
+
+
+def test_the_best_player_plays_and_is_the_one_that_won(spied: dict[str, Spy]) -> None:
+    spy = spied["alphagozero"]
+    versions = [version for version, _, _ in spy.played]
+    assert len(set(versions)) > 2
+    assert versions[:2] == [0, 0]  # the gate comes every second generation
+    for version, said, _ in spy.played:
+        assert said == spy.learned[version]
+
+
+def test_games_are_resigned_by_the_threshold_found(spied: dict[str, Spy]) -> None:
+    """Nearly all resignations may be wrong here, so that there is a threshold soon."""
+    thresholds = [threshold for _, _, threshold in spied["alphagozero"].played]
+    assert None not in thresholds
+    assert all(threshold is None for _, _, threshold in spied["alphazero"].played)
+    assert column("alphagozero", "resign_threshold") == [
+        pytest.approx(threshold, rel=1e-5) for threshold in thresholds
+    ]
+
+
+def test_a_gate_is_between_candidate_and_best_at_its_simulations(spied: dict[str, Spy]) -> None:
+    spy = spied["alphagozero"]
+    gates = [match for match in spy.matches if match[1].startswith("best-")]
+    assert [match[0] for match in gates] == [f"step-{step}" for step in range(8, 41, 8)]
+    for name, best, players, options in gates:
+        assert [player._settings.num_simulations for player in players] == [6, 6]
+        steps = int(name.removeprefix("step-")), int(best.removeprefix("best-"))
+        for step, said in zip(steps, options["said"], strict=True):
+            if step < 40:  # nothing is learned after the last
+                assert said == spy.learned[step]
+        assert options["num_games"] == 2
+
+
+@pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero"])
+def test_ratings_are_of_the_weights_of_their_moment(spied: dict[str, Spy], algorithm: str) -> None:
+    """Before the first game, every third generation, and at the end."""
+    spy = spied[algorithm]
+    rated = [match for match in spy.matches if not match[1].startswith("best-")]
+    assert list(dict.fromkeys(match[0] for match in rated)) == [
+        f"step-{step}" for step in (0, 12, 24, 36, 40)
+    ]
+    for name, opponent, players, options in rated:
+        assert {player._settings.num_simulations for player in players} == {5}
+        for player, said in zip(players, options["said"], strict=True):
+            if player.name.startswith("step-") and player.name != "step-40":
+                assert said == spy.learned[int(player.name.removeprefix("step-"))]
+        assert opponent != name
+    met = {match[1] for match in rated if match[0] == "step-40"}
+    assert "step-36" in met
+    assert {"step-12", "step-24"} & met
+
+
+def test_the_optimizer_has_the_settings_of_the_run(spied: dict[str, Spy]) -> None:
+    groups = spied["alphazero"].optimizers
+    assert {group["momentum"] for group in groups} == {0.7}
+    assert {group["weight_decay"] for group in groups} == {0.006}
+    assert [group["lr"] for group in groups] == [0.1] * 10 + [0.02] * 20 + [0.003] * 10
+
+
+def test_every_step_draws_a_batch_of_its_own(spied: dict[str, Spy]) -> None:
+    batches = spied["alphazero"].batches
+    assert len({batch.numpy().tobytes() for batch in batches.values()}) == 40
+    assert {len(batch) for batch in batches.values()} == {16}
+
+
+@pytest.mark.parametrize("augment", [False, True])
+def test_settings_of_replay_and_self_play_arrive(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, augment: bool
+) -> None:
+    made: dict[str, Any] = {}
+    for kind in (ReplayBuffer, Actor):
+        begin = kind.__init__
+
+        def init(self: Any, *, _begin: Any = begin, **options: Any) -> None:
+            made[type(self).__name__] = options
+            _begin(self, **options)
+
+        monkeypatch.setattr(kind, "__init__", init)
+    config = tiny(
+        "game=go",
+        "game.board_size=3",
+        f"replay.augment={augment}",
+        "replay.window_games=77",
+        "selfplay.game={first_pass: 0.5}",
+        "selfplay.temperature_plies=3",
+        "seed=9",
+        "trainer.max_steps=2",
+    )
+    train({**config, "run_dir": "run"})
+    assert (made["ReplayBuffer"]["augment"], made["ReplayBuffer"]["window_games"]) == (augment, 77)
+    assert made["ReplayBuffer"]["game"].settings["first_pass"] == 0.0
+    assert made["Actor"]["variant"].settings["first_pass"] == 0.5
+    assert made["Actor"]["game"].settings["first_pass"] == 0.0
+    assert made["Actor"]["settings"].temperature_plies == 3
+    assert made["Actor"]["search"].num_simulations == 8
+    assert made["Actor"]["seed"] == 9
+
+
+def test_players_of_matches_take_the_most_visited_action(compose_settings: Any) -> None:
+    """As the textbook search says, without noise, its tree kept from move to move."""
+    settings = compose_settings("game=tic_tac_toe", "arena.num_simulations=23", "arena.games=2")
+    game, evaluator = settings.game, HashEvaluator(settings.game, 4)
+    player = search_player(settings, evaluator, "someone")
+    tree = ReferenceSearch(game=game, evaluator=evaluator, settings=settings.search)
+    player.begin(1, seed=3)
+    player.start(0, game.initial_state())
+    plies = 0
+    while not game.is_terminal(tree.root.state):
+        tree.search(23)
+        root = tree.root
+        best = max(root.visits, key=lambda a: (root.visits[a], root.prior[a], -a))
+        assert player.choose([0]) == [best]
+        player.advance(0, best)
+        tree.advance(best)
+        plies += 1
+    assert plies > 4
+
+
+@pytest.fixture
+def compose_settings() -> Any:
+    return lambda *words: settings_from(compose(*words))

@@ -1,4 +1,4 @@
-"""Self-play makes exactly the games that slow textbook self-play makes, from settings to records."""
+"""Self-play makes the games that slow textbook self-play makes, from settings to records."""
 
 from __future__ import annotations
 
