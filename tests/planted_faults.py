@@ -1,10 +1,13 @@
-"""A fault planted for each row of docs/papers.md, to see the tests that the row names fail.
+"""Faults planted in azcore, one after the other, to see that tests fail.
 
-    python tests/planted_faults.py               # all of them, some twenty minutes
-    python tests/planted_faults.py Backup Gate   # some rows
+    python tests/planted_faults.py                     # all of them, about an hour
+    python tests/planted_faults.py Backup "Root noise" # some, by name
+    python tests/planted_faults.py wiring              # those between settings and what is done
 
-A file is changed, the row's tests are run, the file is put back; so nothing else may work in this
-checkout meanwhile. tests/test_papers.py checks that each fault can still be planted.
+There is one for each row of docs/papers.md, which the tests that the row names must catch, and
+those of the wiring: a formula may be right and never be asked for. A file is changed, the tests are
+run, the file is put back; so nothing else may work in this checkout meanwhile. tests/test_papers.py
+checks that each fault can still be planted.
 """
 
 from __future__ import annotations
@@ -41,6 +44,12 @@ class Row:
         return re.findall(r"`((?:azcore|games|conf)/[^`]+)`", self.code)
 
     @cached_property
+    def names(self) -> list[tuple[str, str]]:
+        """Functions, classes and methods named behind a file in that column: (file, name)."""
+        found = re.findall(r"`([^`]+\.py)`([^`]*)", self.code)
+        return [(file, name) for file, words in found for name in re.findall(r"[\w.]+", words)]
+
+    @cached_property
     def overrides(self) -> list[str]:
         """KEY=VALUE, or KEY alone, of the column of settings."""
         words = " ".join(re.findall(r"`([^`]+)`", self.setting)).split()
@@ -48,12 +57,13 @@ class Row:
 
 
 def rows() -> list[Row]:
-    """Every row of every table in docs/papers.md."""
+    """Every row of every table of items in docs/papers.md."""
     found = []
-    for line in TABLE.read_text().splitlines():
-        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
-        if line.startswith("|") and cells[0] != "Item" and not set(cells[0]) <= set("-: "):
-            found.append(Row(*cells))
+    for table in re.findall(
+        r"^\| Item \|.*\n\|[-|]+\n((?:\|.*\n)+)", TABLE.read_text(), re.MULTILINE
+    ):
+        for line in table.splitlines():
+            found.append(Row(*(cell.strip() for cell in line.strip("|").split("|"))))
     return found
 
 
@@ -61,10 +71,11 @@ def rows() -> list[Row]:
 class Fault:
     """What to write in place of what, which occurs once in the file."""
 
-    item: str  # of the row
+    item: str  # of the row, or a name
     file: str
     old: str
     new: str
+    tests: tuple[str, ...] = ()  # that must fail; none: those that the row names
 
 
 FAULTS = [
@@ -85,6 +96,30 @@ FAULTS = [
         "azcore/search/puct.py",
         "math.log((1.0 + parent_visits + c_base) / c_base) + c_init if",
         "math.log((1.0 + parent_visits + c_base) / c_base) if",
+    ),
+    Fault(
+        "Scale of Q",
+        "azcore/search/puct.py",
+        "return 2.0 / (high - low)",
+        "return 1.0 / (high - low)",
+    ),
+    Fault(
+        "Games of an iteration",
+        "conf/preset/algorithm/alphagozero_paper.yaml",
+        "games_per_generation: 25000",
+        "games_per_generation: 20000",
+    ),
+    Fault(
+        "Games",
+        "conf/preset/chess_paper.yaml",
+        "games_per_generation: 62857",
+        "games_per_generation: 44000",
+    ),
+    Fault(
+        "Depth of the four",
+        "conf/preset/network/sep_conv_paper.yaml",
+        "blocks: 11",
+        "blocks: 12",
     ),
     Fault(
         "Unvisited edge",
@@ -443,13 +478,327 @@ FAULTS = [
 ]
 
 
+WIRING = [
+    Fault(
+        "noise never asked for",
+        "azcore/selfplay/worker.py",
+        "noise=self._noise if self._is_noisy else None",
+        "noise=None",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "alpha 1 in every game",
+        "azcore/selfplay/worker.py",
+        "self._alpha = search.dirichlet_alpha or game.dirichlet_alpha",
+        "self._alpha = 1.0",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "alpha of the settings passed over",
+        "azcore/selfplay/worker.py",
+        "self._alpha = search.dirichlet_alpha or game.dirichlet_alpha",
+        "self._alpha = game.dirichlet_alpha",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "the same noise at every ply",
+        "azcore/selfplay/worker.py",
+        "generator(Purpose.ROOT_NOISE, self._seed, in_play.game_index, ply)",
+        "generator(Purpose.ROOT_NOISE, self._seed, in_play.game_index, 0)",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "the same draw at every ply",
+        "azcore/selfplay/worker.py",
+        "generator(Purpose.MOVE, self._seed, in_play.game_index, ply)",
+        "generator(Purpose.MOVE, self._seed, in_play.game_index, 0)",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "the same chance in every game",
+        "azcore/selfplay/worker.py",
+        "generator(Purpose.MOVE, self._seed, in_play.game_index, ply)",
+        "generator(Purpose.MOVE, self._seed, 0, ply)",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "subtree thrown away by the worker",
+        "azcore/selfplay/worker.py",
+        "        search.advance(row, action)\n        if not",
+        "        search.advance(row, action)\n        search._clear(row)\n        if not",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "temperature counts the opening",
+        "azcore/selfplay/worker.py",
+        "temperature_at(ply - in_play.opening_plies)",
+        "temperature_at(ply)",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "resigns when root or child is low",
+        "azcore/selfplay/worker.py",
+        "max(result.value, best_child)",
+        "min(result.value, best_child)",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "nobody plays on to the end",
+        "azcore/selfplay/worker.py",
+        "            or is_played_out(in_play.game_index, share)\n",
+        "",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "the winner resigns",
+        "azcore/selfplay/worker.py",
+        "-1 if player == 0 else 1, resigned_by",
+        "1 if player == 0 else -1, resigned_by",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "records keep the network's value",
+        "azcore/selfplay/worker.py",
+        "in_play.root_values.append(result.value)",
+        "in_play.root_values.append(result.network_value)",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "openings are learned from",
+        "azcore/selfplay/worker.py",
+        "in_play.opening_plies = len(in_play.actions)",
+        "in_play.opening_plies = 0",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "a worker keeps its first weights",
+        "azcore/selfplay/worker.py",
+        "        self._search.set_evaluator(evaluator)\n        self._weights_version",
+        "        self._weights_version",
+        ("tests/selfplay/test_actor.py",),
+    ),
+    Fault(
+        "N(s) always with the parent",
+        "azcore/search/mcts.py",
+        "count_parent=settings.count_parent_visit",
+        "count_parent=True",
+        ("tests/search/test_matches_reference.py",),
+    ),
+    Fault(
+        "constants on the wrong scale",
+        "azcore/search/mcts.py",
+        "unit=value_unit(settings.value_range)",
+        "unit=1.0",
+        ("tests/search/test_matches_reference.py",),
+    ),
+    Fault(
+        "first play on the wrong scale",
+        "azcore/search/mcts.py",
+        "first_play=settings.first_play_value",
+        "first_play=settings.first_play",
+        ("tests/search/test_matches_reference.py",),
+    ),
+    Fault(
+        "first play always a constant",
+        "azcore/search/mcts.py",
+        "first_play_relative=settings.first_play_relative",
+        "first_play_relative=False",
+        ("tests/search/test_matches_reference.py",),
+    ),
+    Fault(
+        "no virtual loss",
+        "azcore/search/mcts.py",
+        "virtual_loss=settings.virtual_loss,",
+        "virtual_loss=1,",
+        ("tests/search/test_matches_reference.py",),
+    ),
+    Fault(
+        "subtree kept against the settings",
+        "azcore/search/mcts.py",
+        "self._reuse = settings.reuse_subtree and not settings.is_gumbel",
+        "self._reuse = not settings.is_gumbel",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "no limit to a subtree",
+        "azcore/search/mcts.py",
+        "if not kept or self._size(row) > room:",
+        "if not kept:",
+        ("tests/search/test_matches_reference.py",),
+    ),
+    Fault(
+        "resignation without its threshold",
+        "azcore/learner/sources.py",
+        "self._actor.set_evaluator(*self._who_plays(), self._threshold)",
+        "self._actor.set_evaluator(*self._who_plays(), None)",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "self-play with the first weights for ever",
+        "azcore/algorithms/training.py",
+        "playing, version = who_plays(network, self._trainer.global_step)",
+        "playing, version = build_network(settings.game, settings.network, settings.seed), "
+        "self._trainer.global_step",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "self-play with another game",
+        "azcore/algorithms/training.py",
+        "variant=settings.selfplay_game",
+        "variant=settings.game",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "self-play with another seed",
+        "azcore/algorithms/training.py",
+        "                seed=settings.seed,\n                evaluator=evaluator,",
+        "                seed=0,\n                evaluator=evaluator,",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "augmentation passed over",
+        "azcore/algorithms/training.py",
+        "augment=settings.replay.augment",
+        "augment=False",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "another window",
+        "azcore/algorithms/training.py",
+        "window_games=settings.replay.window_games",
+        "window_games=1000",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "rates of another length",
+        "azcore/algorithms/training.py",
+        "            max_steps=trainer.max_steps,\n            description",
+        "            max_steps=700_000,\n            description",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "the clock passed over",
+        "azcore/algorithms/training.py",
+        "            time_share=self._time_share,\n",
+        "",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "the rate of a resumed clock",
+        "azcore/learner/module.py",
+        'optimizer.param_groups[0]["lr"] = self.learning_rate(self.trainer.global_step)',
+        "pass",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "one batch for two steps",
+        "azcore/learner/data.py",
+        "return draw_batch(self.buffer, self.batch_size, self._seed, step, pin=pin)",
+        "return draw_batch(self.buffer, self.batch_size, self._seed, step // 2, pin=pin)",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "surplus positions forgotten",
+        "azcore/learner/data.py",
+        "positions=positions - self.total_positions",
+        "positions=max(1, positions // (generation + 1))",
+        ("tests/learner/test_data.py",),
+    ),
+    Fault(
+        "surplus games forgotten",
+        "azcore/learner/data.py",
+        "games=games - self.total_games",
+        "games=games // (generation + 1)",
+        ("tests/learner/test_data.py",),
+    ),
+    Fault(
+        "matches at temperature 1",
+        "azcore/players.py",
+        "temperature = self._temperature if ply < self._temperature_plies else 0.0",
+        "temperature = 1.0",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "matches without a subtree",
+        "azcore/players.py",
+        "        self._begun().advance(row, action)\n",
+        "        self._begun().advance(row, action)\n        self._begun()._clear(row)\n",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "matches with the simulations of self-play",
+        "azcore/assembly.py",
+        "num_simulations=num_simulations or settings.arena.num_simulations",
+        "num_simulations=num_simulations or settings.search.num_simulations",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "a gate at 2 simulations",
+        "azcore/algorithms/alphagozero.py",
+        "return settings.gate.num_simulations or settings.search.num_simulations",
+        "return 2",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "a gate of the candidate against itself",
+        "azcore/algorithms/alphagozero.py",
+        "for network, version in ((candidate, step), (self._best, self._best_step))",
+        "for network, version in ((candidate, step), (candidate, self._best_step))",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "the first best player for ever",
+        "azcore/algorithms/alphagozero.py",
+        "            self._best.load_state_dict(pl_module.network.state_dict())\n",
+        "",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "no rating of the first weights",
+        "azcore/algorithms/ratings.py",
+        "if trainer.global_step == 0:",
+        "if trainer.global_step < 0:",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "no rating at the end",
+        "azcore/algorithms/ratings.py",
+        "if is_last or (generation",
+        "if (generation",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "ratings of the weights before",
+        "azcore/algorithms/ratings.py",
+        "evaluator = settings.search_evaluator(pl_module.network, step)",
+        "evaluator = self.__dict__.setdefault("
+        "'first', settings.search_evaluator(pl_module.network, step))",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "pairs that repeat count",
+        "azcore/arena/match.py",
+        "pairs.setdefault((tuple(game.actions), tuple(other.actions)), (game, other))",
+        "pairs[len(pairs)] = game, other",
+        ("tests/arena/test_match.py",),
+    ),
+    Fault(
+        "search is judged by other symmetries",
+        "azcore/assembly.py",
+        "SymmetricEvaluator(evaluator, self.game, self.seed, version)",
+        "SymmetricEvaluator(evaluator, self.game, 0, 0)",
+        ("tests/algorithms/test_alphagozero.py",),
+    ),
+]
+
+
 def catches(fault: Fault) -> bool:
-    """Whether the tests of the fault's row fail while it is in place."""
-    row = next(row for row in rows() if row.item == fault.item)
+    """Whether its tests fail while the fault is in place."""
+    tests = fault.tests or next(row.tests for row in rows() if row.item == fault.item)
     path = ROOT / fault.file
     sound = path.read_text()
     assert sound.count(fault.old) == 1, f"{fault.item}: {fault.old!r} is not in {fault.file} once"
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *row.tests]
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", *tests]
     try:
         path.write_text(sound.replace(fault.old, fault.new))
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=900)
@@ -461,7 +810,11 @@ def catches(fault: Fault) -> bool:
 
 
 def main(wanted: list[str]) -> int:
-    chosen = [fault for fault in FAULTS if not wanted or fault.item in wanted]
+    chosen = [
+        fault
+        for fault in FAULTS + WIRING
+        if not wanted or fault.item in wanted or (fault in WIRING and "wiring" in wanted)
+    ]
     missed = []
     for fault in chosen:
         caught = catches(fault)

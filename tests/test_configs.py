@@ -80,6 +80,16 @@ def test_paper_scale_has_the_papers_numbers(compose: Compose) -> None:
     assert parameters == stem + 19 * block + heads
 
 
+@pytest.mark.parametrize("scale", ["laptop", "workstation"])
+def test_small_scales_do_not_take_an_untried_action_for_a_loss(
+    compose: Compose, scale: str
+) -> None:
+    for game in ("go", "chess", "tic_tac_toe"):
+        settings = settings_from(compose(f"game={game}", f"scale={scale}")).search
+        assert settings.value_range == (-1.0, 1.0)
+        assert settings.first_play_relative or settings.first_play_value == 0
+
+
 def test_paper_scale_has_the_numbers_of_alphagozero(compose: Compose) -> None:
     config = compose("game=go", "algorithm=alphagozero", "scale=paper")
     assert config["search"]["num_simulations"] == 1600

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 import azcore
 from azcore.assembly import settings_from
-from planted_faults import FAULTS, Fault, Row, rows
+from planted_faults import FAULTS, WIRING, Fault, Row, rows
 
 Compose = Callable[..., dict[str, Any]]
 ROOT = Path(__file__).parents[1]
@@ -41,9 +42,34 @@ def test_a_row_is_whole_and_what_it_names_exists(row: Row, compose: Compose) -> 
             node = node[part]
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.item)
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.item)
+def test_functions_that_a_row_names_are_in_its_files(row: Row) -> None:
+    for file, name in row.names:
+        tree = ast.parse((ROOT / file).read_text())
+        for part in name.split("."):
+            body = {n: node for node in ast.iter_child_nodes(tree) for n in defined(node)}
+            assert part in body, f"{file} has no {name}"
+            tree = body[part]
+
+
+def defined(node: ast.AST) -> list[str]:
+    """Names that a statement binds."""
+    if isinstance(node, ast.FunctionDef | ast.ClassDef):
+        return [node.name]
+    targets = node.targets if isinstance(node, ast.Assign) else []
+    return [target.id for target in targets if isinstance(target, ast.Name)]
+
+
+def test_names_are_read_from_the_table() -> None:
+    assert sum(len(row.names) for row in ROWS) > 50
+
+
+@pytest.mark.parametrize("fault", FAULTS + WIRING, ids=lambda fault: fault.item)
 def test_a_planted_fault_can_still_be_planted(fault: Fault) -> None:
-    assert fault.item in {row.item for row in ROWS}
+    if fault.tests:
+        assert all((ROOT / test).is_file() for test in fault.tests)
+    else:
+        assert fault.item in {row.item for row in ROWS}
     assert (ROOT / fault.file).read_text().count(fault.old) == 1, fault.old
     assert fault.new != fault.old
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 import shlex
 import signal
@@ -312,18 +313,28 @@ class TrainingLoop:
             on_games=_record_files(config, settings, run),
         )
         self._trainer = self._make_trainer(trainer, config)
-        window = self._window.max_bytes(settings.search.most_targets(game.num_actions))
         terminal.say(settings.learner.schedule_in_words(trainer.max_steps, trainer.max_seconds))
-        terminal.say(
-            f"memory {source.in_words()}, and at most {window / 1e6:,.0f} MB of games in the "
-            "replay window" + self._cache_in_words()
-        )
+        terminal.say(f"memory {source.in_words()}{self._window_in_words()}{self._cache_in_words()}")
 
     def _time_share(self) -> float:
         """How much of the time that the run may take has passed, parts before a resume included."""
         if self._timer is None or not self._max_seconds:
             return 0.0
         return self._timer.time_elapsed() / self._max_seconds
+
+    def _window_in_words(self) -> str:
+        """What games may come to in memory and on disk, which hold them alike."""
+        settings, game = self._settings, self._settings.game
+        window = self._window.max_bytes(settings.search.most_targets(game.num_actions))
+        words = f", and at most {window / 1e6:,.0f} MB of games in the replay window"
+        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if window > there:
+            words += f", which is more than this machine's {there / 1e6:,.0f} MB"
+        if not settings.supervised.enabled:
+            positions = self._data.most_positions(self._module.max_steps)
+            share = positions / (settings.replay.window_games * game.max_game_length)
+            words += f"; at most {share * window / 1e6:,.0f} MB of records on disk"
+        return words
 
     def _cache_in_words(self) -> str:
         settings = self._settings

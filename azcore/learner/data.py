@@ -171,6 +171,15 @@ class SelfPlayData(LightningDataModule):
         self.total_games += len(self.new_games)
         self.total_positions += sum(record.num_samples for record in self.new_games)
 
+    def most_positions(self, max_steps: int) -> float:
+        """How many positions the games of a run of so many steps have, at most."""
+        settings = self._settings
+        if settings.games_per_generation is not None:
+            generations = max_steps * self.batch_size / self._samples
+            return generations * settings.games_per_generation * self.buffer.game.max_game_length
+        assert settings.samples_per_position is not None
+        return max_steps * self.batch_size / settings.samples_per_position
+
     def _wanted(self, generation: int) -> Amount:
         """What a generation has to add; 0 or less if earlier ones made it already."""
         if self._settings.games_per_generation is not None:

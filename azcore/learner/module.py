@@ -78,8 +78,10 @@ class LearnerModule(LightningModule):
         observations = batch["observations"].contiguous(memory_format=torch.channels_last)
         policy_logits, values = self.network(observations)
         targets, outcomes = batch["policy_targets"], batch["value_targets"]
-        # Search takes its softmax over legal actions only; the loss trains that same distribution.
         illegal = ~batch["legal_action_mask"]
+        if not self.settings.mask_illegal_actions:
+            illegal = torch.zeros_like(illegal)
+        # Search takes its softmax over legal actions only; the loss trains that same distribution.
         log_policy = policy_logits.float().masked_fill(illegal, -torch.inf).log_softmax(1)
         log_policy = log_policy.masked_fill(illegal, 0.0)
         policy_loss = -(targets * log_policy).sum(1).mean()

@@ -62,6 +62,7 @@ class LearnerSettings:
     learning_rate_batch: int
     milestones: tuple[float, ...]  # shares of trainer.max_steps
     value_weight: float
+    mask_illegal_actions: bool  # in the policy's softmax
     momentum: float
     l2: float
 

@@ -33,6 +33,7 @@ def module(network: nn.Module, **changes: object) -> LearnerModule:
         "learning_rate_batch": 2,
         "milestones": (0.5,),
         "value_weight": 1.0,
+        "mask_illegal_actions": True,
         "momentum": 0.0,
         "l2": 0.0,
     }
@@ -71,6 +72,16 @@ def test_loss_by_hand() -> None:
     weighted, metrics = module(Fixed(logits, values), value_weight=0.01).loss(batch())
     assert weighted.item() == pytest.approx(policy + 0.01 * value)
     assert metrics["value_loss"].item() == pytest.approx(value)
+
+
+def test_loss_over_all_actions_by_hand() -> None:
+    """Row 1: logits ln 1, ln 3 and ln 4, of which the third is illegal: p = 1/8, 3/8, 4/8."""
+    logits = torch.tensor([[math.log(1.0), math.log(3.0), math.log(4.0)], [2.0, 2.0, 2.0]])
+    values = torch.tensor([1.0, -1.0])
+    expected = -(0.25 * math.log(1 / 8) + 0.75 * math.log(3 / 8) + math.log(1 / 3)) / 2
+    for masked, wanted in ((False, expected), (True, expected + math.log(4 / 8) / 2)):
+        learner = module(Fixed(logits, values), mask_illegal_actions=masked)
+        assert learner.loss(batch())[0].item() == pytest.approx(wanted)
 
 
 def test_l2_is_c_times_the_square_of_the_weights() -> None:
