@@ -35,7 +35,6 @@ VARIED = {
         "gate.enabled",
         "search.c_init",
         "search.c_base",
-        "search.value_range",
         "search.count_parent_visit",
         "search.rule",
         "selfplay.random_symmetry",
