@@ -48,7 +48,8 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
         os._exit(0)
     # There is nothing to tidy up, what still loads included, and to take torch and OpenVINO down in
     # order is most of a second for which a GUI would wait.
-    out.flush()
+    if status == 0:  # else a signal ended it, and perhaps because nobody reads
+        out.flush()
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)

@@ -201,6 +201,8 @@ class Server(ABC):
         One that came together with the command under way, as from a file, does not.
         """
         is_quit = isinstance(line, str) and self._is_quit(line)
+        if is_quit:
+            self.writer.give_up_unread()
         if self._is_busy and burst > self._inbox.burst:
             if is_quit:
                 self.engine.abandon()

@@ -142,8 +142,11 @@ class Writer:
         SettingError: the log cannot be written to.
     """
 
+    PATIENCE = 5.0  # seconds that the last words wait for someone to read them
+
     def __init__(self, out: TextIO, log: str | None = None) -> None:
         self._out = out
+        self._since: float | None = None  # when the write under way began
         self._lock = threading.Lock()
         self._log: TextIO | None = None
         if log is not None:
@@ -157,9 +160,27 @@ class Writer:
     def write(self, text: str) -> None:
         """Send a line, or several at once with nothing of another thread in between."""
         with self._lock:
+            self._since = time.monotonic()
             self._out.write(text + "\n")
             self._out.flush()
+            self._since = None
             self._note(">", text)
+
+    def give_up_unread(self) -> None:
+        """From now on, end the process when a line waits too long for someone to read it.
+
+        For the time after `quit`: who has said that may read nothing more, and a full pipe would
+        keep us for ever.
+        """
+
+        def watch() -> None:
+            while True:
+                time.sleep(0.1)
+                since = self._since
+                if since is not None and time.monotonic() - since > self.PATIENCE:
+                    os._exit(0)
+
+        threading.Thread(target=watch, daemon=True).start()
 
     def received(self, text: str) -> None:
         """Note in the log what the other side said."""

@@ -25,7 +25,7 @@ from azcore.game import Game
 from azcore.protocols import engine as engine_module
 from azcore.protocols.engine import Engine
 from azcore.protocols.gtp import GtpServer, SeatClock, TimeSettings, sgf_settings
-from azcore.protocols.lines import LONGEST_LINE, read_lines
+from azcore.protocols.lines import LONGEST_LINE, Writer, read_lines
 from azcore.protocols.uci import UciServer
 from azcore.thinking import Limits, Thinker
 from gtp_kit import GtpTarget
@@ -879,6 +879,34 @@ def play_gnugo(ours: Program, gnugo: Program, number: int) -> tuple[str, str]:
                     assert program.ask("undo") == (True, "")
                 plies, passes, is_cleared = plies - 2, 0, True
     return ours.ask("final_score")[1], gnugo.ask("final_score")[1]
+
+
+@pytest.mark.parametrize("ending", ["quit", "SIGTERM"])
+def test_a_gui_that_stops_reading_is_not_waited_for(ending: str) -> None:
+    """The pipe takes 64 kB; the answers are ten times as long."""
+    with subprocess.Popen(
+        engine_command("game.board_size=5"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as engine:
+        assert engine.stdin is not None
+        assert engine.stdout is not None
+        engine.stdin.write(b"name\n")
+        engine.stdin.flush()
+        assert engine.stdout.readline().startswith(b"= ")
+        engine.stdin.write(b"list_commands\n" * 800)
+        engine.stdin.flush()
+        time.sleep(1)
+        began = time.perf_counter()
+        if ending == "quit":
+            engine.stdin.write(b"quit\n")
+            engine.stdin.flush()
+        else:
+            engine.terminate()
+        status = engine.wait(60)
+        assert status == (0 if ending == "quit" else 130)
+    assert time.perf_counter() - began < Writer.PATIENCE + 10
 
 
 @pytest.mark.slow
