@@ -9,6 +9,9 @@ executes nothing. A frame that is cut or altered is refused by its place in the 
 types, lengths or ranges no game can have: a right checksum tells of no good will. Whether the
 actions are legal is known to the game alone; see `azcore.referee`.
 
+A long run forgets its oldest games. The file then begins with a frame that says how many are gone,
+and places in it are counted as if they were there: a checkpoint's place stays true.
+
 Letters: T length of the game in plies, K total legal actions with visits over all plies.
 """
 
@@ -19,12 +22,13 @@ import json
 import math
 import os
 import reprlib
+import shutil
 import struct
 import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +39,7 @@ from azcore.game import FloatArray, Game
 MAGIC = b"AZG"  # and a digit, the version of the frame
 _MAGIC = b"AZG3"
 _OLD_MAGICS = (b"AZG1", b"AZG2")  # still read, see `_as_new`
+_FORGOTTEN_MAGIC = b"AZGF"  # of the frame that says what is gone, see `Forgotten`
 _FRAME = struct.Struct("<4sII")  # magic, payload length in bytes, CRC-32
 _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
     "actions": np.dtype("<u2"),
@@ -301,14 +306,119 @@ def _as_new(header: dict[str, Any], magic: bytes) -> dict[str, Any]:
     }
 
 
+@dataclass(frozen=True)
+class Forgotten:
+    """What a file no longer has of the games that were written to it."""
+
+    place: int = 0  # where the first game that is there begins
+    games: int = 0
+    positions: int = 0  # to learn from
+
+    def to_bytes(self) -> bytes:
+        """As one frame, the first of its file."""
+        payload = json.dumps(vars(self), sort_keys=True).encode()
+        return _FRAME.pack(_FORGOTTEN_MAGIC, len(payload), zlib.crc32(payload)) + payload
+
+
 class RecordFile:
     """Appends records to a file and reads them back.
 
-    A process killed while it appends leaves a cut record at the end; `truncate` removes it.
+    A process killed while it appends leaves a cut record at the end; `truncate` removes it. All
+    places are bytes from where the first game was once written, those forgotten included.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    @property
+    def forgotten(self) -> Forgotten:
+        """What is gone.
+
+        Raises:
+            RecordError: the frame that says it is cut or altered.
+        """
+        return self._beginning()[0]
+
+    def _beginning(self) -> tuple[Forgotten, int]:
+        """What is gone, and how many bytes of the file say so."""
+        if not self.path.exists():
+            return Forgotten(), 0
+        with self.path.open("rb") as file:
+            head = file.read(_FRAME.size)
+            if head[:4] != _FORGOTTEN_MAGIC or len(head) < _FRAME.size:
+                return Forgotten(), 0
+            _, length, checksum = _FRAME.unpack(head)
+            payload = file.read(min(length, _MOST_HEADER_BYTES))
+        try:
+            _demand(len(payload) == length, "its bytes", str(length), len(payload))
+            _demand(zlib.crc32(payload) == checksum, "its checksum", str(checksum), "another")
+            values = json.loads(payload)
+            names = set(vars(Forgotten()))
+            _demand(isinstance(values, dict) and set(values) == names, "it", str(names), values)
+            for name, value in values.items():
+                _demand(_is_whole(value, 0, 2**53), name, "a count", value)
+        except (ValueError, RecursionError) as error:
+            raise RecordError(
+                f"{self.path}: what it has forgotten cannot be read: {error}"
+            ) from error
+        return Forgotten(**values), _FRAME.size + length
+
+    def forget(self, games: int) -> None:
+        """Drop the oldest games until as many are gone as that, and wait until the disk has it.
+
+        The rest is copied, so this is for many games at once. Killed in between, the file is as it
+        was.
+
+        Raises:
+            RecordError: a record is not whole, or the disk refuses.
+        """
+        gone, _ = self._beginning()
+        place, count, positions = gone.place, gone.games, gone.positions
+        for offset, frame in self.frames(place):
+            place = offset
+            if count == games:
+                break
+            record = parse_frame(frame, f"{self.path}, byte {offset}")
+            count, positions = count + 1, positions + record.num_samples
+            place += len(frame)
+        new = self.path.with_suffix(".azg.new")
+        try:
+            with new.open("wb") as file:
+                file.write(Forgotten(place, count, positions).to_bytes())
+                self.copy_from(place, file)
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(self.path)
+        except OSError as error:
+            new.unlink(missing_ok=True)
+            raise RecordError(
+                f"{self.path}: could not forget old games: {error.strerror}"
+            ) from error
+
+    def copy_from(self, place: int, target: BinaryIO) -> None:
+        """Write all bytes from a place on, which must not be forgotten, to another file."""
+        with self.path.open("rb") as file:
+            file.seek(self._physical(place))
+            shutil.copyfileobj(file, target)
+
+    def _physical(self, place: int) -> int:
+        """Where a place lies on disk.
+
+        Raises:
+            RecordError: its game is gone.
+        """
+        gone, beginning = self._beginning()
+        if place < gone.place:
+            raise RecordError(
+                f"{self.path} has forgotten its first {gone.games:,} games, those at byte {place} "
+                "among them (replay.games_on_disk)"
+            )
+        return place - gone.place + beginning
+
+    def place_of(self, physical: int) -> int:
+        """The place of a byte on disk."""
+        gone, beginning = self._beginning()
+        return physical - beginning + gone.place
 
     def append(self, records: Iterable[GameRecord]) -> None:
         """Write records at the end and wait until the disk has them.
@@ -325,14 +435,14 @@ class RecordFile:
                 os.fsync(file.fileno())
         except OSError as error:
             with contextlib.suppress(OSError):
-                os.truncate(self.path, before)
+                os.truncate(self.path, self._physical(before))
             raise RecordError(
                 f"{self.path}: could not write game records: {error.strerror}"
             ) from error
 
     def size(self) -> int:
-        """Bytes in the file; the place where the next record begins."""
-        return self.path.stat().st_size if self.path.exists() else 0
+        """The place where the next record begins."""
+        return self.place_of(self.path.stat().st_size) if self.path.exists() else 0
 
     def require_size(self, size: int) -> None:
         """Refuse to go on where there are fewer bytes.
@@ -354,10 +464,14 @@ class RecordFile:
         """
         self.require_size(size)
         if self.size() > size:
-            os.truncate(self.path, size)
+            os.truncate(self.path, self._physical(size))
 
     def frames(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """(offset, frame) of each record from byte `start` to `end`, unparsed but whole.
+        """(place, frame) of each record from `start` to `end`, unparsed but whole.
+
+        Args:
+            start: 0: the first that is there.
+            end: None: where the file ends.
 
         Raises:
             RecordError: what lies there is not a whole frame.
@@ -365,8 +479,9 @@ class RecordFile:
         end = self.size() if end is None else end
         if end == start == 0:
             return
+        start = start or self.forgotten.place
         with self.path.open("rb") as file:
-            file.seek(start)
+            file.seek(self._physical(start))
             offset = start
             while offset < end:
                 head = file.read(_FRAME.size)
@@ -384,7 +499,7 @@ class RecordFile:
                 offset += _FRAME.size + length
 
     def read(self, start: int = 0, end: int | None = None) -> Iterator[GameRecord]:
-        """Records from byte `start` to `end`, checksums verified.
+        """Records from place `start` to `end`, checksums verified.
 
         Raises:
             RecordError: a record is cut or altered, named by its place.

@@ -50,6 +50,7 @@ class ReplaySettings:
     window_games: int
     samples_per_position: float | None
     games_per_generation: int | None  # in its place
+    games_on_disk: int | None  # None: all
     augment: bool
 
     def __post_init__(self) -> None:
@@ -71,6 +72,12 @@ class ReplaySettings:
             "replay.games_per_generation",
             "1 or more",
             self.games_per_generation,
+        )
+        require(
+            self.games_on_disk is None or self.games_on_disk >= self.window_games,
+            "replay.games_on_disk",
+            f"replay.window_games, {self.window_games}, or more; null for all",
+            self.games_on_disk,
         )
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 import azcore
 from azcore.errors import RecordError
-from azcore.records import GameRecord, RecordFile, parse_frame, require_same_game
+from azcore.records import Forgotten, GameRecord, RecordFile, parse_frame, require_same_game
+from azcore.report.sample_game import last_record
 from trust_kit import framed, taken_apart
 
 GAME = azcore.make("tic_tac_toe")
@@ -273,3 +275,85 @@ def test_a_length_is_not_believed(tmp_path: Path) -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10**6
+
+
+def numbered_games(count: int) -> list[GameRecord]:
+    """Records told apart by their numbers."""
+    return [
+        replace(example(), game_index=index, root_values=values(index)) for index in range(count)
+    ]
+
+
+def values(index: int) -> npt.NDArray[np.float32]:
+    return np.full(len(example()), index / 100, np.float32)
+
+
+def test_old_games_are_forgotten_and_places_stay(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "records.azg")
+    games = numbered_games(10)
+    file.append(games)
+    places, size = [place for place, _ in file.frames()], file.size()
+    for gone in (3, 3, 7, 10):
+        file.forget(gone)
+        samples = sum(record.num_samples for record in games[:gone])
+        assert file.forgotten == Forgotten([*places, size][gone], gone, samples)
+        assert [place for place, _ in file.frames()] == places[gone:]
+        assert [record.game_index for record in file.read()] == list(range(gone, 10))
+        assert file.size() == size
+    assert (tmp_path / "records.azg").stat().st_size < 150
+    file.append(games[:2])
+    assert [record.game_index for record in file.read(size)] == [0, 1]
+    file.truncate(size)
+    assert list(file.read()) == []
+    file.append(games[5:6])
+    assert last_record(file.path) is not None
+    with pytest.raises(RecordError, match=r"has forgotten its first 10 games.*games_on_disk"):
+        file.truncate(places[4])
+    with pytest.raises(RecordError, match="has forgotten"):
+        list(file.read(places[4]))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["records.azg"]
+
+
+def test_forgetting_is_done_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = RecordFile(tmp_path / "records.azg")
+    file.append(numbered_games(5))
+    before = file.path.read_bytes()
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RecordError, match="could not forget old games: No space left"):
+            file.forget(2)
+    assert file.path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file.path]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"place": -1, "games": 0, "positions": 0}',
+        b'{"place": 1, "games": 1e3, "positions": 0}',
+        b'{"place": 1, "games": true, "positions": 0}',
+        b'{"place": 99999999999999999999, "games": 0, "positions": 0}',
+        b"[" * 40_000,
+    ],
+)
+def test_what_is_said_to_be_forgotten_may_be_a_lie(tmp_path: Path, payload: bytes) -> None:
+    file = RecordFile(tmp_path / "records.azg")
+    checksum = zlib.crc32(payload)
+    file.path.write_bytes(struct.pack("<4sII", b"AZGF", len(payload), checksum))
+    with pytest.raises(RecordError, match="what it has forgotten cannot be read"):
+        list(file.read())
+    file.path.write_bytes(struct.pack("<4sII", b"AZGF", len(payload), checksum) + payload)
+    with pytest.raises(RecordError, match="what it has forgotten cannot be read"):
+        list(file.read())
+    file.path.write_bytes(struct.pack("<4sII", b"AZGF", 2**32 - 1, checksum) + payload)
+    with pytest.raises(RecordError, match="what it has forgotten cannot be read"):
+        file.size()

@@ -23,6 +23,7 @@ from torch import Tensor
 from azcore.checkpoint import is_whole, read_checkpoint, weights_alone, write_checkpoint
 from azcore.errors import CheckpointError, DivergedError
 from azcore.learner.module import LearnerModule
+from azcore.records import RecordFile
 from azcore.run_directory import RunDirectory, unused
 
 
@@ -147,9 +148,8 @@ def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
     for path in (run.metrics, run.matches, run.gate):
         if path.exists():
             shutil.copyfile(path, aside / path.name)
-    with run.records.open("rb") as records, (aside / run.records.name).open("wb") as rest:
-        records.seek(checkpoint["SelfPlayData"]["record_bytes"])
-        shutil.copyfileobj(records, rest)
+    with (aside / run.records.name).open("wb") as rest:
+        RecordFile(run.records).copy_from(checkpoint["SelfPlayData"]["record_bytes"], rest)
     run.best_checkpoint.unlink(missing_ok=True)
     write_checkpoint(checkpoint, last)
     for path in later:

@@ -26,6 +26,7 @@ from azcore.referee import Referee
 from azcore.replay import ReplayBuffer, ReplaySettings
 from azcore.selfplay.actor import Amount
 
+MOST_ON_DISK = 1.25  # of `replay.games_on_disk`, before the oldest go
 Progress = Callable[[int, int, str], None]  # (so far, wanted, of what: games or positions)
 
 
@@ -157,6 +158,7 @@ class SelfPlayData(LightningDataModule):
 
     def _generate(self, generation: int) -> None:
         """Get the games the generation begins with, and keep them on disk."""
+        self._forget_old_games()
         wanted = self._wanted(generation)
         self.new_games = []
         if max(wanted) > 0:
@@ -171,14 +173,30 @@ class SelfPlayData(LightningDataModule):
         self.total_games += len(self.new_games)
         self.total_positions += sum(record.num_samples for record in self.new_games)
 
+    def _forget_old_games(self) -> None:
+        """Those that no window wants, a fifth of all on disk at once.
+
+        Counted before there are new ones, so that the last checkpoint finds its window.
+        """
+        keep = self._settings.games_on_disk
+        if keep is None:
+            return
+        gone = self.records.forgotten.games
+        if self.total_games - gone > MOST_ON_DISK * keep:
+            self.records.forget(self.total_games - keep)
+
     def most_positions(self, max_steps: int) -> float:
-        """How many positions the games of a run of so many steps have, at most."""
-        settings = self._settings
+        """How many positions a run of so many steps comes to keep on disk, at most."""
+        settings, longest = self._settings, self.buffer.game.max_game_length
         if settings.games_per_generation is not None:
             generations = max_steps * self.batch_size / self._samples
-            return generations * settings.games_per_generation * self.buffer.game.max_game_length
-        assert settings.samples_per_position is not None
-        return max_steps * self.batch_size / settings.samples_per_position
+            made = generations * settings.games_per_generation * longest
+        else:
+            assert settings.samples_per_position is not None
+            made = max_steps * self.batch_size / settings.samples_per_position
+        if settings.games_on_disk is None:
+            return made
+        return min(made, MOST_ON_DISK * settings.games_on_disk * longest)
 
     def _wanted(self, generation: int) -> Amount:
         """What a generation has to add; 0 or less if earlier ones made it already."""
@@ -237,7 +255,13 @@ class SelfPlayData(LightningDataModule):
         Raises:
             CheckpointError, RecordError: they are not as many as a checkpoint says, or not whole.
         """
-        referee, found, to_learn = Referee(self.buffer.game), 0, 0
+        gone = self.records.forgotten
+        referee, found, to_learn = Referee(self.buffer.game), gone.games, gone.positions
+        if found > max(0, games - self.buffer.window_games):
+            raise CheckpointError(
+                f"{self.records.path} has forgotten its first {found:,} games "
+                "(replay.games_on_disk), some of which this checkpoint draws from"
+            )
         for offset, frame in self.records.frames(0, size):
             where = f"{self.records.path}, byte {offset}"
             record = parse_frame(frame, where)

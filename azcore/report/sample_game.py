@@ -38,7 +38,8 @@ def last_record(path: Path) -> GameRecord | None:
         if place < 0:
             break
         try:
-            for record in RecordFile(path).read(start + place):
+            records = RecordFile(path)
+            for record in records.read(records.place_of(start + place)):
                 return record
         except AzcoreError:
             continue

@@ -16,7 +16,8 @@ import pytest
 import torch
 
 from azcore.algorithms.training import train
-from azcore.checkpoint import read_checkpoint
+from azcore.checkpoint import is_whole, read_checkpoint
+from azcore.errors import CheckpointError, RecordError
 from azcore.records import RecordFile
 from azcore.run_directory import RunDirectory, Table
 from conftest import TINY
@@ -212,3 +213,25 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     assert "Traceback" not in "".join(lines)
     assert (run_dir / "report.html").exists()
     torch.load(run_dir / "checkpoints/last.ckpt", weights_only=True)
+
+
+def test_a_run_that_forgets_its_oldest_games_goes_on_alike(tiny: Tiny, tmp_path: Path) -> None:
+    """Killed and resumed after it has forgotten, and back to a checkpoint whose games are gone."""
+    short = ("replay.window_games=6", "replay.games_on_disk=6", "trainer.max_steps=40")
+    rated = "arena.every_generations=1"
+    assert train(tiny("run_dir=whole", rated, *short)) == 0
+    records = RecordFile(RunDirectory(tmp_path / "whole").records)
+    assert records.forgotten.games > 10
+    kept = list(records.read())
+    assert 6 <= len(kept) < 40
+    assert kept[0].game_index > 5
+    for steps in (9, 22, 33):
+        train_until(tiny(f"run_dir=stopped-{steps}", rated, *short), steps)
+        assert train(tiny(f"resume=stopped-{steps}", rated, *short)) == 0
+        assert fingerprint(tmp_path / f"stopped-{steps}") == fingerprint(tmp_path / "whole")
+    run = RunDirectory(tmp_path / "whole")
+    early = next(p for p in run.step_checkpoints().values() if is_whole(read_checkpoint(p)))
+    before = fingerprint(run.path)
+    with pytest.raises((CheckpointError, RecordError), match="has forgotten"):
+        train(tiny(f"resume={early}", rated, *short))
+    assert fingerprint(run.path) == before

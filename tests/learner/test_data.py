@@ -214,6 +214,7 @@ def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None
             window_games=1000,
             samples_per_position=4.0 if games_per_generation is None else None,
             games_per_generation=games_per_generation,
+            games_on_disk=None,
             augment=False,
         ),
         batch_size=10,
