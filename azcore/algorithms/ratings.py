@@ -100,7 +100,7 @@ class ArenaRating(Callback):
         self._table.keep_before(self._data.loader.generation)
         assert isinstance(pl_module, LearnerModule)
         if trainer.global_step == 0:
-            self._rate(pl_module, 0, self._settings.seed - 1)
+            self._rate(pl_module, 0, self._settings.seed)
             first = self._run.step_checkpoint(0)
             pl_module.save_weights(first, pl_module.network, 0)  # for later weights to meet
         else:
@@ -111,7 +111,7 @@ class ArenaRating(Callback):
         is_last = trainer.should_stop or trainer.global_step >= trainer.max_steps
         if is_last or (generation + 1) % self._settings.arena.every_generations == 0:
             assert isinstance(pl_module, LearnerModule)
-            self._rate(pl_module, generation, self._settings.seed + generation)
+            self._rate(pl_module, generation, self._settings.seed + 1 + generation)
 
     def _rate(self, pl_module: LearnerModule, generation: int, seed: int) -> None:
         """Matches of the weights as they are, into the table, and the rating that they come to."""
