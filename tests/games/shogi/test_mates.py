@@ -31,9 +31,12 @@ TEXTBOOK = 14
 
 
 def search_settings() -> SearchSettings:
-    """Those of conf/search/puct.yaml."""
+    """Those of conf/search/puct.yaml, but an untried action is a draw, as at the small scales.
+
+    With a network that knows nothing an untried action that is a loss is hardly ever tried.
+    """
     values = yaml.safe_load((ROOT / "conf" / "search" / "puct.yaml").read_text())
-    return build(SearchSettings, values, "search")
+    return build(SearchSettings, {**values, "value_range": [-1.0, 1.0]}, "search")
 
 
 def problems(name: str) -> list[tuple[str, set[str]]]:
