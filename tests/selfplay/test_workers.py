@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import random
 import threading
@@ -15,7 +16,7 @@ from azcore.errors import SettingError
 from azcore.evaluators import Evaluator
 from azcore.game import ByteArray, FloatArray
 from azcore.selfplay import sizes
-from azcore.selfplay.actor import Actor
+from azcore.selfplay.actor import Actor, Amount
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import Trial, available_cores, chosen, with_games, with_workers
 from reference_mcts import HashEvaluator
@@ -84,11 +85,12 @@ def test_workers_run_on_threads_of_their_own() -> None:
 
 def test_an_error_of_one_worker_comes_out_and_stops_the_others() -> None:
     class Failing(HashEvaluator):
+        count = itertools.count(1)  # which threads may share
         calls = 0
 
         def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
-            type(self).calls += 1
-            if self.calls == 20:
+            number = type(self).calls = next(self.count)
+            if number == 20:
                 raise ZeroDivisionError("in a worker")
             return super().evaluate(observations)
 
@@ -102,8 +104,8 @@ def test_an_error_of_one_worker_comes_out_and_stops_the_others() -> None:
 def test_an_interrupt_stops_all_workers() -> None:
     one = actor(2)
 
-    def interrupted(positions: int) -> bool:
-        if positions > 100:
+    def interrupted(made: Amount) -> bool:
+        if made.positions > 100:
             raise KeyboardInterrupt
         return True
 
