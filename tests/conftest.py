@@ -15,7 +15,7 @@ import hydra
 import pytest
 from omegaconf import OmegaConf
 
-from azcore import cli
+from azcore import cli, faults
 
 TINY = [
     "game=tic_tac_toe",
@@ -44,6 +44,14 @@ def compose(*overrides: str) -> dict[str, Any]:
     container = OmegaConf.to_container(config, resolve=True)
     assert isinstance(container, dict)
     return container  # type: ignore[return-value]
+
+
+@pytest.fixture(autouse=True)
+def no_games_of_other_tests() -> None:
+    """A game that a test defines makes this folder its code, and any error from here its fault."""
+    here = Path(__file__).parent
+    for folder in [folder for folder in faults._folders if folder.is_relative_to(here)]:
+        del faults._folders[folder]
 
 
 @pytest.fixture(name="compose")

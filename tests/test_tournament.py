@@ -38,7 +38,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 
 @pytest.fixture
 def run(tiny: Compose, tmp_path: Path) -> Path:
-    """A run with checkpoints step-8, step-16 and last."""
+    """A run with checkpoints step-0, step-8, step-16 and last."""
     assert train(tiny("run_dir=first", "trainer.max_steps=16")) == 0
     return tmp_path / "first"
 
@@ -53,7 +53,7 @@ def test_a_round_robin_is_printed_and_kept(azcore: Command, run: Path, tmp_path:
         "arena_dir=found",
     )
     assert (status, errors) == (0, "")
-    names = ["first@step-8", "first@step-16", "first@last", "random", "search:8"]
+    names = ["first@step-0", "first@step-8", "first@step-16", "first@last", "random", "search:8"]
     for name in names:
         assert name in output
     for words in ("95 % interval", "LOS", "Elo (K=20)", "Points of each row against each column"):
@@ -68,7 +68,7 @@ def test_a_round_robin_is_printed_and_kept(azcore: Command, run: Path, tmp_path:
     assert elo == sorted(elo, reverse=True)
     assert all(float(r["low"]) <= float(r["elo"]) <= float(r["high"]) for r in ratings)
     assert [line["elo"] for line in ratings if line["player"] == "random"] == ["0.0"]
-    pairings = [(names[i], names[j]) for i in range(5) for j in range(i + 1, 5)]
+    pairings = [(names[i], names[j]) for i in range(6) for j in range(i + 1, 6)]
     assert [(line["player"], line["opponent"]) for line in matches] == pairings
     for line in matches:
         assert int(line["wins"]) + int(line["draws"]) + int(line["losses"]) == 4
@@ -278,7 +278,7 @@ def test_a_checkpoint_by_any_of_its_names(run: Path, tiny: Compose) -> None:
     texts = ["first", "first@last", "first@step-8", "first/checkpoints/step-16.ckpt", "alone.ckpt"]
     names = [player.name for player in players_from(settings, texts)]
     assert names == ["first@last", "first@last (2)", "first@step-8", "first@step-16", "alone"]
-    with pytest.raises(SettingError, match="checkpoints there: last, step-16, step-8"):
+    with pytest.raises(SettingError, match="checkpoints there: last, step-0, step-16, step-8"):
         players_from(settings, ["first@best", "random"])
 
 
