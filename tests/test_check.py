@@ -127,7 +127,7 @@ def test_report(compose: Compose, capsys: pytest.CaptureFixture[str], name: str)
         f"{name} version 1 {{}} keeps the contract",
         "an action is read back from its text",
         "max_game_length",
-        "3,024",
+        "3,024" if name == "tic_tac_toe" else "72",  # plain rules may take longer than the time
         "sees in the middle of a random game: ",
         "plane 0   plane 1",
         "rules, a ply of random play",
