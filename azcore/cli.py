@@ -116,6 +116,8 @@ THINKING = {  # one tree that grows for as long as it is asked to
     "search.gumbel_rescale": "",
 }
 IN_MATCHES = "arena.num_simulations is the number there"
+WHICH_GAME = "game=NAME chooses a game"
+WHO_PLAYS = "players=[...] are who plays in command=arena"
 
 COMMANDS = {
     "train": Command(
@@ -127,8 +129,8 @@ COMMANDS = {
         instead={
             "arena_dir": "run_dir is where a run is written",
             "checkpoint": "resume=RUN goes on with a run",
-            "name": "game=NAME chooses a game",
-            "peers": "players=[...] are who plays in command=arena",
+            "name": WHICH_GAME,
+            "peers": WHO_PLAYS,
         },
     ),
     "arena": Command(
@@ -137,7 +139,7 @@ COMMANDS = {
         instead={
             **PLAYING,
             "arena.every_generations": "",
-            "peers": "players=[...] are who plays in command=arena",
+            "peers": WHO_PLAYS,
             "run_dir": "arena_dir is where matches are written",
             "search.num_simulations": IN_MATCHES,
             "selfplay.opening_plies": "arena.opening_plies is the number there",
@@ -202,8 +204,8 @@ COMMANDS = {
         obeys=f"game network search selfplay check seed device {OVERLAYS}",
         instead={
             "check.before_training": "",
-            "name": "game=NAME chooses a game",
-            "peers": "players=[...] are who plays in command=arena",
+            "name": WHICH_GAME,
+            "peers": WHO_PLAYS,
         },
     ),
     "compare": Command(

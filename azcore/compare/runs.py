@@ -86,8 +86,7 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
             seed=configs[name]["seed"],
             path=path,
             config=configs[name],
-            # Programs are none of a run's: whoever compares names who plays.
-            settings=settings_from({**configs[name], "device": device, "programs": {}}),
+            settings=settings_from({**configs[name], "device": device}),
             kept=_kept(name, path, steps[name], targets),
         )
         for name, (path, _) in found.items()
