@@ -26,7 +26,7 @@ setup(
             "**/*.html",
             "**/*.js",
             "**/*.css",
-            "scaffold/package-template/**/*",
+            "commands/new/package-template/**/*",
         ],
         "azcore.conf": ["**/*.yaml"],
     },

@@ -11,15 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from azcore.errors import AzcoreError
     from azcore.game import CompiledGame, Game, Rules, Symmetry
-    from azcore.registry import installed_games, make
+    from azcore.game.registry import installed_games, make
 
 __all__ = ["AzcoreError", "CompiledGame", "Game", "Rules", "Symmetry", "installed_games", "make"]
 __version__ = "0.1.0"
 
 _HOMES = {
     "AzcoreError": "azcore.errors",
-    "installed_games": "azcore.registry",
-    "make": "azcore.registry",
+    "installed_games": "azcore.game.registry",
+    "make": "azcore.game.registry",
 }
 
 

@@ -12,8 +12,7 @@ import re
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
@@ -38,8 +37,8 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from azcore import interrupts
+from azcore.commands import COMMANDS
 from azcore.errors import AzcoreError, FaultyGameError, GameError, SettingError
-from azcore.faults import told
 
 # What a resumed run may not change: games in play, weights and windows depend on it.
 FIXED = (
@@ -73,157 +72,6 @@ def _package_folders(package: str) -> list[Path]:
     except (ImportError, ValueError):
         return []
     return [Path(place) for place in (spec and spec.submodule_search_locations) or []]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Command:
-    """What `command=` can name."""
-
-    run: str  # module:function, imported when called: --help needs no Lightning, an engine no torch
-    obeys: str  # the groups and keys of the settings that make a difference to it
-    # Those among them that make none all the same, and what does instead; "" where nothing does.
-    instead: Mapping[str, str] = field(default_factory=dict)
-
-    def is_told_by(self, key: str) -> bool:
-        """Whether a key, or some key of a group, makes a difference."""
-        if any(f"{key}.".startswith(f"{other}.") for other in self.instead):
-            return False
-        return any(
-            f"{key}.".startswith(f"{known}.") or known.startswith(f"{key}.")
-            for known in self.obeys.split()
-        )
-
-
-OVERLAYS = "algorithm scale preset"  # groups that set keys of other groups
-WEIGHTS = "device selfplay.backend selfplay.precision"  # how a network is run, whoever asks it
-SEARCHING = f"{WEIGHTS} seed search selfplay.random_symmetry selfplay.evaluation_cache {OVERLAYS}"
-PLAYING = {  # in matches and before people there is no noise
-    "network": "a checkpoint brings its own",
-    "search.dirichlet_alpha": "",
-    "search.dirichlet_fraction": "",
-    "search.gumbel_scale": "",
-}
-THINKING = {  # one tree that grows for as long as it is asked to
-    **PLAYING,
-    "search.leaves_per_tree": "engine.leaves_per_tree is the number there",
-    "search.reuse_limit": "engine.max_simulations is the limit there",
-    "search.reuse_subtree": "",
-    "search.rule": "",
-    "search.gumbel_actions": "",
-    "search.gumbel_c_scale": "",
-    "search.gumbel_c_visit": "",
-    "search.gumbel_mixed_value": "",
-    "search.gumbel_rescale": "",
-}
-IN_MATCHES = "arena.num_simulations is the number there"
-WHICH_GAME = "game=NAME chooses a game"
-WHO_PLAYS = "players=[...] are who plays in command=arena"
-
-COMMANDS = {
-    "train": Command(
-        run="azcore.algorithms.training:train",
-        obeys="game network search selfplay replay learner gate supervised sprt trainer seed "
-        "device arena.games arena.opening_plies arena.num_simulations arena.every_generations "
-        "export.format export.per_generation check.before_training run_dir resume experiment "
-        f"{OVERLAYS}",
-        instead={
-            "arena_dir": "run_dir is where a run is written",
-            "checkpoint": "resume=RUN goes on with a run",
-            "name": WHICH_GAME,
-            "peers": WHO_PLAYS,
-        },
-    ),
-    "arena": Command(
-        run="azcore.tournament:tournament",
-        obeys=f"game players checkpoint programs arena arena_dir sprt {SEARCHING}",
-        instead={
-            **PLAYING,
-            "arena.every_generations": "",
-            "peers": WHO_PLAYS,
-            "run_dir": "arena_dir is where matches are written",
-            "search.num_simulations": IN_MATCHES,
-            "selfplay.opening_plies": "arena.opening_plies is the number there",
-        },
-    ),
-    "engine": Command(
-        run="azcore.engine:serve",
-        obeys=f"game checkpoint engine {SEARCHING}",
-        instead={
-            **THINKING,
-            "search.num_simulations": "engine.num_simulations is the number there",
-        },
-    ),
-    "play": Command(
-        run="azcore.play:play",
-        obeys=f"game checkpoint play engine {SEARCHING}",
-        instead={
-            **THINKING,
-            "engine.log": "",
-            "engine.move_overhead": "play.seconds is the time there",
-            "engine.num_simulations": "play.num_simulations is the number there",
-            "engine.ponder": "",
-            "engine.time_share": "play.seconds is the time there",
-            "players": "checkpoint=PATH is who plays against you",
-            "search.num_simulations": "play.num_simulations is the number there",
-        },
-    ),
-    "export": Command(
-        run="azcore.export:export",
-        obeys="export.games export.format export.out export.first export.count",
-        instead={
-            "game": "records say what was played",
-            "run_dir": "export.games is what is read and export.out where files go",
-        },
-    ),
-    "predict": Command(
-        run="azcore.predict:predict_games",
-        obeys="game checkpoint supervised.games supervised.targets supervised.held_out "
-        f"supervised.held_out_positions {WEIGHTS} {OVERLAYS}",
-        instead={"network": PLAYING["network"]},
-    ),
-    "tune": Command(
-        run="azcore.tune.tune:tune",
-        obeys=f"game checkpoint tune arena.num_simulations arena.opening_plies run_dir {SEARCHING}",
-        instead={
-            **PLAYING,
-            "arena.games": "tune.games is the number there",
-            "search.num_simulations": IN_MATCHES,
-        },
-    ),
-    "bench": Command(
-        run="azcore.bench.bench:bench",
-        obeys=f"game network search selfplay replay learner bench peers seed device {OVERLAYS}",
-        instead={
-            "network.blocks": "bench.blocks is the number there",
-            "network.channels": "bench.channels is the number there",
-            "run_dir": "bench.path is the file that is written",
-        },
-    ),
-    "check": Command(
-        run="azcore.check.report:check",
-        obeys=f"game network search selfplay check seed device {OVERLAYS}",
-        instead={
-            "check.before_training": "",
-            "name": WHICH_GAME,
-            "peers": WHO_PLAYS,
-        },
-    ),
-    "compare": Command(
-        run="azcore.compare.compare:compare",
-        obeys="compare run_dir device",
-        instead={
-            "compare.after_sweep": "",
-            "game": "runs say what was played",
-            "players": "compare.runs are who plays",
-            "search.num_simulations": "compare.num_simulations is the number there",
-        },
-    ),
-    "new": Command(
-        run="azcore.scaffold:new_package",
-        obeys="name new",
-        instead={"game": "name=NAME is what the new game is called"},
-    ),
-}
 
 
 def require_obeyed(name: str, overrides: list[str], *, swept: bool) -> None:
@@ -283,7 +131,8 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     Raises:
         SettingError: a change that a resumed run cannot make.
     """
-    from azcore.run_directory import find_run, flat, read_config
+    from azcore.storage.run_directory import find_run
+    from azcore.storage.run_settings import flat, read_config
 
     resume = str(config.resume)
     composed = _plain(config)
@@ -362,9 +211,9 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
     A checkpoint knows its game, so `game=` and `game.*` need not be said again for it. The game's
     own settings of search come with it, since all is composed anew.
     """
-    from azcore.entrants import game_of
-    from azcore.registry import installed_games
-    from azcore.tournament import wanted_players
+    from azcore.assembly.entrants import game_of
+    from azcore.commands.arena.tournament import wanted_players
+    from azcore.game.registry import installed_games
 
     chosen = {override.key_or_group for override in parsed(overrides)}
     players: Any = {
@@ -459,8 +308,9 @@ def _begun(config: dict[str, Any]) -> dict[str, Any] | None:
     Raises:
         SettingError: it was made with other settings.
     """
-    from azcore.algorithms.training import is_finished
-    from azcore.run_directory import RunDirectory, differences, read_config
+    from azcore.commands.train import is_finished
+    from azcore.storage.run_directory import RunDirectory
+    from azcore.storage.run_settings import differences, read_config
 
     run = RunDirectory(Path(config["run_dir"]).absolute())
     if not run.config.exists():
@@ -507,6 +357,8 @@ def _job(config: DictConfig) -> int:
 
 def _status_of(work: Callable[[], int]) -> int:
     """The exit status of a piece of work; 2 and a sentence for input that cannot be used."""
+    from azcore.game.faults import told  # brings numba, for which --help need not wait
+
     try:
         with told():
             return work()
@@ -652,8 +504,8 @@ def _no_settings(point: EntryPoint) -> str:
 
 def _unknown(key: str) -> str:
     """The sentence for a key that is no setting, with the nearest one."""
-    from azcore.run_directory import flat
     from azcore.settings import unknown_key
+    from azcore.storage.run_settings import flat
 
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         # The choices of files alone, as game=NAME: what these hold is what can be set.

@@ -17,11 +17,12 @@ import yaml
 
 from azcore.arena.elo import rating_list
 from azcore.arena.match import play_match
-from azcore.assembly import Settings, search_player, settings_from
-from azcore.players import Player
-from azcore.run_directory import find_run, read_config
+from azcore.arena.players import Player
+from azcore.assembly.parts import Settings, search_player, settings_from
 from azcore.search.mcts import SearchSettings
 from azcore.settings import build
+from azcore.storage.run_directory import find_run
+from azcore.storage.run_settings import read_config
 
 
 def player_of(settings: Settings, checkpoint: str, words: str) -> Player:

@@ -15,7 +15,8 @@ import hydra
 import pytest
 from omegaconf import OmegaConf
 
-from azcore import cli, faults
+from azcore import cli
+from azcore.game import faults
 
 TINY = [
     "game=tic_tac_toe",

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import azcore
+from azcore.engine import server as engine_module
+from azcore.engine.gtp import GtpServer
 from azcore.game import Game
-from azcore.protocols import engine as engine_module
-from azcore.protocols.gtp import GtpServer
 from protocol_kit import Recorder, Target, make_engine
 
 KOMI = (7.5, 0.0, -3.0, 6.5)

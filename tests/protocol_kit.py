@@ -12,13 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from azcore.evaluators import UniformEvaluator
+from azcore.engine.lines import Writer
+from azcore.engine.server import Engine
+from azcore.engine.thinker import EngineSettings
 from azcore.game import Game
-from azcore.protocols.engine import Engine
-from azcore.protocols.lines import Writer
+from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import SearchSettings
 from azcore.settings import build
-from azcore.thinking import EngineSettings
 from conftest import compose
 
 

@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from azcore.evaluators import Evaluator
 from azcore.game import Game
+from azcore.search.evaluators import Evaluator
 from reference_gumbel import GumbelReference, halving
 from reference_mcts import Node, ReferenceSearch
 

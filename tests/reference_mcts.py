@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from azcore.evaluators import Evaluator
 from azcore.game import ByteArray, FloatArray, Game
+from azcore.search.evaluators import Evaluator
 
 
 class HashEvaluator(Evaluator):

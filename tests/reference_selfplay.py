@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from azcore.chance import Purpose, generator
-from azcore.evaluators import Evaluator
 from azcore.game import Game
+from azcore.search.evaluators import Evaluator
 from reference_mcts import ReferenceSearch
 
 

@@ -6,10 +6,10 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from azcore.algorithms import callbacks
-from azcore.algorithms.training import train
-from azcore.checkpoint import read_checkpoint
-from azcore.run_directory import RunDirectory
+from azcore.algorithms import terminal
+from azcore.commands.train import train
+from azcore.networks.checkpoint import read_checkpoint
+from azcore.storage.run_directory import RunDirectory
 
 
 def fingerprint(run_dir: Path) -> tuple[str, str]:
@@ -36,13 +36,13 @@ def fingerprint(run_dir: Path) -> tuple[str, str]:
 
 def train_until(config: dict[str, Any], step: int) -> None:
     """Train, asking Lightning to stop at a step, as a Timer or EarlyStopping would."""
-    original = callbacks.LearnerProgress.on_train_batch_end
+    original = terminal.LearnerProgress.on_train_batch_end
 
     def stop(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
         trainer.should_stop = trainer.global_step >= step
 
-    callbacks.LearnerProgress.on_train_batch_end = stop  # type: ignore[method-assign]
+    terminal.LearnerProgress.on_train_batch_end = stop  # type: ignore[method-assign]
     try:
         train(config)
     finally:
-        callbacks.LearnerProgress.on_train_batch_end = original  # type: ignore[method-assign]
+        terminal.LearnerProgress.on_train_batch_end = original  # type: ignore[method-assign]

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 import azcore
-from azcore.bench.search import FreeEvaluator
-from azcore.records import GameRecord
+from azcore.commands.bench.search import FreeEvaluator
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.storage.game_record import GameRecord
 from search_kit import search_settings
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from azcore import cli, interrupts
-from azcore.algorithms.training import train
-from azcore.run_directory import flat
+from azcore.commands.train import train
+from azcore.storage.run_settings import flat
 
 Tiny = Callable[..., dict[str, Any]]
 

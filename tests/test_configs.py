@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from azcore.assembly import settings_from
-from azcore.bench.settings import bench_settings
-from azcore.check.report import CheckSettings
-from azcore.export import export_settings
+from azcore.assembly.parts import settings_from
+from azcore.commands.bench.settings import bench_settings
+from azcore.commands.check.report import CheckSettings
+from azcore.commands.export import export_settings
+from azcore.commands.play import PlaySettings
+from azcore.commands.tune.tune import TuneSettings, parameters_from
+from azcore.engine.thinker import EngineSettings
 from azcore.networks import build_network
-from azcore.play import PlaySettings
 from azcore.settings import build
-from azcore.thinking import EngineSettings
-from azcore.tune.tune import TuneSettings, parameters_from
 
 Compose = Callable[..., dict[str, Any]]
 GROUPS = sorted(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import azcore
-from azcore.assembly import settings_from
+from azcore.assembly.parts import settings_from
 from planted_faults import FAULTS, WIRING, Fault, Row, rows
 
 Compose = Callable[..., dict[str, Any]]
@@ -94,7 +94,7 @@ def test_settings_are_the_same_for_all_games(compose: Compose) -> None:
 
 
 def test_scale_of_the_original(compose: Compose, capfd: pytest.CaptureFixture[str]) -> None:
-    from azcore.check.report import check
+    from azcore.commands.check.report import check
 
     games = [
         compose(f"game={g}", "scale=paper")["check"]["games"] for g in ("go", "chess", "shogi")

@@ -12,18 +12,18 @@ from typing import Any
 import pytest
 from lightning.pytorch import Trainer
 
-from azcore.assembly import settings_from
-from azcore.bench.settings import bench_settings
-from azcore.check.report import CheckSettings
-from azcore.compare.settings import CompareSettings
+from azcore.assembly.parts import settings_from
+from azcore.commands.bench.settings import bench_settings
+from azcore.commands.check.report import CheckSettings
+from azcore.commands.compare.settings import CompareSettings
+from azcore.commands.export import export_settings
+from azcore.commands.play import PlaySettings
+from azcore.commands.tune.tune import TuneSettings, parameters_from
+from azcore.engine.programs import Program
+from azcore.engine.thinker import EngineSettings
 from azcore.errors import SettingError
-from azcore.export import export_settings
 from azcore.learner.settings import DECIDED, TrainerSettings, trainer_settings
-from azcore.play import PlaySettings
-from azcore.protocols.programs import Program
 from azcore.settings import build
-from azcore.thinking import EngineSettings
-from azcore.tune.tune import TuneSettings, parameters_from
 
 Compose = Callable[..., dict[str, Any]]
 Place = tuple[str | int, ...]
@@ -116,12 +116,12 @@ def test_any_value_is_used_or_refused_in_a_sentence(compose: Compose) -> None:
 def test_refused_before_anything_is_compiled(
     tiny: Compose, monkeypatch: pytest.MonkeyPatch, key: str, value: object, sentence: str
 ) -> None:
-    from azcore.algorithms.training import train
+    from azcore.commands.train import train
 
     def make(*_: object, **__: object) -> None:
         raise AssertionError("the game's rules are compiled before the settings are looked at")
 
-    monkeypatch.setattr("azcore.assembly.make", make)
+    monkeypatch.setattr("azcore.assembly.parts.make", make)
     group, _, name = key.rpartition(".")
     with pytest.raises(SettingError, match=sentence.replace("?", r"\?")):
         train(changed(tiny(), (group, name) if group else (name,), value))
@@ -130,7 +130,7 @@ def test_refused_before_anything_is_compiled(
 def test_an_accelerator_that_is_not_there_is_refused(
     tiny: Compose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from azcore.algorithms.training import train
+    from azcore.commands.train import train
 
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     with pytest.raises(SettingError, match="auto or cpu on a machine without a GPU"):

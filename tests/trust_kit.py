@@ -31,15 +31,15 @@ import numpy as np
 import torch
 
 import azcore
-from azcore.bench.search import FreeEvaluator
-from azcore.checkpoint import describe_run, load_network, write_checkpoint
+from azcore.commands.bench.search import FreeEvaluator
 from azcore.errors import AzcoreError
 from azcore.learner.given import with_targets
 from azcore.networks import NetworkSettings, build_network
-from azcore.records import GameRecord, parse_frame
-from azcore.referee import Referee
-from azcore.replay import ReplayBuffer
+from azcore.networks.checkpoint import describe_run, load_network, write_checkpoint
 from azcore.selfplay.actor import Actor
+from azcore.storage.game_record import GameRecord, parse_frame
+from azcore.storage.referee import Referee
+from azcore.storage.replay import ReplayBuffer
 from search_kit import search_settings
 from selfplay_kit import played, selfplay_settings
 

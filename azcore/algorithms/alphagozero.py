@@ -8,7 +8,7 @@
 
 `training.py` drives it. What else the paper does any run may have, and conf/algorithm turns it on
 for this one: resignation (`azcore.selfplay.resignation`), a random symmetry for each evaluation
-(`azcore.evaluators`) and for each position learned from (`azcore.replay`).
+(`azcore.search.evaluators`) and for each position learned from (`azcore.storage.replay`).
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from lightning.pytorch import LightningModule, Trainer
 from torch import nn
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
-from azcore.algorithms.callbacks import Terminal
 from azcore.algorithms.ratings import MATCHES, match_row
+from azcore.algorithms.terminal import Terminal
 from azcore.arena.gate import decide
 from azcore.arena.match import MatchResult, play_match
+from azcore.arena.players import SearchPlayer
 from azcore.arena.sprt import Verdict
-from azcore.assembly import Settings
-from azcore.checkpoint import like, require_weights
+from azcore.assembly.parts import Settings
 from azcore.errors import CheckpointError
-from azcore.evaluators import CountingEvaluator
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
-from azcore.players import SearchPlayer
-from azcore.run_directory import RunDirectory, Table
+from azcore.networks.checkpoint import like, require_weights
+from azcore.search.evaluators import CountingEvaluator
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
 
 # Columns of gate.csv; matches.csv holds those that ratings are of. The verdict is the sequential
 # test's, empty where all games were to be played.

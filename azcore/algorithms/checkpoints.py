@@ -18,13 +18,14 @@ from typing import Any
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch.plugins.io import TorchCheckpointIO
 from torch import Tensor
 
-from azcore.checkpoint import is_whole, read_checkpoint, weights_alone, write_checkpoint
 from azcore.errors import CheckpointError, DivergedError
 from azcore.learner.module import LearnerModule
-from azcore.records import RecordFile
-from azcore.run_directory import RunDirectory, unused
+from azcore.networks.checkpoint import is_whole, read_checkpoint, weights_alone, write_checkpoint
+from azcore.storage.game_file import RecordFile
+from azcore.storage.run_directory import RunDirectory, unused
 
 
 class DivergenceGuard(Callback):
@@ -77,6 +78,20 @@ class DivergenceGuard(Callback):
 def _is_finite(tensors: Mapping[str, Any]) -> bool:
     found = [t for t in tensors.values() if isinstance(t, Tensor) and t.is_floating_point()]
     return all(bool(torch.isfinite(tensor).all()) for tensor in found)
+
+
+class SafeCheckpointIO(TorchCheckpointIO):
+    """Lightning's checkpoints by way of ours: whole, checked, never executed."""
+
+    def save_checkpoint(
+        self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
+    ) -> None:
+        write_checkpoint(checkpoint, Path(path))
+
+    def load_checkpoint(
+        self, path: Any, map_location: Any = None, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        return read_checkpoint(Path(path))
 
 
 class Checkpoints(Checkpoint):

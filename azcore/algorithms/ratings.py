@@ -16,15 +16,17 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from azcore.algorithms.callbacks import RATING, Terminal
+from azcore.algorithms.metrics import RATING
+from azcore.algorithms.terminal import Terminal
 from azcore.arena.elo import PairScore, Rating, fit_ratings
 from azcore.arena.match import MatchResult, play_match
-from azcore.assembly import Settings, search_baseline, search_player
+from azcore.arena.players import Player, RandomPlayer
+from azcore.assembly.parts import Settings, search_baseline, search_player
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
-from azcore.players import Player, RandomPlayer
-from azcore.run_directory import RunDirectory, Table
 from azcore.settings import require
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
 
 MATCHES = [
     "generation",

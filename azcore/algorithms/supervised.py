@@ -16,7 +16,7 @@ from collections.abc import Callable
 from lightning.pytorch import LightningModule, Trainer
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
-from azcore.assembly import Settings
+from azcore.assembly.parts import Settings
 from azcore.learner.given import GivenGames, Prediction, predict, read_games
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource

@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from azcore.arena.elo import MatchScore, PairScore
+from azcore.arena.players import Decision, Forfeit, Player
 from azcore.arena.sprt import SprtSettings, Verdict
-from azcore.batch import make_batch
 from azcore.errors import IllegalActionError
-from azcore.faults import told
 from azcore.game import Game, illegal_action_message
-from azcore.players import Decision, Forfeit, Player
+from azcore.game.batch import make_batch
+from azcore.game.faults import told
 from azcore.settings import require
 
 OPENING_ATTEMPTS = 200  # draws before a game counts as having no further opening

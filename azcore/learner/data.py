@@ -21,10 +21,11 @@ from torch import Tensor
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.learner.sources import GameSource
-from azcore.records import GameRecord, RecordFile, parse_frame, require_same_game
-from azcore.referee import Referee
-from azcore.replay import ReplayBuffer, ReplaySettings
 from azcore.selfplay.actor import Amount
+from azcore.storage.game_file import RecordFile
+from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
+from azcore.storage.referee import Referee
+from azcore.storage.replay import ReplayBuffer, ReplaySettings
 
 MOST_ON_DISK = 1.25  # of `replay.games_on_disk`, before the oldest go
 Progress = Callable[[int, int, str], None]  # (so far, wanted, of what: games or positions)

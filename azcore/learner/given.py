@@ -18,14 +18,15 @@ from typing import Any
 import numpy as np
 
 from azcore.errors import CheckpointError, SettingError
-from azcore.evaluators import Evaluator
 from azcore.game import Game
 from azcore.learner.sources import GameSource
-from azcore.records import GameRecord, RecordFile
-from azcore.referee import Referee
-from azcore.replay import ReplayBuffer
+from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import ActorStatistics, Amount
 from azcore.settings import require
+from azcore.storage.game_file import RecordFile
+from azcore.storage.game_record import GameRecord
+from azcore.storage.referee import Referee
+from azcore.storage.replay import ReplayBuffer
 
 TARGETS = ("played", "visits")
 BATCH = 256  # positions shown to a network at once while it is measured

@@ -14,9 +14,9 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor, nn
 
-from azcore.checkpoint import KEY, like, require_same_tensor, write_checkpoint
 from azcore.errors import CheckpointError
 from azcore.learner.settings import LearnerSettings
+from azcore.networks.checkpoint import KEY, like, require_same_tensor, write_checkpoint
 
 CURVES = {  # of each step, in TensorBoard
     "loss": "loss/total",
@@ -38,7 +38,7 @@ class LearnerModule(LightningModule):
         max_steps: length of the whole run in optimizer steps, which learning rates refer to.
         time_share: how much of the time that the run may take has passed, which they refer to as
             well; 0 without a limit.
-        description: put into every checkpoint, see `azcore.checkpoint.describe_run`.
+        description: put into every checkpoint, see `azcore.networks.checkpoint.describe_run`.
     """
 
     def __init__(

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
-from azcore.evaluators import Evaluator
-from azcore.records import GameRecord
-from azcore.replay import ReplayBuffer
+from azcore.search.evaluators import Evaluator
 from azcore.selfplay import resignation
 from azcore.selfplay.actor import Actor, ActorStatistics, Amount
+from azcore.storage.game_record import GameRecord
+from azcore.storage.replay import ReplayBuffer
 
 
 class GameSource(ABC):

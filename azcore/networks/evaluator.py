@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import nn
 
-from azcore.evaluators import Evaluator
 from azcore.game import ByteArray, FloatArray
 from azcore.networks import openvino_evaluator
 from azcore.networks.folding import folded
+from azcore.search.evaluators import Evaluator
 from azcore.settings import require
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}

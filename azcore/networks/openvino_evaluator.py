@@ -20,9 +20,9 @@ import torch
 from torch import nn
 
 from azcore.errors import SettingError
-from azcore.evaluators import Evaluator
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks.folding import folded
+from azcore.search.evaluators import Evaluator
 
 PRECISIONS = {torch.float32: "f32", torch.bfloat16: "bf16"}
 

@@ -35,7 +35,8 @@ from azcore.report.tables import (
     scores,
     thinned,
 )
-from azcore.run_directory import RunDirectory, own_settings
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_settings import own_settings
 
 ANCHOR = "random"  # the player rated 0, the same for every game and run
 MAX_MATCHES = 200

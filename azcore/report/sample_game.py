@@ -12,9 +12,10 @@ import numpy as np
 
 from azcore.errors import AzcoreError
 from azcore.game import Game
-from azcore.records import MAGIC, GameRecord, RecordFile
-from azcore.referee import Referee
-from azcore.registry import make
+from azcore.game.registry import make
+from azcore.storage.game_file import RecordFile
+from azcore.storage.game_record import MAGIC, GameRecord
+from azcore.storage.referee import Referee
 
 MAX_PLIES = 1000
 TOP_ACTIONS = 5

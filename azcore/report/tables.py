@@ -19,7 +19,7 @@ import numpy as np
 from azcore.arena.elo import MatchScore, PairScore, Rating, score_interval
 from azcore.errors import SettingError
 from azcore.report.figures import Chart
-from azcore.run_directory import MAX_COUNT
+from azcore.storage.table import MAX_COUNT
 
 MAX_POINTS = 1000  # of a chart; a curve of more points looks no different
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable
 
-from azcore.compilation import compiled
+from azcore.game.compilation import compiled
 from azcore.search import gumbel as gumbel_formulas
 from azcore.search import puct
 from azcore.search import softmax as softmax_formula

@@ -24,11 +24,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from azcore.batch import Positions, make_batch
 from azcore.errors import AzcoreError, GameError
-from azcore.evaluators import Evaluator
 from azcore.game import FloatArray, Game, IntArray
+from azcore.game.batch import Positions, make_batch
 from azcore.search import kernels
+from azcore.search.evaluators import Evaluator
 from azcore.search.gumbel import considered_visits, make_gumbel
 from azcore.search.puct import value_from, value_unit
 from azcore.search.transpositions import Transpositions, make_transpositions

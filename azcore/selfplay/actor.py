@@ -22,13 +22,13 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from azcore.errors import CheckpointError
-from azcore.evaluators import Evaluator
-from azcore.faults import told
 from azcore.game import Game
-from azcore.records import GameRecord
+from azcore.game.faults import told
+from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import SearchSettings
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import Worker
+from azcore.storage.game_record import GameRecord
 
 WAVES = 16  # of a round, after which the actor asks whether there is enough
 

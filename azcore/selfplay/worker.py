@@ -16,13 +16,13 @@ import numpy as np
 
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError, RecordError
-from azcore.evaluators import Evaluator
 from azcore.game import FloatArray, Game
-from azcore.records import GameRecord
-from azcore.referee import Referee
+from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search, SearchSettings
 from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
 from azcore.selfplay.schedule import SelfPlaySettings, choose_action
+from azcore.storage.game_record import GameRecord
+from azcore.storage.referee import Referee
 
 PHASES = 4  # of the games' searches, see `Worker._begin_anew`
 

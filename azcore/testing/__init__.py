@@ -1,4 +1,4 @@
-"""The kit for authors of games: does a game keep the contract of `azcore/game.py`?
+"""The kit for authors of games: does a game keep the contract of `azcore/game/contract.py`?
 
     report = check_game(game)                   # random games, every identity of the contract
     report = check_game(game, oracle=slow_game) # and a second statement of the same rules
@@ -25,7 +25,7 @@ from them stand `facts.py`, `playthrough.py`, `random_play.py`, `counts.py` for 
 `speed.py`; `view.py` is what a game says about one state.
 
 Letters: A actions, C planes, H rows, W columns. The kit knows numpy, the contract and
-`azcore/batch.py`, no search and no network.
+`azcore/game/batch.py`, no search and no network.
 """
 
 from azcore.testing.contract import ContractError, Identity, Report

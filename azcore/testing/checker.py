@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.errors import FaultyGameError
-from azcore.faults import described, folder_of
 from azcore.game import Game
+from azcore.game.faults import described, folder_of
 from azcore.testing.contract import ContractError, Identity
 from azcore.testing.view import View, difference, drawn
 

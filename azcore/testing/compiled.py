@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from azcore.game import RULES, CompiledGame, Game
+from azcore.game import CompiledGame, Game
+from azcore.game.compiled import RULES
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, content, view_of

@@ -9,8 +9,9 @@ import numpy as np
 from numba import config as numba_config
 from numba import types
 
-from azcore.compilation import compiled
-from azcore.game import CompiledGame, Game, rule_types
+from azcore.game import CompiledGame, Game
+from azcore.game.compilation import compiled
+from azcore.game.compiled import rule_types
 
 
 def perft(game: Game, depth: int, state: Any = None) -> int:

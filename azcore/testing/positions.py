@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from azcore.game import CompiledGame
-from azcore.keys import KEY_BITS, record_key
+from azcore.game.keys import KEY_BITS, record_key
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, content

@@ -12,8 +12,9 @@ import numpy as np
 from numba import config as numba_config
 from numba import types
 
-from azcore.compilation import compiled
-from azcore.game import CompiledGame, Game, rule_types
+from azcore.game import CompiledGame, Game
+from azcore.game.compilation import compiled
+from azcore.game.compiled import rule_types
 
 _RUNS = 7  # of equal length, whose median is told
 _TRIAL = 1 / 32  # of the time: a run this long tells how long those may be

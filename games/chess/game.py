@@ -1,20 +1,19 @@
 """Chess for azcore: static facts, settings and their checks; the rest is in the files beside this.
 
-`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `oracle.py` the same
-game over the library python-chess, and README.md the specifications in tables.
+`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `pgn.py` transcripts,
+`book.py` opening books, `oracle.py` the same game over the library python-chess, and README.md the
+specifications in tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from azcore.errors import GameError, InvalidTextError
-from azcore.game import CompiledGame, RecordFormat, Rules, Transcript
+from azcore.errors import GameError
+from azcore.game import CompiledGame, RecordFormat, Rules
 
-from . import encoding, notation, rules
+from . import encoding, notation, pgn, rules
 
 
 class Chess(CompiledGame):
@@ -83,7 +82,7 @@ class Chess(CompiledGame):
         return notation.action_to_text(state, action)
 
     def action_to_notation(self, state: Any, action: int) -> str:
-        return self.action_to_san(state, action)
+        return notation.action_to_san(self, state, action)
 
     def text_to_action(self, state: Any, text: str) -> int:
         return notation.text_to_legal_action(self, state, text)
@@ -97,47 +96,8 @@ class Chess(CompiledGame):
     def render(self, state: Any) -> str:
         return notation.render(self, state)
 
-    def action_to_san(self, state: Any, action: int) -> str:
-        """`notation.action_to_san` of this game."""
-        return notation.action_to_san(self, state, action)
-
-    def game_to_pgn(
-        self,
-        actions: Sequence[int],
-        comments: Sequence[str] | None = None,
-        result: str | None = None,
-    ) -> str:
-        """`notation.write_pgn` of a game from the usual start."""
-        transcript = Transcript(actions=actions, comments=comments or (), result=result)
-        return notation.write_pgn(self, transcript)
-
-    def pgn_to_actions(self, text: str) -> list[int]:
-        """The actions of `notation.read_pgn`; a game from another start is refused."""
-        transcript = notation.read_pgn(self, text)
-        if transcript.start_text is not None:
-            raise InvalidTextError(
-                "chess: the PGN game must start from the initial position, "
-                f"got {transcript.start_text}"
-            )
-        return list(transcript.actions)
-
     def record_formats(self) -> Mapping[str, RecordFormat]:
-        return {
-            "pgn": RecordFormat(
-                suffix=".pgn",
-                write=partial(notation.write_pgn, self),
-                read=partial(notation.read_pgn, self),
-                resignation=lambda seat: "0-1" if seat == 0 else "1-0",
-            )
-        }
-
-    def to_svg(self, state: Any) -> str:
-        """`notation.to_svg` of a state."""
-        return notation.to_svg(state)
-
-    def book_actions(self, state: Any, path: str | Path) -> list[tuple[int, int]]:
-        """`notation.book_actions` of this game."""
-        return notation.book_actions(self, state, path)
+        return {"pgn": pgn.record_format(self)}
 
 
 def check_settings(name: str, max_plies: object) -> None:

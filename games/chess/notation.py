@@ -1,30 +1,24 @@
-"""Chess as text: moves, positions, drawn boards, PGN games and opening books.
+"""Chess as text: moves, positions and drawn boards. PGN is in `pgn.py`.
 
 Moves are written as in the Universal Chess Interface, `e2e4`, `e7e8q`, castling as the king's move
 `e1g1`; they are read in standard algebraic notation (SAN) too, `Nf3`, `exd5`, `O-O`. Positions are
-FEN. Rules, action numbers and texts are ours; SAN, SVG, books and the question whether a FEN is a
-possible position are the library python-chess's, which is imported only when one of them is asked
-for.
+FEN. Rules, action numbers and texts are ours; SAN, SVG and the question whether a FEN is a possible
+position are the library python-chess's, which is imported only when one of them is asked for.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from azcore.errors import AmbiguousTextError, GameError, IllegalActionError, InvalidTextError
-from azcore.game import Transcript, illegal_action_message
+from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError
+from azcore.game import Game, illegal_action_message
 
 from . import rules
 
 if TYPE_CHECKING:
     import chess
-
-    from .game import Chess
 
 COLUMNS = "abcdefgh"
 LETTERS = ("PNBRQK", "pnbrqk")  # by seat, then kind
@@ -35,11 +29,6 @@ UCI = re.compile("([a-h])([1-8])([a-h])([1-8])([nbrq]?)", re.ASCII)
 SAN = re.compile(
     "(?:[KQRBN]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[NBRQnbrq])?|O-O(?:-O)?|0-0(?:-0)?)[+#]?", re.ASCII
 )
-RESULTS = ("1-0", "0-1", "1/2-1/2", "*")  # PGN's; * for a game that is not over
-VALUE = re.compile(r"^value ([+-][01]\.[0-9]{3})(?= |$)", re.MULTILINE)  # as azcore says it
-EVAL = re.compile(r"\[%eval -?[0-9]+\.[0-9]{2}\] ")
-MOST_CERTAIN = 0.999  # a value of 1 would be infinitely many pawns; this is 20
-START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"  # without its counters
 # FEN's castling letters with their rights, in the order in which they are written.
 RIGHTS = {"K": 1, "Q": 2, "k": 4, "q": 8}
 
@@ -49,7 +38,7 @@ def cell_name(cell: int) -> str:
     return f"{COLUMNS[cell % 8]}{8 - cell // 8}"
 
 
-# -- moves -------------------------------------------------------------------------------------
+# -- moves --------------------------------------------------------------------------------------
 
 
 def action_to_text(state: Any, action: int) -> str:
@@ -85,7 +74,7 @@ def target_cell(cell: int, plane: int) -> int | None:
     return 8 * row + column if row in range(8) and column in range(8) else None
 
 
-def text_to_legal_action(game: Chess, state: Any, text: str) -> int:
+def text_to_legal_action(game: Game, state: Any, text: str) -> int:
     """The legal action that `text` means: UCI, or else SAN.
 
     Raises:
@@ -106,7 +95,7 @@ def text_to_legal_action(game: Chess, state: Any, text: str) -> int:
     )
 
 
-def uci_to_action(game: Chess, state: Any, word: str) -> int:
+def uci_to_action(game: Game, state: Any, word: str) -> int:
     """The legal action of a well-formed UCI move."""
     legal = legal_actions(game, state)
     texts = {action_to_text(state, action): action for action in legal}
@@ -119,7 +108,7 @@ def uci_to_action(game: Chess, state: Any, word: str) -> int:
     raise IllegalActionError(f"{game.name}: {word} is not legal here")
 
 
-def san_to_action(game: Chess, state: Any, word: str) -> int:
+def san_to_action(game: Game, state: Any, word: str) -> int:
     """The legal action of a well-formed SAN move."""
     import chess
 
@@ -148,7 +137,7 @@ def piece_and_target(san: str) -> tuple[str | None, ...]:
     return () if parts is None else parts.groups()
 
 
-def action_to_san(game: Chess, state: Any, action: int) -> str:
+def action_to_san(game: Game, state: Any, action: int) -> str:
     """A legal action in standard algebraic notation, `Nf3`, `exd5`, `O-O`, `Qh5#`.
 
     Raises:
@@ -160,12 +149,12 @@ def action_to_san(game: Chess, state: Any, action: int) -> str:
     return board.san(board.parse_uci(action_to_text(state, action)))
 
 
-def legal_actions(game: Chess, state: Any) -> list[int]:
+def legal_actions(game: Game, state: Any) -> list[int]:
     actions: list[int] = game.legal_action_mask(state).nonzero()[0].tolist()
     return actions
 
 
-# -- positions ---------------------------------------------------------------------------------
+# -- positions ----------------------------------------------------------------------------------
 
 
 def piece_at(state: Any, cell: int) -> tuple[int, int] | None:
@@ -324,7 +313,7 @@ def to_board(state: Any) -> chess.Board:
     return chess.Board(state_to_text(state))
 
 
-# -- how a game ended --------------------------------------------------------------------------
+# -- how a game ended ---------------------------------------------------------------------------
 
 
 def termination(state: Any) -> str:
@@ -346,10 +335,10 @@ def result_text(outcome: int) -> str:
     return {1: "1-0", 0: "1/2-1/2", -1: "0-1"}[outcome]
 
 
-# -- drawn boards ------------------------------------------------------------------------------
+# -- drawn boards -------------------------------------------------------------------------------
 
 
-def render(game: Chess, state: Any) -> str:
+def render(game: Game, state: Any) -> str:
     """The board as White sees it, with coordinates, the last move, and who is to move."""
     letters = "   " + " ".join(COLUMNS)
     lines = [letters]
@@ -390,277 +379,3 @@ def to_svg(state: Any) -> str:
     move = None if last is None else chess.Move(last[0] ^ 56, last[1] ^ 56)
     check = board.king(board.turn) if board.is_check() else None
     return str(chess.svg.board(board, lastmove=move, check=check))
-
-
-# -- games and books ---------------------------------------------------------------------------
-
-
-PGN_HEADERS = {"event": "Event", "site": "Site", "date": "Date"}
-PGN_PLAYERS = ("White", "Black")  # by seat
-PGN_COLUMNS = 79  # as far as lines of moves go; comments are not broken
-
-
-def write_pgn(game: Chess, transcript: Transcript) -> str:
-    """A game as PGN.
-
-    A comment ends at the first brace, so braces are written as a backslash and a parenthesis,
-    which `read_pgn` turns back.
-
-    Raises:
-        IllegalActionError: an action is not legal where it is played.
-        InvalidTextError: the start is no position, or the result is none of `RESULTS`, or not that
-            of a game that is over.
-    """
-    result = transcript.result
-    if result is not None and result not in RESULTS:
-        raise InvalidTextError(
-            f"{game.name}: the result of a PGN game must be one of {', '.join(RESULTS)}, "
-            f"got {result!r}"
-        )
-    start = transcript.start_text
-    state = game.initial_state() if start is None else game.state_from_text(start)
-    headers = {
-        "Event": "?",
-        "Site": "?",
-        "Date": "????.??.??",
-        "Round": "?",
-        **{
-            name: player or "?"
-            for name, player in zip(PGN_PLAYERS, transcript.players, strict=True)
-        },
-        "Result": "*",
-    }
-    for name, value in transcript.headers.items():
-        if name == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII):
-            value = value.replace("-", ".")
-        headers[PGN_HEADERS[name]] = value
-    if start is not None:
-        headers |= {"SetUp": "1", "FEN": state_to_text(state)}
-    words: list[str] = []
-    bare = True  # whether the next move needs its number
-    for action, comment in zip(transcript.actions, transcript.comments, strict=True):
-        black = rules.current_player(state) == 1
-        number = f"{int(state.ply) // 2 + 1}{'...' if black else '.'} " if bare or not black else ""
-        words.append(number + action_to_san(game, state, action))
-        if comment:
-            words.append(f"{{ {_without_braces(with_eval(comment, black=black))} }}")
-        bare = bool(comment)
-        state = game.step(state, action)
-    if game.is_terminal(state):
-        ending, own = termination(state), result_text(game.outcome(state))
-        if result not in (None, own):
-            raise InvalidTextError(
-                f"{game.name}: the game is over by {ending}, so its result must be {own}, "
-                f"got {result}"
-            )
-        headers["Termination"] = ending
-        result = own
-    headers["Result"] = result or "*"
-    lines = [f'[{name} "{_escaped(value)}"]' for name, value in headers.items()]
-    return "\n".join([*lines, "", *_wrapped([*words, headers["Result"]])]) + "\n"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace('"', '\\"')
-
-
-def _wrapped(words: list[str]) -> Iterator[str]:
-    """Lines of words; a comment counts by its last line."""
-    line = ""
-    for word in words:
-        first = word.partition("\n")[0]
-        if line and len(line.rpartition("\n")[2]) + 1 + len(first) > PGN_COLUMNS:
-            yield line
-            line = ""
-        line = f"{line} {word}" if line else word
-    yield line
-
-
-def with_eval(comment: str, *, black: bool) -> str:
-    """The comment on a move, behind the evaluation in it as other programs read it.
-
-    `value -0.312 ...` of Black's move becomes `[%eval 1.75] value -0.312 ...`: pawns, as White sees
-    it. They are those by which Lichess draws an expected score of (1 + value) / 2, its winning
-    chances being 2 / (1 + exp(-0.00368208 centipawns)) - 1 (https://lichess.org/page/accuracy).
-    """
-    found = VALUE.search(comment)
-    if found is None:
-        return comment
-    value = max(-MOST_CERTAIN, min(MOST_CERTAIN, float(found[1])))
-    pawns = 2 * math.atanh(-value if black else value) / 0.368208
-    return f"[%eval {pawns + 0.0:.2f}] {comment}"
-
-
-def without_eval(comment: str, *, black: bool) -> str:
-    """What `with_eval` was given; the evaluations of other programs stay."""
-    plain = EVAL.sub("", comment, count=1)
-    return plain if with_eval(plain, black=black) == comment else comment
-
-
-def _without_braces(comment: str) -> str:
-    """Braces as a backslash and a parenthesis; backslashes that this could be taken for, doubled.
-
-    A comment in PGN has no escapes of its own: it ends at the first closing brace.
-    """
-
-    def escaped(match: re.Match[str]) -> str:
-        slashes, bracket = match.groups()
-        if bracket in "{}":
-            return f"{slashes}{slashes}\\{'(' if bracket == '{' else ')'}"
-        return f"{slashes}{slashes}{bracket}"
-
-    return re.sub(r"(\\*)([(){}])", escaped, comment)
-
-
-def _with_braces(comment: str) -> str:
-    """What `_without_braces` was given."""
-
-    def plain(match: re.Match[str]) -> str:
-        slashes, bracket = match.groups()
-        half = slashes[: len(slashes) // 2]
-        return half + ("{}"["()".index(bracket)] if len(slashes) % 2 else bracket)
-
-    return re.sub(r"(\\*)([()])", plain, comment)
-
-
-PGN_TOKEN = re.compile(
-    r"""\s+ | (?P<header>\[\s*(?P<name>\w+)\s*"(?P<value>(?:[^"\\]|\\.)*)"\s*\])
-    | (?P<plain>^\[\s*(?P<plain_name>\w+)\s*"(?P<plain_value>[^\n]*)"\s*\][ \t]*$)
-    | \{(?P<comment>[^}]*)\} | ;(?P<remark>[^\n]*) | ^%[^\n]*
-    | (?P<result>1-0|0-1|1/2-1/2|\*)(?=[\s(){};]|$) | \d+(?:\.+|(?=\s)) | \.+ | \$\d+
-    | (?P<bracket>[()])
-    | (?P<move>[A-Za-z0-9][^\s(){};$!?]*)[!?]*""",
-    re.VERBOSE | re.MULTILINE,
-)
-
-
-def read_pgn(game: Chess, text: str) -> Transcript:
-    """The main line of the first game in a PGN text, from whatever position it starts.
-
-    Variations are passed over, and so are comments in them and before the first move.
-
-    Raises:
-        InvalidTextError: not PGN, a start that is no position, or a move that is none, is not
-            legal, may mean several or comes after the end, with its number.
-    """
-    moves, comments, headers = pgn_parts(text)
-    start_text = None
-    state = game.initial_state()
-    if "FEN" in headers and headers["FEN"].split()[:4] != START.split():
-        state = game.state_from_text(headers["FEN"])
-        start_text = state_to_text(state)
-    elif headers.get("SetUp") == "1" and "FEN" not in headers:
-        raise InvalidTextError(
-            f'{game.name}: a PGN game with [SetUp "1"] must have a FEN header with its position'
-        )
-    actions: list[int] = []
-    for word in moves:
-        black = rules.current_player(state) == 1
-        number = f"{int(state.ply) // 2 + 1}{'...' if black else '.'}"
-        if game.is_terminal(state):
-            raise InvalidTextError(
-                f"{game.name}: move {number} {word[:20]} of the PGN game comes after its end "
-                f"by {termination(state)}"
-            )
-        try:
-            action = text_to_legal_action(game, state, word)
-        except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
-            why = str(error).removeprefix(f"{game.name}: ")
-            raise InvalidTextError(f"{game.name}: move {number} of the PGN game: {why}") from error
-        comments[len(actions)] = without_eval(comments[len(actions)], black=black)
-        actions.append(action)
-        state = game.step(state, action)
-    first, second = (_known(headers.get(name, "")) for name in PGN_PLAYERS)
-    found = {name: _known(headers.get(key, "")) for name, key in PGN_HEADERS.items()}
-    if re.fullmatch(r"\d{4}\.\d\d\.\d\d", found["date"], re.ASCII):
-        found["date"] = found["date"].replace(".", "-")
-    result = headers.get("Result")
-    return Transcript(
-        actions=actions,
-        comments=comments,
-        players=(first, second),
-        result=result if result in RESULTS and result != "*" else None,
-        headers=found,
-        start_text=start_text,
-    )
-
-
-def _known(value: str) -> str:
-    """A header's value, without those by which PGN says that it is not known."""
-    return "" if value in ("?", "????.??.??") else value
-
-
-def pgn_parts(text: str) -> tuple[list[str], list[str], dict[str, str]]:
-    """Moves of the main line, the comments behind each, and headers of the first game in a text.
-
-    The result behind the moves stands in for a header that says none.
-
-    Raises:
-        InvalidTextError: not PGN.
-    """
-    moves: list[str] = []
-    comments: list[list[str]] = []
-    headers: dict[str, str] = {}
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")  # a mark that some editors put first
-    depth = at = 0  # brackets that are open; the place in the text
-    found = False  # anything of a game
-    while at < len(text):
-        token = PGN_TOKEN.match(text, at)
-        if token is None:
-            line = text.count("\n", 0, at) + 1
-            rest = text[at : at + 20].split("\n")[0]
-            raise InvalidTextError(f"chess: not a readable PGN game, line {line} at {rest!r}")
-        at = token.end()
-        if token["bracket"]:
-            depth += 1 if token["bracket"] == "(" else -1
-            if depth < 0:
-                raise InvalidTextError("chess: the PGN game has a ) too many")
-        elif token["header"] or token["plain"]:  # the other kind has quotes without backslashes
-            if moves:
-                break  # the next game
-            if token["header"]:
-                headers[token["name"]] = re.sub(r"\\(.)", r"\1", token["value"])
-            else:
-                headers[token["plain_name"]] = token["plain_value"]
-            found = True
-        elif depth == 0 and token["move"]:
-            moves.append(token["move"])
-            comments.append([])
-        elif depth == 0 and moves and token["comment"] is not None:
-            comment = token["comment"].removeprefix(" ").removesuffix(" ")
-            comments[-1].append(_with_braces(comment))
-        elif depth == 0 and moves and token["remark"]:
-            comments[-1].append(token["remark"].strip())
-        elif depth == 0 and token["result"]:
-            if headers.get("Result") in (None, "*", "?"):
-                headers["Result"] = token["result"]
-            found = True
-            break
-    if depth:
-        raise InvalidTextError("chess: the PGN game has a ( that is not closed")
-    if not found and not moves:
-        raise InvalidTextError("chess: not a readable PGN game: no header, move or result")
-    return moves, ["\n".join(said) for said in comments], headers
-
-
-def book_actions(game: Chess, state: Any, path: str | Path) -> list[tuple[int, int]]:
-    """The legal actions that an opening book in Polyglot's format has here, with their weights.
-
-    Returns:
-        (action, weight) with the largest weight first; empty where the book has no move to play.
-
-    Raises:
-        GameError: the file cannot be read.
-    """
-    import chess.polyglot
-
-    legal = {action_to_text(state, action): action for action in legal_actions(game, state)}
-    try:
-        with chess.polyglot.open_reader(path) as reader:
-            entries = [
-                (entry.move.uci(), entry.weight) for entry in reader.find_all(to_board(state))
-            ]
-    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
-        raise GameError(f"{game.name}: the book {path} cannot be read: {error}") from error
-    found = [(legal[move], weight) for move, weight in entries if move in legal]
-    return sorted(found, key=lambda entry: -entry[1])

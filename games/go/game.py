@@ -1,23 +1,22 @@
 """Go for azcore: static facts, settings and their checks; the rest is in the files beside this one.
 
-`rules.py` has the rules, `encoding.py` the planes and symmetries, `notation.py` the texts, and
-README.md the specifications in tables.
+`rules.py` has the rules, `encoding.py` the planes and symmetries, `notation.py` the texts,
+`sgf.py` transcripts, and README.md the specifications in tables.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from azcore.errors import GameError, InvalidTextError
-from azcore.game import CompiledGame, RecordFormat, Rules, Setting, Transcript
+from azcore.errors import GameError
+from azcore.game import CompiledGame, RecordFormat, Rules, Setting
 
-from . import encoding, notation, rules
+from . import encoding, notation, rules, sgf
 
 MAX_KOMI = rules.MAX_SIZE**2
 
@@ -129,7 +128,7 @@ class Go(CompiledGame):
 
     def score(self, state: Any) -> float:
         """Black's area less White's and komi, in any state; `outcome` is its sign."""
-        return float(rules.area_lead(state)) - self.komi
+        return rules.score(state)
 
     def board(self, state: Any) -> npt.NDArray[np.int8]:
         """int8 [N, N], top row first: 0 empty, 1 Black, 2 White; a copy."""
@@ -152,35 +151,8 @@ class Go(CompiledGame):
     def render(self, state: Any) -> str:
         return notation.render(state)
 
-    def game_to_sgf(
-        self,
-        actions: Sequence[int],
-        comments: Sequence[str] | None = None,
-        result: str | None = None,
-    ) -> str:
-        """`notation.write_sgf` of a game from the empty board."""
-        transcript = Transcript(actions=actions, comments=comments or (), result=result)
-        return notation.write_sgf(self, transcript)
-
-    def sgf_to_actions(self, text: str) -> list[int]:
-        """The actions of `notation.read_sgf`; a game that sets up stones is refused."""
-        transcript = notation.read_sgf(self, text)
-        if transcript.start_text is not None:
-            raise InvalidTextError(
-                "go: the SGF game sets up stones: it starts from "
-                f"{transcript.start_text[:400]!r}, not from the empty board"
-            )
-        return list(transcript.actions)
-
     def record_formats(self) -> Mapping[str, RecordFormat]:
-        return {
-            "sgf": RecordFormat(
-                suffix=".sgf",
-                write=partial(notation.write_sgf, self),
-                read=partial(notation.read_sgf, self),
-                resignation=lambda seat: f"{notation.SGF_COLOURS[1 - seat]}+R",
-            )
-        }
+        return {"sgf": sgf.record_format(self)}
 
 
 def check_settings(board_size: object, komi: object, suicide: object, first_pass: object) -> None:

@@ -1,4 +1,4 @@
-"""Go as text: moves, positions, drawn boards, and SGF files.
+"""Go as text: moves, positions and drawn boards. SGF is in `sgf.py`.
 
 Moves are written as in the Go Text Protocol: columns A to T without I, rows from 1 at the bottom,
 `pass`. A position is one line, its rows top first, then whose turn it is, and where it matters what
@@ -12,25 +12,22 @@ a picture of the board does not show:
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import Transcript, illegal_action_message
+from azcore.game import Game, illegal_action_message
 
 from . import rules
-
-if TYPE_CHECKING:
-    from .game import Go
 
 COLUMNS = "ABCDEFGHJKLMNOPQRST"  # no I, which is easily taken for a J or a 1
 STONES = ".XO"  # by colour: empty, Black, White
 PLAYERS = "bw"  # by seat
 
 
-# -- moves -------------------------------------------------------------------------------------
+# -- moves --------------------------------------------------------------------------------------
 
 
 def action_to_text(size: int, action: int) -> str:
@@ -58,20 +55,20 @@ def text_to_action(size: int, text: str) -> int:
     return (size - int(match[2])) * size + COLUMNS.index(match[1])
 
 
-def text_to_legal_action(game: Go, state: Any, text: str) -> int:
+def text_to_legal_action(game: Game, state: Any, text: str) -> int:
     """The legal action that `text` means.
 
     Raises:
         InvalidTextError: not a point of the board and not a pass.
         IllegalActionError: not legal in this state.
     """
-    action = text_to_action(game.board_size, text)
+    action = text_to_action(state.history.shape[0], text)
     if not game.legal_action_mask(state)[action]:
         raise IllegalActionError(illegal_action_message(game, state, action))
     return action
 
 
-# -- positions ---------------------------------------------------------------------------------
+# -- positions ----------------------------------------------------------------------------------
 
 
 def state_to_text(state: Any) -> str:
@@ -205,7 +202,7 @@ def repeating_actions(state: Any) -> list[int]:
     return repeating
 
 
-# -- drawn boards ------------------------------------------------------------------------------
+# -- drawn boards -------------------------------------------------------------------------------
 
 
 def render(state: Any) -> str:
@@ -225,15 +222,11 @@ def render(state: Any) -> str:
         f"komi {state.komi:g}"
     )
     if rules.is_terminal(state):
-        lead = float(rules.area_lead(state)) - float(state.komi)
-        lines.append(f"The game is over: {score_to_text(lead)}")
+        lines.append(f"The game is over: {score_to_text(rules.score(state))}")
     else:
         last = "" if state.last_action != size * size else "; the last move was a pass"
         lines.append(f"{'White' if state.player else 'Black'} to move{last}")
     return "\n".join(lines)
-
-
-# -- games -------------------------------------------------------------------------------------
 
 
 def score_to_text(lead: float) -> str:
@@ -241,161 +234,3 @@ def score_to_text(lead: float) -> str:
     if lead == 0:
         return "0"
     return f"{'B' if lead > 0 else 'W'}+{abs(lead):g}"
-
-
-SGF_HEADERS = {"event": "EV", "site": "PC", "date": "DT"}
-SGF_COLOURS = "BW"  # by seat
-LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves; seconds to read
-
-
-def write_sgf(game: Go, transcript: Transcript) -> str:
-    """A game as SGF: SZ, KM and, as words, RU; names, headers, set-up stones, comments and result.
-
-    A finished game without a result gets its score, an unfinished one no RE.
-
-    Raises:
-        IllegalActionError: an action is not legal where it is played.
-        InvalidTextError: the start is no position, or has more than stones and whose turn it is.
-    """
-    from sgfmill import sgf  # only games that are written or read as SGF need it
-
-    size = game.board_size
-    document = sgf.Sgf_game(size)
-    root = document.get_root()
-    root.set("KM", game.komi)
-    root.set("RU", "Tromp-Taylor" if game.suicide else "Tromp-Taylor without suicide")
-    for seat, name in enumerate(transcript.players):
-        if name:
-            root.set(f"P{SGF_COLOURS[seat]}", name)
-    for header, text in transcript.headers.items():
-        root.set(SGF_HEADERS[header], text)
-    state = game.initial_state()
-    if transcript.start_text is not None:
-        state = game.state_from_text(transcript.start_text)
-        if len(state_to_text(state).split()) > 2:
-            raise InvalidTextError(
-                "go: an SGF game starts from stones and whose turn it is, and cannot say more: "
-                f"{transcript.start_text[:400]!r}"
-            )
-        points = [[_sgf_point(size, i) for i in cells] for cells in _stones(state)]
-        root.set_setup_stones(*points)
-        root.set("PL", PLAYERS[state.player])
-    for action, comment in zip(transcript.actions, transcript.comments, strict=True):
-        node = document.extend_main_sequence()
-        at = None if action == size * size else _sgf_point(size, action)
-        colour = PLAYERS[state.player]
-        state = game.step(state, action)
-        node.set_move(colour, at)
-        if comment:
-            node.set("C", comment)
-    result = transcript.result
-    if result is None and game.is_terminal(state):
-        result = score_to_text(game.score(state))
-    if result is not None:
-        root.set("RE", result)
-    return str(document.serialise().decode())
-
-
-def _sgf_point(size: int, action: int) -> tuple[int, int]:
-    """sgfmill's (row from the bottom, column) of a point."""
-    return size - 1 - action // size, action % size
-
-
-def _stones(state: Any) -> list[list[int]]:
-    """The points of Black's and of White's stones, as actions."""
-    cells = "".join(board_rows(state))
-    return [[i for i, stone in enumerate(cells) if stone == colour] for colour in STONES[1:]]
-
-
-def read_sgf(game: Go, text: str) -> Transcript:
-    """The main line of an SGF game; set-up stones before the first move, such as a handicap's, too.
-
-    Komi and rules named in the file are not looked at: they change no action.
-
-    Raises:
-        InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board, stones set up during
-            the game, or a move that is out of turn or not legal, with its number.
-    """
-    from sgfmill import sgf
-
-    size = game.board_size
-    try:
-        document = sgf.Sgf_game.from_string(text[:LONGEST_SGF])
-        if document.get_size() != size:
-            raise InvalidTextError(
-                f"go: the SGF board must be {size}x{size}, "
-                f"got {document.get_size()}x{document.get_size()}"
-            )
-        root, *nodes = document.get_main_sequence()
-        if root.has_property("GM") and root.get("GM") != 1:
-            got = f"GM[{str(root.get('GM'))[:20]}]"
-            raise InvalidTextError(f"go: the SGF game must be of Go, GM[1], got {got}")
-        set_up = [node.has_setup_stones() for node in nodes]
-        moves = [node.get_move() for node in (root, *nodes)]
-        comments = [_sgf_text(node, "C") for node in (root, *nodes)]
-        black, white, _ = root.get_setup_stones()
-        turn = root.get("PL") if root.has_property("PL") else None
-        players = (_sgf_text(root, "PB"), _sgf_text(root, "PW"))
-        headers = {name: _sgf_text(root, key) for name, key in SGF_HEADERS.items()}
-        result = _sgf_text(root, "RE") or None
-    except ValueError as error:
-        if isinstance(error, InvalidTextError):
-            raise
-        why = str(error) or "a property has a value that it cannot have"
-        if len(text) > LONGEST_SGF:
-            why = f"its first game must end within {LONGEST_SGF:,} characters; {why}"
-        raise InvalidTextError(f"go: not a readable SGF game: {why}") from error
-    if any(set_up):
-        raise InvalidTextError(
-            "go: the SGF game sets up stones after its start, which is no game that can be read "
-            f"(node {set_up.index(True) + 1})"
-        )
-    state, start_text = game.initial_state(), None
-    if black or white or turn == PLAYERS[1]:
-        first = next(
-            (colour for colour, _ in moves if colour is not None),
-            PLAYERS[bool(black and not white)],
-        )
-        start_text = _start_of_sgf(size, black, white, turn or first)
-        state = game.state_from_text(start_text)
-    actions: list[int] = []
-    kept: list[list[str]] = []  # by move
-    for (colour, at), comment in zip(moves, comments, strict=True):
-        if colour is None:
-            if actions:  # a node without a move says more of the move before it
-                kept[-1].append(comment)
-            continue
-        number = len(actions) + 1
-        if colour != PLAYERS[state.player]:
-            raise InvalidTextError(
-                f"go: move {number} of the SGF game must be {PLAYERS[state.player].upper()}'s, "
-                f"got {colour.upper()}'s"
-            )
-        action = size * size if at is None else (size - 1 - at[0]) * size + at[1]
-        try:
-            state = game.step(state, action)
-        except IllegalActionError as error:
-            raise InvalidTextError(f"go: move {number} of the SGF game: {error}") from error
-        actions.append(action)
-        kept.append([comment])
-    return Transcript(
-        actions=actions,
-        comments=["\n".join(filter(None, parts)) for parts in kept],
-        players=players,
-        result=result,
-        headers=headers,
-        start_text=start_text,
-    )
-
-
-def _sgf_text(node: Any, key: str) -> str:
-    return str(node.get(key)) if node.has_property(key) else ""
-
-
-def _start_of_sgf(size: int, black: set[Any], white: set[Any], turn: str) -> str:
-    """A start of set-up stones as `state_from_text` reads it."""
-    rows = [["."] * size for _ in range(size)]
-    for stone, points in zip(STONES[1:], (black, white), strict=True):
-        for row, column in points:
-            rows[size - 1 - row][column] = stone
-    return "/".join("".join(row) for row in rows) + f" {turn}"

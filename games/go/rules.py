@@ -100,7 +100,7 @@ LIBERTY = 1 | _points << _SUM_SHIFT | _points * _points << _SQUARES_SHIFT
 
 # -- the rules ---------------------------------------------------------------------------------
 # `current_player`, `legal_actions`, `step`, `is_terminal`, `outcome`, `position_key`; `observe` is
-# in encoding.py. Arguments and results are described in azcore/game.py.
+# in encoding.py. Arguments and results are described in azcore/game/compiled.py.
 
 
 def current_player(state: Any) -> int:
@@ -416,6 +416,11 @@ def area_lead(state: Any) -> int:
             elif reached & (BLACK | WHITE) == WHITE:
                 lead -= region_size
     return lead
+
+
+def score(state: Any) -> float:
+    """Black's area less White's and komi, in any state; `outcome` is its sign."""
+    return float(area_lead(state)) - float(state.komi)
 
 
 def set_up(state: Any, komi: float, suicide: bool, first_pass: int) -> None:

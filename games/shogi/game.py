@@ -1,19 +1,19 @@
 """Shogi for azcore: static facts, settings and their checks; the rest is in the files beside this.
 
-`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `records.py` KIF and
-CSA, `oracle.py` the same game over the library cshogi, and README.md the specifications in tables.
+`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `transcripts.py` KIF
+and CSA, `oracle.py` the same game over the library cshogi, and README.md the specifications in
+tables.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, RecordFormat, Rules, Transcript
+from azcore.game import CompiledGame, RecordFormat, Rules
 
-from . import encoding, notation, records, rules
+from . import encoding, notation, rules, transcripts
 
 MOST_PLIES = 10_000
 
@@ -87,37 +87,8 @@ class Shogi(CompiledGame):
     def render(self, state: Any) -> str:
         return notation.render(self, state)
 
-    def game_to_kif(self, actions: Sequence[int], comments: Sequence[str] | None = None) -> str:
-        """`records.write_kif` of a game from the usual start."""
-        return records.write_kif(self, Transcript(actions=actions, comments=comments or ()))
-
-    def kif_to_actions(self, text: str) -> list[int]:
-        """The actions of `records.read_kif`."""
-        return list(records.read_kif(self, text).actions)
-
-    def game_to_csa(self, actions: Sequence[int], comments: Sequence[str] | None = None) -> str:
-        """`records.write_csa` of a game from the usual start."""
-        return records.write_csa(self, Transcript(actions=actions, comments=comments or ()))
-
-    def csa_to_actions(self, text: str) -> list[int]:
-        """The actions of `records.read_csa`."""
-        return list(records.read_csa(self, text).actions)
-
     def record_formats(self) -> Mapping[str, RecordFormat]:
-        return {
-            "kif": RecordFormat(
-                suffix=".kifu",
-                write=partial(records.write_kif, self),
-                read=partial(records.read_kif, self),
-                resignation=lambda seat: "投了",
-            ),
-            "csa": RecordFormat(
-                suffix=".csa",
-                write=partial(records.write_csa, self),
-                read=partial(records.read_csa, self),
-                resignation=lambda seat: "%TORYO",
-            ),
-        }
+        return {"kif": transcripts.kif(self), "csa": transcripts.csa(self)}
 
 
 def static_facts(name: str, max_plies: int, entering_king: bool) -> dict[str, Any]:

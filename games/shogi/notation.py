@@ -1,4 +1,4 @@
-"""Shogi as text: moves, positions and drawn boards. Game records are in `records.py`.
+"""Shogi as text: moves, positions and drawn boards. KIF and CSA are in `transcripts.py`.
 
 Moves are written as in the Universal Shogi Interface (USI): `7g7f`, `8h2b+` with promotion, `P*5e`
 dropped; files 9 to 1 from Black's left, ranks a to i from the top. Positions are SFEN: the board
@@ -14,18 +14,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import illegal_action_message
+from azcore.game import Game, illegal_action_message
 
 from . import rules
-
-if TYPE_CHECKING:
-    from .game import Shogi
 
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
 LETTERS = "PLNSGBRK"  # by type; a promoted type has the letter of what it was
@@ -108,7 +105,7 @@ def _cell(player: int, file: str, rank: str) -> int:
     return rules.square_of(9 * "abcdefghi".index(rank) + 9 - int(file), player)
 
 
-def text_to_legal_action(game: Shogi, state: Any, text: str) -> int:
+def text_to_legal_action(game: Game, state: Any, text: str) -> int:
     """The legal action that `text` means.
 
     Raises:
@@ -334,7 +331,7 @@ def hand_to_text(hand: npt.NDArray[np.int8]) -> str:
     return " ".join(parts) or "nothing"
 
 
-def render(game: Shogi, state: Any) -> str:
+def render(game: Game, state: Any) -> str:
     """The board with coordinates, White's pieces small; hands, last move, and turn or end."""
     position = position_of(state)
     lines = ["    9  8  7  6  5  4  3  2  1"]

@@ -20,7 +20,7 @@ from azcore.game import BoolArray, FloatArray, Game, illegal_action_message
 
 from . import notation
 from .game import check_settings
-from .records import library
+from .transcripts import library
 
 _NUM_PLANES = 64 + 2 + 64 + 2 + 7  # of actions
 _DIRECTIONS = ((-1, 0), (-1, 1), (0, 1), (1, 1), (1, 0), (1, -1), (0, -1), (-1, -1))

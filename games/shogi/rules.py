@@ -271,7 +271,7 @@ def between(one: int, other: int) -> tuple[int, int]:
 
 # -- the rules ---------------------------------------------------------------------------------
 # `current_player`, `legal_actions`, `step`, `is_terminal`, `outcome`, `position_key`; `observe` is
-# in encoding.py. Arguments and results are described in azcore/game.py.
+# in encoding.py. Arguments and results are described in azcore/game/compiled.py.
 
 
 def current_player(state: Any) -> int:

@@ -1,7 +1,7 @@
 """Tic-tac-toe with compiled rules: the smallest complete game, made to be copied.
 
 The state is a NumPy record, the rules are functions over it, and `TicTacToe` adds the static facts
-and the texts. `azcore/game.py` says what each must do; `plain.py` is the same game without
+and the texts. `azcore/game/contract.py` says what each must do; `plain.py` is the same game without
 compiled code. Cells and actions share their numbers, row by row from the top left:
 
     3  0 1 2

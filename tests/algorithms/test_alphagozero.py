@@ -14,16 +14,17 @@ import torch
 from azcore.algorithms import alphagozero
 from azcore.algorithms.alphagozero import GATES
 from azcore.algorithms.ratings import ArenaRating
-from azcore.algorithms.training import train
 from azcore.arena.match import MatchGame, MatchResult
-from azcore.assembly import settings_from
-from azcore.checkpoint import load_network, read_checkpoint
-from azcore.evaluators import CachedEvaluator, SymmetricEvaluator
+from azcore.assembly.parts import settings_from
+from azcore.commands.train import train
 from azcore.networks import build_network
+from azcore.networks.checkpoint import load_network, read_checkpoint
 from azcore.networks.evaluator import NetworkEvaluator
-from azcore.records import RecordFile
-from azcore.run_directory import RunDirectory, Table
+from azcore.search.evaluators import CachedEvaluator, SymmetricEvaluator
 from azcore.selfplay.resignation import is_played_out
+from azcore.storage.game_file import RecordFile
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
 
 Tiny = Callable[..., dict[str, Any]]
 MODE = ["algorithm=alphagozero", "gate.games=2", "gate.num_simulations=4"]

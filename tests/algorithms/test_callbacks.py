@@ -11,10 +11,12 @@ import pytest
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from azcore.algorithms.callbacks import CURVES, METRICS, Terminal
-from azcore.algorithms.training import train
+from azcore.algorithms.metrics import CURVES, METRICS
+from azcore.algorithms.terminal import Terminal
+from azcore.commands.train import train
 from azcore.learner import module
-from azcore.run_directory import RunDirectory, Table
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
 
 ROW = {
     "generation": 12.0,

@@ -14,12 +14,13 @@ import torch
 
 from azcore.algorithms import checkpoints
 from azcore.algorithms.checkpoints import is_kept_whole
-from azcore.algorithms.training import train
-from azcore.checkpoint import is_whole, load_network, read_checkpoint, write_checkpoint
+from azcore.commands.train import train
 from azcore.errors import AzcoreError, CheckpointError, DivergedError
+from azcore.game.registry import make
 from azcore.learner.module import LearnerModule
-from azcore.registry import make
-from azcore.run_directory import RunDirectory, Table
+from azcore.networks.checkpoint import is_whole, load_network, read_checkpoint, write_checkpoint
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
 from run_kit import fingerprint, train_until
 
 Tiny = Callable[..., dict[str, Any]]

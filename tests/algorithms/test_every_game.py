@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import azcore
-from azcore.algorithms.training import train
+from azcore.commands.train import train
 from azcore.selfplay.actor import Actor
 from reference_mcts import HashEvaluator
 from run_kit import fingerprint, train_until

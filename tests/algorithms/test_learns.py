@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.algorithms.training import train
-from azcore.assembly import search_player, settings_from
+from azcore.assembly.parts import search_player, settings_from
+from azcore.commands.train import train
 from conftest import compose
 
 

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from azcore.algorithms.training import train
-from azcore.checkpoint import read_checkpoint, write_checkpoint
+from azcore.commands.train import train
 from azcore.errors import AzcoreError, CheckpointError, RecordError
-from azcore.records import RecordFile
-from azcore.run_directory import RunDirectory
+from azcore.networks.checkpoint import read_checkpoint, write_checkpoint
+from azcore.storage.game_file import RecordFile
+from azcore.storage.run_directory import RunDirectory
 from trust_kit import mutated
 
 Tiny = Callable[..., dict[str, Any]]
@@ -204,7 +204,7 @@ def test_nothing_is_built_that_the_checkpoint_has_not(
     config = tiny(*GATE, "trainer.max_steps=12")
     for group, values in setting.items():
         config[group] = {**config[group], **values}
-    monkeypatch.setattr("azcore.algorithms.training.TrainingLoop", None)
+    monkeypatch.setattr("azcore.commands.train.TrainingLoop", None)
     with pytest.raises(CheckpointError, match=told):
         train({**config, "resume": "run"})
     assert run.last_checkpoint.read_bytes() == before
@@ -216,6 +216,6 @@ def test_sizes_that_lie_start_no_threads(
 ) -> None:
     run = received(sent, tmp_path)
     run.sizes.write_text(sizes)
-    monkeypatch.setattr("azcore.algorithms.training.TrainingLoop", None)
+    monkeypatch.setattr("azcore.commands.train.TrainingLoop", None)
     with pytest.raises(CheckpointError, match=r"selfplay\.workers must stay . as in the"):
         go_on(tiny)

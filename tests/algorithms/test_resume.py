@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 import torch
 
-from azcore.algorithms.training import train
-from azcore.checkpoint import is_whole, read_checkpoint
+from azcore.commands.train import train
 from azcore.errors import CheckpointError, RecordError
-from azcore.records import RecordFile
-from azcore.run_directory import RunDirectory, Table
+from azcore.networks.checkpoint import is_whole, read_checkpoint
+from azcore.storage.game_file import RecordFile
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
 from conftest import TINY
 from run_kit import fingerprint, train_until
 

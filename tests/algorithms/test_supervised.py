@@ -12,20 +12,22 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.algorithms.training import train
-from azcore.assembly import settings_from
-from azcore.checkpoint import read_checkpoint
+from azcore.assembly.parts import settings_from
+from azcore.commands.predict import predict_games
+from azcore.commands.train import train
 from azcore.errors import AzcoreError
-from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import ByteArray, FloatArray
 from azcore.learner.given import is_held_out, predict, read_games, with_targets
-from azcore.predict import predict_games
-from azcore.records import GameRecord, RecordFile
-from azcore.replay import ReplayBuffer
-from azcore.run_directory import RunDirectory, Table
+from azcore.networks.checkpoint import read_checkpoint
+from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.mcts import SearchSettings
 from azcore.selfplay.actor import Actor
 from azcore.settings import build
+from azcore.storage.game_file import RecordFile
+from azcore.storage.game_record import GameRecord
+from azcore.storage.replay import ReplayBuffer
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
 from run_kit import fingerprint, train_until
 from selfplay_kit import TIC_TAC_TOE, selfplay_settings
 

@@ -14,14 +14,15 @@ from lightning.pytorch.callbacks import Timer
 from torch import Tensor
 
 from azcore.algorithms import alphagozero, ratings
-from azcore.algorithms.training import train
-from azcore.assembly import search_player, settings_from
-from azcore.evaluators import Evaluator
+from azcore.arena.players import SearchPlayer
+from azcore.assembly.parts import search_player, settings_from
+from azcore.commands.train import train
 from azcore.learner.module import LearnerModule
-from azcore.players import SearchPlayer
-from azcore.replay import ReplayBuffer
-from azcore.run_directory import RunDirectory, Table
+from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
+from azcore.storage.replay import ReplayBuffer
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
 from conftest import TINY, compose
 from reference_mcts import HashEvaluator, ReferenceSearch
 from run_kit import train_until

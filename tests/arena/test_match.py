@@ -12,11 +12,11 @@ import yaml
 import azcore
 from azcore.arena.elo import fit_ratings
 from azcore.arena.match import ArenaSettings, MatchGame, MatchResult, play_match, random_openings
+from azcore.arena.players import Decision, Forfeit, Player, RandomPlayer, SearchPlayer
 from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.errors import IllegalActionError, SettingError
-from azcore.evaluators import UniformEvaluator
 from azcore.game import Game
-from azcore.players import Decision, Forfeit, Player, RandomPlayer, SearchPlayer
+from azcore.search.evaluators import UniformEvaluator
 from azcore.settings import build
 from search_kit import search_settings
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import azcore
+from azcore.arena.players import RandomPlayer, SearchPlayer
 from azcore.errors import SettingError
-from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import ByteArray, FloatArray, Game
-from azcore.players import RandomPlayer, SearchPlayer
+from azcore.search.evaluators import Evaluator, UniformEvaluator
 from search_kit import search_settings
 
 SEARCH = search_settings(num_simulations=100)

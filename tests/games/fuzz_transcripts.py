@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 
 import azcore
+from azcore.engine.gtp_words import sgf_settings
 from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, RecordFormat, Transcript
-from azcore.protocols.gtp import sgf_settings
-from azcore.record_files import read_record
+from azcore.storage.transcripts import read_record
 
 SECONDS = 60  # for one text, on a busy machine; a hundred times what the longest takes
 LONG = 300_000  # characters of what is repeated, now and then

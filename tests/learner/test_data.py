@@ -16,9 +16,10 @@ import azcore
 from azcore.learner.data import GenerationLoader, SelfPlayData, draw_batch
 from azcore.learner.sources import GameSource
 from azcore.learner.speed import feeding_ratio
-from azcore.records import GameRecord, RecordFile
-from azcore.replay import ReplayBuffer, ReplaySettings
 from azcore.selfplay.actor import NOTHING, ActorStatistics, Amount
+from azcore.storage.game_file import RecordFile
+from azcore.storage.game_record import GameRecord
+from azcore.storage.replay import ReplayBuffer, ReplaySettings
 from selfplay_kit import played
 
 WAIT = 30.0  # seconds after which a thread that should have moved is taken for stuck

@@ -16,11 +16,11 @@ import torch
 
 import azcore
 from azcore.errors import SettingError
-from azcore.evaluators import Evaluator
 from azcore.game import Game
 from azcore.networks import NetworkSettings, build_network, network_cost, openvino_evaluator
 from azcore.networks.evaluator import NetworkEvaluator, choose_backend
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator, is_installed
+from azcore.search.evaluators import Evaluator
 
 GAME = azcore.make("go", board_size=5)
 SETTINGS = NetworkSettings(

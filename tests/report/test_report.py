@@ -13,10 +13,11 @@ import pytest
 import yaml
 
 import azcore
-from azcore.records import GameRecord, RecordFile
 from azcore.report.report import duration, json_for_script, write_report
 from azcore.report.sample_game import last_record
 from azcore.report.tables import MAX_POINTS, last_of_each, read_rows, thinned
+from azcore.storage.game_file import RecordFile
+from azcore.storage.game_record import GameRecord
 
 METRICS = [
     "generation",

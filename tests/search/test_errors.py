@@ -9,8 +9,8 @@ import pytest
 
 import azcore
 from azcore.errors import AzcoreError, GameError, SettingError
-from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import ByteArray, FloatArray, Game
+from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.mcts import Search
 from search_kit import after, search_settings
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from azcore.evaluators import Evaluator
 from azcore.game import BoolArray, ByteArray, FloatArray, Game
+from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.puct import exploration_rate, exploration_scale, first_play_value
 from search_kit import search_settings, tree_snapshot

@@ -13,9 +13,9 @@ import pytest
 import azcore
 import thicket
 from azcore.errors import SettingError
-from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import BoolArray, ByteArray, FloatArray, Game
 from azcore.search import kernels
+from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.gumbel import (
     Gumbel,
     considered_visits,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import azcore
-from azcore.evaluators import UniformEvaluator
+from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search
 from search_kit import after, search_settings
 

@@ -12,8 +12,8 @@ import pytest
 
 import azcore
 from azcore.errors import SettingError
-from azcore.evaluators import Evaluator, UniformEvaluator
 from azcore.game import BoolArray, ByteArray, FloatArray, Game
+from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.mcts import Search, SearchSettings
 from azcore.search.tree import NO_NODE, edge_statistics
 from reference_graph import GraphReference, GumbelGraphReference

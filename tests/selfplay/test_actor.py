@@ -8,12 +8,12 @@ import pytest
 import azcore
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
-from azcore.evaluators import CachedEvaluator, Evaluator
 from azcore.game import ByteArray, FloatArray
-from azcore.replay import ReplayBuffer
+from azcore.search.evaluators import CachedEvaluator, Evaluator
 from azcore.search.mcts import SearchResult
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import choose_action
+from azcore.storage.replay import ReplayBuffer
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 from selfplay_kit import assert_games_depend_on_seed_and_index_alone, rounds, selfplay_settings

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.assembly import search_baseline, settings_from
-from azcore.players import SearchPlayer
-from azcore.records import parse_frame
-from azcore.replay import ReplayBuffer
+from azcore.arena.players import SearchPlayer
+from azcore.assembly.parts import search_baseline, settings_from
 from azcore.selfplay.actor import Actor
+from azcore.storage.game_record import parse_frame
+from azcore.storage.replay import ReplayBuffer
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 from selfplay_kit import assert_games_depend_on_seed_and_index_alone, rounds, selfplay_settings

@@ -8,8 +8,8 @@ import pytest
 
 import azcore
 from azcore.game import Game
-from azcore.records import GameRecord
 from azcore.selfplay.actor import Actor
+from azcore.storage.game_record import GameRecord
 from reference_mcts import HashEvaluator
 from reference_selfplay import reference_game
 from search_kit import ALPHA_GO_ZERO, search_settings

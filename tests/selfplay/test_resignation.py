@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.records import GameRecord
 from azcore.search.mcts import SearchResult
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.resignation import (
@@ -20,6 +19,7 @@ from azcore.selfplay.resignation import (
     new_lows,
     threshold,
 )
+from azcore.storage.game_record import GameRecord
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 from selfplay_kit import record_of_values, rounds, selfplay_settings

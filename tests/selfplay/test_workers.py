@@ -13,8 +13,8 @@ import pytest
 
 import azcore
 from azcore.errors import SettingError
-from azcore.evaluators import Evaluator
 from azcore.game import ByteArray, FloatArray
+from azcore.search.evaluators import Evaluator
 from azcore.selfplay import sizes
 from azcore.selfplay.actor import Actor, Amount
 from azcore.selfplay.schedule import SelfPlaySettings

@@ -148,7 +148,7 @@ def child() -> None:
 
 def count_search(callgrind: Callgrind, name: str, game: CompiledGame) -> None:
     """Simulations from positions of the middle game with a network that costs nothing."""
-    from azcore.evaluators import Evaluator
+    from azcore.search.evaluators import Evaluator
     from azcore.search.mcts import Search
 
     sys.path.insert(0, str(ROOT / "tests"))
@@ -160,7 +160,7 @@ def count_search(callgrind: Callgrind, name: str, game: CompiledGame) -> None:
     first = cycle(range(0, 3 * TREES, 7))
 
     class Free(Evaluator):
-        """As azcore.bench's, which would bring torch: under callgrind that takes long to load."""
+        """As that of command=bench, which would bring torch: callgrind would load it for long."""
 
         def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
             given = slice(here := next(first), here + len(observations))

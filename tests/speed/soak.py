@@ -24,14 +24,14 @@ import torch
 from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
-from azcore.assembly import settings_from
-from azcore.bench.search import FreeEvaluator
+from azcore.assembly.parts import settings_from
 from azcore.cli import PluginConfigs
-from azcore.evaluators import Evaluator
+from azcore.commands.bench.search import FreeEvaluator
 from azcore.networks import build_network
-from azcore.replay import ReplayBuffer
+from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.sizes import with_workers
+from azcore.storage.replay import ReplayBuffer
 
 SETTLING, ALLOWED = 1 / 24, 0.01  # shares: of the time, of the memory
 WINDOW, GENERATION = 50, 3200  # games, positions

@@ -10,7 +10,7 @@ import chess
 import pytest
 
 import azcore
-from azcore.evaluators import UniformEvaluator
+from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search, SearchSettings
 from reference_mcts import ReferenceSearch
 

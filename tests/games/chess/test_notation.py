@@ -8,6 +8,7 @@ import struct
 import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +21,11 @@ import pytest
 import azcore
 from azcore.errors import AmbiguousTextError, GameError, IllegalActionError, InvalidTextError
 from azcore.game import Transcript
-from azcore.record_files import format_named
+from azcore.storage.transcripts import format_named
 from azcore.testing import random_game
+from transcript_kit import actions_read, transcript_text
 
+notation, books = (import_module(f"azcore.games.chess.{name}") for name in ("notation", "book"))
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq - 0 1"
 
 
@@ -125,13 +128,13 @@ def test_moves_are_written_in_san() -> None:
     rng = np.random.default_rng(4)
     state = game.initial_state()
     for action in random_game(game, rng)[:120]:
-        san = game.action_to_san(state, action)
+        san = game.action_to_notation(state, action)
         assert game.text_to_action(state, san) == action
         state = game.step(state, action)
     with pytest.raises(IllegalActionError, match="not legal"):
-        game.action_to_san(game.initial_state(), 0)
+        game.action_to_notation(game.initial_state(), 0)
     mate = played(game, game.initial_state(), "f2f3 e7e5 g2g4")
-    assert game.action_to_san(mate, game.text_to_action(mate, "d8h4")) == "Qh4#"
+    assert game.action_to_notation(mate, game.text_to_action(mate, "d8h4")) == "Qh4#"
 
 
 # -- positions ---------------------------------------------------------------------------------
@@ -270,11 +273,11 @@ def test_boards_are_drawn() -> None:
 def test_boards_are_pictures() -> None:
     game = azcore.make("chess")
     state = played(game, game.initial_state(), "e2e4 f7f6 d1h5")
-    picture = game.to_svg(state)
+    picture = notation.to_svg(state)
     assert ElementTree.fromstring(picture).tag.endswith("svg")
     assert "lastmove" in picture
     assert "check" in picture
-    assert "lastmove" not in game.to_svg(game.initial_state())
+    assert "lastmove" not in notation.to_svg(game.initial_state())
 
 
 # -- PGN ---------------------------------------------------------------------------------------
@@ -284,8 +287,10 @@ def test_games_survive_pgn() -> None:
     game = azcore.make("chess")
     for seed in range(3):
         actions = random_game(game, np.random.default_rng(seed))
-        text = game.game_to_pgn(actions, comments=["first {move}", "", "[third] ; 1-0 *"])
-        assert game.pgn_to_actions(text) == actions
+        text = transcript_text(
+            game, "pgn", actions, comments=["first {move}", "", "[third] ; 1-0 *"]
+        )
+        assert actions_read(game, "pgn", text) == actions
         state = game.initial_state()
         for action in actions:
             state = game.step(state, action)
@@ -299,26 +304,26 @@ def test_pgn_of_an_unfinished_game_has_a_result_only_if_told() -> None:
     game = azcore.make("chess")
     state = game.initial_state()
     action = game.text_to_action(state, "e2e4")
-    assert game.game_to_pgn([action]).endswith("1. e4 *\n")
-    assert game.game_to_pgn([action], result="1-0").endswith("1. e4 1-0\n")
+    assert transcript_text(game, "pgn", [action]).endswith("1. e4 *\n")
+    assert transcript_text(game, "pgn", [action], result="1-0").endswith("1. e4 1-0\n")
     with pytest.raises(IllegalActionError, match="action 0"):
-        game.game_to_pgn([action, 0])
+        transcript_text(game, "pgn", [action, 0])
 
 
 @pytest.mark.parametrize("result", ["1-0", "0-1", "1/2-1/2", "*"])
 def test_pgn_has_the_result_told(result: str) -> None:
     game = azcore.make("chess")
-    text = game.game_to_pgn([], result=result)
+    text = transcript_text(game, "pgn", [], result=result)
     assert f'[Result "{result}"]' in text
     assert text.endswith(f"\n{result}\n")
-    assert game.pgn_to_actions(text) == []
+    assert actions_read(game, "pgn", text) == []
 
 
 @pytest.mark.parametrize("result", ["", "1", "1-0 ", "½-½", "0.5-0.5", "White wins", '*"]'])
 def test_pgn_has_no_other_results(result: str) -> None:
     game = azcore.make("chess")
     with pytest.raises(InvalidTextError) as raised:
-        game.game_to_pgn([], result=result)
+        transcript_text(game, "pgn", [], result=result)
     assert str(raised.value) == (
         f"chess: the result of a PGN game must be one of 1-0, 0-1, 1/2-1/2, *, got {result!r}"
     )
@@ -337,10 +342,12 @@ def test_pgn_of_a_finished_game_has_its_own_result(moves: str, ending: str, own:
     for move in moves.split():
         actions.append(game.text_to_action(state, move))
         state = game.step(state, actions[-1])
-    assert game.game_to_pgn(actions, result=own) == game.game_to_pgn(actions)
+    assert transcript_text(game, "pgn", actions, result=own) == transcript_text(
+        game, "pgn", actions
+    )
     for result in {"1-0", "0-1", "1/2-1/2", "*"} - {own}:
         with pytest.raises(InvalidTextError) as raised:
-            game.game_to_pgn(actions, result=result)
+            transcript_text(game, "pgn", actions, result=result)
         assert str(raised.value) == (
             f"chess: the game is over by {ending}, so its result must be {own}, got {result}"
         )
@@ -360,8 +367,8 @@ def test_pgn_of_a_finished_game_has_its_own_result(moves: str, ending: str, own:
 def test_pgn_may_say_that_it_begins_at_the_initial_position(headers: str) -> None:
     game = azcore.make("chess")
     text = f'[Event "?"]\n{headers}\n[Result "*"]\n\n1. e4 e5 *\n'
-    assert game.pgn_to_actions(text) == game.pgn_to_actions("1. e4 e5")
-    assert game.pgn_to_actions(f"{headers}\n*") == []
+    assert actions_read(game, "pgn", text) == actions_read(game, "pgn", "1. e4 e5")
+    assert actions_read(game, "pgn", f"{headers}\n*") == []
 
 
 def test_pgn_of_others_is_read() -> None:
@@ -378,16 +385,16 @@ def test_pgn_of_others_is_read() -> None:
 
 1. d4 *
 """
-    actions = game.pgn_to_actions(text)
+    actions = actions_read(game, "pgn", text)
     state = game.initial_state()
     texts = []
     for action in actions:
         texts.append(game.action_to_text(state, action))
         state = game.step(state, action)
     assert texts == ["e2e4", "e7e5", "f1c4", "b8c6", "d1h5", "g8f6", "h5f7"]
-    assert len(game.pgn_to_actions("1. e4 1-0{resigns} 1. d4")) == 1
-    assert game.pgn_to_actions("*") == []
-    assert game.pgn_to_actions('[Event "?"]\n') == []
+    assert len(actions_read(game, "pgn", "1. e4 1-0{resigns} 1. d4")) == 1
+    assert actions_read(game, "pgn", "*") == []
+    assert actions_read(game, "pgn", '[Event "?"]\n') == []
 
 
 @pytest.mark.parametrize(
@@ -415,7 +422,7 @@ def test_pgn_of_others_is_read() -> None:
 def test_pgn_that_is_no_game_is_refused(text: str, kind: type[Exception], message: str) -> None:
     game = azcore.make("chess")
     with pytest.raises(kind, match=message):
-        game.pgn_to_actions(text)
+        actions_read(game, "pgn", text)
 
 
 # -- books -------------------------------------------------------------------------------------
@@ -433,21 +440,21 @@ def test_books_are_read(tmp_path: Path) -> None:
         entries.append(struct.pack(">QHHI", key, a << 6 | b, weight, 0))
     book.write_bytes(b"".join(entries))
     state = game.state_from_text(board.fen())
-    found = game.book_actions(state, book)
+    found = books.book_actions(game, state, book)
     texts = [(game.action_to_text(state, action), weight) for action, weight in found]
     assert texts == [("e1e2", 7), ("e1g1", 3)]  # a weight of 0: not to be played
-    assert game.book_actions(game.initial_state(), book) == []
+    assert books.book_actions(game, game.initial_state(), book) == []
 
 
 def test_books_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     game = azcore.make("chess")
     with pytest.raises(GameError, match=r"missing\.bin cannot be read"):
-        game.book_actions(game.initial_state(), tmp_path / "missing.bin")
+        books.book_actions(game, game.initial_state(), tmp_path / "missing.bin")
     (tmp_path / "cut.bin").write_bytes(b"123")
     with pytest.raises(GameError, match=r"cut\.bin cannot be read"):
-        game.book_actions(game.initial_state(), tmp_path / "cut.bin")
+        books.book_actions(game, game.initial_state(), tmp_path / "cut.bin")
     with pytest.raises(GameError, match="cannot be read: embedded null byte"):
-        game.book_actions(game.initial_state(), "book\0")
+        books.book_actions(game, game.initial_state(), "book\0")
 
 
 def test_a_cold_start_does_not_load_python_chess() -> None:
@@ -460,8 +467,8 @@ def test_a_cold_start_does_not_load_python_chess() -> None:
 
 def test_pgn_looks_as_the_format_has_it() -> None:
     game: Any = azcore.make("chess")
-    actions = game.pgn_to_actions("1. e4 e5 2. Nf3")
-    assert game.game_to_pgn(actions, ["one {x}", "", "\nthree"]) == (
+    actions = actions_read(game, "pgn", "1. e4 e5 2. Nf3")
+    assert transcript_text(game, "pgn", actions, ["one {x}", "", "\nthree"]) == (
         '[Event "?"]\n[Site "?"]\n[Date "????.??.??"]\n[Round "?"]\n[White "?"]\n[Black "?"]\n'
         '[Result "*"]\n\n1. e4 { one \\(x\\) } 1... e5 2. Nf3 { \nthree } *\n'
     )

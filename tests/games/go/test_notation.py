@@ -9,6 +9,7 @@ import pytest
 
 import azcore
 from azcore.errors import IllegalActionError, InvalidTextError
+from transcript_kit import actions_read, transcript_text
 
 
 def random_actions(game: Any, seed: int, plies: int = 10**6) -> list[int]:
@@ -162,8 +163,8 @@ def test_games_survive_sgf(size: int, komi: float) -> None:
     game = azcore.make("go", board_size=size, komi=komi)
     for seed in range(3):
         actions = random_actions(game, seed)
-        text = game.game_to_sgf(actions, comments=["first] \\ move"])
-        assert game.sgf_to_actions(text) == actions
+        text = transcript_text(game, "sgf", actions, comments=["first] \\ move"])
+        assert actions_read(game, "sgf", text) == actions
         state = game.initial_state()
         for action in actions:
             state = game.step(state, action)
@@ -176,15 +177,15 @@ def test_games_survive_sgf(size: int, komi: float) -> None:
 
 def test_sgf_of_an_unfinished_game_has_a_result_only_if_told() -> None:
     game = azcore.make("go", board_size=9)
-    assert "RE[" not in game.game_to_sgf([40])
-    text = game.game_to_sgf([40, 0], result="W+R")
+    assert "RE[" not in transcript_text(game, "sgf", [40])
+    text = transcript_text(game, "sgf", [40, 0], result="W+R")
     assert "RE[W+R]" in text
     assert ";B[ee];W[aa]" in text.replace("\n", "")
 
 
 def test_sgf_text_may_be_in_any_script() -> None:
     game = azcore.make("go", board_size=9)
-    assert "囲碁" in game.game_to_sgf([40], comments=["囲碁"])
+    assert "囲碁" in transcript_text(game, "sgf", [40], comments=["囲碁"])
 
 
 def test_how_long_sgf_may_be() -> None:
@@ -216,4 +217,4 @@ def test_how_long_sgf_may_be() -> None:
 def test_sgf_that_is_no_game_is_refused(text: str, message: str) -> None:
     game = azcore.make("go", board_size=9)
     with pytest.raises(InvalidTextError, match=message):
-        game.sgf_to_actions(text)
+        actions_read(game, "sgf", text)

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 import azcore
-from azcore.evaluators import UniformEvaluator
+from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search, SearchSettings
 from azcore.settings import build
 

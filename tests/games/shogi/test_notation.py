@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import azcore
 from azcore.errors import GameError, IllegalActionError, InvalidTextError
+from transcript_kit import actions_read, transcript_text
 
 from .test_rules import (
     CHECKS,
@@ -199,7 +201,7 @@ def test_the_board_is_drawn(game: Any) -> None:
 @needs_cshogi
 @pytest.mark.parametrize("form", ["kif", "csa"])
 def test_records_are_read_as_they_were_written(game: Any, form: str) -> None:
-    write, read = getattr(game, f"game_to_{form}"), getattr(game, f"{form}_to_actions")
+    write, read = partial(transcript_text, game, form), partial(actions_read, game, form)
     for seed in range(20):
         actions = random_actions(game, seed, plies=20 * seed)
         comments = [f"ply {i}\n\n{i} 手目 +7776FU\r\n%TORYO" if i % 3 else "" for i in range(50)]
@@ -213,7 +215,7 @@ def test_records_are_read_as_they_were_written(game: Any, form: str) -> None:
 @needs_cshogi
 def test_records_look_as_the_formats_have_it(game: Any) -> None:
     actions, _ = actions_of(game, "7g7f 3c3d 8h2b+ 3a2b B*5e")
-    assert game.game_to_kif(actions, ["first", "", "two\nlines"]).splitlines() == [
+    assert transcript_text(game, "kif", actions, ["first", "", "two\nlines"]).splitlines() == [
         "手合割：平手",
         "先手：",
         "後手：",
@@ -229,7 +231,7 @@ def test_records_look_as_the_formats_have_it(game: Any) -> None:
         "   6 中断",
         "まで5手で中断",
     ]
-    assert game.game_to_csa(actions, ["first", "", "two\nlines"]).splitlines() == [
+    assert transcript_text(game, "csa", actions, ["first", "", "two\nlines"]).splitlines() == [
         *("V2.2", "PI", "+", "+7776FU", "'first", "-3334FU", "+8822UM", "'two", "'lines"),
         *("-3122GI", "+0055KA", "%CHUDAN"),
     ]
@@ -240,8 +242,8 @@ def test_records_say_how_the_game_ended(game: Any) -> None:
     def ends(moves: str, **settings: Any) -> list[str]:
         played_game = azcore.make("shogi", **settings)
         actions, _ = actions_of(played_game, moves)
-        kif = played_game.game_to_kif(actions).splitlines()
-        return [*kif[-2:], played_game.game_to_csa(actions).splitlines()[-1]]
+        kif = transcript_text(played_game, "kif", actions).splitlines()
+        return [*kif[-2:], transcript_text(played_game, "csa", actions).splitlines()[-1]]
 
     cycle = "2h3h 8b7b 3h2h 7b8b "
     assert ends(cycle * 3) == ["  13 千日手", "まで12手で千日手", "%SENNICHITE"]
@@ -253,10 +255,10 @@ def test_records_say_how_the_game_ended(game: Any) -> None:
             state = game.step(state, action)
         if game.termination(state) == "checkmate":
             winner = "先手" if game.outcome(state) > 0 else "後手"
-            kif = game.game_to_kif(actions).splitlines()
+            kif = transcript_text(game, "kif", actions).splitlines()
             assert kif[-1] == f"まで{len(actions)}手で{winner}の勝ち"
             assert kif[-2] == f"{len(actions) + 1:>4} 詰み"
-            assert game.game_to_csa(actions).splitlines()[-1] == "%TSUMI"
+            assert transcript_text(game, "csa", actions).splitlines()[-1] == "%TSUMI"
             return
     pytest.fail("no game of nine ended in mate")
 
@@ -274,11 +276,11 @@ def test_records_say_how_the_game_ended(game: Any) -> None:
 )
 def test_words_for_the_end(sfen: str, moves: str, kif: tuple[str, str], csa: str) -> None:
     game: Any = azcore.make("shogi", entering_king=True)
-    records = sys.modules[type(game).__module__].records
+    transcripts = sys.modules[type(game).__module__].transcripts
     state = played(game, game.state_from_text(sfen), moves if "*" in moves else f"{moves} " * 3)
     assert game.is_terminal(state)
-    assert records._kif_end(game, state) == kif
-    assert records._csa_end(game, state) == csa
+    assert transcripts._kif_end(game, state) == kif
+    assert transcripts._csa_end(game, state) == csa
 
 
 MATE = "7g7f 3c3d 8h2b+ 8b3b B*5d 5a4b 2b4d 6a5a 4d4c"
@@ -319,12 +321,12 @@ def test_records_of_every_end_are_read_as_they_were_written(
         assert (game.termination(state), game.outcome(state)) == (ending, black)
     comments = ["said"] * len(actions)
     for text in (
-        getattr(game, f"game_to_{form}")(actions),
-        getattr(game, f"game_to_{form}")(actions, comments),
+        transcript_text(game, form, actions),
+        transcript_text(game, form, actions, comments),
     ):
         end = text.splitlines()[-2].split()[1] if form == "kif" else text.splitlines()[-1]
         assert end == (kif if form == "kif" else csa)
-        assert getattr(game, f"{form}_to_actions")(text) == actions
+        assert actions_read(game, form, text) == actions
 
 
 @needs_cshogi
@@ -343,9 +345,9 @@ def test_cshogi_reads_the_results_of_our_records() -> None:
     ):
         game: Any = azcore.make("shogi", max_plies=max_plies, entering_king=True)
         actions, _ = actions_of(game, moves)
-        kif = cshogi.KIF.Parser.parse_str(game.game_to_kif(actions))
+        kif = cshogi.KIF.Parser.parse_str(transcript_text(game, "kif", actions))
         assert (len(kif.moves), kif.win) == (len(actions), result)
-        csa = cshogi.CSA.Parser.parse_str(game.game_to_csa(actions))[0]
+        csa = cshogi.CSA.Parser.parse_str(transcript_text(game, "csa", actions))[0]
         assert len(csa.moves) == len(actions)
         if moves != MATE and result is not None:  # its CSA reader knows no %TSUMI
             assert csa.win == result
@@ -354,9 +356,9 @@ def test_cshogi_reads_the_results_of_our_records() -> None:
 @needs_cshogi
 def test_actions_that_are_not_legal_cannot_be_written(game: Any) -> None:
     for action in (0, -1, game.num_actions, 10**9):
-        for write in (game.game_to_kif, game.game_to_csa):
+        for form in ("kif", "csa"):
             with pytest.raises(IllegalActionError):
-                write([action])
+                transcript_text(game, form, [action])
 
 
 @needs_cshogi
@@ -384,7 +386,7 @@ def test_actions_that_are_not_legal_cannot_be_written(game: Any) -> None:
 )
 def test_kif_that_cannot_be_read_is_refused(game: Any, text: str, told: str) -> None:
     with pytest.raises(InvalidTextError, match=f"^shogi: .*{told}"):
-        game.kif_to_actions(text)
+        actions_read(game, "kif", text)
 
 
 @needs_cshogi
@@ -398,7 +400,7 @@ def test_kif_of_other_programs_is_read(game: Any) -> None:
     )
     state = played(game, game.initial_state(), "7g7f 3c3d 8h2b+ 3a2b")
     again = game.initial_state()
-    for action in game.kif_to_actions(text):
+    for action in actions_read(game, "kif", text):
         again = game.step(again, action)
     assert game.state_to_text(again) == game.state_to_text(state)
 
@@ -425,7 +427,7 @@ def test_kif_of_other_programs_is_read(game: Any) -> None:
 )
 def test_csa_that_cannot_be_read_is_refused(game: Any, text: str, told: str) -> None:
     with pytest.raises(InvalidTextError, match=f"^shogi: .*{told}"):
-        game.csa_to_actions(text)
+        actions_read(game, "csa", text)
 
 
 @needs_cshogi
@@ -434,7 +436,7 @@ def test_csa_of_other_programs_is_read(game: Any) -> None:
 
     moves = "'comment, +1234FU\n+7776FU,T3,-3334FU\nT12\n+8822UM\n'** 100\n%TORYO\nT1\n"
     for start in ("PI\n+\n", cshogi.Board().csa_pos()):
-        actions = game.csa_to_actions(f"V2.2\nN+A, B\nN-C\n$EVENT:x,y\n{start}{moves}")
+        actions = actions_read(game, "csa", f"V2.2\nN+A, B\nN-C\n$EVENT:x,y\n{start}{moves}")
         state = game.initial_state()
         for action in actions:
             state = game.step(state, action)
@@ -447,9 +449,9 @@ def test_moves_after_the_end_of_the_game_are_refused(game: Any) -> None:
     short = azcore.make("shogi", max_plies=2)
     actions = random_actions(game, 1, plies=3)
     for form in ("kif", "csa"):
-        text = getattr(game, f"game_to_{form}")(actions)
+        text = transcript_text(game, form, actions)
         with pytest.raises(InvalidTextError, match=r"move 3 of the .* was over \(move limit\)"):
-            getattr(short, f"{form}_to_actions")(text)
+            actions_read(short, form, text)
 
 
 def test_without_cshogi_records_and_the_plain_form_say_what_to_install(
@@ -457,10 +459,10 @@ def test_without_cshogi_records_and_the_plain_form_say_what_to_install(
 ) -> None:
     monkeypatch.setitem(sys.modules, "cshogi", None)
     for use in (
-        lambda: game.game_to_kif([]),
-        lambda: game.kif_to_actions(""),
-        lambda: game.game_to_csa([]),
-        lambda: game.csa_to_actions(""),
+        lambda: transcript_text(game, "kif", []),
+        lambda: actions_read(game, "kif", ""),
+        lambda: transcript_text(game, "csa", []),
+        lambda: actions_read(game, "csa", ""),
         lambda: azcore.make("shogi_plain"),
     ):
         with pytest.raises(GameError, match=r"pip install azcore\[shogi\]"):

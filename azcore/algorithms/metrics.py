@@ -1,0 +1,183 @@
+"""The row of metrics.csv that a generation ends with, and the curves of TensorBoard."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.loggers import TensorBoardLogger
+from torch.utils.tensorboard.summary import hparams
+
+from azcore.learner.data import SelfPlayData
+from azcore.networks.checkpoint import like
+from azcore.storage.table import Table
+
+_FROM_LEARNER = [  # epoch means that the Lightning module logs
+    "loss",
+    "policy_loss",
+    "value_loss",
+    "policy_accuracy",
+    "target_entropy",
+    "policy_entropy",
+    "value_target_variance",
+]
+RATING = "rating/elo"  # in TensorBoard
+METRICS = [
+    "generation",
+    "step",
+    "seconds",
+    "games",
+    "positions",
+    "evaluations",  # so far, of networks: self-play and gate matches, not those that only rate
+    *_FROM_LEARNER,
+    "learning_rate",
+    "game_length",
+    "draw_rate",
+    "seat0_win_rate",
+    "evaluations_per_s",
+    "remembered_share",
+    "search_share",
+    "network_share",
+    "learner_share",
+    "samples_per_position",
+    "best_step",
+    "gate_score",
+    "resign_threshold",
+    "resigned_rate",
+    "resign_measured",
+    "resign_false_positives",
+    "held_out_accuracy",
+    "held_out_policy_loss",
+    "held_out_value_loss",
+]
+# In TensorBoard, by groups. What the learner tells of every step is not told again.
+CURVES = {
+    "games": "selfplay/games",
+    "positions": "selfplay/positions",
+    "evaluations": "selfplay/evaluations",
+    "evaluations_per_s": "selfplay/evaluations_per_s",
+    "remembered_share": "selfplay/remembered_share",
+    "game_length": "selfplay/game_length",
+    "draw_rate": "selfplay/draw_rate",
+    "seat0_win_rate": "selfplay/seat0_win_rate",
+    "learning_rate": "learner/learning_rate",
+    "samples_per_position": "learner/samples_per_position",
+    "seconds": "time/seconds",
+    "search_share": "time/search_share",
+    "network_share": "time/network_share",
+    "learner_share": "time/learner_share",
+    "best_step": "gate/best_step",
+    "gate_score": "gate/score",
+    "resign_threshold": "resignation/threshold",
+    "resigned_rate": "resignation/rate",
+    "resign_measured": "resignation/measured",
+    "resign_false_positives": "resignation/false_positives",
+    "held_out_accuracy": "held_out/accuracy",
+    "held_out_policy_loss": "held_out/policy_loss",
+    "held_out_value_loss": "held_out/value_loss",
+}
+
+
+class Hyperparameters(Callback):
+    """Puts the run's settings beside the curves, for TensorBoard's table of runs.
+
+    Args:
+        settings: by name.
+    """
+
+    def __init__(self, settings: dict[str, Any]) -> None:
+        self._settings = {
+            key: value if isinstance(value, bool | int | float | str) else str(value)
+            for key, value in settings.items()
+        }
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        for logger in trainer.loggers:
+            if isinstance(logger, TensorBoardLogger):
+                # What Lightning would write has a value of the rating, which is not known yet.
+                parts = hparams(self._settings, {RATING: 0.0})  # type: ignore[no-untyped-call]
+                for part in parts:
+                    logger.experiment._get_file_writer().add_summary(part)
+
+
+class GenerationMetrics(Callback):
+    """Writes a row of metrics.csv at the end of each generation and sends it to the loggers.
+
+    Args:
+        table: metrics.csv.
+        data: whose games are described.
+        more: what the algorithm adds to a row.
+        report: called with each row.
+    """
+
+    def __init__(
+        self,
+        table: Table,
+        data: SelfPlayData,
+        more: Callable[[], dict[str, float]],
+        report: Callable[[dict[str, float]], None],
+    ) -> None:
+        self._table, self._data = table, data
+        self._more, self._report = more, report
+        self._seconds = 0.0  # of the whole run, resumed parts included
+        self._evaluations = 0  # the same
+        self._since = 0.0
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._since = time.perf_counter()
+        self._table.keep_before(self._data.loader.generation)
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        data, stats = self._data, self._data.source.take_statistics()
+        now = time.perf_counter()
+        elapsed, self._since = now - self._since, now
+        self._seconds += elapsed
+        more = self._more()
+        self._evaluations += stats.evaluations + int(more.pop("evaluations", 0))
+        games = data.new_games
+        row: dict[str, float] = {
+            "generation": data.finished_generation,
+            "step": trainer.global_step,
+            "seconds": round(self._seconds, 2),
+            "games": data.total_games,
+            "positions": data.total_positions,
+            "evaluations": self._evaluations,
+            "learning_rate": trainer.optimizers[0].param_groups[0]["lr"],
+            "samples_per_position": trainer.global_step
+            * data.batch_size
+            / max(1, data.total_positions),
+        }
+        for name in _FROM_LEARNER:
+            value = trainer.callback_metrics.get(name)
+            if value is not None:
+                row[name] = float(value)
+        if games:
+            outcomes = [record.outcome for record in games]
+            row["game_length"] = sum(len(record) for record in games) / len(games)
+            row["draw_rate"] = outcomes.count(0) / len(games)
+            row["seat0_win_rate"] = outcomes.count(1) / len(games)
+        if stats.seconds > 0:
+            row["evaluations_per_s"] = stats.evaluations / stats.seconds
+            if stats.remembered:
+                row["remembered_share"] = stats.remembered / (stats.remembered + stats.evaluations)
+            row["search_share"] = (stats.seconds - stats.network_seconds) / elapsed
+            row["network_share"] = stats.network_seconds / elapsed
+            row["learner_share"] = max(0.0, 1 - stats.seconds / elapsed)
+        row.update(more)
+        row.update(data.source.metrics(games))
+        row = {k: v if isinstance(v, int) else float(f"{v:.6g}") for k, v in row.items()}
+        self._table.append(row)
+        curves = {CURVES[name]: value for name, value in row.items() if name in CURVES}
+        for logger in trainer.loggers:
+            logger.log_metrics(curves, step=trainer.global_step)
+        self._report(row)
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"seconds": self._seconds, "evaluations": self._evaluations}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        counted = like(state_dict, self.state_dict(), "a checkpoint's metrics")
+        self._seconds = counted["seconds"]
+        self._evaluations = counted.get("evaluations", 0)  # older checkpoints did not count

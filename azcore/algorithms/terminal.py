@@ -1,0 +1,141 @@
+"""What training shows on the terminal: a bar for what is under way, a line a generation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+
+@dataclass
+class Terminal:
+    """Progress for whoever watches: a bar for the generation under way, a line for each finished.
+
+    Plain lines when standard output is no terminal.
+    """
+
+    console: Console
+    max_steps: int
+    max_seconds: float | None
+    rating: str = ""
+
+    def __post_init__(self) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.fields[unit]}"),
+            console=self.console,
+            transient=True,
+            disable=not self.console.is_terminal,
+        )
+        self._task: TaskID | None = None
+        self._began: tuple[float, int] | None = None  # seconds and step of the first line
+
+    def __enter__(self) -> Terminal:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def say(self, text: str, *, as_command: bool = False) -> None:
+        """One line, broken between words where a terminal is narrower; a command is not."""
+        soft_wrap = as_command or not self.console.is_terminal
+        self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
+
+    def show(self, description: str, done: float, total: float, unit: str) -> None:
+        """Move the bar of what is under way."""
+        if self._task is None:
+            self._task = self._bar.add_task(description, total=total, unit=unit)
+        self._bar.update(
+            self._task, description=description, completed=done, total=total, unit=unit
+        )
+
+    def generation(self, row: dict[str, float]) -> None:
+        """One line for a finished generation."""
+        seconds, step = row["seconds"], int(row["step"])
+        if self._began is None:
+            self._began = (0.0, 0) if row["generation"] == 0 else (seconds, step)
+        left = None if self.max_seconds is None else self.max_seconds - seconds
+        if step > self._began[1]:
+            pace = (seconds - self._began[0]) / (step - self._began[1])
+            by_steps = pace * (self.max_steps - step)
+            left = by_steps if left is None else min(left, by_steps)
+        clock = timedelta(seconds=round(seconds))
+        parts = [
+            f"{clock}",
+            f"generation {row['generation']:.0f}",
+            f"step {step:,}",
+            f"games {row['games']:,.0f}",
+            f"positions {row['positions']:,.0f}",
+            *_new_games(row),
+            f"loss {row.get('policy_loss', float('nan')):.2f} policy "
+            f"{row.get('value_loss', float('nan')):.2f} value",
+            *_resignation(row),
+            *_held_out(row),
+        ]
+        if self.rating:
+            parts.append(f"rating {self.rating}")
+        if left is not None:
+            parts.append(f"left {timedelta(seconds=max(0, round(left)))}")
+        self.say(fitted(parts, self.console.width if self.console.is_terminal else None))
+
+
+def fitted(parts: list[str], width: int | None) -> str:
+    """Parts side by side, those that are too many for a terminal's width on lines of their own.
+
+    Args:
+        parts: none of them is broken.
+        width: in characters; None: all on one line, for whoever reads it by a program.
+    """
+    lines: list[str] = []
+    for part in parts:
+        if lines and (width is None or len(lines[-1]) + 2 + len(part) <= width):
+            lines[-1] += f"  {part}"
+        else:
+            lines.append(f"         {part}" if lines else part)  # under what follows the time
+    return "\n".join(lines)
+
+
+def _new_games(row: dict[str, float]) -> list[str]:
+    """How long the generation's own games were, and how fast they were made; if it made any."""
+    parts = [f"length {row['game_length']:.0f}"] if "game_length" in row else []
+    if "evaluations_per_s" in row:
+        parts.append(f"{row['evaluations_per_s']:,.0f} evaluations/s")
+    if "remembered_share" in row:
+        parts[-1] += f" and {row['remembered_share']:.0%} known"
+    return parts
+
+
+def _resignation(row: dict[str, float]) -> list[str]:
+    """How many games were given up, and of how many played to their end that would be wrong."""
+    if "resign_threshold" not in row:
+        return []
+    wrong = f"{row.get('resign_false_positives', 0):.1%} of {row['resign_measured']:.0f} wrongly"
+    return [f"resigned {row['resigned_rate']:.0%} below {row['resign_threshold']:.2f} ({wrong})"]
+
+
+def _held_out(row: dict[str, float]) -> list[str]:
+    """How well games that are not learned from are foretold."""
+    if "held_out_accuracy" not in row:
+        return []
+    return [
+        f"held out {row['held_out_accuracy']:.1%} foretold, loss "
+        f"{row['held_out_policy_loss']:.2f} policy {row['held_out_value_loss']:.2f} value"
+    ]
+
+
+class LearnerProgress(Callback):
+    """Moves the terminal's bar while the learner takes its steps."""
+
+    def __init__(self, terminal: Terminal, steps_per_generation: int) -> None:
+        self._terminal, self._steps = terminal, steps_per_generation
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        self._terminal.show("learning", batch_idx + 1, self._steps, "steps")

@@ -1,0 +1,199 @@
+"""Who decides: a `Player` is asked for its actions in many games at once.
+
+A match tells its players all that happens, so each keeps what it needs, such as search trees:
+
+    player.begin(num_games=G, seed=1)
+    player.start(row, state)             # the opening position of each game
+    actions = player.choose(rows)        # games in which this player is to move
+    player.advance(row, action)          # every action of every game, its own ones too
+    player.end()                         # when no match follows at once
+
+Rows are the games of a match, 0 to G - 1. No torch here: a network comes in as an `Evaluator`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from azcore.chance import Purpose, generator
+from azcore.game import Game
+from azcore.game.batch import GameBatch, make_batch
+from azcore.search.evaluators import Evaluator
+from azcore.search.mcts import Search, SearchSettings
+from azcore.selfplay.schedule import choose_action
+from azcore.settings import require
+
+
+@dataclass(frozen=True)
+class Forfeit:
+    """A game given up in place of an action.
+
+    `reason` is a few words for records: `resignation`, or what befell a program.
+    """
+
+    reason: str
+
+
+Decision = int | Forfeit
+
+
+class Player(ABC):
+    """Decides in several games of one match at once.
+
+    What it chooses in a row depends on that row's game and the seed alone, never on the other rows.
+    """
+
+    name: str  # in results and tables; unique within a rating list
+
+    @abstractmethod
+    def begin(self, num_games: int, seed: int) -> None:
+        """Make ready for a new match of `num_games` games; `start` follows for each row."""
+
+    @abstractmethod
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
+        """Game `row` begins from `state`, which is not terminal.
+
+        `opening` are the actions that lead there from the initial state; None: there is no telling.
+        """
+
+    @abstractmethod
+    def choose(self, rows: list[int]) -> Sequence[Decision]:
+        """A legal action for each of the rows, in all of which this player is to move.
+
+        Nothing is played yet: `advance` says what was. A `Forfeit` ends the game of its row, which
+        the other side has won.
+        """
+
+    @abstractmethod
+    def advance(self, row: int, action: int) -> None:
+        """`action` was played in game `row`, by either player."""
+
+    def end(self) -> None:  # noqa: B027 - most players hold nothing
+        """No match goes on: what `begin` can make again, such as trees or a process, may go."""
+
+
+class RandomPlayer(Player):
+    """Any legal action, all alike: the anchor of ratings.
+
+    Args of the constructor:
+        game: to be played.
+        name: in results.
+    """
+
+    def __init__(self, *, game: Game, name: str = "random") -> None:
+        self.name = name
+        self._game = game
+        self._states: GameBatch = make_batch(game, 0)
+        self._plies: list[int] = []
+        self._seed = 0
+
+    def begin(self, num_games: int, seed: int) -> None:
+        self._states = make_batch(self._game, num_games)
+        self._plies = [0] * num_games
+        self._seed = seed
+
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
+        self._states.set(row, state)
+        self._plies[row] = 0
+
+    def choose(self, rows: list[int]) -> list[int]:
+        actions = []
+        for row in rows:
+            legal = np.flatnonzero(self._game.legal_action_mask(self._states.get(row)))
+            # Chance belongs to the game and the ply, so the other games cannot change it.
+            rng = generator(Purpose.MATCH, self._seed, row, self._plies[row])
+            actions.append(int(rng.choice(legal)))
+        return actions
+
+    def advance(self, row: int, action: int) -> None:
+        self._states.step(row, action)
+        self._plies[row] += 1
+
+
+class SearchPlayer(Player):
+    """Searches each game with a tree of its own, without noise, and plays the most visited action.
+
+    Ties go to the higher prior, then the lower action. All games of a call are searched together,
+    so the evaluator sees full batches.
+
+    Args of the constructor:
+        game: to be played.
+        evaluator: judge of leaves.
+        settings: how to search; the noise settings are not used.
+        name: in results.
+        num_simulations: per action, in place of `settings.num_simulations`; None keeps that.
+        temperature: for the first `temperature_plies` actions of a game after its opening an action
+            is drawn with probability N(a)^(1/temperature) / sum N(b)^(1/temperature).
+        temperature_plies: plies of both players; 0 is the papers' choice for evaluation.
+
+    Raises:
+        SettingError: a number is out of range.
+    """
+
+    def __init__(
+        self,
+        *,
+        game: Game,
+        evaluator: Evaluator,
+        settings: SearchSettings,
+        name: str = "search",
+        num_simulations: int | None = None,
+        temperature: float = 0.0,
+        temperature_plies: int = 0,
+    ) -> None:
+        require(temperature >= 0, "temperature", "0 or more", temperature)
+        require(temperature_plies >= 0, "temperature_plies", "0 or more", temperature_plies)
+        self.name = name
+        self._game = game
+        self._evaluator = evaluator
+        if num_simulations is not None:
+            settings = replace(settings, num_simulations=num_simulations)
+        self._settings = settings
+        self._temperature = temperature
+        self._temperature_plies = temperature_plies
+        self._search: Search | None = None
+        self._plies: list[int] = []
+        self._seed = 0
+
+    def begin(self, num_games: int, seed: int) -> None:
+        # Trees take the most memory here, so those of the last match are used again if they fit.
+        if self._search is None or self._search.num_trees != num_games:
+            self._search = Search(
+                game=self._game,
+                num_trees=num_games,
+                evaluator=self._evaluator,
+                settings=self._settings,
+            )
+        self._plies = [0] * num_games
+        self._seed = seed
+
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
+        self._begun().start(row, state)
+        self._plies[row] = 0
+
+    def choose(self, rows: list[int]) -> list[int]:
+        results = self._begun().run(rows)
+        actions = []
+        for row, result in zip(rows, results, strict=True):
+            ply = self._plies[row]
+            temperature = self._temperature if ply < self._temperature_plies else 0.0
+            rng = generator(Purpose.MATCH, self._seed, row, ply)
+            actions.append(choose_action(result, temperature, rng))
+        return actions
+
+    def advance(self, row: int, action: int) -> None:
+        self._begun().advance(row, action)
+        self._plies[row] += 1
+
+    def end(self) -> None:
+        self._search = None
+
+    def _begun(self) -> Search:
+        if self._search is None:
+            raise RuntimeError("begin must come before start, choose and advance")
+        return self._search

@@ -1,0 +1,154 @@
+"""Who plays: the texts of `players=[...]` become players.
+
+    random              any legal action
+    search, search:64   PUCT with uniform evaluations, with the arena's simulations or so many
+    RUN                 a run directory: its last weights
+    RUN@step-400        another of its checkpoints, by name; RUN@all: all that it was rated by
+    PATH.ckpt           any checkpoint
+    gnugo level=5       another program: one of conf/programs, or a command behind its protocol;
+                        see `azcore.engine.programs`
+
+A text is a kind and, behind a colon, what that kind wants to know; `KINDS` is where a new kind is
+added. Whatever is no kind and no program is a place in the file system.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from azcore.arena.players import Player, RandomPlayer
+from azcore.assembly.parts import Settings, search_baseline, search_player
+from azcore.engine.programs import is_program, program_player
+from azcore.errors import SettingError
+from azcore.networks.checkpoint import KEY, read_checkpoint
+from azcore.storage.run_directory import RunDirectory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One way to name a player."""
+
+    usage: str  # how it is written, for the sentence that lists what is known
+    make: Callable[[Settings, str], Player]  # from what stands behind the colon, or ""
+
+
+def _random(settings: Settings, argument: str) -> Player:
+    if argument:
+        raise SettingError(f"players: random takes nothing behind a colon, got {argument!r}")
+    return RandomPlayer(game=settings.game)
+
+
+def _search(settings: Settings, argument: str) -> Player:
+    if not argument:
+        return search_baseline(settings)
+    if not re.fullmatch(r"[1-9][0-9]{0,8}", argument):
+        raise SettingError(f"players: search:N takes a number of simulations, got {argument!r}")
+    return search_baseline(settings, int(argument))
+
+
+KINDS = {
+    "random": Kind(usage="random", make=_random),
+    "search": Kind(usage="search or search:SIMULATIONS", make=_search),
+}
+
+
+def players_from(settings: Settings, texts: Sequence[str]) -> list[Player]:
+    """The players in their order, each with a name of its own.
+
+    Raises:
+        SettingError: a text names no player, or there are fewer than two; the sentence lists the
+            kinds there are.
+        CheckpointError: a checkpoint cannot be used, or is of another game.
+    """
+    players: list[Player] = []
+    for text in texts:
+        word, _, argument = text.partition(":")
+        if word in KINDS:
+            players.append(KINDS[word].make(settings, argument))
+        elif is_program(text, settings.programs):
+            players.append(program_player(text, settings.game, settings.programs))
+        else:
+            players += [_network(settings, path) for path in checkpoints_of(text)]
+    if len(players) < 2:
+        raise SettingError(f"players must be two at least, got {', '.join(texts) or 'none'}")
+    met: dict[str, int] = {}
+    for player in players:
+        met[player.name] = number = met.get(player.name, 0) + 1
+        if number > 1:
+            player.name += f" ({number})"
+    return players
+
+
+def checkpoints_of(text: str) -> list[Path]:
+    """The checkpoints that a text means: a file, a run's last, one by name, or all rated ones.
+
+    Raises:
+        SettingError: there is none.
+    """
+    place, _, name = text.rpartition("@")
+    if not place or Path(text).exists():
+        place, name = text, ""
+    path = Path(place)
+    if not name and (path.is_file() or path.suffix == ".ckpt"):  # a missing one is told of as such
+        return [path]
+    if not path.is_dir():
+        kinds = ", ".join(kind.usage for kind in KINDS.values())
+        raise SettingError(
+            f"a player must be {kinds}, a checkpoint, a run directory, RUN@NAME for one of its "
+            f"checkpoints, RUN@all or a program; got {text!r}, and there is no such file or folder"
+        )
+    run = RunDirectory(path)
+    folder = run.checkpoints
+    if name == "all":
+        rated = list(run.step_checkpoints().values())
+        if not rated:
+            raise SettingError(f"players: {text} finds no step-*.ckpt in {folder}")
+        return rated
+    file = folder / f"{name or 'last'}.ckpt"
+    if not file.is_file():
+        kept = ", ".join(sorted(file.stem for file in folder.glob("*.ckpt"))) or "none"
+        raise SettingError(f"players: {text} finds no {file}; checkpoints there: {kept}")
+    return [file]
+
+
+def checkpoint_of(text: str) -> Path:
+    """The one checkpoint that a text means; whether a file is there is for its reader to say.
+
+    Raises:
+        SettingError: a run directory has none of that name, or several are meant.
+    """
+    place, _, _ = text.rpartition("@")
+    if not Path(text).is_dir() and not (place and Path(place).is_dir()):
+        return Path(text)
+    found = checkpoints_of(text)
+    if len(found) > 1:
+        raise SettingError(f"checkpoint must be one, got {text}, which are {len(found)}")
+    return found[0]
+
+
+def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Name, version and settings of the game of the first checkpoint; None if there is none.
+
+    Args:
+        texts: as for `players_from`.
+        programs: those known by name.
+
+    Raises:
+        SettingError, CheckpointError: as `players_from`.
+    """
+    for text in texts:
+        if text.partition(":")[0] not in KINDS and not is_program(text, programs):
+            identity: dict[str, Any] = read_checkpoint(checkpoints_of(text)[0])[KEY]["game"]
+            return identity
+    return None
+
+
+def _network(settings: Settings, path: Path) -> Player:
+    """A checkpoint as a player, called by its run and its name there."""
+    folder = path.absolute().parent
+    name = f"{folder.parent.name}@{path.stem}" if folder.name == "checkpoints" else path.stem
+    return search_player(settings, settings.checkpoint_evaluator(path), name)

@@ -1,0 +1,183 @@
+"""Builds azcore's parts from the composed configuration, refusing what does not fit.
+
+Each group of `conf/` has one dataclass that says which keys it must hold; this file pairs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from azcore.arena.gate import GateSettings
+from azcore.arena.match import ArenaSettings
+from azcore.arena.players import SearchPlayer
+from azcore.arena.sprt import SprtSettings
+from azcore.game import Game
+from azcore.game.registry import make
+from azcore.learner.given import SupervisedSettings
+from azcore.learner.settings import LearnerSettings
+from azcore.networks import NetworkSettings
+from azcore.networks.checkpoint import load_network
+from azcore.networks.evaluator import (
+    NetworkEvaluator,
+    choose_backend,
+    choose_device,
+    choose_precision,
+)
+from azcore.networks.openvino_evaluator import OpenVinoEvaluator
+from azcore.search.evaluators import (
+    CachedEvaluator,
+    Evaluator,
+    SymmetricEvaluator,
+    UniformEvaluator,
+)
+from azcore.search.mcts import SearchSettings
+from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.sizes import available_cores
+from azcore.settings import build, require
+from azcore.storage.replay import ReplaySettings
+
+Config = Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """Every group of the configuration, typed."""
+
+    game: Game
+    selfplay_game: Game  # the same, with the settings of selfplay.game
+    seed: int
+    device: torch.device
+    network: NetworkSettings
+    search: SearchSettings
+    selfplay: SelfPlaySettings
+    replay: ReplaySettings
+    learner: LearnerSettings
+    supervised: SupervisedSettings
+    gate: GateSettings
+    arena: ArenaSettings
+    sprt: SprtSettings
+    programs: Mapping[str, Any]  # by name, see `azcore.engine.programs.Program`
+
+    def evaluator(self, network: nn.Module, callers: int = 1) -> Evaluator:
+        """A network's weights of this moment, ready to run.
+
+        Args:
+            network: whose weights.
+            callers: threads that will evaluate at once.
+        """
+        dtype = choose_precision(self.selfplay.precision, self.device)
+        backend = choose_backend(self.selfplay.backend, self.device)
+        if backend != "openvino":
+            return NetworkEvaluator(
+                network=network,
+                device=self.device,
+                dtype=dtype,
+                threads=None if callers == 1 else max(1, available_cores() // callers),
+                compiled=backend == "compile",
+            )
+        return OpenVinoEvaluator(
+            network=network,
+            game=self.game,
+            dtype=dtype,
+            threads=available_cores(),
+            callers=callers,
+        )
+
+    def search_evaluator(self, network: nn.Module, version: int, callers: int = 1) -> Evaluator:
+        """The same as search asks it: through random symmetries, with a cache, as settings say.
+
+        Args:
+            network: whose weights.
+            version: optimizer steps behind them.
+            callers: threads that will evaluate at once.
+        """
+        evaluator = self.evaluator(network, callers)
+        if self.selfplay.random_symmetry and self.game.symmetries:
+            evaluator = SymmetricEvaluator(evaluator, self.game, self.seed, version)
+        if self.selfplay.evaluation_cache:
+            evaluator = CachedEvaluator(
+                evaluator, self.game.num_actions, self.selfplay.evaluation_cache
+            )
+        return evaluator
+
+    def checkpoint_evaluator(self, path: Path) -> Evaluator:
+        """The evaluator of a checkpoint of this game."""
+        return self.search_evaluator(*load_network(path, self.game))
+
+
+def settings_from(config: Config) -> Settings:
+    """Typed settings of the composed configuration.
+
+    Raises:
+        SettingError, GameError: naming the key, the value got and the value wanted.
+    """
+    seed = config["seed"]
+    require(
+        isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63,
+        "seed",
+        "a whole number from 0 to 2^63 - 1",
+        seed,
+    )
+    device = choose_device(config["device"])
+    game_settings, selfplay_group = dict(config["game"]), dict(config["selfplay"])
+    name, changed = game_settings.pop("name"), selfplay_group.pop("game", {})
+    require(isinstance(changed, Mapping), "selfplay.game", "settings by name", changed)
+    network = build(NetworkSettings, config["network"], "network")
+    search = build(SearchSettings, config["search"], "search")
+    selfplay = build(SelfPlaySettings, selfplay_group, "selfplay")
+    choose_precision(selfplay.precision, device)
+    choose_backend(selfplay.backend, device)
+    replay = build(ReplaySettings, config["replay"], "replay")
+    learner = build(LearnerSettings, config["learner"], "learner")
+    supervised = build(SupervisedSettings, config["supervised"], "supervised")
+    gate = build(GateSettings, config["gate"], "gate")
+    arena = build(ArenaSettings, config["arena"], "arena")
+    sprt = build(SprtSettings, config["sprt"], "sprt")
+    # The game comes last: its rules are compiled when it is made.
+    game = make(name, **game_settings)
+    variant = make(name, **{**game_settings, **changed})
+    for fact in ("num_actions", "observation_shape", "max_game_length"):
+        wanted, got = getattr(game, fact), getattr(variant, fact)
+        require(wanted == got, f"{fact} with selfplay.game {changed}", f"{wanted} as in game", got)
+    return Settings(
+        game=game,
+        selfplay_game=variant,
+        seed=seed,
+        device=device,
+        network=network,
+        search=search,
+        selfplay=selfplay,
+        replay=replay,
+        learner=learner,
+        supervised=supervised,
+        gate=gate,
+        arena=arena,
+        sprt=sprt,
+        programs=config.get("programs", {}),  # whoever asks a run's settings names none
+    )
+
+
+def search_player(
+    settings: Settings, evaluator: Evaluator, name: str, num_simulations: int | None = None
+) -> SearchPlayer:
+    """A player that searches as the arena's settings say, or with so many simulations."""
+    return SearchPlayer(
+        game=settings.game,
+        evaluator=evaluator,
+        settings=settings.search,
+        num_simulations=num_simulations or settings.arena.num_simulations,
+        name=name,
+    )
+
+
+def search_baseline(settings: Settings, num_simulations: int | None = None) -> SearchPlayer:
+    """`search`: by PUCT whatever the run's rule, so that ratings of different runs compare."""
+    plain = replace(settings, search=replace(settings.search, rule="puct"))
+    name = "search" if num_simulations is None else f"search:{num_simulations}"
+    return search_player(plain, UniformEvaluator(settings.game), name, num_simulations)

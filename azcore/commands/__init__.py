@@ -1,0 +1,160 @@
+"""What `command=` can name. Each command is a file or a folder here; nothing below knows one.
+
+`COMMANDS` says where a command begins and which settings make a difference to it; the command line
+refuses the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """What `command=` can name."""
+
+    run: str  # module:function, imported when called: --help needs no Lightning, an engine no torch
+    obeys: str  # the groups and keys of the settings that make a difference to it
+    # Those among them that make none all the same, and what does instead; "" where nothing does.
+    instead: Mapping[str, str] = field(default_factory=dict)
+
+    def is_told_by(self, key: str) -> bool:
+        """Whether a key, or some key of a group, makes a difference."""
+        if any(f"{key}.".startswith(f"{other}.") for other in self.instead):
+            return False
+        return any(
+            f"{key}.".startswith(f"{known}.") or known.startswith(f"{key}.")
+            for known in self.obeys.split()
+        )
+
+
+OVERLAYS = "algorithm scale preset"  # groups that set keys of other groups
+WEIGHTS = "device selfplay.backend selfplay.precision"  # how a network is run, whoever asks it
+SEARCHING = f"{WEIGHTS} seed search selfplay.random_symmetry selfplay.evaluation_cache {OVERLAYS}"
+PLAYING = {  # in matches and before people there is no noise
+    "network": "a checkpoint brings its own",
+    "search.dirichlet_alpha": "",
+    "search.dirichlet_fraction": "",
+    "search.gumbel_scale": "",
+}
+THINKING = {  # one tree that grows for as long as it is asked to
+    **PLAYING,
+    "search.leaves_per_tree": "engine.leaves_per_tree is the number there",
+    "search.reuse_limit": "engine.max_simulations is the limit there",
+    "search.reuse_subtree": "",
+    "search.rule": "",
+    "search.gumbel_actions": "",
+    "search.gumbel_c_scale": "",
+    "search.gumbel_c_visit": "",
+    "search.gumbel_mixed_value": "",
+    "search.gumbel_rescale": "",
+}
+IN_MATCHES = "arena.num_simulations is the number there"
+WHICH_GAME = "game=NAME chooses a game"
+WHO_PLAYS = "players=[...] are who plays in command=arena"
+COMMANDS = {
+    "train": Command(
+        run="azcore.commands.train:train",
+        obeys="game network search selfplay replay learner gate supervised sprt trainer seed "
+        "device arena.games arena.opening_plies arena.num_simulations arena.every_generations "
+        "export.format export.per_generation check.before_training run_dir resume experiment "
+        f"{OVERLAYS}",
+        instead={
+            "arena_dir": "run_dir is where a run is written",
+            "checkpoint": "resume=RUN goes on with a run",
+            "name": WHICH_GAME,
+            "peers": WHO_PLAYS,
+        },
+    ),
+    "arena": Command(
+        run="azcore.commands.arena.tournament:tournament",
+        obeys=f"game players checkpoint programs arena arena_dir sprt {SEARCHING}",
+        instead={
+            **PLAYING,
+            "arena.every_generations": "",
+            "peers": WHO_PLAYS,
+            "run_dir": "arena_dir is where matches are written",
+            "search.num_simulations": IN_MATCHES,
+            "selfplay.opening_plies": "arena.opening_plies is the number there",
+        },
+    ),
+    "engine": Command(
+        run="azcore.commands.engine:serve",
+        obeys=f"game checkpoint engine {SEARCHING}",
+        instead={
+            **THINKING,
+            "search.num_simulations": "engine.num_simulations is the number there",
+        },
+    ),
+    "play": Command(
+        run="azcore.commands.play:play",
+        obeys=f"game checkpoint play engine {SEARCHING}",
+        instead={
+            **THINKING,
+            "engine.log": "",
+            "engine.move_overhead": "play.seconds is the time there",
+            "engine.num_simulations": "play.num_simulations is the number there",
+            "engine.ponder": "",
+            "engine.time_share": "play.seconds is the time there",
+            "players": "checkpoint=PATH is who plays against you",
+            "search.num_simulations": "play.num_simulations is the number there",
+        },
+    ),
+    "export": Command(
+        run="azcore.commands.export:export",
+        obeys="export.games export.format export.out export.first export.count",
+        instead={
+            "game": "records say what was played",
+            "run_dir": "export.games is what is read and export.out where files go",
+        },
+    ),
+    "predict": Command(
+        run="azcore.commands.predict:predict_games",
+        obeys="game checkpoint supervised.games supervised.targets supervised.held_out "
+        f"supervised.held_out_positions {WEIGHTS} {OVERLAYS}",
+        instead={"network": PLAYING["network"]},
+    ),
+    "tune": Command(
+        run="azcore.commands.tune.tune:tune",
+        obeys=f"game checkpoint tune arena.num_simulations arena.opening_plies run_dir {SEARCHING}",
+        instead={
+            **PLAYING,
+            "arena.games": "tune.games is the number there",
+            "search.num_simulations": IN_MATCHES,
+        },
+    ),
+    "bench": Command(
+        run="azcore.commands.bench.bench:bench",
+        obeys=f"game network search selfplay replay learner bench peers seed device {OVERLAYS}",
+        instead={
+            "network.blocks": "bench.blocks is the number there",
+            "network.channels": "bench.channels is the number there",
+            "run_dir": "bench.path is the file that is written",
+        },
+    ),
+    "check": Command(
+        run="azcore.commands.check.report:check",
+        obeys=f"game network search selfplay check seed device {OVERLAYS}",
+        instead={
+            "check.before_training": "",
+            "name": WHICH_GAME,
+            "peers": WHO_PLAYS,
+        },
+    ),
+    "compare": Command(
+        run="azcore.commands.compare.compare:compare",
+        obeys="compare run_dir device",
+        instead={
+            "compare.after_sweep": "",
+            "game": "runs say what was played",
+            "players": "compare.runs are who plays",
+            "search.num_simulations": "compare.num_simulations is the number there",
+        },
+    ),
+    "new": Command(
+        run="azcore.commands.new:new_package",
+        obeys="name new",
+        instead={"game": "name=NAME is what the new game is called"},
+    ),
+}

@@ -1,0 +1,1 @@
+"""`command=arena`: matches between any players, and a rating list."""

@@ -1,0 +1,196 @@
+"""`command=arena`: matches between any players, and the rating list they come to.
+
+Every pairing is a match of `azcore.arena.match`; all matches together are rated by
+`azcore.arena.elo.rating_list`. What is found is printed and kept in a folder:
+
+    ratings.csv   the list           matches.csv   a row a pairing
+    ratings.png   the same drawn     games.csv     every game, move by move
+
+Ctrl-C rates what was played until then.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from azcore.arena.elo import rating_list
+from azcore.arena.match import MatchResult, derived_seed, play_match, random_openings
+from azcore.arena.players import Player
+from azcore.assembly.entrants import players_from
+from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.commands.arena.files import draw_ratings, write_games, write_matches, write_ratings
+from azcore.commands.arena.printed import plural, print_tournament
+from azcore.commands.arena.standings import standings_of
+from azcore.errors import SettingError
+from azcore.settings import require
+from azcore.storage.run_directory import RUNS
+from azcore.storage.transcripts import format_named, write_records
+
+PAGE = 160  # characters a line where nobody says how many there are
+
+
+def tournament(config: Config) -> int:
+    """Play, print and keep; 0, or 130 when interrupted.
+
+    Raises:
+        AzcoreError: a setting or a player cannot be used; nothing was written.
+    """
+    texts, gauntlet = wanted_players(config), config["players"] is None
+    settings = settings_from(config)
+    arena, game = settings.arena, settings.game
+    players = players_from(settings, texts)
+    gauntlet = gauntlet or arena.format == "gauntlet"
+    names = [player.name for player in players]
+    anchors = _anchors(arena.anchors or {}, names)
+    if arena.sprt and len(players) != 2:
+        raise SettingError(
+            f"arena.sprt is a test between two players, got {len(players)}: {', '.join(names)}"
+        )
+    random_openings(game, 1, arena.opening_plies, settings.seed)  # refused before anything is made
+    if arena.export is not None:
+        format_named(game, arena.export)  # the same
+    folder = _new_folder(config["arena_dir"], game.name)
+    console = Console(soft_wrap=True, highlight=False)
+    if not console.is_terminal:  # a file has no edge at which to cut a name
+        console.width = PAGE
+    pairings = [pair for pair in combinations(players, 2) if not gauntlet or pair[0] is players[0]]
+    results, interrupted = _play_all(settings, pairings, folder, console)
+    if results:
+        rated = rating_list([result.distinct for result in results], anchors)
+        standings = standings_of(results, rated, arena.teaching_k)
+        write_ratings(folder / "ratings.csv", standings)
+        write_matches(folder / "matches.csv", results, rated, settings.sprt if arena.sprt else None)
+        print_tournament(console, settings, results, rated, standings, anchors)
+        console.print(escape(draw_ratings(folder / "ratings.png", standings)))
+        console.print(f"written to {escape(str(folder))}")
+    if interrupted:
+        played = f"after {len(results)} of {len(pairings)} matches"
+        console.print(f"interrupted {played}" if results else "interrupted: no match is over")
+    return 130 if interrupted else 0
+
+
+def wanted_players(config: Mapping[str, Any]) -> list[str]:
+    """The texts of `players`, or of `checkpoint` against what every checkpoint should beat.
+
+    Raises:
+        SettingError: neither is given.
+    """
+    players, checkpoint = config["players"], config["checkpoint"]
+    if players is None:
+        if checkpoint is None:
+            raise SettingError(
+                "command=arena needs players=[...], such as players=[RUN,random,search:64], or "
+                "checkpoint=PATH, such as a run's checkpoints/last.ckpt"
+            )
+        return [str(checkpoint), "random", "search"]
+    if checkpoint is not None:
+        raise SettingError("command=arena takes players or checkpoint, got both")
+    return [str(text) for text in (players if isinstance(players, list) else [players])]
+
+
+def _anchors(given: Mapping[str, float], names: list[str]) -> dict[str, float]:
+    for name in given:
+        require(name in names, "arena.anchors", f"ratings of players ({', '.join(names)})", name)
+    return dict(given) or {"random" if "random" in names else names[0]: 0.0}
+
+
+def _new_folder(arena_dir: str | None, game: str) -> Path:
+    """The folder for what is found, made.
+
+    Raises:
+        SettingError: it holds a rating list, or cannot be written to.
+    """
+    path = Path(arena_dir) if arena_dir else RUNS / "arena" / game / f"{datetime.now():%F-%H%M%S}"
+    kept = path / "matches.csv"
+    if kept.exists() and kept.stat().st_size:
+        raise SettingError(f"arena_dir {path} already holds matches: name another folder")
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        for name in ("matches.csv", "games.csv"):
+            (path / name).touch()
+    except OSError as error:
+        raise SettingError(f"arena_dir {path} cannot be written to: {error.strerror}") from error
+    return path
+
+
+def _play_all(
+    settings: Settings,
+    pairings: Sequence[tuple[Player, Player]],
+    folder: Path,
+    console: Console,
+) -> tuple[list[MatchResult], bool]:
+    """The matches that were finished, and whether Ctrl-C left others out."""
+    arena = settings.arena
+    sprt = settings.sprt if arena.sprt else None
+    results: list[MatchResult] = []
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("games"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    console.print(
+        f"{len(pairings)} {plural(len(pairings), 'match', 'matches')} of {arena.games} games, "
+        f"{arena.num_simulations} simulations a move unless a player says otherwise"
+    )
+    games_written = 0
+    try:
+        with bar:
+            task = bar.add_task("", total=arena.games * len(pairings))
+            for number, (first, second) in enumerate(pairings):
+                before = arena.games * number
+                title = escape(f"{first.name} – {second.name}")
+                bar.update(task, description=title)
+                began = time.perf_counter()
+                try:
+                    result = play_match(
+                        settings.game,
+                        first,
+                        second,
+                        num_games=arena.games,
+                        opening_plies=arena.opening_plies,
+                        seed=derived_seed(settings.seed, number),
+                        progress=_counter(bar, task, before),
+                        sprt=sprt,
+                    )
+                finally:
+                    for player in (first, second):
+                        player.end()
+                results.append(result)
+                write_matches(folder / "matches.csv", results, None, sprt)
+                write_games(folder / "games.csv", settings.game, [result], first=number + 1)
+                if arena.export is not None:
+                    write_records(
+                        folder / "games",
+                        settings.game,
+                        result.games,
+                        arena.export,
+                        (first.name, second.name),
+                        headers={"event": f"match {number + 1}"},
+                        first_number=games_written,
+                    )
+                games_written += len(result.games)
+                console.print(
+                    f"{title}: {result.score:.1%} of the points in {len(result.games)} games "
+                    f"({result.wins} won, {result.draws} drawn, {result.losses} lost), "
+                    f"{time.perf_counter() - began:.0f} s"
+                )
+    except KeyboardInterrupt:
+        return results, True
+    return results, False
+
+
+def _counter(bar: Progress, task: Any, before: int) -> Callable[[int], None]:
+    return lambda done: bar.update(task, completed=before + done)

@@ -1,0 +1,252 @@
+"""The command: every row for azcore, each followed by the same row of the peers.
+
+Figures that are compared are taken in turn within one run, and medians are given, because machines
+are shared and drift.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.status import Status
+
+from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.commands.bench.beside import PeerError, find_peers, run_peer, work_for
+from azcore.commands.bench.learner import learner_ratio
+from azcore.commands.bench.memory import full_trees_mb, replay_bytes_per_position, resident_mb
+from azcore.commands.bench.ready import ready_cold_seconds, ready_seconds
+from azcore.commands.bench.results import Row, machine, print_table, write_results
+from azcore.commands.bench.search import (
+    search_by_simulations,
+    search_by_trees,
+    search_us_per_simulation,
+)
+from azcore.commands.bench.selfplay import (
+    selfplay_and_network,
+    selfplay_by_cores,
+    simulated_device_ratio,
+)
+from azcore.commands.bench.settings import BenchSettings, bench_settings
+from azcore.commands.bench.utilization import gpu_of, traced
+from azcore.errors import SettingError
+from azcore.selfplay.sizes import with_workers
+from azcore.testing.speed import rules_us_per_ply
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """What is measured."""
+
+    config: Config  # as composed
+    sized: Config  # the same with the benchmark's network and number of games
+    settings: Settings  # of `sized`
+    options: BenchSettings
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A row that does not yet know of which game and program it is."""
+
+    what: str
+    value: float
+    unit: str
+    at: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+
+
+def bench(config: Config) -> int:
+    """Measure, print and write `bench.path`.
+
+    Returns:
+        0, or 1 if a peer failed.
+
+    Raises:
+        AzcoreError: a setting cannot be used, or a file cannot be written.
+    """
+    options, known = bench_settings(config["bench"])
+    sized = {
+        **config,
+        "network": {
+            **config["network"],
+            "blocks": options.blocks,
+            "channels": options.channels,
+        },
+        "selfplay": {**config["selfplay"], "num_games": options.num_games},
+    }
+    settings = settings_from(sized)
+    selfplay = with_workers(settings.selfplay, settings.device.type)
+    settings = replace(settings, selfplay=selfplay)
+    sized["selfplay"]["workers"] = selfplay.workers
+    task = Task(config=config, sized=sized, settings=settings, options=options)
+    peers = find_peers(config["peers"], known, options, settings)
+    path = Path(options.path).absolute()
+    if not os.access(path.parent, os.W_OK):
+        raise SettingError(f"{path} cannot be written")  # told before the work
+    game, header = settings.game, machine(settings)
+    rows: list[Row] = []
+    failed: list[str] = []
+    progress = Progress()
+
+    def add(figure: Figure, peer: str | None) -> None:
+        told = {**vars(figure), "value": float(f"{figure.value:.4g}")}
+        rows.append(Row(game=game.name, settings=game.settings, peer=peer, **told))
+
+    with progress:
+        for name in options.rows:
+            for figure in MEASURES[name](task, progress.say):
+                add(figure, None)
+            for peer in peers:
+                work = work_for(peer, name, options, settings)
+                progress.say(f"peer {peer.name}, {name}")
+                try:
+                    for found in run_peer(peer, work, options.peer_minutes, progress.say):
+                        add(Figure(**found), peer.name)
+                except PeerError as error:
+                    failed.append(str(error))
+            # After each, so that a run that is stopped leaves what it has.
+            versions = {peer.name: peer.versions for peer in peers}
+            write_results(path, machine=header, peers=versions, failed=failed, rows=rows)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=120)  # nothing is cut in a file
+    print_table(console, _title(settings, options, header), rows, [peer.name for peer in peers])
+    print(f"written to {options.path}")
+    for sentence in failed:
+        print(f"azcore: {sentence}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+class Progress:
+    """Says on standard error what is measured: in one line of a terminal, else in a line each."""
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True, highlight=False)
+        self._status = Status("", console=self._console)
+
+    def __enter__(self) -> Progress:
+        if self._console.is_terminal:
+            self._status.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._status.stop()
+
+    def say(self, text: str) -> None:
+        if self._console.is_terminal:
+            self._status.update(text)
+        else:
+            print(f"measuring: {text}", file=sys.stderr, flush=True)
+
+
+def _title(settings: Settings, options: BenchSettings, header: Mapping[str, Any]) -> str:
+    game = settings.game
+    facts = ", ".join(f"{name} {value}" for name, value in game.settings.items())
+    games = f"{options.num_games} games on {settings.selfplay.workers} threads"
+    return (
+        f"{game.name} ({facts}); {header['cpu']}, {header['cores']} cores, {header['device']}; "
+        f"network of {options.channels} channels x {options.blocks} blocks in "
+        f"{header['precision']} by {header['backend']}, {games}, "
+        f"{settings.search.num_simulations} simulations a move"
+    )
+
+
+# -- rows ---------------------------------------------------------------------------------------
+
+Say = Callable[[str], None]
+
+
+def _rules(task: Task, say: Say) -> Iterator[Figure]:
+    say("rules")
+    yield Figure(
+        "rules_us_per_ply", rules_us_per_ply(task.settings.game, task.options.seconds), "us"
+    )
+
+
+def _search(task: Task, say: Say) -> Iterator[Figure]:
+    say("search")
+    yield Figure(
+        "search_us_per_simulation", search_us_per_simulation(task.settings, task.options), "us"
+    )
+
+
+def _selfplay(task: Task, say: Say) -> Iterator[Figure]:
+    say("self-play and bare network")
+    path = Path(task.options.path)
+    path = path.with_name(f"{path.stem}_utilization.csv")
+    with traced(gpu_of(task.settings.device), task.options.utilization_ms, path) as trace:
+        selfplay, network, efficiency = selfplay_and_network(task.settings, task.options)
+    yield Figure("selfplay_evals_per_s", selfplay, "1/s")
+    yield Figure("network_evals_per_s", network, "1/s")
+    yield Figure("efficiency", efficiency, "ratio")
+    if trace.median is not None:
+        yield Figure("gpu_utilization", trace.median, "%", note=f"the trace is in {path}")
+
+
+def _learner(task: Task, say: Say) -> Iterator[Figure]:
+    say("learner")
+    yield Figure("learner_ratio", learner_ratio(task.settings, task.options), "ratio")
+
+
+def _ready(task: Task, say: Say) -> Iterator[Figure]:
+    say("start, with what was compiled before")
+    yield Figure("ready_s", ready_seconds(task.sized), "s")
+    say("start, with nothing compiled before")
+    yield Figure("ready_cold_s", ready_cold_seconds(task.sized), "s")
+
+
+def _memory(task: Task, say: Say) -> Iterator[Figure]:
+    say("memory of self-play")
+    yield Figure("resident_mb", resident_mb(task.sized, task.options), "MiB")
+    say("memory of trees")
+    search = task.config["search"]
+    games = task.config["selfplay"]["num_games"] or task.options.num_games
+    at = {"games": games, "simulations": search["num_simulations"]}
+    megabytes, legal = full_trees_mb(task.config, task.options, games)
+    yield Figure("full_trees_mb", megabytes, "MiB", at, f"{legal:.0f} legal actions a position")
+    say("memory of the replay window")
+    size = replay_bytes_per_position(task.config)
+    yield Figure("replay_bytes_per_position", size, "B", {"simulations": search["num_simulations"]})
+
+
+def _growth(task: Task, say: Say) -> Iterator[Figure]:
+    options = task.options
+    say("search by simulations in a tree")
+    times = search_by_simulations(task.settings, options, options.growth_simulations)
+    for number, us in zip(options.growth_simulations, times, strict=True):
+        at = {"simulations": number}
+        yield Figure("search_us_per_simulation", us, "us", at)
+        yield Figure("search_growth", us / times[0], "ratio", at)
+    say("search by trees at once")
+    times = search_by_trees(task.settings, options, options.growth_trees)
+    for number, us in zip(options.growth_trees, times, strict=True):
+        yield Figure("search_us_per_simulation", us, "us", {"trees": number})
+    say("self-play by cores")
+    for cores, rate in zip(*selfplay_by_cores(task.sized, options), strict=True):
+        yield Figure("selfplay_evals_per_s_per_core", rate / cores, "1/s", {"cores": cores})
+
+
+def _device(task: Task, say: Say) -> Iterator[Figure]:
+    options = task.options
+    say("self-play before a simulated device")
+    at = {"evals_per_s": round(options.device_rate), "games": options.device_games}
+    yield Figure(
+        "simulated_device_ratio", simulated_device_ratio(task.settings, options), "ratio", at
+    )
+
+
+MEASURES: Mapping[str, Callable[[Task, Say], Iterator[Figure]]] = {  # of settings.ROWS
+    "rules": _rules,
+    "search": _search,
+    "selfplay": _selfplay,
+    "learner": _learner,
+    "ready": _ready,
+    "memory": _memory,
+    "growth": _growth,
+    "device": _device,
+}

@@ -1,0 +1,55 @@
+"""Measures that want a process of their own: a start, a peak of memory, fewer cores."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from azcore.assembly.parts import Config
+from azcore.errors import AzcoreError
+
+# The cores are chosen before torch is imported, which counts them.
+_CODE = """
+import json, os, sys
+function, cores, arguments = json.load(sys.stdin)
+if cores:
+    os.sched_setaffinity(0, cores)
+from pkgutil import resolve_name
+print(json.dumps(resolve_name(function)(*arguments)))
+"""
+
+
+def in_new_process(
+    function: str,
+    config: Config,
+    *arguments: Any,
+    cores: Sequence[int] = (),
+    environment: dict[str, str] | None = None,
+) -> Any:
+    """What a function answers in a fresh Python.
+
+    Args:
+        function: as `azcore.commands.bench.ready:first_move`; takes the configuration and the
+            arguments.
+        config: the composed configuration.
+        arguments: plain values.
+        cores: that it may use; none: those of this process.
+        environment: variables to set.
+
+    Raises:
+        AzcoreError: the process failed; what it wrote is on standard error.
+    """
+    done = subprocess.run(
+        [sys.executable, "-c", _CODE],
+        input=json.dumps([function, list(cores), [config, *arguments]]),
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **(environment or {})},
+    )
+    if done.returncode != 0:
+        raise AzcoreError(f"{function} in a process of its own ended with {done.returncode}")
+    return json.loads(done.stdout.splitlines()[-1])

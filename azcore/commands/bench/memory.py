@@ -1,0 +1,73 @@
+"""Memory: of self-play as a whole, of full search trees, of the replay window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from azcore.assembly.parts import Config, settings_from
+from azcore.commands.bench.children import in_new_process
+from azcore.commands.bench.search import TREES, FreeEvaluator, MiddleGames
+from azcore.commands.bench.selfplay import rate_here
+from azcore.commands.bench.settings import BenchSettings
+from azcore.search.mcts import Search
+from azcore.selfplay.actor import Actor
+from azcore.storage.replay import ReplayBuffer
+
+GAMES = 4  # of self-play, whose records are weighed
+
+
+def resident_mb(config: Config, options: BenchSettings) -> float:
+    """Most memory that self-play with a network was ever given, MiB, in a process of its own."""
+    return float(
+        in_new_process("azcore.commands.bench.memory:resident_here", config, options.seconds)
+    )
+
+
+def resident_here(config: Config, seconds: float) -> float:
+    """The same of this process; `getrusage` would begin with what its parent had."""
+    rate_here(config, seconds)
+    lines = Path("/proc/self/status").read_text().splitlines()
+    peak = next(line for line in lines if line.startswith("VmHWM:"))
+    return int(peak.split()[1]) / 1024
+
+
+def full_trees_mb(config: Config, options: BenchSettings, num_games: int) -> tuple[float, float]:
+    """MiB of the trees of so many games when they are full, and the legal actions of a position.
+
+    Positions have as many as in the middle of random games.
+    """
+    settings = settings_from(config)
+    games = MiddleGames(
+        game=settings.game,
+        search=replace(settings.search, num_simulations=1),
+        num_trees=TREES,
+        opening_plies=options.opening_plies,
+    )
+    legal = games.legal_actions()
+    search = Search(
+        game=settings.game,
+        num_trees=num_games,
+        evaluator=FreeEvaluator(settings.game, 1),
+        settings=settings.search,
+    )
+    return search.bytes_needed(round(legal)) / 2**20, legal
+
+
+def replay_bytes_per_position(config: Config) -> float:
+    """Bytes of a game in the replay window by its positions, with the configured simulations.
+
+    The policy is a random one, so targets name more actions than those of a trained network.
+    """
+    settings = settings_from(config)
+    actor = Actor(
+        game=settings.game,
+        search=settings.search,
+        settings=replace(settings.selfplay, num_games=GAMES, workers=1),
+        seed=settings.seed,
+        evaluator=FreeEvaluator(settings.game, GAMES * settings.search.leaves_per_tree),
+    )
+    buffer = ReplayBuffer(game=settings.game, window_games=10_000, augment=False)
+    while len(buffer) < GAMES:
+        buffer.extend(actor.play(1))
+    return buffer.bytes_held / buffer.num_positions

@@ -1,0 +1,138 @@
+"""Rows of figures: what one is, the table of them, and the file that keeps them.
+
+`bench.json` is `{"format", "machine", "peers", "failed", "rows"}`; a row is `Row` as an object.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+from rich.table import Table
+
+from azcore.assembly.parts import Settings
+from azcore.errors import SettingError
+from azcore.networks.evaluator import choose_backend, choose_precision
+from azcore.selfplay.sizes import available_cores
+
+FORMAT = 2  # 1 was a bare list of rows
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One figure."""
+
+    game: str
+    settings: Mapping[str, Any]  # of the game, such as its board size
+    what: str
+    at: Mapping[str, int] = field(default_factory=dict)  # what varies between rows of one `what`
+    value: float
+    unit: str
+    peer: str | None = None  # None: azcore itself
+    note: str = ""  # how it was counted, where that is not the same for all
+
+
+def machine(settings: Settings) -> dict[str, Any]:
+    """What the figures depend on beside the program."""
+    device = settings.device
+    on_gpu = device.type == "cuda"
+    return {
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "commit": _commit(),
+        "cpu": _cpu(),
+        "cores": available_cores(),
+        "device": torch.cuda.get_device_name(device) if on_gpu else str(device),
+        "precision": str(choose_precision(settings.selfplay.precision, device)).split(".")[1],
+        "backend": choose_backend(settings.selfplay.backend, device),
+        "torch_threads": torch.get_num_threads(),
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("azcore", "numba", "numpy", "torch")},
+    }
+
+
+def _cpu() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        lines = []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """The checkout that azcore lies in, `-dirty` if files have changed; None outside of one."""
+    folder = Path(__file__).parent
+    tracked = ["git", "ls-files", "--error-unmatch", "settings.py"]
+    described = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
+    try:
+        subprocess.run(tracked, cwd=folder, capture_output=True, check=True)
+        found = subprocess.run(described, cwd=folder, capture_output=True, check=True, text=True)
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return found.stdout.strip()
+
+
+def write_results(
+    path: Path,
+    *,
+    machine: Mapping[str, Any],
+    peers: Mapping[str, Mapping[str, str]],
+    failed: Sequence[str],
+    rows: Iterable[Row],
+) -> None:
+    """All of it as JSON, whole or not at all.
+
+    Args:
+        path: of the file.
+        machine: see `machine`.
+        peers: the versions of their packages, by peer.
+        failed: sentences on what could not be measured.
+        rows: the figures.
+
+    Raises:
+        SettingError: it cannot be written.
+    """
+    content = {
+        "format": FORMAT,
+        "machine": dict(machine),
+        "peers": dict(peers),
+        "failed": list(failed),
+        "rows": [asdict(row) for row in rows],
+    }
+    new = path.with_name(path.name + ".tmp")
+    try:
+        new.write_text(json.dumps(content, indent=1) + "\n")
+        new.replace(path)
+    except OSError as error:
+        new.unlink(missing_ok=True)
+        raise SettingError(f"{path.absolute()} cannot be written: {error.strerror}") from error
+
+
+def print_table(console: Console, title: str, rows: Sequence[Row], peers: Sequence[str]) -> None:
+    """A line for each figure, a column for each program, and the notes below."""
+    console.print(title, soft_wrap=True)
+    table = Table()
+    table.add_column("what", no_wrap=True)
+    for name in ("azcore", *peers):
+        table.add_column(name, justify="right")
+    table.add_column("unit")
+    lines: dict[tuple[str, str], dict[str | None, Row]] = {}
+    for row in rows:
+        at = ", ".join(f"{name}={number:,}" for name, number in row.at.items())
+        lines.setdefault((row.what, at), {})[row.peer] = row
+    for (what, at), line in lines.items():
+        values = [f"{line[p].value:,}" if p in line else "" for p in (None, *peers)]
+        table.add_row(f"{what}, {at}" if at else what, *values, next(iter(line.values())).unit)
+    console.print(table)
+    for row in rows:
+        if row.note:
+            console.print(f"{row.peer or 'azcore'} {row.what}: {row.note}", soft_wrap=True)

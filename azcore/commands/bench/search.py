@@ -1,0 +1,146 @@
+"""Search with a network that costs nothing, on one core: its cost, and how it grows."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from azcore.assembly.parts import Settings
+from azcore.commands.bench.settings import BenchSettings
+from azcore.game import ByteArray, FloatArray, Game
+from azcore.search.evaluators import Evaluator
+from azcore.search.mcts import Search, SearchSettings
+
+TREES = 64  # searched together, where their number does not vary
+FEW_TREES = 8  # the same where trees are large, so that they fit into memory
+ROUNDS = 5  # of a measure, at least
+PARTS, STEP = 1021, 61  # of numbers given in turn; without a common divisor
+
+
+class FreeEvaluator(Evaluator):
+    """Answers at once with random numbers: what is left is the cost of searching.
+
+    They were drawn before and are given in turn, another part of them each time. Were they always
+    the same for one tree, its values would only change sign from ply to ply, and on a 19x19 board
+    100 simulations would lead 35 plies deep instead of 7.
+    """
+
+    def __init__(self, game: Game, size: int) -> None:
+        rng = np.random.default_rng(1)
+        self._policy_logits = rng.normal(size=(size + PARTS, game.num_actions)).astype(np.float32)
+        self._values = rng.uniform(-0.1, 0.1, size + PARTS).astype(np.float32)
+        self._first = 0
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        self._first = (self._first + STEP) % PARTS
+        given = slice(self._first, self._first + len(observations))
+        return self._policy_logits[given], self._values[given]
+
+
+class MiddleGames:
+    """Games in their middle, searched together move by move; a new one begins where one ends.
+
+    Args:
+        game: what is played.
+        search: how each move is searched.
+        num_trees: games at once.
+        opening_plies: random plies before the first search.
+    """
+
+    def __init__(
+        self, *, game: Game, search: SearchSettings, num_trees: int, opening_plies: int
+    ) -> None:
+        self.game = game
+        self._opening_plies = opening_plies
+        self._rng = np.random.default_rng(1)
+        self._rows = list(range(num_trees))
+        self._simulations = num_trees * search.num_simulations
+        self.search = Search(
+            game=game,
+            num_trees=num_trees,
+            evaluator=FreeEvaluator(game, num_trees * search.leaves_per_tree),
+            settings=search,
+        )
+        for row in self._rows:
+            self._begin(row)
+        self.search.run(self._rows)
+
+    def _begin(self, row: int) -> None:
+        game, state = self.game, self.game.initial_state()
+        for _ in range(self._opening_plies):
+            legal = np.flatnonzero(game.legal_action_mask(state))
+            following = game.step(state, int(self._rng.choice(legal)))
+            if game.is_terminal(following):
+                break
+            state = following
+        self.search.start(row, state)
+
+    def us_per_simulation(self) -> float:
+        """Play a move in every game and search the next one."""
+        search = self.search
+        for row in self._rows:
+            result = search.result(row)
+            search.advance(row, int(result.actions[result.visit_counts.argmax()]))
+            if search.states.is_terminal(row):
+                self._begin(row)
+        began = time.perf_counter()
+        search.run(self._rows)
+        return (time.perf_counter() - began) / self._simulations * 1e6
+
+    def legal_actions(self) -> float:
+        """Mean number of legal actions at the roots."""
+        states = (self.search.states.get(row) for row in self._rows)
+        return statistics.mean(int(self.game.legal_action_mask(state).sum()) for state in states)
+
+
+def search_us_per_simulation(settings: Settings, options: BenchSettings) -> float:
+    """The cost of `num_simulations` a move, microseconds a simulation."""
+    return search_by_trees(settings, options, [TREES])[0]
+
+
+def search_by_trees(
+    settings: Settings, options: BenchSettings, numbers: Sequence[int]
+) -> list[float]:
+    """The same with so many trees at once, measured in turn."""
+    search = replace(settings.search, num_simulations=options.num_simulations)
+    return _in_turn([_games(settings, options, search, number) for number in numbers], options)
+
+
+def search_by_simulations(
+    settings: Settings, options: BenchSettings, numbers: Sequence[int]
+) -> list[float]:
+    """The same with so many simulations in one tree; it begins empty, so that it holds just those.
+
+    Measured in turn.
+    """
+    games = [
+        _games(
+            settings,
+            options,
+            replace(settings.search, num_simulations=number, reuse_subtree=False),
+            FEW_TREES,
+        )
+        for number in numbers
+    ]
+    return _in_turn(games, options)
+
+
+def _games(
+    settings: Settings, options: BenchSettings, search: SearchSettings, number: int
+) -> MiddleGames:
+    return MiddleGames(
+        game=settings.game, search=search, num_trees=number, opening_plies=options.opening_plies
+    )
+
+
+def _in_turn(games: Sequence[MiddleGames], options: BenchSettings) -> list[float]:
+    times: list[list[float]] = [[] for _ in games]
+    began = time.perf_counter()
+    while len(times[0]) < ROUNDS or time.perf_counter() - began < options.seconds:
+        for played, each in zip(games, times, strict=True):
+            each.append(played.us_per_simulation())
+    return [statistics.median(each) for each in times]

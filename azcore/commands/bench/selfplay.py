@@ -1,0 +1,193 @@
+"""Self-play against the bare network: what the search around the network costs."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+
+from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.commands.bench.children import in_new_process
+from azcore.commands.bench.search import FreeEvaluator
+from azcore.commands.bench.settings import BenchSettings
+from azcore.game import ByteArray, FloatArray, Game
+from azcore.networks import build_network
+from azcore.search.evaluators import Evaluator
+from azcore.selfplay.actor import Actor
+from azcore.selfplay.sizes import with_workers
+from azcore.selfplay.speed import evaluations_per_s
+
+SLICE = 0.5  # seconds of one measurement, of many in turn
+
+
+def make_actor(settings: Settings, evaluator: Evaluator) -> Actor:
+    """Self-play as the settings say; the moves of its games are not in step any more."""
+    actor = Actor(
+        game=settings.game,
+        search=settings.search,
+        settings=settings.selfplay,
+        seed=settings.seed,
+        evaluator=evaluator,
+    )
+    enough = settings.selfplay.shares()[0] * settings.search.num_simulations
+    actor.play_while(lambda _: actor.statistics.evaluations < enough)
+    return actor
+
+
+def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[float, float, float]:
+    """Evaluations/s of self-play and of the bare network in turn, and the median of their ratio.
+
+    The bare network has the batches, the precision and the threads of self-play.
+    """
+    shares = settings.selfplay.shares()
+    network = build_network(settings.game, settings.network, settings.seed)
+    evaluator = settings.evaluator(network, len(shares))
+    actor = make_actor(settings, evaluator)
+    rng = np.random.default_rng(1)
+    bare = [
+        own.prepared(rng.integers(0, 2, (share, *settings.game.observation_shape), np.uint8))
+        for share, own in zip(shares, evaluator.for_threads(len(shares)), strict=True)
+    ]
+    bare_rate(bare, shares, SLICE)  # the first call of a thread prepares memory
+    rates = [
+        (evaluations_per_s(actor, SLICE), bare_rate(bare, shares, SLICE))
+        for _ in range(max(5, round(options.seconds / SLICE)))
+    ]
+    return (
+        statistics.median(rate[0] for rate in rates),
+        statistics.median(rate[1] for rate in rates),
+        statistics.median(rate[0] / rate[1] for rate in rates),
+    )
+
+
+def bare_rate(
+    calls: Sequence[Callable[[], object]], shares: Sequence[int], seconds: float
+) -> float:
+    """Evaluations/s of networks whose input is in their memory already, each on a thread.
+
+    Args:
+        calls: each evaluates a batch once.
+        shares: positions in each of the batches.
+        seconds: to measure.
+    """
+
+    def repeat(call: Callable[[], object]) -> int:
+        done, end = 0, time.perf_counter() + seconds
+        while time.perf_counter() < end:
+            call()
+            done += 1
+        return done
+
+    began = time.perf_counter()
+    with ThreadPoolExecutor(len(calls)) as pool:
+        counts = list(pool.map(repeat, calls))
+    done = sum(share * count for share, count in zip(shares, counts, strict=True))
+    return done / (time.perf_counter() - began)
+
+
+# -- by cores -----------------------------------------------------------------------------------
+
+
+def selfplay_by_cores(config: Config, options: BenchSettings) -> tuple[list[int], list[float]]:
+    """Evaluations/s of self-play on 1, 2, 4 ... cores and on all of them, in turn, three times.
+
+    Each core has as many games as it has with all of them.
+
+    Args:
+        config: with the sizes that the benchmark measures.
+        options: how long.
+
+    Returns:
+        The numbers of cores, and the rate on each.
+    """
+    cores = sorted(os.sched_getaffinity(0))
+    numbers = [1 << bit for bit in range(len(cores).bit_length())]
+    numbers = sorted({*(number for number in numbers if number < len(cores)), len(cores)})
+    rates: list[list[float]] = [[] for _ in numbers]
+    for _ in range(3):
+        for number, each in zip(numbers, rates, strict=True):
+            each.append(_rate_on(config, options, cores[:number], len(cores)))
+    return numbers, [statistics.median(each) for each in rates]
+
+
+def _rate_on(config: Config, options: BenchSettings, cores: Sequence[int], all_cores: int) -> float:
+    games = max(len(cores), options.num_games * len(cores) // all_cores)
+    selfplay = {**config["selfplay"], "num_games": games, "workers": len(cores)}
+    return float(
+        in_new_process(
+            "azcore.commands.bench.selfplay:rate_here",
+            {**config, "selfplay": selfplay},
+            options.seconds / 2,
+            cores=cores,
+        )
+    )
+
+
+def rate_here(config: Config, seconds: float) -> float:
+    """Evaluations/s of self-play in this process."""
+    settings = settings_from(config)
+    selfplay = with_workers(settings.selfplay, settings.device.type)
+    settings = replace(settings, selfplay=selfplay)
+    network = build_network(settings.game, settings.network, settings.seed)
+    evaluator = settings.evaluator(network, len(selfplay.shares()))
+    return evaluations_per_s(make_actor(settings, evaluator), seconds)
+
+
+# -- a device that is not here ------------------------------------------------------------------
+
+
+class _Device:
+    """The time at which a device that works on one batch after the other will be free."""
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.free_at = 0.0
+
+
+class SimulatedDevice(FreeEvaluator):
+    """Answers at random, as late as a device of some rate and latency would, using no core.
+
+    Batches of several threads queue, as they do on a GPU: one is worked on at a time, while the
+    others travel.
+
+    Args:
+        game: whose positions.
+        size: of the largest batch.
+        rate: positions a second that the device can do.
+        latency: seconds of a batch's way there, and of its way back.
+    """
+
+    def __init__(self, game: Game, size: int, rate: float, latency: float) -> None:
+        super().__init__(game, size)
+        self._rate, self._latency = rate, latency
+        self._device = _Device()
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        there = time.perf_counter() + self._latency
+        with self._device.lock:
+            done = max(self._device.free_at, there) + len(observations) / self._rate
+            self._device.free_at = done
+        time.sleep(max(0.0, done + self._latency - time.perf_counter()))
+        return super().evaluate(observations)
+
+
+def simulated_device_ratio(settings: Settings, options: BenchSettings) -> float:
+    """Evaluations/s of self-play before a simulated device, over those that the device can do."""
+    selfplay = with_workers(
+        replace(settings.selfplay, num_games=options.device_games, workers=options.device_workers),
+        "cuda",
+    )
+    settings = replace(settings, selfplay=selfplay)
+    rate = float(options.device_rate)
+    device = SimulatedDevice(
+        settings.game, selfplay.shares()[0], rate, options.device_latency_ms / 1000
+    )
+    actor = make_actor(settings, device)
+    ratios = [evaluations_per_s(actor, options.seconds / 5) / rate for _ in range(5)]
+    return statistics.median(ratios)

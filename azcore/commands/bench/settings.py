@@ -1,0 +1,87 @@
+"""What to measure, and beside whom; the numbers are in `conf/bench`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from azcore.settings import build, require
+
+ROWS = ("rules", "search", "selfplay", "learner", "ready", "memory", "growth", "device")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BenchSettings:
+    """How to measure azcore, and whoever is measured beside it."""
+
+    path: str
+    rows: tuple[str, ...]
+    seconds: float
+    num_simulations: int
+    opening_plies: int
+    blocks: int
+    channels: int
+    num_games: int
+    growth_simulations: tuple[int, ...]
+    growth_trees: tuple[int, ...]
+    utilization_ms: int
+    device_rate: float
+    device_latency_ms: float
+    device_games: int
+    device_workers: int | None
+    peers_python: str | None
+    peer_batches: tuple[int, ...]
+    peer_minutes: float
+
+    def __post_init__(self) -> None:
+        require(bool(self.rows), "bench.rows", f"some of {', '.join(ROWS)}", [])
+        for row in self.rows:
+            require(row in ROWS, "bench.rows", f"some of {', '.join(ROWS)}", row)
+        require(self.seconds > 0, "bench.seconds", "above 0", self.seconds)
+        require(self.opening_plies >= 0, "bench.opening_plies", "0 or more", self.opening_plies)
+        require(self.device_rate > 0, "bench.device_rate", "above 0", self.device_rate)
+        require(
+            self.device_latency_ms >= 0,
+            "bench.device_latency_ms",
+            "0 or more",
+            self.device_latency_ms,
+        )
+        require(self.peer_minutes > 0, "bench.peer_minutes", "above 0", self.peer_minutes)
+        for name in (
+            "num_simulations",
+            "blocks",
+            "channels",
+            "num_games",
+            "device_games",
+            "utilization_ms",
+        ):
+            value = getattr(self, name)
+            require(value >= 1, f"bench.{name}", "1 or more", value)
+        for name in ("growth_simulations", "growth_trees", "peer_batches"):
+            values = getattr(self, name)
+            fits = bool(values) and min(values) >= 1
+            require(fits, f"bench.{name}", "numbers of 1 or more", list(values))
+
+
+@dataclass(frozen=True, kw_only=True)
+class PeerSettings:
+    """Another program that can be measured beside azcore."""
+
+    script: str | None  # path; None: the one of its name in azcore/commands/bench/peers
+    requires: tuple[str, ...]  # distributions that its Python must have
+    games: dict[str, str]  # our name: its name, with our settings in braces
+
+
+def bench_settings(values: Mapping[str, Any]) -> tuple[BenchSettings, dict[str, PeerSettings]]:
+    """The typed settings of the group `bench`, and the peers that it knows.
+
+    Raises:
+        SettingError: a value cannot be used.
+    """
+    values = dict(values)
+    known = values.pop("peers")
+    peers = {
+        str(name): build(PeerSettings, peer, f"bench.peers.{name}") for name, peer in known.items()
+    }
+    return build(BenchSettings, values, "bench"), peers

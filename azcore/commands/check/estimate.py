@@ -1,0 +1,93 @@
+"""How long a game of self-play takes on this machine with the composed settings: an estimate."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from azcore.assembly.parts import Settings
+from azcore.game import Game
+from azcore.networks import build_network
+from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.selfplay.worker import Worker
+
+TREES = 64  # at most, while the search is timed: enough to fill its loops
+
+
+@dataclass(frozen=True, kw_only=True)
+class Estimate:
+    """What self-play will cost at the start of training."""
+
+    batch: int  # positions evaluated at once
+    evaluations_per_s: float  # of the network alone
+    search_us: float  # of rules and search, for each evaluation
+    seconds_per_game: float  # if games are as long as random ones
+
+
+def estimate(settings: Settings, plies: float, seconds: float) -> Estimate:
+    """Measure network and search apart, for about `seconds` each.
+
+    Args:
+        settings: composed ones; self-play's `num_games` positions make a batch.
+        plies: of a usual game.
+        seconds: to measure; a large network may take longer over its first position.
+    """
+    network = build_network(settings.game, settings.network, settings.seed)
+    batch, rate = _network_rate(
+        settings.evaluator(network), settings.game, settings.selfplay.num_games or TREES, seconds
+    )
+    search = _search_seconds(settings, seconds)
+    evaluations = plies * settings.search.num_simulations
+    return Estimate(
+        batch=batch,
+        evaluations_per_s=rate,
+        search_us=search * 1e6,
+        seconds_per_game=evaluations * (1 / rate + search),
+    )
+
+
+def _network_rate(
+    evaluator: Evaluator, game: Game, largest: int, seconds: float
+) -> tuple[int, float]:
+    """The batch reached, `largest` if there is time, and positions evaluated in a second."""
+    rng = np.random.default_rng(1)
+    size = 1
+    while True:
+        observations = rng.integers(0, 2, (size, *game.observation_shape), np.uint8)
+        evaluator.evaluate(observations)  # the first of a size prepares memory
+        times = []
+        for _ in range(3):  # the best of them: other programs may be running
+            began = time.perf_counter()
+            evaluator.evaluate(observations)
+            times.append(time.perf_counter() - began)
+        if size == largest or 8 * min(times) > seconds:
+            break
+        size = min(4 * size, largest)
+    done, began = 0, time.perf_counter()
+    while time.perf_counter() - began < seconds:
+        evaluator.evaluate(observations)
+        done += size
+    return size, done / (time.perf_counter() - began)
+
+
+def _search_seconds(settings: Settings, seconds: float) -> float:
+    """Seconds of rules and search for each evaluation, with a network that costs nothing."""
+    worker = Worker(
+        game=settings.game,
+        variant=settings.selfplay_game,
+        search=settings.search,
+        settings=settings.selfplay,
+        num_games=min(TREES, settings.selfplay.num_games or TREES),
+        first_index=0,
+        index_step=1,
+        seed=settings.seed,
+        evaluator=UniformEvaluator(settings.game),
+    )
+    worker.play_wave()  # loads or compiles what it needs
+    worker.reset_statistics()
+    began = time.perf_counter()
+    while time.perf_counter() - began < seconds or not worker.statistics.evaluations:
+        worker.play_wave()
+    return (time.perf_counter() - began) / worker.statistics.evaluations

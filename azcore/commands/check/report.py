@@ -1,0 +1,219 @@
+"""The report of `command=check`, and the shorter check before training."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from azcore.commands.check.planes import drawn_planes
+from azcore.game import BoolArray, CompiledGame, Game
+from azcore.game.registry import make
+from azcore.settings import build, require
+from azcore.testing import Report, check_game, perft
+from azcore.testing.random_play import random_game, random_states
+from azcore.testing.speed import rules_us_per_ply
+from azcore.testing.view import ranges
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckSettings:
+    """How much to look at; the numbers are in `conf/check`."""
+
+    positions: int
+    seconds: float
+    perft_nodes: int
+    planes: int | None
+    before_training: float
+    games: int | None
+
+    def __post_init__(self) -> None:
+        require(self.positions >= 1, "check.positions", "1 or more", self.positions)
+        require(self.seconds > 0, "check.seconds", "above 0", self.seconds)
+        require(self.perft_nodes >= 1, "check.perft_nodes", "1 or more", self.perft_nodes)
+        shown = self.planes is None or self.planes >= 0
+        require(shown, "check.planes", "0 or more, or null for all", self.planes)
+        known = self.before_training >= 0
+        require(known, "check.before_training", "0 or more seconds", self.before_training)
+        known = self.games is None or self.games >= 1
+        require(known, "check.games", "1 or more, or null for no estimate", self.games)
+
+
+def check(config: Mapping[str, Any]) -> int:
+    """Check the composed game, and print what there is to know about it; 0.
+
+    Raises:
+        ContractError: an identity does not hold.
+        FaultyGameError: the game cannot be loaded or compiled.
+        AzcoreError: a setting cannot be used.
+    """
+    settings = build(CheckSettings, config["check"], "check")
+    facts = dict(config["game"])
+    game = make(facts.pop("name"), **facts)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=110, soft_wrap=True)
+    with console.status(f"checking {settings.positions} positions of {game.name}"):
+        report = check_game(game, num_positions=settings.positions)
+    console.print(f"{report.game} keeps the contract\n")
+    _print_table(console, ("identity", "checks"), _identities(report))
+    _print_table(console, ("fact", "value"), _facts(game, report))
+    with console.status("counting"):
+        counts = _perft_rows(game, settings)
+    _print_table(console, ("ply", "perft", "seconds", "M/s"), counts)
+    _print_observation(console, game, settings.planes)
+    with console.status("measuring"):
+        speed = _speed(game, config, report, settings)
+    _print_table(console, ("speed on this machine", "value"), speed)
+    console.print(
+        "The time of a game is an estimate of the start of training, when games are about as long\n"
+        "as random ones."
+    )
+    return 0
+
+
+def check_before_training(config: Mapping[str, Any], game: Game) -> None:
+    """The kit for a moment, so that a game at fault is told of before anything is written.
+
+    Games that come with azcore are left out: azcore's own tests check them.
+
+    Raises:
+        ContractError: an identity does not hold.
+    """
+    if type(game).__module__.startswith("azcore.games."):
+        return
+    seconds = build(CheckSettings, config["check"], "check").before_training
+    if seconds > 0:
+        check_game(game, seconds=seconds)
+
+
+def _print_table(console: Console, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> None:
+    table = Table(
+        box=None, padding=(0, 2, 0, 0), show_edge=False, pad_edge=False, header_style="bold"
+    )
+    for i, name in enumerate(head):
+        table.add_column(name, justify="left" if i == 0 else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*row)
+    console.print(table)
+    console.print()
+
+
+def _identities(report: Report) -> list[tuple[str, ...]]:
+    return [
+        (str(identity), f"{report.checks[identity]:,}" if report.checks.get(identity) else "-")
+        for identity in report.identities
+    ]
+
+
+def _facts(game: Game, report: Report) -> list[tuple[str, ...]]:
+    shape = " × ".join(map(str, game.observation_shape))
+    games = max(1, report.games)
+    wins = (report.seat_0_wins, report.draws, report.seat_1_wins)
+    shares = " / ".join(f"{100 * n / games:.0f} %" for n in wins)
+    played = "game" if report.games == 1 else "games"
+    rows: list[tuple[str, ...]] = [
+        ("actions", f"{game.num_actions:,}"),
+        ("observation", shape),
+        ("largest values of its planes", _maxima(game)),
+        ("planes that stayed zero", ranges(~_written(game))),
+        ("symmetries", str(len(game.symmetries))),
+        ("plies of a random game, mean", f"{report.mean_length:.1f}"),
+        ("longest of them", str(report.longest)),
+        ("max_game_length", f"{game.max_game_length:,}"),
+        ("legal actions, mean", f"{report.mean_legal_actions:.1f}"),
+        (f"seat 0 wins / draws / seat 1 wins of {report.games} {played}", shares),
+    ]
+    if isinstance(game, CompiledGame):
+        rows.append(("memory of a state", f"{game.state_dtype.itemsize:,} bytes"))
+    else:
+        rows.append(("memory of a state", "a Python object"))
+    return rows
+
+
+def _maxima(game: Game) -> str:
+    values = sorted({int(value) for value in game.observation_maximum})
+    return ", ".join(map(str, values))
+
+
+def _perft_rows(game: Game, settings: CheckSettings) -> list[tuple[str, ...]]:
+    """Depth by depth, as far as the next one promises to stay within the limits."""
+    perft(game, 1)  # loads or compiles the loop
+    rows: list[tuple[str, ...]] = []
+    visited = 1  # positions whose actions are listed
+    for depth in range(1, game.max_game_length + 1):
+        began = time.perf_counter()
+        count = perft(game, depth)
+        used = time.perf_counter() - began
+        rows.append((str(depth), f"{count:,}", f"{used:.3f}", f"{count / used / 1e6:.1f}"))
+        # The next depth visits what this one has counted.
+        expected = used * count / visited
+        if count == 0 or count > settings.perft_nodes or expected > settings.seconds:
+            break
+        visited = count
+    return rows
+
+
+def _print_observation(console: Console, game: Game, most: int | None) -> None:
+    actions = random_game(game, np.random.default_rng(1))
+    state = game.initial_state()
+    for action in actions[: len(actions) // 2]:
+        state = game.step(state, action)
+    player, text = game.current_player(state), game.state_to_text(state)
+    console.print(f"what seat {player} sees in the middle of a random game: {text}", markup=False)
+    console.print(game.render(state) + "\n", markup=False)
+    lines = drawn_planes(game.observation(state), most=most, width=min(console.width, 110))
+    console.print("\n".join(lines).rstrip() + "\n", markup=False)
+    for action in actions[len(actions) // 2 :]:
+        state = game.step(state, action)
+    # No kit knows who ought to have won: let the author see it.
+    verdict = {1: "seat 0 has won", 0: "a draw", -1: "seat 1 has won"}[game.outcome(state)]
+    console.print(f"where that game ended: {verdict} ({game.termination(state)})", markup=False)
+    console.print(game.render(state) + "\n", markup=False)
+
+
+def _written(game: Game) -> BoolArray:
+    """bool [C], whether a plane is other than zero anywhere in some random games."""
+    states = random_states(game, 300, np.random.default_rng(2))
+    written: BoolArray = np.any([game.observation(s).any((1, 2)) for s in states], axis=0)
+    return written
+
+
+def _speed(
+    game: Game, config: Mapping[str, Any], report: Report, check: CheckSettings
+) -> list[tuple[str, ...]]:
+    # These import torch: seconds that nobody waits for whose game is at fault.
+    from azcore.assembly.parts import settings_from
+    from azcore.commands.check.estimate import estimate
+
+    settings, seconds = settings_from(config), check.seconds
+    cost = estimate(settings, report.mean_length, seconds)
+    network = settings.network
+    rows: list[tuple[str, ...]] = [
+        ("rules, a ply of random play", f"{rules_us_per_ply(game, seconds):,.2f} µs"),
+        ("rules and search, a simulation", f"{cost.search_us:,.2f} µs"),
+        (
+            f"network {network.name} {network.blocks}x{network.channels}, batches of {cost.batch}",
+            f"{cost.evaluations_per_s:,.0f} evaluations/s",
+        ),
+        (
+            f"a game of {report.mean_length:.0f} plies × {settings.search.num_simulations} "
+            "simulations, about",
+            _duration(cost.seconds_per_game),
+        ),
+    ]
+    if check.games is not None:
+        rows.append((f"{check.games:,} such games", _duration(check.games * cost.seconds_per_game)))
+    return rows
+
+
+def _duration(seconds: float) -> str:
+    for size, unit in ((365.25 * 86400, "years"), (86400, "days"), (3600, "h"), (60, "min")):
+        if seconds >= size:
+            return f"{seconds / size:,.1f} {unit}"
+    return f"{seconds:.2g} s"

@@ -1,0 +1,321 @@
+"""`command=compare`: kept checkpoints of several runs, rated together, drawn over what they cost.
+
+Each checkpoint meets the anchors `random` (any legal action, 0 Elo) and `search` (PUCT without a
+network), its neighbours within its own run, and runs that had taken about as many steps. Matches
+are kept as they end, so a comparison that was stopped goes on, and runs added later cost only their
+own matches.
+
+Writes, into the folder that was compared or `run_dir`:
+
+comparison.csv           a row a match
+ratings.csv              a row a checkpoint
+figure.png, figure.svg   if matplotlib is there
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from azcore.arena.elo import PairScore
+from azcore.arena.match import play_match
+from azcore.arena.players import Player, RandomPlayer, SearchPlayer
+from azcore.assembly.parts import Config, Settings
+from azcore.commands.compare.means import MeanPoint, Pool, Rated, mean_curves
+from azcore.commands.compare.runs import DIGEST, Run, find_runs
+from azcore.commands.compare.settings import CompareSettings
+from azcore.errors import SettingError
+from azcore.search.evaluators import UniformEvaluator
+from azcore.settings import build
+from azcore.storage.run_directory import RUNS
+from azcore.storage.table import Table
+from azcore.storage.untrusted import require_no_link
+
+MATCHES = [
+    "player",
+    "opponent",
+    "player_digest",  # what the players were, beside their names
+    "opponent_digest",
+    "games",
+    "opening_plies",
+    "num_simulations",
+    "wins",
+    "draws",
+    "losses",
+    "distinct_games",
+    "pairs",  # distinct ones, see `PairScore.to_text`
+]
+RATINGS = ["run", "variant", "seed", "step", "evaluations", "seconds", "rating", "low", "high"]
+FILES = ["comparison.csv", "ratings.csv", "ratings.csv.tmp", "figure.png", "figure.svg"]
+RANDOM, SEARCH = "random", "search"  # the anchors; no run's checkpoint is called so
+
+
+def compare(config: Config) -> int:
+    """Rate, write the tables, draw the figure and print what the last checkpoints come to; 0.
+
+    Raises:
+        AzcoreError: a setting or a run cannot be used; matches already played are kept.
+    """
+    options = _settings(config)
+    runs = find_runs(options.runs, config["device"], options.checkpoints)
+    for run in runs:
+        for kept in run.kept:
+            if kept.cost(options.x) is None:
+                raise SettingError(
+                    f"{run.path}/metrics.csv has no {options.x} of step {kept.step}; compare.x="
+                    f"steps needs none"
+                )
+    folder = _folder(config["run_dir"], options.runs)
+    console = Console(highlight=False, markup=False, soft_wrap=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
+    for name in FILES:
+        require_no_link(folder / name)
+    scores = _play(runs, options, Table(folder / "comparison.csv", MATCHES), console)
+    pool = Pool(scores, anchor=RANDOM)
+    everyone = [kept.name for run in runs for kept in run.kept]
+    rated = [
+        Rated(
+            run=run,
+            kept=kept,
+            rating=pool.values[kept.name],
+            half=pool.half_width_among([kept.name], everyone),
+        )
+        for run in runs
+        for kept in run.kept
+    ]
+    curves = mean_curves(rated, pool, options.x)
+    _write_ratings(folder / "ratings.csv", rated, pool.values[SEARCH])
+    console.print(f"ratings {folder / 'ratings.csv'}")
+    _print_last(console, rated, curves, pool, options)
+    _draw(folder, rated, curves, pool.values[SEARCH], options, console)
+    return 0
+
+
+def _settings(config: Config) -> CompareSettings:
+    values = dict(config["compare"])
+    if isinstance(values["runs"], str | int):
+        values["runs"] = [values["runs"]]
+    if isinstance(values["runs"], list):
+        values["runs"] = [str(run) if isinstance(run, int) else run for run in values["runs"]]
+    return build(CompareSettings, values, "compare")
+
+
+def _folder(run_dir: str | None, runs: Sequence[str]) -> Path:
+    """Where to write: as told, or beside the runs if one folder holds them all."""
+    if run_dir is not None:
+        return Path(run_dir)
+    if len(runs) == 1:
+        return Path(runs[0])
+    return RUNS / "compare" / datetime.now().strftime("%Y-%m-%d-%H%M%S")
+
+
+def pairings(runs: Sequence[Run], rivals: int) -> Iterator[tuple[str, str]]:
+    """Who meets whom, by name, no pair twice.
+
+    Every checkpoint meets both anchors and the next one of its run. At each level the runs stand in
+    a ring, sorted by seed and variant, and challenge the next `rivals` ones: variants meet each
+    other there, and so do seeds.
+    """
+    yield SEARCH, RANDOM
+    for run in runs:
+        for kept in run.kept:
+            yield kept.name, RANDOM
+            yield kept.name, SEARCH
+        for earlier, later in pairwise(run.kept):
+            yield later.name, earlier.name
+    levels: dict[int, list[str]] = {}
+    for run in runs:
+        for kept in run.kept:
+            levels.setdefault(kept.level, []).append(kept.name)
+    met: set[frozenset[str]] = set()
+    for ring in levels.values():
+        for distance in range(1, rivals + 1):
+            for i, name in enumerate(ring):
+                rival = ring[(i + distance) % len(ring)]
+                if rival != name and frozenset((name, rival)) not in met:
+                    met.add(frozenset((name, rival)))
+                    yield name, rival
+
+
+def _play(
+    runs: Sequence[Run], options: CompareSettings, table: Table, console: Console
+) -> list[PairScore]:
+    """The results of all pairings; those in the table are not played again."""
+    kept = {kept.name: (run, kept) for run in runs for kept in run.kept}
+    baseline = _baseline(runs, options)
+    digests = {name: entry.digest for name, (_, entry) in kept.items()}
+    digests[RANDOM] = ""
+    digests[SEARCH] = hashlib.sha256(repr(baseline.search).encode()).hexdigest()[:DIGEST]
+    played = {_key(row): row for row in table.rows()}
+    pairs = list(pairings(runs, options.rivals))
+    rows: list[dict[str, Any]] = [
+        {
+            "player": player,
+            "opponent": opponent,
+            "player_digest": digests[player],
+            "opponent_digest": digests[opponent],
+            "games": options.games,
+            "opening_plies": options.opening_plies,
+            "num_simulations": options.num_simulations,
+        }
+        for player, opponent in pairs
+    ]
+    known = sum(_key(row) in played for row in rows)
+    console.print(
+        f"{len(kept)} checkpoints of {len(runs)} runs: {len(rows)} matches of {options.games} games"
+        + (f", {known} of them played before" if known else "")
+    )
+
+    def player(name: str) -> Player:
+        if name == RANDOM:
+            return RandomPlayer(game=baseline.game)
+        run, entry = kept.get(name, (None, None))
+        settings = baseline if run is None else run.settings
+        return SearchPlayer(
+            game=settings.game,
+            evaluator=UniformEvaluator(settings.game)
+            if entry is None
+            else settings.checkpoint_evaluator(entry.path),
+            settings=settings.search,
+            num_simulations=options.num_simulations,
+            name=name,
+        )
+
+    scores = []
+    with console.status("") as status:
+        for number, row in enumerate(rows, 1):
+            if _key(row) not in played:
+                names = (row["player"], row["opponent"])
+                status.update(f"match {number} of {len(rows)}: {names[0]} against {names[1]}")
+                result = play_match(
+                    baseline.game,
+                    player(names[0]),
+                    player(names[1]),
+                    num_games=options.games,
+                    opening_plies=options.opening_plies,
+                    seed=zlib.crc32(" ".join(names).encode()),  # other openings in each match
+                )
+                row.update(
+                    wins=result.wins,
+                    draws=result.draws,
+                    losses=result.losses,
+                    distinct_games=result.distinct_games,
+                    pairs=result.distinct.to_text(),
+                )
+                table.append(row)
+                played[_key(row)] = row
+            scores.append(_score(table, played[_key(row)]))
+    return scores
+
+
+def _baseline(runs: Sequence[Run], options: CompareSettings) -> Settings:
+    """The settings of `search`: those of the first run, by PUCT whatever its rule."""
+    settings = runs[0].settings
+    search = replace(settings.search, rule="puct", num_simulations=options.num_simulations)
+    return replace(settings, search=search)
+
+
+def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
+    """What must be the same for a match not to be played again."""
+    return tuple(str(row.get(column)) for column in MATCHES[:7])
+
+
+def _score(table: Table, row: Mapping[str, Any]) -> PairScore:
+    cells = {column: str(value) for column, value in row.items()}
+    return PairScore.from_text(
+        *(table.text(cells, column) for column in ("player", "opponent", "pairs"))
+    )
+
+
+def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "run": entry.run.name,
+            "variant": entry.run.variant,
+            "seed": entry.run.seed,
+            "step": entry.kept.step,
+            "evaluations": entry.kept.evaluations,
+            "seconds": entry.kept.seconds,
+            "rating": round(entry.rating, 1),
+            "low": round(entry.rating - entry.half, 1),
+            "high": round(entry.rating + entry.half, 1),
+        }
+        for entry in rated
+    ]
+    rows += [{"run": RANDOM, "rating": 0.0}, {"run": SEARCH, "rating": round(search, 1)}]
+    new = path.with_suffix(".csv.tmp")
+    try:
+        with new.open("w", newline="") as file:
+            writer = csv.DictWriter(file, RATINGS)
+            writer.writeheader()
+            writer.writerows(rows)
+        new.replace(path)
+    except OSError as error:
+        raise SettingError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def _print_last(
+    console: Console,
+    rated: Sequence[Rated],
+    curves: Mapping[str, Sequence[MeanPoint]],
+    pool: Pool,
+    options: CompareSettings,
+) -> None:
+    """What each variant came to, and how far all of them together lie from random play."""
+    table = RichTable(title="last checkpoints, Elo above random play")
+    for column in ("variant", "seeds", "mean", "95 % interval"):
+        table.add_column(column, justify="left" if column == "variant" else "right")
+    for variant, points in curves.items():
+        last = points[-1]
+        seeds = {entry.run.seed for entry in rated if entry.run.variant == variant}
+        table.add_row(
+            variant,
+            ", ".join(map(str, sorted(seeds))),
+            f"{last.value:+.0f}",
+            f"[{last.low:+.0f}, {last.high:+.0f}]",
+        )
+    console.print(table)
+    console.print(
+        f"measured at {options.num_simulations} simulations a move, against random play, search "
+        "without a network and each other"
+    )
+    if len(rated) == 1:
+        console.print("the interval is of the distance from random play")
+        return
+    shift = pool.half_width_among([entry.kept.name for entry in rated], [RANDOM])
+    console.print(
+        "intervals are of checkpoints beside each other; all of them together may be "
+        f"{shift:.0f} Elo nearer to random play, or further from it"
+    )
+
+
+def _draw(
+    folder: Path,
+    rated: Sequence[Rated],
+    curves: Mapping[str, Sequence[MeanPoint]],
+    search: float,
+    options: CompareSettings,
+    console: Console,
+) -> None:
+    try:
+        from azcore.commands.compare.figure import draw
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "matplotlib":
+            raise
+        console.print("no figure without matplotlib: pip install matplotlib")
+        return
+    for path in draw(folder, rated, curves, search, options):
+        console.print(f"figure {path}")

@@ -1,0 +1,148 @@
+"""What several seeds say together, and how sure the ratings of one pool are."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.arena.elo import Z_95, MatchScore, PairScore, Rating, fit_ratings
+from azcore.commands.compare.runs import Kept, Run
+
+# 97.5 % points of Student's t (1908) with 1 to 10 degrees of freedom.
+T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rated:
+    """A checkpoint and its rating, in Elo above random play."""
+
+    run: Run
+    kept: Kept
+    rating: float
+    half: float  # of its 95 % interval among all checkpoints rated
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanPoint:
+    """A variant at one moment: the mean over its seeds."""
+
+    x: float
+    value: float
+    low: float
+    high: float
+
+
+def student_t_95(freedom: int) -> float:
+    """Within so many standard errors of their mean lies 95 %, for `freedom` + 1 values.
+
+    Args:
+        freedom: degrees of freedom, 1 or more. Above 10 by the expansion around the normal
+            distribution (Abramowitz and Stegun 26.7.5), right to the third decimal there.
+    """
+    if freedom <= len(T_95):
+        return T_95[freedom - 1]
+    z, n = Z_95, freedom
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / n + second / n**2 + third / n**3
+
+
+def mean_over_seeds(ratings: Sequence[float], own: float) -> Rating:
+    """The mean of a variant's ratings with the 95 % interval of that mean.
+
+    Half its width is the root of t^2 s^2 / n + own^2. The first part is Student's interval for n
+    seeds whose ratings scatter by s: a few seeds say little of s, for which t pays (4.3 for three
+    seeds, 12.7 for two). The second is what chance in the matches does to this mean. Some of it is
+    in s already, so the interval is too wide rather than too narrow. With one seed only the second
+    part is left, and the interval says nothing of other seeds.
+
+    Args:
+        ratings: of the same moment in n runs that differ in the seed alone.
+        own: half the 95 % interval of their mean by the matches alone, see `Pool.half_width`.
+    """
+    mean = statistics.fmean(ratings)
+    n = len(ratings)
+    seeds = student_t_95(n - 1) * statistics.stdev(ratings) / math.sqrt(n) if n > 1 else 0.0
+    half = math.hypot(seeds, own)
+    return Rating(mean, mean - half, mean + half)
+
+
+class Pool:
+    """Ratings from matches of many players, and the errors of sums and differences of them.
+
+    The interval of a rating above its anchor hides how the errors hang together: far from the
+    anchor all are wide, though neighbours are known well beside each other. Fitted once with each
+    player as anchor, the squared widths are the variances D_ij of all differences; and a sum with
+    weights c that add up to 0 has the variance -1/2 sum_ij c_i c_j D_ij.
+
+    Args:
+        results: that join all players.
+        anchor: whose rating is 0.
+
+    Raises:
+        SettingError: a result is impossible.
+    """
+
+    def __init__(self, results: Iterable[MatchScore | PairScore], anchor: str) -> None:
+        results = list(results)
+        self._anchor = anchor
+        fitted = fit_ratings(results, anchor=anchor)
+        self.values: dict[str, float] = {name: fitted[name].value for name in fitted}
+        self._index = {name: i for i, name in enumerate(fitted)}
+        self._variances: npt.NDArray[np.float64] = np.zeros((len(fitted), len(fitted)))  # D [P, P]
+        for j, other in enumerate(fitted):
+            for name, rating in fit_ratings(results, anchor=other).items():
+                deviation = (rating.high - rating.low) / 2 / Z_95
+                self._variances[self._index[name], j] = deviation**2
+
+    def half_width(self, weights: Mapping[str, float]) -> float:
+        """Half the 95 % interval of a sum of ratings with these weights, which add up to 0."""
+        c = np.zeros(len(self._index))
+        for name, weight in weights.items():
+            c[self._index[name]] += weight
+        variance = -0.5 * float(c @ self._variances @ c)
+        return Z_95 * math.sqrt(max(0.0, variance))
+
+    def half_width_among(self, names: Sequence[str], group: Sequence[str]) -> float:
+        """Half the 95 % interval of the mean of `names` beside the mean of a group.
+
+        One that is alone is beside the anchor.
+        """
+        if len(group) == 1 and list(names) == list(group):
+            group = [self._anchor]
+        weights = dict.fromkeys(group, -1 / len(group))
+        for name in names:
+            weights[name] = weights.get(name, 0.0) + 1 / len(names)
+        return self.half_width(weights)
+
+
+def mean_curves(rated: Sequence[Rated], pool: Pool, x: str) -> dict[str, list[MeanPoint]]:
+    """By variant: at each level that all of its runs have, the mean over them.
+
+    The seeds' checkpoints of a level stand at about the same x; the point stands at their mean.
+    """
+    everyone = [entry.kept.name for entry in rated]
+    by_variant: dict[str, dict[int, list[Rated]]] = {}
+    for entry in rated:
+        levels = by_variant.setdefault(entry.run.variant, {})
+        levels.setdefault(entry.kept.level, []).append(entry)
+    curves: dict[str, list[MeanPoint]] = {}
+    for variant, levels in by_variant.items():
+        seeds = max(len(entries) for entries in levels.values())
+        curves[variant] = []
+        for _, entries in sorted(levels.items()):
+            if len(entries) < seeds:  # a mean of fewer seeds would jump where one ends
+                continue
+            own = pool.half_width_among([entry.kept.name for entry in entries], everyone)
+            mean = mean_over_seeds([entry.rating for entry in entries], own)
+            at = [entry.kept.cost(x) or 0.0 for entry in entries]
+            curves[variant].append(
+                MeanPoint(x=sum(at) / len(at), value=mean.value, low=mean.low, high=mean.high)
+            )
+    return curves

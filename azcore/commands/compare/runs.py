@@ -1,0 +1,168 @@
+"""The runs of a comparison, their variants and seeds, and which of their checkpoints are rated."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from azcore.assembly.parts import Settings, settings_from
+from azcore.errors import CheckpointError, SettingError
+from azcore.networks.checkpoint import read_checkpoint
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_settings import differences, read_config
+from azcore.storage.table import Table
+
+DIGEST = 12  # digits of a checkpoint's SHA-256 that tell it from another of the same name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """A checkpoint to be rated."""
+
+    name: str  # in results
+    path: Path
+    digest: str  # of its bytes
+    step: int
+    level: int  # place among the steps that all runs are rated at
+    evaluations: float | None  # of networks until then; None: the run did not count them
+    seconds: float | None
+
+    def cost(self, x: str) -> float | None:
+        """What it had cost, on the axis of this name."""
+        return {"evaluations": self.evaluations, "steps": self.step, "seconds": self.seconds}[x]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Run:
+    """A run to be compared."""
+
+    name: str  # its folder, within the folder that was given
+    variant: str  # the name without the seed: runs of one variant are averaged
+    seed: int
+    path: Path
+    config: Mapping[str, Any]
+    settings: Settings
+    kept: tuple[Kept, ...]  # in order of steps
+
+
+def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
+    """The runs in some folders, sorted by seed and variant.
+
+    Args:
+        folders: run directories, or folders that hold some at any depth.
+        device: where their networks are to run.
+        count: of checkpoints to a run, at most.
+
+    Raises:
+        SettingError: there is none, they are of different games, or two share a name that should
+            not.
+        CheckpointError: none has a checkpoint.
+    """
+    found: dict[str, tuple[Path, str]] = {}  # folder of the run, and what a lone seed is called
+    for folder in folders:
+        root = Path(folder)
+        inside = sorted(path.parent for path in root.rglob("config.yaml"))
+        if not inside:
+            raise SettingError(f"compare.runs: there is no run in {folder}")
+        for path in inside:
+            name = path.name if path == root else path.relative_to(root).as_posix()
+            if name in found and found[name][0].resolve() != path.resolve():
+                raise SettingError(
+                    f"compare.runs: {found[name][0]} and {path} are both called {name}; rename one"
+                )
+            found[name] = (path, root.resolve().name)
+    configs = {name: read_config(RunDirectory(path)) for name, (path, _) in found.items()}
+    variants = {name: _variant(name) or found[name][1] for name in found}
+    _require_comparable(configs, variants)
+    steps = {name: _steps(found[name][0]) for name in found}
+    last = max((step for at in steps.values() for step in at), default=0)
+    if not last:
+        raise CheckpointError(f"compare.runs: no run in {', '.join(folders)} has a checkpoint yet")
+    targets = [last * (level + 1) / count for level in range(count)]
+    runs = [
+        Run(
+            name=name,
+            variant=variants[name],
+            seed=configs[name]["seed"],
+            path=path,
+            config=configs[name],
+            settings=settings_from({**configs[name], "device": device}),
+            kept=_kept(name, path, steps[name], targets),
+        )
+        for name, (path, _) in found.items()
+        if steps[name]
+    ]
+    return sorted(runs, key=lambda run: (run.seed, run.variant))
+
+
+def _variant(name: str) -> str:
+    """`network=sep_res,seed=2` without the seed."""
+    return ",".join(part for part in name.split(",") if not part.startswith("seed="))
+
+
+def _require_comparable(
+    configs: Mapping[str, Mapping[str, Any]], variants: Mapping[str, str]
+) -> None:
+    """One game for all, and one seed and otherwise the same settings within a variant."""
+    first = next(iter(configs))
+    of_variant: dict[str, list[str]] = {}
+    for name, config in configs.items():
+        game, other = configs[first].get("game"), config.get("game")
+        if game != other:
+            raise SettingError(
+                f"compare.runs must be of one game: {first} has {game}, {name} has {other}"
+            )
+        for earlier in of_variant.setdefault(variants[name], []):
+            changed = differences(configs[earlier], config)
+            if len(changed) != 1 or changed[0][0] != "seed":
+                keys = ", ".join(key for key, _, _ in changed if key != "seed") or "nothing"
+                raise SettingError(
+                    f"compare.runs: {earlier} and {name} must differ in the seed alone, they are "
+                    f"averaged as {variants[name]}; they differ in {keys}"
+                )
+        of_variant[variants[name]].append(name)
+
+
+def _steps(path: Path) -> dict[int, Path]:
+    """The kept checkpoints by optimizer steps, the last one included, the first weights not."""
+    run = RunDirectory(path)
+    steps = {step: kept for step, kept in run.step_checkpoints().items() if step > 0}
+    if run.last_checkpoint.exists():
+        steps.setdefault(read_checkpoint(run.last_checkpoint)["global_step"], run.last_checkpoint)
+    return dict(sorted(steps.items()))
+
+
+def spread(steps: Iterable[int], targets: list[float]) -> dict[int, int]:
+    """The steps nearest to each target, each step once: {index of the target: step}."""
+    chosen: dict[int, int] = {}
+    for level, target in enumerate(targets):
+        step = min(steps, key=lambda at: abs(at - target))
+        if step not in chosen.values():
+            chosen[level] = step
+    return chosen
+
+
+def _kept(
+    name: str, path: Path, steps: Mapping[int, Path], targets: list[float]
+) -> tuple[Kept, ...]:
+    table = Table(RunDirectory(path).metrics, [])
+    metrics = {table.whole(row, "step"): row for row in table.rows()}
+
+    def measured(step: int, column: str) -> float | None:
+        row = metrics.get(step, {})
+        return table.number(row, column) if row.get(column) else None
+
+    return tuple(
+        Kept(
+            name=f"{name}/step-{step}",
+            path=steps[step],
+            digest=steps[step].read_bytes()[-64:][:DIGEST].decode("ascii", "replace"),
+            step=step,
+            level=level,
+            evaluations=measured(step, "evaluations"),
+            seconds=measured(step, "seconds"),
+        )
+        for level, step in spread(steps, targets).items()
+    )

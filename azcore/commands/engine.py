@@ -1,0 +1,95 @@
+"""`command=engine`: a checkpoint as an engine that GUIs and other programs talk to.
+
+Standard output carries the protocol and nothing else. The handshake is answered while the network
+is still being loaded.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any, NoReturn
+
+from azcore.engine.lines import Writer, claim_stdin, claim_stdout, read_lines
+from azcore.engine.server import Engine, Server
+from azcore.engine.thinker import EngineSettings
+from azcore.errors import CheckpointError
+from azcore.game import Game
+from azcore.game.registry import make, unprepared
+from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.search.mcts import SearchSettings
+from azcore.settings import build
+
+SERVERS = {  # module and class by `Game.protocol`
+    "gtp": ("azcore.engine.gtp", "GtpServer"),
+    "uci": ("azcore.engine.uci", "UciServer"),
+    "usi": ("azcore.engine.usi", "UsiServer"),
+}
+
+
+def serve(config: Mapping[str, Any]) -> NoReturn:
+    """Speak the game's protocol on standard input and output until told to quit; ends the process.
+
+    Raises:
+        AzcoreError: a setting cannot be used; a checkpoint's fault is told in the protocol too.
+    """
+    out = claim_stdout()
+    settings = build(EngineSettings, config["engine"], "engine")
+    search = build(SearchSettings, config["search"], "search")
+    values = dict(config["game"])
+    module, name = SERVERS[unprepared(values.pop("name"), **values).protocol]
+    engine = Engine(lambda: _load(config), search, settings)
+    kind: type[Server] = getattr(import_module(module), name)
+    try:
+        status = kind(engine, Writer(out, settings.log)).run(read_lines(claim_stdin()))
+    except BrokenPipeError:  # the other side is gone, and nobody is left to be told of anything
+        os._exit(0)
+    # There is nothing to tidy up, what still loads included, and to take torch and OpenVINO down in
+    # order is most of a second for which a GUI would wait.
+    if status == 0:  # else a signal ended it, and perhaps because nobody reads
+        out.flush()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def _load(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
+    """As `game_and_evaluator`, of the game whose protocol is spoken."""
+    game, evaluator = game_and_evaluator(config)
+    if game.name != config["game"]["name"]:
+        raise CheckpointError(
+            f"{config['checkpoint']}: this checkpoint's game must be {config['game']['name']}, "
+            f"got {game.name}; game={game.name} speaks its protocol"
+        )
+    told = ", ".join(f"{key} {value}" for key, value in game.settings.items())
+    judge = config["checkpoint"] or "no checkpoint=PATH: searching without a network"
+    print(f"azcore: {judge}: {game.name} {told}", file=sys.stderr)
+    return game, evaluator
+
+
+def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
+    """The game and who judges it: a checkpoint's own, or the settings' and nobody.
+
+    Raises:
+        AzcoreError: a setting or the checkpoint cannot be used.
+    """
+    if config["checkpoint"] is None:
+        values = dict(config["game"])
+        game = make(values.pop("name"), **values)
+        return game, UniformEvaluator(game)
+    from azcore.assembly.entrants import checkpoint_of
+    from azcore.assembly.parts import settings_from  # torch
+    from azcore.networks.checkpoint import KEY, network_of, read_checkpoint
+
+    path = checkpoint_of(config["checkpoint"])
+    checkpoint = read_checkpoint(path)
+    identity = checkpoint[KEY]["game"]
+    own = {
+        **config,
+        "game": {"name": identity["name"], **identity["settings"]},
+        "selfplay": {**config["selfplay"], "game": {}},  # a variant that another game may have
+    }
+    settings = settings_from(own)
+    return settings.game, settings.search_evaluator(*network_of(checkpoint, path, settings.game))

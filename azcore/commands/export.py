@@ -1,0 +1,148 @@
+"""`command=export`: game records of a run as SGF, PGN or whatever formats the game has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from azcore.errors import RecordError
+from azcore.game import Game, RecordFormat
+from azcore.game.registry import make
+from azcore.settings import build, require
+from azcore.storage.game_file import RecordFile
+from azcore.storage.game_record import GameRecord, parse_frame
+from azcore.storage.referee import Referee
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.transcripts import file_name, format_named, transcript_of, write_record
+from azcore.storage.untrusted import require_no_link, require_no_links
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportSettings:
+    """Which games become files, and where; the comments are in `conf/export`."""
+
+    games: str | None
+    format: str | None
+    out: str | None
+    first: int
+    count: int | None
+    per_generation: int
+
+    def __post_init__(self) -> None:
+        require(self.first >= 0, "export.first", "0 or more", self.first)
+        require(
+            self.count is None or self.count >= 1,
+            "export.count",
+            "1 or more, or null for all",
+            self.count,
+        )
+        require(self.per_generation >= 0, "export.per_generation", "0 or more", self.per_generation)
+
+
+def export_settings(values: Mapping[str, Any]) -> ExportSettings:
+    """The settings of the group `export`.
+
+    Raises:
+        SettingError: one of them cannot be used.
+    """
+    texts = {  # a folder may be called 7
+        key: None if values.get(key) is None else str(values[key]) for key in ("games", "out")
+    }
+    return build(ExportSettings, {**values, **texts}, "export")
+
+
+def export(config: Mapping[str, Any]) -> int:
+    """Write the record files that the settings ask for, and say where; 0.
+
+    Raises:
+        AzcoreError: settings or records cannot be used; files written before that stay.
+    """
+    settings = export_settings(config["export"])
+    require(
+        settings.games is not None,
+        "export.games",
+        "a run directory or a file of game records",
+        settings.games,
+    )
+    records = _record_file(Path(str(settings.games)))
+    written = 0
+    folder = None
+    numbers: set[int] = set()
+    for game, record in _games(records, settings):
+        form = format_named(game, settings.format)
+        if record.game_index in numbers:
+            raise RecordError(
+                f"{records.path}: each game must have a number of its own, got two of "
+                f"{record.game_index}: the file holds games of several runs"
+            )
+        numbers.add(record.game_index)
+        if folder is None and not settings.out:
+            require_no_link(beside(records.path, form))
+            require_no_links(beside(records.path, form))
+        folder = Path(settings.out) if settings.out else beside(records.path, form)
+        write_game(folder, game, record, form)
+        written += 1
+    total = f"{written} game" + ("s" if written != 1 else "")
+    print(f"{total} written to {folder}")
+    return 0
+
+
+def write_games_of_generation(
+    records: Path, game: Game, games: Iterable[GameRecord], settings: ExportSettings
+) -> None:
+    """Write the first games of a generation beside the records; again, the same files.
+
+    Raises:
+        AzcoreError: the game has no such format, or the disk refuses.
+    """
+    form = format_named(game, settings.format)
+    for record in islice(games, settings.per_generation):
+        write_game(beside(records, form), game, record, form)
+
+
+def write_game(folder: Path, game: Game, record: GameRecord, form: RecordFormat) -> None:
+    """One file, named by the number of the game in its run."""
+    path = folder / file_name(record.game_index, form)
+    write_record(path, form, transcript_of(game, record, form))
+
+
+def beside(records: Path, form: RecordFormat) -> Path:
+    """The folder for record files when none is named."""
+    return records.parent / form.suffix.removeprefix(".")
+
+
+def _record_file(path: Path) -> RecordFile:
+    """The records that `export.games` means."""
+    if (path / "games").is_dir() or (path / "config.yaml").is_file():
+        path = RunDirectory(path).records
+    if not path.is_file():
+        raise RecordError(
+            f"export.games must be a run directory or a file of game records, got {path}"
+        )
+    return RecordFile(path)
+
+
+def _games(records: RecordFile, settings: ExportSettings) -> Iterator[tuple[Game, GameRecord]]:
+    """The games asked for, each record with its game; one at a time is in memory."""
+    referee: Referee | None = None
+    end = None if settings.count is None else settings.first + settings.count
+    found = 0
+    for offset, frame in islice(records.frames(), end):
+        found += 1
+        if found <= settings.first:
+            continue
+        where = f"{records.path}, byte {offset}"
+        record = parse_frame(frame, where)
+        if referee is None or referee.game.identity != record.game:
+            referee = Referee(make(record.game["name"], **record.game["settings"]))
+        referee.check(record, where)
+        yield referee.game, record
+    require(
+        found > settings.first,
+        "export.first",
+        f"below the number of games in {records.path}, {found}",
+        settings.first,
+    )

@@ -1,0 +1,129 @@
+"""Writes the package of a new game, complete and passing the kit: `command=new`.
+
+The template beside this file is itself such a package, for a game called `my_game`, and is linted,
+typed and tested as it stands; a new package is a copy with that name replaced.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import keyword
+import os
+import re
+import shlex
+import sys
+from collections.abc import Mapping
+from importlib.metadata import entry_points
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from azcore.errors import GameError, SettingError
+from azcore.settings import require
+
+TEMPLATE = "package-template"  # with a hyphen, or builds would take it for a package of azcore
+TEMPLATE_NAME = "my_game"
+# Names that the template's game.py uses itself; a class of such a name would hide them. Words of
+# Python, such as None, are no class's name either.
+_TAKEN = ("Any", "CompiledGame", "GameError", "IllegalActionError", "Rules")
+
+
+def new_package(config: Mapping[str, Any]) -> int:
+    """`command=new`: write the package and say how to go on; 0.
+
+    Raises:
+        SettingError: a name or folder is missing or cannot be used.
+        GameError: the name is taken.
+    """
+    name, place = config["name"], config["new"]
+    folder = place.get("path") if isinstance(place, dict) else place
+    if name is None:
+        raise SettingError("command=new needs name=NAME, what the game is to be called")
+    require(isinstance(folder, str | int), "new.path", "a folder", folder)  # it may be called 7
+    # Hydra takes ~ only in quotes, within which no shell replaces it.
+    written = write_package(str(name), Path(os.path.expanduser(str(folder))))
+    print(f"{written} holds a complete game, to be made into yours; next:")
+    print(f"  pip install -e {shlex.quote(str(written))}")
+    print(f"  python -m azcore command=check game={name}")
+    print(f"  python -m azcore game={name}")
+    return 0
+
+
+def write_package(name: str, folder: Path) -> Path:
+    """Write the package of a game called `name` into `folder`, which is made if need be.
+
+    Args:
+        name: of the game, of its package and of the folder that holds it; a lower-case word such
+            as `my_game`.
+        folder: where to put it.
+
+    Returns:
+        The folder written, `folder / name`.
+
+    Raises:
+        SettingError: `name` cannot be used, something of that name is there, or it cannot be
+            written.
+        GameError: a game of that name is installed.
+    """
+    check_name(name)
+    target = folder / name
+    if target.exists() or target.is_symlink():
+        raise SettingError(f"{target} exists already; nothing was written")
+    kind = "".join(word.capitalize() for word in name.split("_"))
+    words = {
+        TEMPLATE_NAME: name,
+        "MyGame": f"{kind}Game" if kind in _TAKEN or keyword.iskeyword(kind) else kind,
+        "My game": name.replace("_", " ").capitalize(),
+    }
+    try:
+        _copy(files("azcore.commands.new") / TEMPLATE, target, words)
+    except OSError as error:
+        raise SettingError(f"{target} cannot be written: {error.strerror}") from error
+    return target
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot be the name of a game and of a package.
+
+    Raises:
+        SettingError: it is no lower-case word, or would hide a package of Python.
+        GameError: a game of that name is installed.
+    """
+    # Python allows a _ at the end, the name of a distribution does not.
+    word = re.fullmatch("[a-z]([a-z0-9_]*[a-z0-9])?", name) and not keyword.iskeyword(name)
+    if not word or yaml.safe_load(name) != name:  # YAML takes `on` and `null` for other things
+        raise SettingError(f"name must be a lower-case Python name such as my_game, got {name!r}")
+    if name in {point.name for point in entry_points(group="azcore.games")}:
+        raise GameError(f"a game named {name} is installed already; take another name")
+    if name in sys.stdlib_module_names or _importable(name):
+        raise SettingError(
+            f"name must not be that of a Python package you have, got {name!r}; take another"
+        )
+
+
+def _importable(name: str) -> bool:
+    spec = importlib.util.find_spec(name)
+    # A folder without code counts as a package too; those in the way are of no concern.
+    return spec is not None and spec.origin is not None
+
+
+def _copy(source: Traversable, target: Path, words: dict[str, str]) -> None:
+    """Copy a folder with `words` replaced in names and texts."""
+    target.mkdir(parents=True)
+    for entry in source.iterdir():
+        if entry.name == "__pycache__":  # of an installed template, which pip has compiled
+            continue
+        path = target / _replaced(entry.name, words)
+        if entry.is_dir():
+            _copy(entry, path, words)
+        else:
+            path.write_text(_replaced(entry.read_text("utf-8"), words), "utf-8")
+
+
+def _replaced(text: str, words: dict[str, str]) -> str:
+    for old, new in words.items():
+        text = text.replace(old, new)
+    return text

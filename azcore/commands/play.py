@@ -1,0 +1,469 @@
+"""`command=play`: a person against a checkpoint, or against search alone, in a terminal.
+
+The board is drawn by the game; what is typed is a move in the game's notation or one of the words
+that `help` lists. Works as well with lines from a file or another program.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from azcore.commands.engine import game_and_evaluator
+from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
+from azcore.errors import AzcoreError, GameError, RecordError
+from azcore.game import Game, Transcript
+from azcore.search.mcts import SearchSettings
+from azcore.settings import build, require
+from azcore.storage.commentary import TOP, Remark, write_remark
+from azcore.storage.transcripts import format_named, format_of_path, write_record
+
+SEATS = {"first": (0,), "second": (1,), "both": (0, 1), "none": ()}  # those of people
+ROWS = 5  # moves in the table of an opinion
+PLIES = 8  # of a line that is shown
+DEGREES = ((0.1, "about even"), (0.3, "slightly better"), (0.6, "better"), (0.9, "much better"))
+
+HELP = """\
+A move is written as {example}. The other words:
+  hint        the best move, and what may follow
+  opinion     who stands better, and the best moves in a table
+  undo        take back to your last decision
+  flip        change seats; `side first`, `second`, `both` or `none` says whose seats are people's
+  board       draw the board again
+  moves       every legal move
+  new         begin a new game
+  save FILE   write the game to a file{formats}
+  resign      give the game up
+  quit        leave"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaySettings:
+    """Who plays, and how long the engine thinks; the numbers are in `conf/play`."""
+
+    seat: str
+    num_simulations: int | None
+    seconds: float | None
+
+    def __post_init__(self) -> None:
+        require(
+            self.num_simulations is None or self.num_simulations >= 1,
+            "play.num_simulations",
+            "1 or more, or null",
+            self.num_simulations,
+        )
+        require(
+            self.seconds is None or self.seconds > 0,
+            "play.seconds",
+            "above 0, or null",
+            self.seconds,
+        )
+        require(
+            self.num_simulations is not None or self.seconds is not None,
+            "play.num_simulations",
+            "a number, or play.seconds one",
+            None,
+        )
+
+    @property
+    def limits(self) -> Limits:
+        return Limits(simulations=self.num_simulations, seconds=self.seconds)
+
+    @property
+    def words(self) -> str:
+        parts = []
+        if self.num_simulations is not None:
+            parts.append(f"{self.num_simulations} simulations")
+        if self.seconds is not None:
+            parts.append(f"{self.seconds:g} seconds")
+        return " or ".join(parts)
+
+
+def play(config: Mapping[str, Any]) -> int:
+    """Play until told to quit or the input ends, 0; 130 when interrupted.
+
+    Raises:
+        AzcoreError: a setting or the checkpoint cannot be used.
+    """
+    settings = build(PlaySettings, config["play"], "play")
+    engine = build(EngineSettings, config["engine"], "engine")
+    search = build(SearchSettings, config["search"], "search")
+    if settings.num_simulations is not None:  # what is asked for must have room
+        room = max(engine.max_simulations, settings.num_simulations)
+        engine = replace(engine, max_simulations=room)
+    terminal = Terminal()
+    try:
+        with terminal.busy("loading"):
+            game, evaluator = game_and_evaluator(config)
+            people = seats_named(settings.seat, game)
+            require(people is not None, "play.seat", f"one of {sides(game)}", settings.seat)
+            thinker = Thinker(game=game, evaluator=evaluator, search=search, settings=engine)
+        with contextlib.ExitStack() as stack:
+            stack.callback(thinker.stop)
+            path = config["checkpoint"]
+            judge = "no network: checkpoint=PATH gives it one" if path is None else str(path)
+            Session(game, thinker, settings, terminal, judge).run()
+    except KeyboardInterrupt:
+        terminal.say("")
+        return 130
+    return 0
+
+
+class Terminal:
+    """Lines out and in; a sign of life while something takes long, if a person is watching."""
+
+    def __init__(self) -> None:
+        self.is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
+        self._console = Console()
+        for stream in (sys.stdin, sys.stdout):  # whatever is typed or named gets an answer
+            if hasattr(stream, "reconfigure"):
+                stream.reconfigure(errors="replace")
+        if self.is_interactive:
+            with contextlib.suppress(ImportError):
+                import readline  # noqa: F401 (arrow keys and earlier lines)
+
+    def say(self, text: str) -> None:
+        print(text, flush=True)
+
+    def ask(self, prompt: str) -> str | None:
+        """The next line, None when there is none."""
+        if self.is_interactive:
+            try:
+                return input(prompt)
+            except EOFError:
+                print()
+                return None
+        print(prompt, end="", flush=True)
+        line = sys.stdin.readline()
+        print(line.rstrip("\n"), flush=True)  # nobody has seen it typed
+        return line if line else None
+
+    def busy(self, text: str) -> AbstractContextManager[Any]:
+        return self._console.status(text) if self.is_interactive else contextlib.nullcontext()
+
+
+class Session:
+    """One sitting: games one after another with the same engine."""
+
+    def __init__(
+        self,
+        game: Game,
+        thinker: Thinker,
+        settings: PlaySettings,
+        terminal: Terminal,
+        judge: str,
+    ) -> None:
+        self._game, self._thinker, self._settings = game, thinker, settings
+        self._terminal, self._judge = terminal, judge
+        self._people = seats_named(settings.seat, game) or ()
+        self._commands: dict[str, Callable[[str], None]] = {
+            "help": self._help,
+            "hint": self._hint,
+            "opinion": self._opinion,
+            "undo": self._undo,
+            "flip": self._flip,
+            "side": self._side,
+            "board": self._board,
+            "moves": self._moves,
+            "new": self._new,
+            "save": self._save,
+            "resign": self._resign,
+        }
+        self._written: set[Path] = set()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._line = Line(self._game)
+        self._remarks: list[str] = []  # by ply, what the engine thought of its own moves
+        self._resigned: int | None = None
+
+    @property
+    def _is_over(self) -> bool:
+        return self._resigned is not None or self._line.is_over
+
+    def run(self) -> None:
+        """Until `quit` or the end of the input."""
+        self._introduce()
+        self._board("")
+        while True:
+            while not self._is_over and self._line.player not in self._people:
+                self._engine_moves()
+            line = self._terminal.ask(self._prompt())
+            if line is None or line.strip().lower() in ("quit", "exit"):
+                return
+            if not line.strip():
+                continue
+            try:
+                self._answer(line.strip())
+            except AzcoreError as error:
+                self._terminal.say(str(error).removeprefix(f"{self._game.name}: "))
+
+    def _answer(self, line: str) -> None:
+        word, _, rest = line.partition(" ")
+        command = self._commands.get(word.lower())
+        if command is not None:
+            command(rest.strip())
+        elif self._is_over:
+            raise GameError("the game is over: new begins another one, undo goes back, quit leaves")
+        else:
+            self._person_moves(line)
+
+    # -- what is shown --------------------------------------------------------------------------
+
+    def _introduce(self) -> None:
+        values = ", ".join(f"{key} {value}" for key, value in self._game.settings.items())
+        name = f"{self._game.name} ({values})" if values else self._game.name
+        first, second = self._game.seat_names
+        who = {
+            (0,): f"You are {first} and move first",
+            (1,): f"You are {second} and move second",
+            (0, 1): "Two people play",
+            (): "The engine plays itself",
+        }[self._people]
+        self._terminal.say(f"{name}. {who}.")
+        self._terminal.say(
+            f"The engine thinks for {self._settings.words} a move, with {self._judge}."
+        )
+        self._terminal.say("Type a move, or help.")
+
+    def _prompt(self) -> str:
+        if self._is_over:
+            return "game over> "
+        return f"{self._game.seat_names[self._line.player]}> "
+
+    def _board(self, _: str) -> None:
+        self._terminal.say(f"\n{self._game.render(self._line.state)}\n")
+        if self._is_over:
+            self._terminal.say(self._ending())
+
+    def _ending(self) -> str:
+        first, second = self._game.seat_names
+        if self._resigned is not None:
+            names = (first, second)
+            winner: int | None = 1 - self._resigned
+            told = f"{names[self._resigned]} resigns, {names[1 - self._resigned]} wins"
+        else:
+            state = self._line.state
+            outcome = self._game.outcome(state)
+            winner = {1: 0, 0: None, -1: 1}[outcome]
+            told = f"{self._game.result_text(state)}, {self._game.termination(state)}"
+        you = ""
+        if len(self._people) == 1:
+            if winner is None:
+                you = " It is a draw."
+            else:
+                you = " You win." if winner in self._people else " You lose."
+        return f"Game over: {told}.{you}"
+
+    def _text_of_line(self, actions: list[int]) -> str:
+        return " ".join(self._texts_of_line(actions, self._game.action_to_text))
+
+    def _texts_of_line(self, actions: list[int], text: Callable[[Any, int], str]) -> list[str]:
+        """What may follow, in the words of either of the game's notations."""
+        texts, state = [], self._line.state
+        for action in actions[:PLIES]:
+            texts.append(text(state, action))
+            state = self._game.step(state, action)
+        return texts
+
+    # -- thinking -------------------------------------------------------------------------------
+
+    def _think(self) -> Thought:
+        with self._terminal.busy("thinking; Ctrl-C leaves"):
+            self._thinker.set_line(self._line)
+            return self._thinker.think(self._settings.limits)
+
+    def _engine_moves(self) -> None:
+        thought = self._think()
+        best = thought.best
+        assert best is not None, "the game is not over"
+        seat = self._line.player
+        name = self._game.seat_names[seat]
+        threshold = self._thinker.settings.resign_below
+        if threshold is not None and thought.value < threshold:
+            self._resigned = seat
+            self._terminal.say(self._ending())
+            return
+        text = self._game.action_to_text(self._line.state, best.action)
+        self._play(best.action, self._remark_of(thought, best))
+        self._terminal.say(f"{name} plays {text}: {in_words(best.value, self._game, seat)}")
+        self._board("")
+
+    def _remark_of(self, thought: Thought, best: Variation) -> str:
+        state = self._line.state
+        return write_remark(
+            Remark(
+                value=thought.value,
+                visits=thought.simulations,
+                played=best.visits,
+                top=tuple(
+                    (self._game.action_to_notation(state, v.action), v.visits)
+                    for v in thought.variations[:TOP]
+                    if v.visits
+                ),
+                line=tuple(self._texts_of_line(best.actions, self._game.action_to_notation)),
+            )
+        )
+
+    def _play(self, action: int, remark: str) -> None:
+        self._line.play(action)
+        self._remarks.append(remark)
+
+    # -- what a person can say ------------------------------------------------------------------
+
+    def _person_moves(self, line: str) -> None:
+        try:
+            action = self._game.text_to_action(self._line.state, line)
+        except AzcoreError as error:
+            why = str(error).removeprefix(f"{self._game.name}: ")
+            raise GameError(f"{why} (help lists what can be typed)") from error
+        self._play(action, "")
+        if self._is_over or self._line.player in self._people:  # else the answer comes with it
+            self._board("")
+
+    def _help(self, _: str) -> None:
+        forms = self._game.record_formats().values()
+        formats = f" ({', '.join(form.suffix for form in forms)})" if forms else ""
+        state = self._line.states[0]
+        actions = self._game.legal_action_mask(state).nonzero()[0]
+        example = self._game.action_to_text(state, int(actions[len(actions) // 2]))
+        self._terminal.say(HELP.format(example=example, formats=formats))
+
+    def _hint(self, _: str) -> None:
+        thought = self._think()
+        if self._is_over or thought.best is None:
+            raise GameError("there is no move to hint at: the game is over")
+        best = thought.best
+        follow = self._text_of_line(best.actions)
+        seat = self._line.player
+        self._terminal.say(f"{follow.split()[0]}: {in_words(best.value, self._game, seat)}")
+        self._terminal.say(f"expected: {follow}")
+
+    def _opinion(self, _: str) -> None:
+        if self._is_over:
+            self._terminal.say(self._ending())
+            return
+        thought = self._think()
+        seat = self._line.player
+        said = in_words(thought.value, self._game, seat)
+        self._terminal.say(f"{said[0].upper()}{said[1:]}, after {thought.simulations} simulations.")
+        rows = [("move", "visits", "value", "prior", "expected")]
+        for variation in thought.variations[:ROWS]:
+            line = self._text_of_line(variation.actions)
+            value = f"{variation.value:+.2f}" if variation.visits else ""
+            numbers = (f"{variation.visits}", value, f"{variation.prior:.1%}")
+            rows.append((line.split()[0], *numbers, line))
+        widths = [max(len(row[i]) for row in rows) for i in range(4)]
+        for row in rows:
+            cells = [row[0].ljust(widths[0])] + [row[i].rjust(widths[i]) for i in (1, 2, 3)]
+            self._terminal.say("  " + "  ".join([*cells, row[4]]).rstrip())
+
+    def _undo(self, _: str) -> None:
+        people = self._people or (0, 1)
+        last = None
+        for ply in range(len(self._line.actions) - 1, -1, -1):
+            if self._game.current_player(self._line.states[ply]) in people:
+                last = ply
+                break
+        if self._resigned is not None and self._line.player in people:
+            last = len(self._line.actions)  # giving up was the last decision
+        if last is None:
+            raise GameError("there is nothing to take back")
+        self._resigned = None
+        while len(self._line.actions) > last:
+            self._line.undo()
+            self._remarks.pop()
+        self._board("")
+
+    def _flip(self, rest: str) -> None:
+        if rest:
+            raise GameError("flip takes no word; side first, second, both or none names seats")
+        if len(self._people) != 1:
+            raise GameError("flip changes seats when one is yours; side names others")
+        self._sit((1 - self._people[0],))
+
+    def _side(self, rest: str) -> None:
+        people = seats_named(rest, self._game)
+        if not rest:
+            self._flip("")
+        elif people is not None:
+            self._sit(people)
+        else:
+            raise GameError(f"a side is one of {sides(self._game)}, got {rest[:20]!r}")
+
+    def _sit(self, people: tuple[int, ...]) -> None:
+        self._people = people
+        told = {0: "The engine plays both sides.", 2: "Two people play."}
+        name = self._game.seat_names[people[0]] if people else ""
+        self._terminal.say(told.get(len(people), f"You are {name} now."))
+
+    def _moves(self, _: str) -> None:
+        state = self._line.state
+        legal = [] if self._is_over else self._game.legal_action_mask(state).nonzero()[0].tolist()
+        texts = [self._game.action_to_text(state, action) for action in legal]
+        self._terminal.say(" ".join(texts) or "none: the game is over")
+
+    def _new(self, _: str) -> None:
+        self._begin()
+        self._board("")
+
+    def _resign(self, _: str) -> None:
+        if self._is_over:
+            raise GameError("the game is over already")
+        self._resigned = self._line.player
+        self._terminal.say(self._ending())
+
+    def _save(self, rest: str) -> None:
+        form = format_named(self._game, None)
+        if not rest:
+            raise GameError(f"save needs the name of a file, such as save game{form.suffix}")
+        path = Path(rest).expanduser() if rest != "~" else Path(rest)
+        if not path.suffix:
+            path = path.with_name(path.name + form.suffix)
+        form = format_of_path(self._game, path)
+        if path.exists() and path.absolute() not in self._written:
+            raise RecordError(f"{path} is there already; name another file")
+        names = ["a person" if seat in self._people else "azcore" for seat in (0, 1)]
+        resigned = self._resigned
+        transcript = Transcript(
+            actions=self._line.actions,
+            comments=self._remarks,
+            players=(names[0], names[1]),
+            result=None if resigned is None else form.resignation(resigned),
+        )
+        write_record(path, form, transcript)
+        self._written.add(path.absolute())
+        self._terminal.say(f"saved to {path}")
+
+
+def seats_named(word: str, game: Game) -> tuple[int, ...] | None:
+    """The seats of people that a word names, which may be the game's own; None: it names none."""
+    names = {name.lower(): (seat,) for seat, name in enumerate(game.seat_names)}
+    return {**SEATS, **names}.get(word.lower())
+
+
+def sides(game: Game) -> str:
+    """The words that name seats."""
+    return ", ".join([*SEATS, *game.seat_names])
+
+
+def in_words(value: float, game: Game, seat: int) -> str:
+    """A value in [-1, 1] as `seat` sees it: who stands how well, and the points expected of 1."""
+    value = round(value, 2) + 0.0  # no minus before a zero
+    better = seat if value >= 0 else 1 - seat
+    name = game.seat_names[better]
+    score = 50 + 50 * abs(value)
+    for limit, words in DEGREES:
+        if abs(value) < limit:
+            told = words if limit == DEGREES[0][0] else f"{name} is {words}"
+            break
+    else:
+        told = f"{name} is winning"
+    return f"{told} (value {value:+.2f} for {game.seat_names[seat]}; {name} scores {score:.0f} %)"

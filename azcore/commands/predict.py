@@ -1,0 +1,66 @@
+"""`command=predict`: how well a checkpoint foretells games, without search.
+
+Silver 2017, figure 3, compares networks so: how often the likeliest move is the one that an expert
+played, and the squared error of the value, a quarter of which the paper draws.
+"""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.table import Table
+
+from azcore.assembly.entrants import checkpoint_of
+from azcore.assembly.parts import Config, settings_from
+from azcore.errors import SettingError
+from azcore.learner.given import Prediction, predict, read_games
+from azcore.networks.checkpoint import load_network
+
+
+def predict_games(config: Config) -> int:
+    """Measure `checkpoint` on `supervised.games`, apart for held-out games and the others; 0.
+
+    Raises:
+        AzcoreError: no checkpoint or no games given, or they cannot be used.
+    """
+    if config["checkpoint"] is None:
+        raise SettingError(
+            "command=predict needs checkpoint=PATH, such as a run's checkpoints/last.ckpt"
+        )
+    settings = settings_from(config)
+    network, step = load_network(checkpoint_of(config["checkpoint"]), settings.game)
+    evaluator = settings.evaluator(network)
+    games = read_games(settings.supervised, settings.game)
+    console = Console(highlight=False)
+    if not console.is_terminal:
+        console = Console(highlight=False, width=110)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("games", no_wrap=True)
+    for column in ("number", "positions", "foretold", "policy loss", "value loss", "/ 4"):
+        table.add_column(column, justify="right", no_wrap=True)
+    share = settings.supervised.held_out
+    for name, records in (
+        (f"held out, {share:.3g} of all", games.held_out),
+        ("the others", games.learned),
+    ):
+        if records:
+            with console.status(f"looking at {name}"):
+                found = predict(
+                    evaluator, settings.game, records, settings.supervised.held_out_positions
+                )
+            table.add_row(name, *_cells(found))
+    console.print(
+        f"{config['checkpoint']}, step {step:,}, without search", markup=False, soft_wrap=True
+    )
+    console.print(table)
+    return 0
+
+
+def _cells(found: Prediction) -> list[str]:
+    return [
+        f"{found.games:,}",
+        f"{found.positions:,}",
+        f"{found.accuracy:.1%}",
+        f"{found.policy_loss:.3f}",
+        f"{found.value_loss:.3f}",
+        f"{found.value_loss / 4:.3f}",
+    ]

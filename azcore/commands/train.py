@@ -1,0 +1,284 @@
+"""`command=train`: begins a run or goes on with one, and says at the end what there is.
+
+The loop itself is `azcore.algorithms.training`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import re
+import shlex
+import signal
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from rich.console import Console
+
+from azcore import interrupts
+from azcore.algorithms.checkpoints import require_way_back
+from azcore.algorithms.metrics import METRICS
+from azcore.algorithms.terminal import Terminal
+from azcore.algorithms.training import TrainingLoop
+from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.commands.check.report import check_before_training
+from azcore.commands.export import export_settings, write_games_of_generation
+from azcore.errors import CheckpointError, FaultyGameError
+from azcore.learner.settings import TrainerSettings, trainer_settings
+from azcore.networks.checkpoint import (
+    describe_run,
+    like,
+    read_checkpoint,
+    require_resumable,
+    require_same_run,
+    require_sizes,
+)
+from azcore.report.report import write_report
+from azcore.settings import require
+from azcore.storage.game_record import GameRecord
+from azcore.storage.run_directory import RunDirectory, find_run, new_run
+from azcore.storage.run_settings import differences, read_config, save_config
+from azcore.storage.table import Table
+from azcore.storage.transcripts import format_named
+
+
+class Interrupted(BaseException):
+    """Ctrl-C or SIGTERM: leave the loop wherever it is; the last checkpoint stands."""
+
+
+def train(config: Config) -> int:
+    """Train by the composed configuration; 0 when the run reached its end, 130 when interrupted.
+
+    Raises:
+        AzcoreError: something given cannot be used; nothing saved is lost.
+    """
+    _quiet_lightning()
+    resume = config["resume"]
+    trainer = _trainer_settings(config)  # with those of settings_from, before anything is compiled
+    settings = settings_from(config)
+    check_before_training(config, settings.game)
+    name = settings.game.name
+    run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
+    console = Console(soft_wrap=True)
+    max_steps = trainer.max_steps
+    terminal = Terminal(console=console, max_steps=max_steps, max_seconds=trainer.max_seconds)
+    step = None
+    interrupts.say_at_the_end(lambda: f"azcore: {_kept(run, name)}")
+    with _interruptible():
+        with (
+            contextlib.suppress(Interrupted),
+            contextlib.closing(run),
+            _saying_what_is_kept(run, terminal, name),
+        ):
+            checkpoint = None
+            if resume:
+                run.open()
+                # Before anything is built: what settings ask for is then no more than it holds.
+                checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
+            loop = TrainingLoop(
+                settings=settings,
+                trainer=trainer,
+                run=run,
+                terminal=terminal,
+                on_games=_record_files(config, settings, run),
+                hyperparameters={key: value for key, value, _ in differences(config, {})},
+            )
+            if not resume:  # only now, so that settings that are refused change nothing on disk
+                run.open_new()
+            save_config(run, config)
+            run.save_sizes(loop.sizes)
+            terminal.say(f"run directory {run.path}")
+            with terminal:
+                step = loop.fit(checkpoint)
+        _ignore_interrupts()  # what is left to do takes a moment
+        return _conclude(run, terminal, name, step, max_steps)
+
+
+def _checkpoint_to_go_on_from(
+    run: RunDirectory, resume: str, settings: Settings, terminal: Terminal
+) -> str | None:
+    """The last one or the one that is named; None if the run was stopped before its first.
+
+    Raises:
+        CheckpointError: it is cut or altered, or of another game, network or number of games; or no
+            run can go back to it.
+    """
+    path = run.last_checkpoint
+    goes_back = Path(resume).match("step-*.ckpt")
+    if goes_back:
+        path = Path(resume)
+    elif not path.exists():
+        generations = len(Table(run.metrics, list(METRICS)).rows())
+        if generations > 1:  # one may be written before its checkpoint is
+            raise CheckpointError(
+                f"{path} must be there to go on: the run has made {generations} generations"
+            )
+        terminal.say("no checkpoint yet: the run begins again, with the same seed")
+        return None
+    checkpoint = read_checkpoint(path)
+    if goes_back:
+        require_way_back(run, path, checkpoint)
+    require_same_run(checkpoint, describe_run(settings.game, settings.network), path)
+    require_resumable(checkpoint, settings.game, path)
+    if not settings.supervised.enabled:
+        sizes = asdict(settings.selfplay) | run.read_sizes()
+        require_sizes(checkpoint, sizes["num_games"], sizes["workers"], path)
+    _seconds_trained(checkpoint, path)
+    terminal.say(f"going on from step {checkpoint['global_step']:,}")
+    return str(path)
+
+
+def is_finished(run: RunDirectory) -> bool:
+    """Whether a run has come to the end that its own settings name, in steps or in time.
+
+    Raises:
+        AzcoreError: its settings or its checkpoint cannot be read.
+    """
+    if not run.last_checkpoint.exists():
+        return False
+    config, checkpoint = read_config(run), read_checkpoint(run.last_checkpoint)
+    settings = trainer_settings(config["trainer"])
+    if checkpoint["global_step"] >= settings.max_steps:
+        return True
+    limit = settings.max_seconds
+    if limit is None:
+        return False
+    return _seconds_trained(checkpoint, run.last_checkpoint) >= limit
+
+
+def _seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
+    """What Lightning's timer has counted.
+
+    Raises:
+        CheckpointError: it is no number.
+    """
+    empty = {"Timer": {"time_elapsed": {"train": 0.0}}}
+    timer = like(checkpoint.get("callbacks"), empty, f"{path}: callbacks").get("Timer", {})
+    return float(timer.get("time_elapsed", {}).get("train", 0.0))
+
+
+def _conclude(
+    run: RunDirectory, terminal: Terminal, name: str, step: int | None, max_steps: int
+) -> int:
+    """Write the report and say how to go on; the exit status. `step` None: interrupted."""
+    if not run.config.exists():
+        terminal.say("interrupted before anything was written")
+        return interrupts.STATUS
+    terminal.say(f"report {write_report(run.path)}")
+    if words := _resignation_in_words(run):
+        terminal.say(words)
+    if step is not None:
+        terminal.say(f"weights {run.last_checkpoint}")
+        if step < max_steps:
+            longer = "trainer.max_time=DAYS:HOURS:MINUTES:SECONDS"
+            stopped = f"stopped at step {step:,} of {max_steps:,}; {_how_to_go_on(run, name)}"
+            terminal.say(f"{stopped} {longer}", as_command=True)
+        return 0
+    terminal.say(f"interrupted, {_kept(run, name)}", as_command=True)
+    return interrupts.STATUS
+
+
+def _kept(run: RunDirectory, name: str) -> str:
+    """What a run that was broken off has kept, and how to go on."""
+    kept = f"saved up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing saved"
+    return f"{kept}; {_how_to_go_on(run, name)}"
+
+
+def _how_to_go_on(run: RunDirectory, name: str) -> str:
+    resume = f"resume={run.path}"
+    if re.search(r"[^\w./+-]", str(run.path)):  # read as keys and lists, unless in quotes
+        quoted = str(run.path).replace("\\", "\\\\").replace('"', '\\"')
+        resume = f'resume="{quoted}"'
+    return f"go on with: python -m azcore game={name} {shlex.quote(resume)}"
+
+
+@contextlib.contextmanager
+def _saying_what_is_kept(run: RunDirectory, terminal: Terminal, name: str) -> Iterator[None]:
+    """Where a game's own code fails, tell its author that the run can go on once it is mended."""
+    try:
+        yield
+    except FaultyGameError:
+        if run.config.exists():
+            terminal.say(f"stopped, {_kept(run, name)}", as_command=True)
+        raise
+
+
+def _resignation_in_words(run: RunDirectory) -> str:
+    """How many resignations would have been wrong, as games played to their end tell of late."""
+    table = Table(run.metrics, list(METRICS))
+    last = next((row for row in reversed(table.rows()) if row.get("resign_false_positives")), None)
+    if last is None:
+        return ""
+    share = table.number(last, "resign_false_positives")
+    games = table.whole(last, "resign_measured")
+    return f"resignation: {share:.1%} false positives of {games:,} games played out"
+
+
+def _quiet_lightning() -> None:
+    """Keep Lightning's notes on hardware and its products off the terminal."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    # Lightning 2.6 asks torch's tree functions in a way that torch 2.13 is about to drop.
+    warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
+    # One process makes the games; workers would each need a copy of the window.
+    warnings.filterwarnings("ignore", message=".*does not have many workers")
+    # Such as the timer of a run that goes on without trainer.max_time.
+    warnings.filterwarnings(
+        "ignore", message=".*callbacks used to create the checkpoint need to be"
+    )
+
+
+def _record_files(
+    config: Config, settings: Settings, run: RunDirectory
+) -> Callable[[list[GameRecord]], None]:
+    """What makes record files of each generation's games, as far as settings say so.
+
+    Raises:
+        SettingError: a setting cannot be used.
+        GameError: the game has no such format.
+    """
+    export, game = export_settings(config["export"]), settings.game
+    if export.per_generation == 0:
+        return lambda games: None
+    format_named(game, export.format)
+    return lambda games: write_games_of_generation(run.records, game, games, export)
+
+
+@contextlib.contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turn SIGINT and SIGTERM into `Interrupted` while the loop runs."""
+
+    def interrupt(_signal: int, _frame: object) -> None:
+        _ignore_interrupts()
+        raise Interrupted
+
+    before = {n: signal.signal(n, interrupt) for n in interrupts.SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _ignore_interrupts() -> None:
+    for number in interrupts.SIGNALS:
+        signal.signal(number, interrupts.no_handler)
+
+
+def _trainer_settings(config: Config) -> TrainerSettings:
+    """The settings of Lightning's Trainer, which this machine can follow.
+
+    Raises:
+        SettingError: one of them cannot be used, or this machine has no such accelerator.
+    """
+    settings = trainer_settings(config["trainer"])
+    require(
+        settings.accelerator in ("auto", "cpu") or torch.cuda.is_available(),
+        "trainer.accelerator",
+        "auto or cpu on a machine without a GPU that torch can use",
+        settings.accelerator,
+    )
+    return settings

@@ -1,0 +1,489 @@
+"""`command=tune`: search constants by Gaussian-process optimisation of strength.
+
+    repeat for each trial:
+        constants are proposed where, by all trials so far, they promise most (Optuna's GPSampler)
+        the checkpoint with them plays a match against itself with the old ones
+        the score is kept
+    what all trials say about all constants (`azcore.commands.tune.surface`) has a highest point
+    those constants meet the old ones in fresh games
+
+A trial is a function of the seed, its number and the trials before it, so a tuning that was stopped
+goes on as if it never had been. Its folder holds
+
+settings.yaml     what is tuned, and by which matches
+tuning.csv        a row a trial
+confirmation.csv  the last match
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import yaml
+from rich.console import Console
+from rich.table import Table as RichTable
+
+from azcore.arena.elo import score_interval
+from azcore.arena.match import MatchResult, play_match, require_pairs
+from azcore.arena.players import SearchPlayer
+from azcore.assembly.entrants import checkpoint_of
+from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.chance import Purpose, generator
+from azcore.commands.tune.surface import Estimate, Floats, Surface
+from azcore.errors import SettingError
+from azcore.search.mcts import SearchSettings
+from azcore.settings import build, convert, require, unknown_key
+from azcore.storage.run_directory import RUNS, locked
+from azcore.storage.run_settings import flat
+from azcore.storage.table import Table
+from azcore.storage.untrusted import read_yaml, require_no_links
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+Constants = Mapping[str, float]  # by key, such as search.c_init
+Match = Callable[[Constants, int, int], MatchResult]  # (constants tried, games, seed)
+
+GROUP = "search"
+# Numbers of the search that do nothing in a match: its simulations are the arena's and it is
+# without noise.
+NOT_IN_MATCHES = ("num_simulations", "dirichlet_fraction", "dirichlet_alpha", "gumbel_scale")
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneSettings:
+    """How to tune; the numbers and reasons are in `conf/tune`."""
+
+    trials: int
+    games: int
+    startup_trials: int
+    confirming_games: int
+
+    def __post_init__(self) -> None:
+        require(self.trials >= 1, "tune.trials", "1 or more", self.trials)
+        require_pairs(self.games, "tune.games")
+        require(self.startup_trials >= 1, "tune.startup_trials", "1 or more", self.startup_trials)
+        if self.confirming_games:
+            require_pairs(self.confirming_games, "tune.confirming_games")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameter:
+    """A constant and the range it is looked for in."""
+
+    key: str  # as on the command line
+    low: float
+    high: float
+    is_log: bool
+    is_whole: bool
+
+    def from_unit(self, share: float) -> float:
+        """The value at a share of the range, 0 to 1; whole ones are rounded."""
+        if self.is_log:
+            value = math.exp(math.log(self.low) + share * math.log(self.high / self.low))
+        else:
+            value = self.low + share * (self.high - self.low)
+        value = round(value) if self.is_whole else float(f"{value:.4g}")
+        return min(max(value, self.low), self.high)
+
+    def to_unit(self, value: float) -> float:
+        """The share of the range that a value lies at."""
+        if self.is_log:
+            return math.log(value / self.low) / math.log(self.high / self.low)
+        return (value - self.low) / (self.high - self.low)
+
+    def distribution(self) -> BaseDistribution:
+        """The range as Optuna writes it."""
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        if self.is_whole:
+            return IntDistribution(int(self.low), int(self.high), log=self.is_log)
+        return FloatDistribution(self.low, self.high, log=self.is_log)
+
+
+def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
+    """What is to be tuned, from `tune.parameters`.
+
+    Raises:
+        SettingError: a key is no number of the search, or its range is none.
+    """
+    kinds = {f"{GROUP}.{field.name}": str(field.type) for field in fields(SearchSettings)}
+    known = [
+        key
+        for key, kind in kinds.items()
+        if kind.split(" ")[0] in ("int", "float") and key.partition(".")[2] not in NOT_IN_MATCHES
+    ]
+    found = []
+    for key, given in flat(values).items():
+        where = f"tune.parameters.{key}"
+        if key not in known:
+            if key not in kinds:
+                raise SettingError(unknown_key(key, known))
+            require(
+                False, where, f"of a number that matters in matches ({', '.join(known)})", given
+            )
+        if given is None:
+            continue
+        numbers = given[:2] if isinstance(given, list | tuple) else []
+        fits = len(numbers) == 2 and all(
+            isinstance(n, int | float) and not isinstance(n, bool) for n in numbers
+        )
+        require(
+            fits and list(given[2:]) in ([], ["log"]),
+            where,
+            "[low, high] or [low, high, log]",
+            given,
+        )
+        for i, number in enumerate(numbers):
+            convert(int if isinstance(number, int) else float, number, f"{where}[{i}]")
+        low, high = numbers
+        is_log, is_whole = len(given) == 3, kinds[key].startswith("int")
+        require(low < high, where, "a range from low to something higher", given)
+        require(low > 0 or not is_log, where, "above 0 where log is said", given)
+        are_whole = low == int(low) and high == int(high)
+        require(are_whole or not is_whole, where, "whole numbers", given)
+        found.append(Parameter(key=key, low=low, high=high, is_log=is_log, is_whole=is_whole))
+    require(bool(found), "tune.parameters", "a range for one constant or more", dict(values))
+    return found
+
+
+def with_constants(search: SearchSettings, constants: Constants) -> SearchSettings:
+    """The search with other constants.
+
+    Raises:
+        SettingError: it refuses one of them.
+    """
+    changed: dict[str, Any] = {key.partition(".")[2]: value for key, value in constants.items()}
+    return replace(search, **changed)
+
+
+class Tuning:
+    """The trials so far and the next one.
+
+    Args:
+        parameters: what is tuned.
+        options: how.
+        match: plays one; the result is that of the constants tried.
+        folder: where rows are kept; those that are there already count.
+        seed: of proposals and matches.
+        report: told of each trial that was played.
+    """
+
+    def __init__(
+        self,
+        *,
+        parameters: Sequence[Parameter],
+        options: TuneSettings,
+        match: Match,
+        folder: Path,
+        seed: int,
+        report: Callable[[int, Constants, MatchResult], None] = lambda *_: None,
+    ) -> None:
+        self._parameters, self._options = list(parameters), options
+        self._match, self._seed, self._report = match, seed, report
+        keys = [parameter.key for parameter in parameters]
+        counts = ["wins", "draws", "losses"]
+        self._table = Table(
+            folder / "tuning.csv",
+            ["trial", *keys, "score", *counts, "distinct_games", "pair_variance"],
+        )
+        self._confirmation = Table(
+            folder / "confirmation.csv",
+            ["games", *keys, "score", "low", "high", *counts, "distinct_games"],
+        )
+
+    @property
+    def trials(self) -> list[dict[str, str]]:
+        """The rows of tuning.csv."""
+        return self._table.rows()
+
+    def run(self) -> None:
+        """Play the trials that are not there yet."""
+        self._table.keep_before(len(self.trials))  # without what a killed process began to write
+        for number in range(len(self.trials), self._options.trials):
+            constants = self._proposal(number)
+            result = self._match(constants, self._options.games, self._seed_of(number))
+            self._table.append({"trial": number, **constants, **_row(result)})
+            self._report(number, constants, result)
+
+    def _seed_of(self, number: int) -> int:
+        """Of a trial's constants and openings: chance is drawn anew for each."""
+        return int(generator(Purpose.TUNING, self._seed, number).integers(2**31))
+
+    def _proposal(self, number: int) -> dict[str, float]:
+        """The constants of a trial, by the trials before it."""
+        optuna = _optuna()
+        distributions = {p.key: p.distribution() for p in self._parameters}
+        # A fresh sampler for each trial, so that nothing but the trials themselves is remembered.
+        sampler = optuna.samplers.GPSampler(
+            seed=self._seed_of(number),
+            n_startup_trials=self._options.startup_trials,
+            deterministic_objective=False,
+        )
+        study = optuna.create_study(direction="maximize", sampler=sampler)
+        for row in self.trials:
+            study.add_trial(
+                optuna.trial.create_trial(
+                    params=self._constants(row),
+                    distributions=distributions,
+                    value=self._table.number(row, "score"),
+                )
+            )
+        proposed = study.ask(distributions).params
+        # As rows have them, so that a match is of just the constants that are written down.
+        return {p.key: p.from_unit(p.to_unit(proposed[p.key])) for p in self._parameters}
+
+    def _constants(self, row: Mapping[str, str]) -> dict[str, float]:
+        values = {p: self._table.number(row, p.key) for p in self._parameters}
+        return {p.key: int(value) if p.is_whole else value for p, value in values.items()}
+
+    def best(self) -> tuple[dict[str, float], Estimate]:
+        """The constants at which the score is highest by all trials, and that score."""
+        rows, pairs = self.trials, self._options.games // 2
+        variance = float(np.mean([self._table.number(row, "pair_variance") for row in rows]))
+        surface = Surface(
+            np.array([self._unit(self._constants(row)) for row in rows]),
+            np.array([self._table.number(row, "score") for row in rows]),
+            np.full(len(rows), math.sqrt(variance / pairs)),
+        )
+        highest = zip(self._parameters, surface.highest(), strict=True)
+        constants = {p.key: p.from_unit(float(share)) for p, share in highest}
+        return constants, surface.at(self._unit(constants))
+
+    def _unit(self, constants: Constants) -> Floats:
+        return np.array([p.to_unit(constants[p.key]) for p in self._parameters])
+
+    def confirm(self, constants: Constants) -> dict[str, str] | None:
+        """The row of the last match; None if none is wanted."""
+        games = self._options.confirming_games
+        if not games:
+            return None
+        wanted = {"games": games, **constants}
+        for row in self._confirmation.rows():
+            if all(self._confirmation.number(row, key) == value for key, value in wanted.items()):
+                return row
+        seed = int(generator(Purpose.TUNING, self._seed, 0, ply=1).integers(2**31))
+        result = self._match(constants, games, seed)
+        low, high = score_interval(result.wins, result.draws, result.losses)
+        counted = {k: v for k, v in _row(result).items() if k != "pair_variance"}
+        self._confirmation.append({**wanted, **counted, "low": low, "high": high})
+        return self._confirmation.rows()[-1]
+
+
+def _row(result: MatchResult) -> dict[str, Any]:
+    points = np.array([game.points for game in result.games])
+    pairs = points.reshape(-1, 2).mean(axis=1)
+    return {
+        "score": result.score,
+        "wins": result.wins,
+        "draws": result.draws,
+        "losses": result.losses,
+        "distinct_games": result.distinct_games,
+        # Both games of a pair have one opening, so pairs, not games, are drawn by chance.
+        "pair_variance": float(pairs.var(ddof=1)) if len(pairs) > 1 else 0.125,
+    }
+
+
+def _optuna() -> Any:
+    """The library, its own words kept off the terminal.
+
+    Raises:
+        SettingError: it is not installed.
+    """
+    try:
+        import optuna
+        import scipy  # noqa: F401 - which its Gaussian processes need
+    except ImportError as error:
+        raise SettingError(
+            f"command=tune needs the package {error.name}: pip install 'azcore[tune]'"
+        ) from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    return optuna
+
+
+def tune(config: Config) -> int:
+    """Tune, and print the command line to use; 0, or 130 when interrupted.
+
+    Raises:
+        AzcoreError: a setting or the checkpoint cannot be used, or Optuna is missing.
+    """
+    if config["checkpoint"] is None:
+        raise SettingError(
+            "command=tune needs checkpoint=PATH, such as a run's checkpoints/last.ckpt"
+        )
+    _optuna()
+    given = dict(config["tune"])
+    parameters = parameters_from(given.pop("parameters"))
+    options = build(TuneSettings, given, "tune")
+    settings, checkpoint = settings_from(config), checkpoint_of(config["checkpoint"])
+    for share in (0.0, 1.0):  # refused now rather than at the first such trial
+        with_constants(settings.search, {p.key: p.from_unit(share) for p in parameters})
+    console = Console(soft_wrap=True, highlight=False)
+    if not console.is_terminal:
+        console = Console(soft_wrap=True, highlight=False, width=110)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="optuna")
+        match = _matches(settings, checkpoint, console)
+        folder = _folder(config, settings, parameters, options, checkpoint)
+        with locked(folder):
+            return _tune(parameters, options, match, folder, settings, console)
+
+
+def _tune(
+    parameters: Sequence[Parameter],
+    options: TuneSettings,
+    match: Match,
+    folder: Path,
+    settings: Settings,
+    console: Console,
+) -> int:
+    def report(number: int, constants: Constants, result: MatchResult) -> None:
+        words = "  ".join(f"{key} {value:g}" for key, value in constants.items())
+        console.print(f"trial {number + 1} of {options.trials}  {words}  scores {result.score:.1%}")
+
+    tuning = Tuning(
+        parameters=parameters,
+        options=options,
+        match=match,
+        folder=folder,
+        seed=settings.seed,
+        report=report,
+    )
+    console.print(f"folder {folder}", markup=False)
+    if tuning.trials:
+        console.print(f"going on after {len(tuning.trials)} trials")
+    try:
+        tuning.run()
+        constants, estimate = tuning.best()
+        confirmed = tuning.confirm(constants)
+    except KeyboardInterrupt:
+        console.print(f"interrupted, {len(tuning.trials)} trials kept; the same command goes on")
+        return 130
+    _print_trials(console, parameters, tuning.trials)
+    console.print(
+        f"by all {len(tuning.trials)} trials these score {_percent(estimate.value)} against the "
+        f"old ones [{_percent(estimate.low)}, {_percent(estimate.high)}]:"
+    )
+    console.print("  " + " ".join(f"{key}={value:g}" for key, value in constants.items()))
+    if confirmed is not None:
+        low, high = float(confirmed["low"]), float(confirmed["high"])
+        verdict = (
+            "better than the old ones"
+            if low > 0.5
+            else "worse than the old ones"
+            if high < 0.5
+            else "no different from the old ones as far as these games tell"
+        )
+        console.print(
+            f"in {confirmed['games']} fresh games, {confirmed['distinct_games']} distinct, "
+            f"{float(confirmed['score']):.1%} [{low:.1%}, {high:.1%}]: {verdict}"
+        )
+    return 0
+
+
+def _percent(score: float) -> str:
+    return f"{min(max(score, 0.0), 1.0):.1%}"
+
+
+def _print_trials(
+    console: Console, parameters: Sequence[Parameter], rows: Sequence[Mapping[str, str]]
+) -> None:
+    table = RichTable(
+        box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold", title_justify="left"
+    )
+    for name in ("trial", *(p.key for p in parameters), "score", "95 %", "distinct"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for row in sorted(rows, key=lambda row: -float(row["score"])):
+        low, high = score_interval(int(row["wins"]), int(row["draws"]), int(row["losses"]))
+        table.add_row(
+            str(int(row["trial"]) + 1),
+            *(f"{float(row[p.key]):g}" for p in parameters),
+            f"{float(row['score']):.1%}",
+            f"{low:.0%} to {high:.0%}",
+            row["distinct_games"],
+        )
+    console.print(table)
+
+
+def _matches(settings: Settings, checkpoint: Path, console: Console) -> Match:
+    """Matches of a checkpoint against itself, the second player with the old constants."""
+    evaluator = settings.checkpoint_evaluator(checkpoint)
+
+    def player(name: str, search: SearchSettings) -> SearchPlayer:
+        return SearchPlayer(
+            game=settings.game,
+            evaluator=evaluator,
+            settings=search,
+            num_simulations=settings.arena.num_simulations,
+            name=name,
+        )
+
+    old = player("old", settings.search)
+
+    def match(constants: Constants, games: int, seed: int) -> MatchResult:
+        with console.status("") as status:
+            return play_match(
+                settings.game,
+                player("tried", with_constants(settings.search, constants)),
+                old,
+                num_games=games,
+                opening_plies=settings.arena.opening_plies,
+                seed=seed,
+                progress=lambda done: status.update(f"{done} of {games} games have ended"),
+            )
+
+    return match
+
+
+def _folder(
+    config: Config,
+    settings: Settings,
+    parameters: Sequence[Parameter],
+    options: TuneSettings,
+    checkpoint: Path,
+) -> Path:
+    """Where this tuning is kept: `run_dir`, or a folder that the same command finds again.
+
+    Raises:
+        SettingError: the folder holds another tuning.
+    """
+    try:
+        weights = hashlib.sha256(checkpoint.read_bytes()).hexdigest()
+    except OSError as error:
+        raise SettingError(f"{checkpoint}: cannot be read: {error.strerror}") from error
+    identity: dict[str, Any] = {
+        "game": settings.game.identity,
+        "checkpoint": weights,
+        "seed": settings.seed,
+        "search": vars(settings.search),
+        "precision": config["selfplay"]["precision"],
+        "random_symmetry": settings.selfplay.random_symmetry,
+        "num_simulations": settings.arena.num_simulations,
+        "opening_plies": settings.arena.opening_plies,
+        "games": options.games,
+        "startup_trials": options.startup_trials,
+        "parameters": {p.key: [p.low, p.high, "log" if p.is_log else ""] for p in parameters},
+    }
+    text = yaml.safe_dump(identity, sort_keys=False)
+    identity = yaml.safe_load(text)  # as it is read back: YAML has lists alone
+    name = hashlib.sha256(text.encode()).hexdigest()[:12]
+    folder = Path(config["run_dir"] or RUNS / "tune" / settings.game.name / name).absolute()
+    kept = folder / "settings.yaml"
+    if kept.exists():
+        require_no_links(folder)  # it may have come from anyone
+        before = read_yaml(kept)
+        for key, value in identity.items():
+            require(before.get(key) == value, f"{key} in {folder}", f"{before.get(key)}", value)
+    elif (folder / "config.yaml").exists():
+        raise SettingError(f"run_dir {folder} holds a training run; a tuning needs one of its own")
+    else:
+        folder.mkdir(parents=True, exist_ok=True)
+        kept.write_text(text)
+    return folder

@@ -1,0 +1,206 @@
+"""Other programs as players: a client for each protocol.
+
+A client keeps one program running and asks it for one move after another, of any game: it tells
+the program the position each time, and only what changed where the protocol allows that.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from time import monotonic
+from typing import Any
+
+from azcore.engine.process import Process, ProgramError, cut
+from azcore.engine.thinker import Line
+from azcore.errors import AzcoreError
+
+STARTING = 20.0  # seconds a program may take to begin
+MOST_LINES = 1000  # of an answer in GTP
+RESIGN = "resign"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MoveLimits:
+    """How long a program may think about a move; what its protocol cannot say is refused."""
+
+    nodes: int | None = None
+    seconds: float | None = None
+    depth: int | None = None
+    timeout: float = 60.0  # seconds after which it counts as hanging
+
+
+class Client(ABC):
+    """A running program that is asked for moves.
+
+    Args of the constructor:
+        command: the program's words.
+        options: what its protocol can set, by name.
+        limits: for each move.
+
+    Raises:
+        ProgramError: from any method: it crashed, hangs or talks nonsense. `close` it then.
+    """
+
+    @abstractmethod
+    def choose(self, line: Line) -> int | None:
+        """An action in the position at the end of a line; None: it resigns."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End the program."""
+
+
+class GtpClient(Client):
+    """A program that speaks GTP."""
+
+    def __init__(self, command: list[str], options: Mapping[str, str], limits: MoveLimits) -> None:
+        if options:
+            raise AzcoreError(
+                f"GTP has no options, got {', '.join(options)}: put them in the command"
+            )
+        if limits.nodes is not None or limits.depth is not None:
+            raise AzcoreError("GTP knows no limit by nodes or depth; a program may have a level")
+        self._limits = limits
+        self._process = Process(command)
+        self._settings: Mapping[str, Any] | None = None
+        self._actions: list[int] = []  # what the program has been told
+
+    def choose(self, line: Line) -> int | None:
+        self._tell(line)
+        colour = "bw"[line.player]
+        text = self._ask(f"genmove {colour}", self._limits.timeout).strip()
+        if text.lower() == RESIGN:
+            self._settings = None  # it may think that the game is over
+            return None
+        action = _understood(line, text, self._process)
+        self._actions.append(action)
+        return action
+
+    def close(self) -> None:
+        self._process.close()
+
+    def _tell(self, line: Line) -> None:
+        """Bring the program to the end of a line."""
+        if line.start_text is not None:
+            raise AzcoreError("GTP has no words for a position to begin from")
+        known = len(self._actions)
+        if self._settings != line.game.settings or line.actions[:known] != self._actions:
+            settings = line.game.settings
+            if "board_size" in settings:
+                self._ask(f"boardsize {settings['board_size']}", STARTING)
+            if "komi" in settings:
+                self._ask(f"komi {settings['komi']}", STARTING)
+            if self._limits.seconds is not None:
+                # Canadian time: one move in so many seconds, from the first on.
+                self._ask(f"time_settings 0 {max(1, round(self._limits.seconds))} 1", STARTING)
+            self._ask("clear_board", STARTING)
+            self._settings, known = dict(settings), 0
+        for ply in range(known, len(line.actions)):
+            state = line.states[ply]
+            colour = "bw"[line.game.current_player(state)]
+            move = line.game.action_to_text(state, line.actions[ply])
+            self._ask(f"play {colour} {move}", STARTING)
+        self._actions = list(line.actions)
+
+    def _ask(self, words: str, seconds: float) -> str:
+        """What a command is answered with."""
+        deadline = monotonic() + seconds
+        line = self._process.ask(words, lambda line: line.startswith(("=", "?")), deadline)
+        answer = [line[1:].lstrip()]
+        while following := self._process.receive(deadline):
+            if len(answer) == MOST_LINES:
+                raise self._process.fault(f"answers {words!r} without end: {cut(following)}")
+            answer.append(following)
+        if line.startswith("?"):
+            raise self._process.fault(f"refuses {words!r}: {cut(answer[0])}")
+        return "\n".join(answer)
+
+
+class UsiClient(Client):
+    """A program that speaks USI or, in nearly the same words, UCI."""
+
+    protocol = "usi"
+    position = "sfen"
+
+    def __init__(self, command: list[str], options: Mapping[str, str], limits: MoveLimits) -> None:
+        self._limits = limits
+        self._process = Process(command)
+        words = {
+            "nodes": limits.nodes,
+            "depth": limits.depth,
+            "movetime": None if limits.seconds is None else round(1000 * limits.seconds),
+        }
+        told = [f"{word} {value}" for word, value in words.items() if value is not None]
+        self._go = " ".join(["go", *told] if told else ["go", "movetime", "1000"])
+        try:
+            known = self._begin()
+            for name, value in options.items():
+                # GUIs set these whether or not a program names them.
+                if name.lower() not in known and not name.startswith("USI_"):
+                    raise self._process.fault(f"has no option {name!r}")
+                self._process.send(f"setoption name {name} value {value}")
+            self._ask("isready", "readyok", STARTING)
+            self._process.send(f"{self.protocol}newgame")
+        except ProgramError:
+            self.close()
+            raise
+
+    def choose(self, line: Line) -> int | None:
+        moves = [
+            line.game.action_to_text(state, action)
+            for state, action in zip(line.states, line.actions, strict=False)
+        ]
+        start = "startpos" if line.start_text is None else f"{self.position} {line.start_text}"
+        played = f" moves {' '.join(moves)}" if moves else ""
+        self._process.send(f"position {start}{played}")
+        answer = self._ask(self._go, "bestmove", self._limits.timeout).split()
+        if len(answer) < 2:
+            raise self._process.fault("named no best move")
+        if answer[1] == RESIGN:
+            return None
+        return _understood(line, answer[1], self._process)
+
+    def close(self) -> None:
+        self._process.close()
+
+    def _begin(self) -> set[str]:
+        """The names of its options, in small letters."""
+        known = set()
+
+        def answers(line: str) -> bool:
+            if line.startswith("option name "):
+                known.add(line.removeprefix("option name ").partition(" type ")[0].strip().lower())
+            return line.split()[:1] == [f"{self.protocol}ok"]
+
+        self._process.ask(self.protocol, answers, monotonic() + STARTING)
+        return known
+
+    def _ask(self, words: str, wanted: str, seconds: float) -> str:
+        """The line that answers a command."""
+        return self._process.ask(
+            words, lambda line: line.split()[:1] == [wanted], monotonic() + seconds
+        ).strip()
+
+
+class UciClient(UsiClient):
+    """A program that speaks UCI."""
+
+    protocol = "uci"
+    position = "fen"
+
+
+def _understood(line: Line, text: str, process: Process) -> int:
+    """The action that a program names."""
+    try:
+        return line.game.text_to_action(line.state, text)
+    except AzcoreError as error:
+        raise process.fault(f"wants to play {cut(text)!r}: {error}") from error
+
+
+CLIENTS: Mapping[str, type[GtpClient] | type[UsiClient]] = {
+    "gtp": GtpClient,
+    "uci": UciClient,
+    "usi": UsiClient,
+}

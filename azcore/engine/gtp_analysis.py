@@ -1,0 +1,70 @@
+"""Analysis as Leela Zero and KataGo ask for it and print it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+from azcore.engine.thinker import Line, Thought, Variation
+from azcore.game import Game
+
+LONG, MANY, SHORT = 20, 10, 5  # plies told of the first 10 variations and of those after
+
+
+# Words of KataGo that ask for more to be printed beside the moves, of which we know nothing.
+UNKNOWN = ("ownership", "ownershipstdev", "movesownership", "pvvisits", "pvedgevisits")
+
+
+@dataclass(kw_only=True)
+class Question:
+    """What an analysis is to tell."""
+
+    seat: int | None = None
+    seconds: float  # between two lines
+    fewest: int = 0  # moves
+    most: int | None = None
+    rules: list[tuple[bool, int, list[str]]] = field(default_factory=list)  # allowed?, seat, moves
+    root: bool = False
+    is_kata: bool = False
+
+
+def analysis(question: Question, line: Line, thought: Thought) -> str:
+    """One line about the moves of the root, as Leela Zero or as KataGo prints it; or nothing.
+
+    Winning rates are those of the player to move. `lcb` is the lower end of a 95 % interval as if
+    each visit were a game, for the spread of values is not kept.
+    """
+    tried = sum(variation.visits > 0 for variation in thought.variations)
+    shown = thought.variations[: max(tried, question.fewest)][: question.most]
+    parts = []
+    for order, variation in enumerate(shown):
+        rate = (1 + variation.value) / 2 if variation.visits else (1 + thought.value) / 2
+        rate = min(1.0, max(0.0, rate))
+        low = max(0.0, rate - 1.96 * math.sqrt(rate * (1 - rate) / max(1, variation.visits)))
+        plan = variation_texts(line.game, thought.state, variation, LONG if order < MANY else SHORT)
+        numbers = (
+            f"utility {2 * rate - 1:.6f} winrate {rate:.6f} prior {variation.prior:.6f} "
+            f"lcb {low:.6f}"
+            if question.is_kata
+            else f"winrate {rate * 1e4:.0f} prior {variation.prior * 1e4:.0f} lcb {low * 1e4:.0f}"
+        )
+        parts.append(
+            f"info move {plan[0]} visits {variation.visits} {numbers} order {order} "
+            f"pv {' '.join(plan)}"
+        )
+    if question.root and parts:
+        rate = (1 + thought.value) / 2
+        parts.append(
+            f"rootInfo visits {thought.simulations} utility {thought.value:.6f} winrate {rate:.6f}"
+        )
+    return " ".join(parts)
+
+
+def variation_texts(game: Game, state: Any, variation: Variation, most: int) -> list[str]:
+    """The first moves of a variation."""
+    texts = []
+    for action in variation.actions[:most]:
+        texts.append(game.action_to_text(state, action))
+        state = game.step(state, action)
+    return texts

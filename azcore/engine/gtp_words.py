@@ -1,0 +1,81 @@
+"""The words of a GTP command, and the refusal of those that are none."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from azcore.errors import GameError
+from azcore.game import Game, Transcript
+
+
+class Refusal(Exception):  # noqa: N818 - a reply, not a fault
+    """The error reply to give."""
+
+
+def split(line: str) -> tuple[str, str, list[str]]:
+    """Number, command and arguments of a line; empty where there is none."""
+    visible = "".join(
+        " " if c == "\t" else c for c in line.partition("#")[0] if c >= " " or c == "\t"
+    )
+    words = visible.replace("\x7f", "").split()
+    identity = ""
+    if words and re.fullmatch("[0-9]{1,10}", words[0]):
+        identity = words.pop(0)
+    return identity, words[0] if words else "", words[1:]
+
+
+def json_value(text: str) -> Any:
+    """What JSON text says; None: it is none."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def whole(words: list[str], at: int) -> int:
+    """The whole number at this place.
+
+    Raises:
+        Refusal: there is none.
+    """
+    if at >= len(words) or not re.fullmatch("[0-9]{1,9}", words[at]):
+        raise Refusal("syntax error: a whole number is wanted")
+    return int(words[at])
+
+
+def number(words: list[str], at: int) -> float:
+    """The number at this place.
+
+    Raises:
+        Refusal: there is none.
+    """
+    form = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
+    if at < len(words) and re.fullmatch(form, words[at], re.ASCII):
+        value = float(words[at])
+        if abs(value) < 1e9:  # seconds or points
+            return value
+    raise Refusal("syntax error: a number is wanted")
+
+
+def sgf_settings(text: str) -> dict[str, Any]:
+    """Size and komi of the first game of an SGF file, by the names games give them."""
+    head = re.sub(r"\\.", "", text)  # an escaped bracket ends no value
+    size, komi = re.search(r"\bSZ\s*\[([^]]*)\]", head), re.search(r"\bKM\s*\[([^]]*)\]", head)
+    settings: dict[str, Any] = {"board_size": int(size[1]) if size else 19}  # as SGF 4 says
+    if komi and komi[1].strip():
+        settings["komi"] = float(komi[1])
+    return settings
+
+
+def read_sgf(game: Game, text: str) -> Transcript:
+    """The game of an SGF file.
+
+    Raises:
+        AzcoreError: it is not such a file, or the game reads none.
+    """
+    formats = game.record_formats()
+    if "sgf" not in formats:
+        raise GameError(f"{game.name} has no SGF files")
+    return formats["sgf"].read(text)

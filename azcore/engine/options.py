@@ -1,0 +1,57 @@
+"""The options of UCI and USI: how one is declared and set."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from azcore.errors import InvalidTextError
+
+NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)  # more digits are no time and no number of nodes
+
+
+@dataclass(frozen=True, kw_only=True)
+class Option:
+    """One line that begins with `option`, and what setting it does."""
+
+    name: str
+    kind: str  # check, spin or button
+    apply: Callable[[int], None]  # given 0 or 1 for a check, 0 for a button
+    default: int = 0
+    least: int = 0
+    most: int = 0
+
+    def declaration(self) -> str:
+        text = f"option name {self.name} type {self.kind}"
+        if self.kind == "check":
+            return f"{text} default {'true' if self.default else 'false'}"
+        if self.kind == "spin":
+            return f"{text} default {self.default} min {self.least} max {self.most}"
+        return text
+
+    def set(self, text: str) -> None:
+        """Take a value as the other side writes it.
+
+        Raises:
+            InvalidTextError: names the value got and the values possible.
+        """
+        if self.kind == "button":
+            self.apply(0)
+        elif self.kind == "check":
+            if text.lower() not in ("true", "false"):
+                raise InvalidTextError(
+                    f"option {self.name} must be true or false, got {text[:20]!r}"
+                )
+            self.apply(int(text.lower() == "true"))
+        else:
+            if not NUMBER.fullmatch(text) or not self.least <= int(text) <= self.most:
+                raise InvalidTextError(
+                    f"option {self.name} must be {self.least} to {self.most}, got {text[:20]!r}"
+                )
+            self.apply(int(text))
+
+
+def plain_name(name: str) -> str:
+    """An option's name for comparison: neither case nor spaces matter."""
+    return name.replace(" ", "").lower()

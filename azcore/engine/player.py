@@ -1,0 +1,96 @@
+"""Another program as a player of matches: several copies of it, side by side."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from azcore.arena.players import Decision, Forfeit, Player
+from azcore.engine.clients import Client
+from azcore.engine.process import ProgramError
+from azcore.engine.thinker import Line
+from azcore.game import Game
+
+log = logging.getLogger(__name__)
+
+
+class EnginePlayer(Player):
+    """Asks a program for each action.
+
+    A program that crashes, hangs or plays what is illegal loses that game, with the reason; a new
+    copy of it is started for the next.
+
+    Args of the constructor:
+        game: what is played.
+        name: in results.
+        start: starts a copy of the program.
+        processes: how many copies at most run at once, each with games of its own.
+    """
+
+    def __init__(
+        self, *, game: Game, name: str, start: Callable[[], Client], processes: int
+    ) -> None:
+        self.name = name
+        self._game = game
+        self._start = start
+        self._clients: list[Client | None] = [None] * processes
+        self._lines: dict[int, Line] = {}
+        self._is_given_up = False  # nobody waits for the answers under way
+
+    def begin(self, num_games: int, seed: int) -> None:
+        self._lines, self._is_given_up = {}, False
+
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
+        start_text = None if opening is not None else self._game.state_to_text(state)
+        self._lines[row] = Line(self._game, start_text)
+        for action in opening or ():
+            self._lines[row].play(action)
+
+    def choose(self, rows: list[int]) -> list[Decision]:
+        # A copy keeps to its rows, so that most of what it must be told it knows already.
+        shares = [
+            [r for r in rows if r % len(self._clients) == i] for i in range(len(self._clients))
+        ]
+        with ThreadPoolExecutor(len(shares)) as pool:
+            try:
+                answers = list(pool.map(self._choose, range(len(shares)), shares))
+            except BaseException:  # Ctrl-C, which a program that hangs must not outlast
+                self._is_given_up = True
+                self.end()
+                raise
+        chosen = {row: action for share in answers for row, action in share.items()}
+        return [chosen[row] for row in rows]
+
+    def advance(self, row: int, action: int) -> None:
+        self._lines[row].play(action)
+
+    def end(self) -> None:
+        clients = [client for client in self._clients if client is not None]
+        self._clients = [None] * len(self._clients)
+        with ThreadPoolExecutor(len(self._clients)) as pool:  # each may take a while
+            list(pool.map(lambda client: client.close(), clients))
+
+    def _choose(self, place: int, rows: list[int]) -> dict[int, Decision]:
+        """One copy's decisions, one after the other."""
+        decisions: dict[int, Decision] = {}
+        for row in rows:
+            try:
+                client = self._clients[place]
+                if client is None:
+                    client = self._clients[place] = self._start()
+                if self._is_given_up:
+                    client.close()
+                    return decisions
+                action = client.choose(self._lines[row])
+                decisions[row] = Forfeit("resignation") if action is None else action
+            except ProgramError as fault:
+                if self._is_given_up:  # it was ended here
+                    return decisions
+                decisions[row] = Forfeit(str(fault))
+                log.warning("%s: %s", self.name, fault)
+                broken, self._clients[place] = self._clients[place], None
+                if broken is not None:
+                    broken.close()
+        return decisions

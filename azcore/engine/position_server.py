@@ -1,0 +1,669 @@
+"""What UCI and USI share: positions as texts, limits of every kind, options, lines of analysis.
+
+USI was made from UCI, so both servers are this one with other words. The reader of commands never
+waits for a search: `stop`, `ponderhit` and `quit` act at once while one is under way.
+
+Neither protocol has an error reply. What cannot be understood or followed gets one sentence behind
+`info string`, which GUIs show or put into their logs, and changes nothing, save that there is no
+position where one is refused, until one comes that can be followed. Other engines go as far as they
+can follow, or keep the position before, and answer for one that nobody asked about. A `go` always
+gets its answer, whatever stands behind it; after a refused position it is `bestmove (none)`.
+
+A GUI may go on where our rules end the game (a third repetition that nobody has claimed, a limit of
+plies): then we go on from the same position without its past, and only a position that has no
+legal action ends it.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any
+
+from azcore import __version__
+from azcore.engine.clock import Clock
+from azcore.engine.lines import Writer
+from azcore.engine.options import NUMBER, Option, plain_name
+from azcore.engine.server import AbandonedError, Engine, Server
+from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
+from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
+from azcore.game import Game
+from azcore.game.faults import told
+
+LONGEST_NOTE = 300  # characters of a sentence behind `info string`
+
+
+MOST_VARIATIONS = 500
+
+
+MOST_CENTIPAWNS = 10_000  # what a value of -1 or 1 is shown as
+
+
+NO_ANSWER = "bestmove (none)"  # to a position that could not be followed, which is no resignation
+
+
+@dataclass
+class Told:
+    """The game as the other side has told it."""
+
+    start: str | None  # as written; None: the usual position
+    words: list[str]  # the actions as written
+    line: Line
+    forgotten: int = 0  # words before the beginning of `line`, which has no past then
+
+    def cut(self, length: int) -> Told:
+        """A copy up to so many words, no fewer than those forgotten."""
+        line = self.line.copy()
+        for _ in range(len(self.words) - length):
+            line.undo()
+        return Told(self.start, self.words[:length], line, self.forgotten)
+
+
+@dataclass(kw_only=True)
+class Asked:
+    """What stands behind `go`."""
+
+    numbers: dict[str, int] = field(default_factory=dict)  # by keyword; times in milliseconds
+    flags: set[str] = field(default_factory=set)
+    actions: list[str] = field(default_factory=list)  # the only ones to consider
+
+    @property
+    def is_endless(self) -> bool:
+        return not self.flags.isdisjoint(("infinite", "ponder"))
+
+
+class PositionServer(Server):
+    """The server of either protocol; what differs is below, under "the dialect"."""
+
+    # -- the dialect ----------------------------------------------------------------------------
+
+    protocol: str  # its name, which is also the first command
+    position_word: str  # what comes before a position's text
+    clock_letters: tuple[str, str]  # of seat 0 and 1, in `wtime`
+    numbers: tuple[str, ...]  # words behind `go` with a number
+    no_action: str  # the answer where there is no legal action
+    centipawns_per_logit: float  # how much one unit of ln(E / (1 - E)) is shown as
+
+    @abstractmethod
+    def _own_options(self) -> list[Option]:
+        """Those beside the common ones."""
+
+    @abstractmethod
+    def _own_commands(self) -> dict[str, Callable[[list[str]], None]]:
+        """Those beside the common ones, given the words behind the command."""
+
+    @abstractmethod
+    def _without_counters(self, text: str) -> str | None:
+        """A position's text less the counts of moves; None: it has not the form that has them."""
+
+    @abstractmethod
+    def _claim(self, line: Line) -> str | None:
+        """What to answer instead of any action, if the position is one to end the game with."""
+
+    @abstractmethod
+    def _gives_up(self, thought: Thought) -> bool:
+        """Whether to resign instead of playing."""
+
+    @abstractmethod
+    def _chances(self, value: float) -> str:
+        """What follows the score in a line of analysis, with a space before it; may be empty."""
+
+    # -- lines ----------------------------------------------------------------------------------
+
+    def __init__(self, engine: Engine, writer: Writer) -> None:
+        super().__init__(engine, writer)
+        self._told: Told | None = None  # None: nothing yet, which means the usual position
+        self._is_refused = False  # the last position that was told
+        self._variations = 1
+        self._forget = False  # the tree, before the next thinking
+        self._thinks = False  # a `go` has no answer yet
+        self._held: str | None = None  # an answer that may only be given when asked for
+        self._after_hit: Limits | None = None  # while pondering
+        self._debug = False
+        self._closed = False  # nobody listens any more
+        self._failure_is_told = False
+        self._options = {plain_name(option.name): option for option in self._all_options()}
+        self._commands = {
+            self.protocol: self._on_hello,
+            f"{self.protocol}newgame": self._on_new_game,
+            "isready": self._on_isready,
+            "position": self._on_position,
+            "go": self.think,
+            "stop": lambda _: self._stop_thinking(),
+            "ponderhit": lambda _: self._on_ponderhit(),
+            "setoption": self._on_setoption,
+            "debug": self._on_debug,
+            **self._own_commands(),
+        }
+
+    def run(self, lines: Iterator[str | None]) -> int:
+        try:
+            return super().run(lines)
+        except NotLoadedError as error:
+            raise error.__cause__ or error from None
+
+    def _take(self, line: str | None) -> bool:
+        if line is None:  # no other command is as long as that
+            self._refuse_position("a line was too long and is ignored")
+            return True
+        self.writer.received(line)
+        return self.answer(line) and not self._closed
+
+    def _is_quit(self, line: str) -> bool:
+        known = (word for word in line.split() if not self._is_unknown(word))
+        return next(known, None) == "quit"
+
+    def _rest(self) -> None:
+        self._stop_thinking()
+
+    def _tell_failure(self, error: Exception) -> None:
+        if not self._failure_is_told:
+            self._note(str(error))
+
+    def answer(self, line: str) -> bool:
+        """Do what one line says; False: to quit.
+
+        Words before the first command are passed over, as UCI wants it.
+
+        Raises:
+            AzcoreError: the game or checkpoint cannot be loaded; told to the other side as well.
+        """
+        words = line.split()
+        unknown = sum(1 for _ in takewhile(self._is_unknown, words))
+        if unknown == len(words):
+            if words:
+                self._note(f"there is no command {words[0][:20]!r}")
+            return True
+        command, rest = words[unknown], words[unknown + 1 :]
+        if command == "quit":
+            return False
+        try:
+            with told():
+                self._commands[command](rest)
+        except (NotLoadedError, AbandonedError):
+            raise
+        except AzcoreError as error:
+            self._note_error(error)
+        return True
+
+    def _is_unknown(self, word: str) -> bool:
+        return word != "quit" and word not in self._commands
+
+    def _say(self, text: str) -> None:
+        """Write, or note that the other side is gone."""
+        try:
+            self.writer.write(text)
+        except (OSError, ValueError):
+            self._closed = True
+
+    def _note(self, text: str) -> None:
+        """One sentence to whoever reads the GUI's log."""
+        line = "".join(letter if letter.isprintable() else " " for letter in text)
+        self._say(f"info string {line[:LONGEST_NOTE]}")
+
+    def _note_error(self, error: Exception, before: str = "") -> None:
+        """The same of what was raised."""
+        self._tell_author(error)
+        self._note(before + (str(error) if isinstance(error, AzcoreError) else repr(error)))
+
+    # -- commands without thinking --------------------------------------------------------------
+
+    def _on_hello(self, _words: list[str]) -> None:
+        self._say(
+            "\n".join(
+                [
+                    f"id name {self.engine.name} {__version__}",
+                    f"id author the {self.engine.name} contributors",
+                    *(option.declaration() for option in self._options.values()),
+                    f"{self.protocol}ok",
+                ]
+            )
+        )
+
+    def _on_isready(self, _words: list[str]) -> None:
+        thinker = self._load()
+        if not self._thinks and self._told is None:
+            # What is compiled or loaded at the first evaluation must not cost time on the clock.
+            try:
+                thinker.think(Limits(simulations=1))
+            except Exception as error:  # every `go` will say it too, and answer
+                self._note_error(error, "thinking fails: ")
+                with suppress(Exception):  # the same one again
+                    thinker.stop()
+            thinker.forget()
+        self._say("readyok")
+
+    def _on_new_game(self, _words: list[str]) -> None:
+        self._stop_thinking()
+        self._forget = True
+
+    def _on_debug(self, words: list[str]) -> None:
+        if words not in (["on"], ["off"]):
+            raise InvalidTextError(f"debug is on or off, got {' '.join(words)[:20]!r}")
+        self._debug = words == ["on"]
+
+    def _on_setoption(self, words: list[str]) -> None:
+        if not words or words[0] != "name":
+            raise InvalidTextError("setoption is name NAME, then value VALUE")
+        end = words.index("value") if "value" in words else len(words)
+        name = " ".join(words[1:end])
+        option = self._options.get(plain_name(name))
+        if option is None:
+            raise InvalidTextError(f"there is no option {name[:30]!r}")
+        option.set(" ".join(words[end + 1 :]))
+
+    def _all_options(self) -> list[Option]:
+        settings = self.engine.settings
+        return [
+            *self._own_options(),
+            Option(
+                name="MultiPV",
+                kind="spin",
+                default=1,
+                least=1,
+                most=MOST_VARIATIONS,
+                apply=self._set_variations,
+            ),
+            Option(
+                name="Simulations",
+                kind="spin",
+                default=settings.num_simulations,
+                least=1,
+                most=max(10_000_000, settings.num_simulations),
+                apply=lambda count: self._change(num_simulations=count),
+            ),
+            Option(
+                name="MoveOverhead",
+                kind="spin",
+                default=round(1000 * settings.move_overhead),
+                least=0,
+                most=max(10_000, round(1000 * settings.move_overhead)),
+                apply=lambda milliseconds: self._change(move_overhead=milliseconds / 1000),
+            ),
+        ]
+
+    def _memory_option(self, name: str) -> Option:
+        megabytes = self.engine.settings.memory_mb
+        return Option(
+            name=name,
+            kind="spin",
+            default=megabytes,
+            least=1,
+            most=max(1 << 20, megabytes),
+            apply=lambda size: self._change(memory_mb=size),
+        )
+
+    def _ponder_option(self, name: str) -> Option:
+        """Says that we can; we do it when `go ponder` comes, so its value changes nothing."""
+        return Option(
+            name=name,
+            kind="check",
+            default=int(self.engine.settings.ponder),
+            apply=lambda on: self._change(ponder=bool(on)),
+        )
+
+    def _set_variations(self, count: int) -> None:
+        self._variations = count
+
+    def _change(self, **settings: Any) -> None:
+        self.engine.settings = replace(self.engine.settings, **settings)
+
+    # -- the position ---------------------------------------------------------------------------
+
+    @property
+    def line(self) -> Line:
+        """The game as far as it has been told, for whoever wants to look."""
+        if self._told is None:
+            self._told = Told(None, [], Line(self._game))
+        return self._told.line
+
+    def _on_position(self, words: list[str]) -> None:
+        try:
+            with told():
+                self._told = self._followed(*self._position(words))
+        except (NotLoadedError, AbandonedError):
+            raise
+        except AzcoreError as error:
+            self._tell_author(error)
+            self._refuse_position(f"{error}; until another position comes, go has no answer")
+        else:
+            self._is_refused = False
+
+    def _position(self, words: list[str]) -> tuple[str | None, list[str]]:
+        """Where a game begins and its actions, both as written.
+
+        Raises:
+            InvalidTextError: it is not said so.
+        """
+        end = words.index("moves") if "moves" in words else len(words)
+        place, actions = words[:end], words[end + 1 :]
+        if place == ["startpos"]:
+            start = None
+        elif place[:1] == [self.position_word]:
+            start = " ".join(place[1:])
+        else:
+            raise InvalidTextError(
+                f"position is startpos or {self.position_word} and a position, then moves and a "
+                f"list, got {' '.join(place)[:40]!r}"
+            )
+        return start, actions
+
+    def _refuse_position(self, reason: str) -> None:
+        self._is_refused = True
+        self._note(reason)
+
+    def _followed(self, start: str | None, words: list[str]) -> Told:
+        """The game as it is told now; what is the same as before is not played again.
+
+        Raises:
+            AzcoreError: it cannot be followed.
+        """
+        old = self._told
+        same = 0
+        if old is not None and old.start == start:
+            pairs = zip(old.words, words, strict=False)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if old is not None and old.start == start and same >= old.forgotten:
+            told = old.cut(same)
+        else:
+            same, told = 0, Told(start, [], self._begin(start))
+        for number, word in enumerate(words[same:], same + 1):
+            try:
+                self._play(told, word)
+            except AzcoreError as error:
+                raise IllegalActionError(f"move {number} cannot be played: {error}") from error
+        return told
+
+    def _begin(self, start: str | None) -> Line:
+        try:
+            return Line(self._game, start)
+        except InvalidTextError as error:
+            # Counts beyond what the game knows are no reason to refuse a position.
+            bare = None if start is None else self._without_counters(start)
+            if bare is None:
+                raise
+            try:
+                line = Line(self._game, bare)
+            except InvalidTextError:
+                raise error from None
+            self._note(f"taken without its counters: {error}")
+            return line
+
+    def _play(self, told: Told, word: str) -> None:
+        if told.line.is_over:
+            told.line = self._without_past(told.line)
+            told.forgotten = len(told.words)
+        game, state = self._game, told.line.state
+        if told.line.is_over:
+            raise IllegalActionError(f"the game is over ({game.termination(state)})")
+        told.line.play(game.text_to_action(state, word))
+        told.words.append(word)
+
+    def _without_past(self, line: Line) -> Line:
+        """A finished game's last position as a beginning, where it may be played on."""
+        text = self._without_counters(self._game.state_to_text(line.state))
+        return line if text is None else Line(self._game, text)
+
+    # -- thinking -------------------------------------------------------------------------------
+
+    def think(self, words: list[str]) -> None:
+        """`go`: think about the position within the limits that the words name."""
+        asked = self._asked(words)
+        self._load()
+        self._stop_thinking()
+        try:
+            with told():
+                answer = self._begin_thinking(asked)
+        except (NotLoadedError, AbandonedError):
+            raise
+        except AzcoreError as error:
+            self._note_error(error)
+            answer = NO_ANSWER
+        if answer is None:
+            return
+        if asked.is_endless:  # it may come when it is asked for, not before
+            self._held = answer
+        else:
+            self._say(answer)
+
+    def _begin_thinking(self, asked: Asked) -> str | None:
+        """Begin, or the answer at once where there is nothing to think about."""
+        if self._is_refused:
+            return NO_ANSWER
+        thinker = self._load()
+        if self.line.is_over:
+            self._play_on()
+        line = self.line
+        answer = self._answer_without_thinking(line)
+        if answer is not None:
+            return answer
+        limits = self._limits(asked, line)
+        self._after_hit = limits if "ponder" in asked.flags else None
+        thinker.settings = self.engine.settings
+        thinker.set_line(line)
+        if self._forget:
+            thinker.forget()
+            self._forget = False
+        if asked.is_endless:
+            limits = Limits(actions=limits.actions)
+        may_give_up = "infinite" not in asked.flags
+        self._thinks = True
+        thinker.start(
+            limits,
+            on_report=lambda thought: self._say(self._analysis(thought)),
+            on_done=lambda thought: self._say(self._conclusion(thought, may_give_up)),
+            on_error=lambda error: self._say_error(line, error),
+        )
+        return None
+
+    def _play_on(self) -> None:
+        """Where our rules end the game and the other side wants an action all the same."""
+        assert self._told is not None
+        reason = self._game.termination(self._told.line.state)
+        line = self._without_past(self._told.line)
+        if not line.is_over:
+            self._note(f"the game is over here ({reason}); going on from the position alone")
+            self._told = replace(self._told, line=line, forgotten=len(self._told.words))
+
+    def _answer_without_thinking(self, line: Line) -> str | None:
+        answer = self._claim(line)
+        if answer is None and line.is_over:
+            score = "cp 0" if self._game.outcome(line.state) == 0 else "mate 0"
+            answer = f"info depth 0 score {score}\nbestmove {self.no_action}"
+        return answer
+
+    def _on_ponderhit(self) -> None:
+        if self._held is not None:
+            self._stop_thinking()
+        elif self._after_hit is not None:
+            self._load().change_limits(self._after_hit)
+            self._after_hit = None
+        else:
+            self._note("ponderhit without go ponder is ignored")
+
+    def _stop_thinking(self) -> None:
+        """End it; the answer that is due is given before this returns."""
+        self._after_hit = None
+        if self._held is not None:
+            self._say(self._held)
+            self._held = None
+        if self._thinks:
+            self._thinks = False
+            thinker = self._load()
+            try:
+                thinker.stop()
+            except Exception:  # has been told by _say_error, with an answer
+                thinker.forget()
+
+    def _asked(self, words: list[str]) -> Asked:
+        """What stands behind `go`; what cannot be understood is noted and left out."""
+        asked = Asked()
+        flags = ("infinite", "ponder")
+        known = {*self.numbers, *flags, "searchmoves"}
+        i = 0
+        while i < len(words):
+            word = words[i]
+            i += 1
+            if word in flags:
+                asked.flags.add(word)
+            elif word == "searchmoves":
+                asked.actions += takewhile(lambda text: text not in known, words[i:])
+            elif word in self.numbers:
+                text = words[i] if i < len(words) else ""
+                least = -math.inf if word in ("wtime", "btime") else 0
+                if NUMBER.fullmatch(text) and int(text) >= least:
+                    asked.numbers[word] = int(text)
+                else:
+                    self._note(
+                        f"{word} behind go must be a whole number, 0 or more, got {text[:20]!r}"
+                    )
+        return asked
+
+    def _limits(self, asked: Asked, line: Line) -> Limits:
+        settings, numbers = self.engine.settings, asked.numbers
+        if "mate" in numbers:
+            self._note("mates are not looked for apart: this is a search like any other")
+        seconds = []
+        clock = self._clock(numbers, line.player)
+        if clock is not None:
+            seconds.append(clock.seconds_to_think(settings.time_share, settings.move_overhead))
+        if "movetime" in numbers:
+            seconds.append(max(0.0, numbers["movetime"] / 1000 - settings.move_overhead))
+        limits = Limits(
+            simulations=numbers.get("nodes"),
+            seconds=min(seconds, default=None),
+            depth=numbers.get("depth"),
+            actions=self._only(asked.actions, line),
+        )
+        if limits.is_endless:
+            limits = replace(limits, simulations=settings.num_simulations)
+        if self._debug:
+            self._note(f"limits: {limits}")
+        return limits
+
+    def _clock(self, numbers: dict[str, int], player: int) -> Clock | None:
+        """The clock of the player to move; None: nothing was said about it."""
+        letter = self.clock_letters[player]
+        if f"{letter}time" not in numbers and "byoyomi" not in numbers:
+            return None
+        return Clock(
+            remaining=numbers.get(f"{letter}time", 0) / 1000,
+            increment=numbers.get(f"{letter}inc", 0) / 1000,
+            byoyomi=numbers.get("byoyomi", 0) / 1000,
+            moves_to_go=numbers.get("movestogo"),
+        )
+
+    def _only(self, words: list[str], line: Line) -> tuple[int, ...]:
+        actions = []
+        for word in words:
+            try:
+                actions.append(self._game.text_to_action(line.state, word))
+            except AzcoreError as error:
+                self._note(f"left out of searchmoves: {error}")
+        return tuple(sorted(set(actions)))
+
+    # -- on the thinking thread -----------------------------------------------------------------
+
+    def _conclusion(self, thought: Thought, may_give_up: bool) -> str:
+        best = thought.best
+        assert best is not None, "a finished game is answered without thinking"
+        if may_give_up and self._gives_up(thought):
+            return f"{self._analysis(thought)}\nbestmove resign"
+        texts = self._texts(thought.state, best.actions[:2])
+        ponder = f" ponder {texts[1]}" if len(texts) > 1 else ""
+        return f"{self._analysis(thought)}\nbestmove {texts[0]}{ponder}"
+
+    def _analysis(self, thought: Thought) -> str:
+        """A line for each of the best variations, those that were never visited left out."""
+        seen = [v for v in thought.variations if v.visits > 0]
+        shown = (seen or thought.variations[:1])[: self._variations]
+        deepest = max(len(variation.actions) for variation in thought.variations)
+        speed = round(thought.new_simulations / max(thought.seconds, 1e-3))
+        common = (
+            f"time {round(1000 * thought.seconds)} nodes {thought.new_simulations} nps {speed} "
+            f"hashfull {round(1000 * thought.fullness)}"
+        )
+        return "\n".join(
+            f"info depth {len(variation.actions)} seldepth {deepest} multipv {rank} "
+            f"score {self._score(thought, variation)} {common} "
+            f"pv {' '.join(self._texts(thought.state, variation.actions))}"
+            for rank, variation in enumerate(shown, 1)
+        )
+
+    def _score(self, thought: Thought, variation: Variation) -> str:
+        """`mate 1` if the action wins at once, by the rules; else centipawns.
+
+        A longer mate that the search has seen is not proven, so none is claimed.
+        """
+        value = variation.value if variation.visits > 0 else thought.value
+        if wins_at_once(self._game, thought.state, variation.action):
+            return f"mate 1{self._chances(1.0)}"
+        return f"cp {centipawns(value, self.centipawns_per_logit)}{self._chances(value)}"
+
+    def _texts(self, state: Any, actions: list[int]) -> list[str]:
+        texts = []
+        for i, action in enumerate(actions):
+            if i > 0:
+                state = self._game.step(state, actions[i - 1])
+            texts.append(self._game.action_to_text(state, action))
+        return texts
+
+    def _say_error(self, line: Line, error: Exception) -> None:
+        """The evaluator failed: say so, and answer with something legal rather than not at all."""
+        try:
+            with told():
+                action = int(self._game.legal_action_mask(line.state).argmax())
+                answer = f"bestmove {self._game.action_to_text(line.state, action)}"
+        except Exception:  # it is the game that fails
+            answer = NO_ANSWER
+        any_move = "" if answer == NO_ANSWER else ", the answer is any legal move"
+        self._note_error(error, f"thinking failed{any_move}: ")
+        self._say(answer)
+
+    # -- the engine -----------------------------------------------------------------------------
+
+    @property
+    def _game(self) -> Game:
+        return self._load().game
+
+    def _load(self) -> Thinker:
+        """Waits until it is there.
+
+        Raises:
+            NotLoadedError: it cannot be; has been told to the other side.
+        """
+        try:
+            return self.engine.thinker
+        except AbandonedError:
+            raise
+        except AzcoreError as error:
+            self._note(str(error))
+            self._failure_is_told = True
+            raise NotLoadedError(str(error)) from error
+
+
+class NotLoadedError(AzcoreError):
+    """There is no engine to serve, as its cause says: the one error that ends a server."""
+
+
+def centipawns(value: float, per_logit: float) -> int:
+    """A value as a score that GUIs can show: the logit of the expected score.
+
+    E = (1 + value) / 2 is the share of points expected; the score is per_logit * ln(E / (1 - E)),
+    at most `MOST_CENTIPAWNS` either way.
+    """
+    if abs(value) >= 1:
+        return round(math.copysign(MOST_CENTIPAWNS, value))
+    score = per_logit * (math.log1p(value) - math.log1p(-value))
+    return round(max(-MOST_CENTIPAWNS, min(MOST_CENTIPAWNS, score)))
+
+
+def wins_at_once(game: Game, state: Any, action: int) -> bool:
+    """Whether an action ends the game in favour of who plays it."""
+    after = game.step(state, action)
+    sign = 1 if game.current_player(state) == 0 else -1
+    return game.is_terminal(after) and sign * game.outcome(after) == 1

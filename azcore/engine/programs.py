@@ -1,0 +1,107 @@
+"""From the words that name another program to the player that asks it.
+
+gnugo level=5                         a program of conf/programs
+stockfish nodes=1000 Skill_Level=0    with a limit, and an option of its protocol
+gtp gnugo --mode gtp                  any command, behind the protocol it speaks
+uci nodes=200 my-engine --threads 1   limits and options stand before the command
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from azcore.engine.clients import CLIENTS, Client, MoveLimits
+from azcore.engine.player import EnginePlayer
+from azcore.engine.process import ProgramError, command_of
+from azcore.errors import SettingError
+from azcore.game import Game
+from azcore.game.contract import PROTOCOLS
+from azcore.settings import build, require
+
+LIMITS: Mapping[str, type] = {"nodes": int, "seconds": float, "depth": int, "timeout": float}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Program:
+    """A program that is known by name; see `conf/programs`."""
+
+    protocol: str | None  # None: what the game's programs speak
+    command: str
+    level: str | None  # the command's option behind `level=`
+    install: str | None
+
+    def __post_init__(self) -> None:
+        known = self.protocol is None or self.protocol in PROTOCOLS
+        require(known, "programs.*.protocol", f"one of {', '.join(PROTOCOLS)}", self.protocol)
+
+
+def is_program(text: str, programs: Mapping[str, Any]) -> bool:
+    """Whether words name a program: a known one, or a command behind its protocol."""
+    first = text.split(maxsplit=1)[:1]
+    return bool(first) and (first[0] in programs or first[0] in PROTOCOLS)
+
+
+def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> EnginePlayer:
+    """The player that words name.
+
+    Args:
+        text: as at the head of this file; also its name in results.
+        game: what is played.
+        programs: the group of that name.
+
+    Raises:
+        SettingError: a word cannot be understood.
+        MissingProgramError: it is not installed.
+    """
+    words = text.split()
+    name, rest = words[0], words[1:]
+    if name in programs:
+        program = build(Program, programs[name], f"programs.{name}")
+        told, more = rest, []
+    else:
+        split = next((i for i, word in enumerate(rest) if "=" not in word), len(rest))
+        told, more = rest[:split], rest[split:]
+        require(bool(more), f"the player {text!r}", "a protocol and a command", text)
+        program = Program(protocol=name, command=" ".join(more), level=None, install=None)
+    limits, options, levels = _read(text, told)
+    command = command_of(program.command, program.install)
+    if levels:
+        if program.level is None:
+            raise SettingError(f"the player {text!r}: {name} has no level")
+        command += [program.level, *levels]
+    protocol = program.protocol or game.protocol
+    kind = CLIENTS[protocol]
+
+    def start() -> Client:
+        return kind(command, options, limits)
+
+    try:
+        start().close()  # so that what it cannot do is told before any game
+    except ProgramError as error:
+        raise SettingError(f"the player {text!r}: {error}") from error
+    return EnginePlayer(game=game, name=text, start=start, processes=os.cpu_count() or 1)
+
+
+def _read(text: str, words: list[str]) -> tuple[MoveLimits, dict[str, str], list[str]]:
+    """The limits, options and level among NAME=VALUE words; `_` in an option's name is a space."""
+    limits: dict[str, Any] = {}
+    options: dict[str, str] = {}
+    levels: list[str] = []
+    for word in words:
+        key, equals, value = word.partition("=")
+        require(bool(equals and key and value), f"the player {text!r}", "words NAME=VALUE", word)
+        if key == "level":
+            levels = [value]
+        elif key in LIMITS:
+            try:
+                limits[key] = LIMITS[key](value)
+            except ValueError:
+                require(False, f"{key} of the player {text!r}", "a number", value)
+            fits = 0 < limits[key] <= 10**9
+            require(fits, f"{key} of the player {text!r}", "above 0, at most 10^9", value)
+        else:
+            options[key.replace("_", " ")] = value
+    return MoveLimits(**limits), options, levels

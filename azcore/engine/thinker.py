@@ -1,0 +1,458 @@
+"""One game, thought about beside whoever reads commands: the engine behind every protocol.
+
+    thinker = Thinker(game=game, evaluator=evaluator, search=search, settings=settings)
+    thinker.set_line(line)                      # the game so far; a known part keeps its tree
+    thought = thinker.think(Limits(seconds=2))  # or start(...), and stop() at any time
+
+The search runs on a thread of its own; all methods here are called from one other thread, the
+reader of commands. Reports and the final thought are given from the thinking thread.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from azcore.game import Game
+from azcore.game.faults import told
+from azcore.search.evaluators import Evaluator
+from azcore.search.mcts import Search, SearchResult, SearchSettings
+from azcore.settings import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSettings:
+    """How an engine thinks; the numbers and their reasons are in `conf/engine`."""
+
+    num_simulations: int
+    time_share: float
+    move_overhead: float
+    leaves_per_tree: int
+    max_simulations: int
+    memory_mb: int
+    ponder: bool
+    report_seconds: float
+    resign_below: float | None
+    log: str | None
+
+    def __post_init__(self) -> None:
+        for name in ("num_simulations", "leaves_per_tree", "max_simulations", "memory_mb"):
+            require(getattr(self, name) >= 1, f"engine.{name}", "1 or more", getattr(self, name))
+        require(self.time_share >= 1, "engine.time_share", "1 or more", self.time_share)
+        require(self.move_overhead >= 0, "engine.move_overhead", "0 or more", self.move_overhead)
+        require(self.report_seconds > 0, "engine.report_seconds", "above 0", self.report_seconds)
+        require(
+            self.resign_below is None or -1 <= self.resign_below <= 1,
+            "engine.resign_below",
+            "a value of -1 to 1, or null never to resign",
+            self.resign_below,
+        )
+
+
+class Line:
+    """A game so far: where it began, the actions, and every state on the way.
+
+    Args:
+        game: whose rules hold.
+        start_text: position to begin from, as `Game.state_from_text` reads it; None: the usual one.
+
+    Raises:
+        InvalidTextError: the text is not a position.
+    """
+
+    def __init__(self, game: Game, start_text: str | None = None) -> None:
+        self.game = game
+        self.start_text = start_text
+        start = game.initial_state() if start_text is None else game.state_from_text(start_text)
+        self.states: list[Any] = [start]
+        self.actions: list[int] = []
+
+    @property
+    def state(self) -> Any:
+        """The position now."""
+        return self.states[-1]
+
+    @property
+    def is_over(self) -> bool:
+        return self.game.is_terminal(self.state)
+
+    @property
+    def player(self) -> int:
+        """The seat to move."""
+        return self.game.current_player(self.state)
+
+    def play(self, action: int) -> None:
+        """Play an action.
+
+        Raises:
+            IllegalActionError: it is not legal; the line is as it was.
+        """
+        self.states.append(self.game.step(self.state, action))
+        self.actions.append(action)
+
+    def undo(self) -> None:
+        """Take the last action back; there must be one."""
+        self.actions.pop()
+        self.states.pop()
+
+    def copy(self) -> Line:
+        """Another line with the same past."""
+        line = object.__new__(Line)
+        line.game, line.start_text = self.game, self.start_text
+        line.states, line.actions = list(self.states), list(self.actions)
+        return line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """When to stop: at whichever of these comes first, and always when told to.
+
+    With none of them thinking goes on until it is told to stop, however full the tree.
+    """
+
+    simulations: int | None = None  # new ones, beside what the tree holds
+    seconds: float | None = None  # since thinking began, or since `change_limits`
+    depth: int | None = None  # plies of the best variation
+    actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
+
+    @property
+    def is_endless(self) -> bool:
+        return self.simulations is None and self.seconds is None and self.depth is None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variation:
+    """One action of the root and what the search makes of it."""
+
+    action: int
+    visits: int
+    value: float  # mean of its simulations in [-1, 1], as the player to move at the root sees it
+    prior: float  # P of the network
+    actions: list[int]  # the line expected, `action` first
+
+
+@dataclass(frozen=True, kw_only=True)
+class Thought:
+    """What the search knows at some moment; values as the player to move at the root sees them."""
+
+    state: Any  # the root
+    variations: list[Variation]  # all considered actions, best first; empty in a finished game
+    value: float  # of the root, in [-1, 1]
+    simulations: int  # in the tree, those kept from earlier moves included
+    new_simulations: int
+    seconds: float
+    fullness: float = 0.0  # of the tree's nodes or memory, whichever is fuller, 0 to 1
+
+    @property
+    def best(self) -> Variation | None:
+        """What to play; None in a finished game."""
+        return self.variations[0] if self.variations else None
+
+
+Report = Callable[[Thought], None]
+
+
+@dataclass
+class _Task:
+    """One round of thinking, shared by the two threads."""
+
+    limits: Limits
+    began: float  # time.perf_counter() from which limits.seconds count
+    report_seconds: float
+    stop: threading.Event = field(default_factory=threading.Event)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+
+class Thinker:
+    """A search tree for one game and a thread that grows it.
+
+    Args of the constructor:
+        game: what is played.
+        evaluator: judge of leaves.
+        search: how to search; the numbers of simulations and leaves are those of `settings`.
+            Gumbel's rule, which must know the number of simulations beforehand, gives way to PUCT.
+        settings: of the engine.
+    """
+
+    def __init__(
+        self, *, game: Game, evaluator: Evaluator, search: SearchSettings, settings: EngineSettings
+    ) -> None:
+        self.game = game
+        self.evaluator = evaluator
+        self.settings = settings
+        self._search = Search(
+            game=game,
+            num_trees=1,
+            evaluator=evaluator,
+            settings=replace(
+                search,
+                num_simulations=settings.max_simulations,
+                leaves_per_tree=settings.leaves_per_tree,
+                virtual_loss=max(1, search.virtual_loss),
+                reuse_subtree=True,
+                reuse_limit=1.0,
+                rule="puct",
+            ),
+        )
+        self._start_text: str | None = None
+        self._actions: list[int] = []
+        self._state = game.initial_state()
+        self._restricted = False
+        self._search.start(0, self._state)
+        self._task: _Task | None = None
+        self._thread: threading.Thread | None = None
+        self._last: Thought | None = None
+        self._error: Exception | None = None
+
+    # -- the position ---------------------------------------------------------------------------
+
+    def set_line(self, line: Line) -> None:
+        """Think about the end of this game from now on.
+
+        If it goes on from the one before, the part of the tree that is still of use is kept.
+        """
+        self.stop()
+        known = len(self._actions)
+        goes_on = line.start_text == self._start_text and line.actions[:known] == self._actions
+        if goes_on and not self._restricted:
+            for action in line.actions[known:]:
+                self._search.advance(0, action)
+        else:
+            self._search.start(0, line.state)
+        self._restricted = False
+        self._start_text, self._actions = line.start_text, list(line.actions)
+        self._state = line.state
+
+    def forget(self) -> None:
+        """Drop the tree, as for a new game."""
+        self.stop()
+        self._drop_tree()
+
+    def change_game(self, game: Game) -> None:
+        """Think about a game whose positions alone differ, such as by another komi, from now on.
+
+        Its facts and its compiled rules must be those of the game so far.
+        """
+        self.stop()
+        self.game = game
+        self._search.change_game(game)
+        self._start_text, self._actions = None, []
+        self._state = game.initial_state()
+        self._drop_tree()
+
+    # -- thinking -------------------------------------------------------------------------------
+
+    @property
+    def is_thinking(self) -> bool:
+        return self._thread is not None and self._thread.is_alive()
+
+    def start(
+        self,
+        limits: Limits,
+        on_report: Report | None = None,
+        on_done: Report | None = None,
+        on_error: Callable[[Exception], None] | None = None,
+        report_seconds: float | None = None,
+    ) -> None:
+        """Begin to think; what went on before is stopped.
+
+        Args:
+            limits: when to stop.
+            on_report: given a thought every `report_seconds`.
+            on_done: given the last one.
+            on_error: given what the evaluator, the game or one of the others raised, instead of a
+                last thought or after it. None of these may call this object.
+            report_seconds: None: that of the settings.
+        """
+        self.stop()
+        self._error = None
+        if report_seconds is None:
+            report_seconds = self.settings.report_seconds
+        self._task = _Task(limits, time.perf_counter(), report_seconds)
+        arguments = (self._task, on_report, on_done, on_error)
+        self._thread = threading.Thread(target=self._run, args=arguments, daemon=True)
+        self._thread.start()
+
+    def think(
+        self,
+        limits: Limits,
+        on_report: Report | None = None,
+        report_seconds: float | None = None,
+    ) -> Thought:
+        """Think to the end of the limits, which must have one."""
+        self.start(limits, on_report, report_seconds=report_seconds)
+        return self.wait()
+
+    def wait(self) -> Thought:
+        """Wait for the end of the thinking under way; the last thought."""
+        if self._thread is not None:
+            self._thread.join()
+        self._raise_error()
+        assert self._last is not None, "start comes before wait"
+        return self._last
+
+    def change_limits(self, limits: Limits) -> None:
+        """Other limits for the thinking under way; seconds count from now (a ponder hit)."""
+        task = self._task
+        if task is not None:
+            with task.changed:
+                task.limits, task.began = limits, time.perf_counter()
+                task.changed.notify_all()
+
+    def stop(self) -> Thought | None:
+        """End the thinking under way after the evaluation that is out; the last thought, if any."""
+        task, thread = self._task, self._thread
+        if task is None or thread is None:
+            return None
+        task.stop.set()
+        with task.changed:
+            task.changed.notify_all()
+        thread.join()
+        self._task = self._thread = None
+        self._raise_error()
+        return self._last
+
+    def interrupt(self) -> None:
+        """Have the thinking under way end soon, without waiting for it; from any thread.
+
+        Whoever waits for it gets its thought as if it had ended by itself.
+        """
+        task = self._task
+        if task is not None:
+            task.stop.set()
+            with task.changed:
+                task.changed.notify_all()
+
+    def _raise_error(self) -> None:
+        """What the thinking ended with, once: after that there is thinking again."""
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+
+    # -- on the other thread --------------------------------------------------------------------
+
+    def _run(
+        self,
+        task: _Task,
+        on_report: Report | None,
+        on_done: Report | None,
+        on_error: Callable[[Exception], None] | None,
+    ) -> None:
+        try:
+            with told():
+                self._last = self._grow(task, on_report)
+                if on_done is not None:
+                    on_done(self._last)
+        except Exception as error:  # told to the thread that asks for the thought
+            self._error = error
+            self._drop_tree()  # leaves may wait in it for ever
+            if on_error is not None:
+                on_error(error)
+
+    def _drop_tree(self) -> None:
+        self._search.start(0, self._state)
+        self._restricted = False
+
+    def _grow(self, task: _Task, on_report: Report | None) -> Thought:
+        began = reported = time.perf_counter()
+        done = 0
+        if self.game.is_terminal(self._state):
+            return self._thought(0, began)
+        self._evaluate_root(task.limits.actions)
+        while not self._is_enough(task, done):
+            left = None if task.limits.simulations is None else task.limits.simulations - done
+            batch = self._next_batch(left)
+            if batch == 0:  # no room is left: only being told to stop, or the clock, ends this
+                if not task.limits.is_endless:
+                    break
+                with task.changed:
+                    if not task.stop.is_set() and task.limits.is_endless:
+                        task.changed.wait()
+                continue
+            self._search.begin(0, batch)
+            while self._search.wave():
+                pass
+            done += batch
+            now = time.perf_counter()
+            if on_report is not None and now - reported >= task.report_seconds:
+                reported = now
+                on_report(self._thought(done, began))
+        return self._thought(done, began)
+
+    def _evaluate_root(self, actions: tuple[int, ...]) -> None:
+        """Let the network see the root, so that there is an answer however short the time."""
+        if actions or self._restricted:  # the edges that are missing must come back
+            self._search.start(0, self._state)
+            self._restricted = bool(actions)
+        self._search.begin(0, 0)
+        while self._search.wave():
+            pass
+        if actions:
+            self._search.restrict(0, np.array(actions, np.int32))
+
+    def _next_batch(self, left: int | None) -> int:
+        """Simulations until the limits are looked at again: as many as are evaluated together."""
+        room = self._search.room(0)
+        if self._search.bytes_used(0) > self.settings.memory_mb * 1_000_000:
+            room = 0
+        batch = min(self.settings.leaves_per_tree, room)
+        return batch if left is None else min(batch, left)
+
+    def _is_enough(self, task: _Task, done: int) -> bool:
+        limits = task.limits
+        if task.stop.is_set() or (limits.simulations is not None and done >= limits.simulations):
+            return True
+        if limits.seconds is not None and time.perf_counter() - task.began >= limits.seconds:
+            return True
+        if limits.depth is None:
+            return False
+        best = self._variations(self._search.result(0), 1)[0]
+        return len(best.actions) >= limits.depth
+
+    def _thought(self, done: int, began: float) -> Thought:
+        seconds = time.perf_counter() - began
+        if self.game.is_terminal(self._state):
+            outcome = self.game.outcome(self._state)
+            value = float(outcome if self.game.current_player(self._state) == 0 else -outcome)
+            return Thought(
+                state=self._state,
+                variations=[],
+                value=value,
+                simulations=0,
+                new_simulations=0,
+                seconds=seconds,
+            )
+        result = self._search.result(0)
+        return Thought(
+            state=self._state,
+            variations=self._variations(result, len(result.actions)),
+            value=result.value,
+            simulations=int(result.visit_counts.sum()),
+            new_simulations=done,
+            seconds=seconds,
+            fullness=self._fullness(),
+        )
+
+    def _fullness(self) -> float:
+        nodes = 1 - self._search.room(0) / self.settings.max_simulations
+        memory = self._search.bytes_used(0) / (self.settings.memory_mb * 1_000_000)
+        return min(1.0, max(nodes, memory, 0.0))
+
+    def _variations(self, result: SearchResult, count: int) -> list[Variation]:
+        """The best `count` actions; most visits first, then the higher prior, the lower action."""
+        order = np.lexsort((result.actions, -result.priors, -result.visit_counts))
+        return [
+            Variation(
+                action=int(result.actions[i]),
+                visits=int(result.visit_counts[i]),
+                value=float(result.q_values[i]),
+                prior=float(result.priors[i]),
+                actions=self._search.principal_variation(0, int(result.actions[i])),
+            )
+            for i in order[:count]
+        ]

@@ -1,0 +1,71 @@
+"""The Universal Shogi Interface (Romstad 2007, with Shogidokoro's additions), for GUIs of shogi.
+
+What is common with UCI, and how errors are told, is in `position_server.py`. Beyond UCI there are
+byoyomi, resignation, the declared win of an entered king, and problems of mate (`go mate`), which
+we do not solve and say so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import final
+
+from azcore.engine.options import Option
+from azcore.engine.position_server import PositionServer
+from azcore.engine.thinker import Line, Thought
+
+
+@final
+class UsiServer(PositionServer):
+    """USI. It wants no spaces in the names of options.
+
+    The score is 600 ln(E / (1 - E)) with E the expected score, as engines of shogi scale theirs
+    since Ponanza: 600 is an expectation of 73 %.
+    """
+
+    protocol = "usi"
+    position_word = "sfen"
+    clock_letters = ("b", "w")
+    numbers = (
+        "btime",
+        "wtime",
+        "binc",
+        "winc",
+        "byoyomi",
+        "movestogo",
+        "depth",
+        "nodes",
+        "movetime",
+    )
+    no_action = "resign"
+    centipawns_per_logit = 600
+
+    def _own_options(self) -> list[Option]:
+        return [self._memory_option("USI_Hash"), self._ponder_option("USI_Ponder")]
+
+    def _own_commands(self) -> dict[str, Callable[[list[str]], None]]:
+        return {"go": self._on_go, "gameover": lambda _: self._stop_thinking()}
+
+    def _on_go(self, words: list[str]) -> None:
+        if words[:1] == ["mate"]:
+            self._stop_thinking()
+            self._say("checkmate notimplemented")
+        else:
+            self.think(words)
+
+    def _without_counters(self, text: str) -> str | None:
+        words = text.split()
+        if len(words) != 4 or not re.fullmatch("[0-9]{1,6}", words[3]):
+            return None
+        return " ".join([*words[:3], "1"])
+
+    def _claim(self, line: Line) -> str | None:
+        return "bestmove win" if self._game.can_declare_win(line.state) else None
+
+    def _gives_up(self, thought: Thought) -> bool:
+        below = self.engine.settings.resign_below
+        return below is not None and thought.value < below
+
+    def _chances(self, value: float) -> str:
+        return ""

@@ -1,0 +1,35 @@
+"""What a game is, and all that is done with its rules alone.
+
+Begin at `contract.Game`, which a plugin fills in; `compiled` has the faster way to state rules,
+`transcript` what record files hold. `registry` finds games, `batch` replays many positions at once,
+`symmetries` maps them, `compilation` is how numba is used, `faults` what is said of a game whose
+code fails.
+"""
+
+from azcore.game.compiled import CompiledGame, Rules
+from azcore.game.contract import (
+    BoolArray,
+    ByteArray,
+    FloatArray,
+    Game,
+    IntArray,
+    Setting,
+    Symmetry,
+    illegal_action_message,
+)
+from azcore.game.transcript import RecordFormat, Transcript
+
+__all__ = [
+    "BoolArray",
+    "ByteArray",
+    "CompiledGame",
+    "FloatArray",
+    "Game",
+    "IntArray",
+    "RecordFormat",
+    "Rules",
+    "Setting",
+    "Symmetry",
+    "Transcript",
+    "illegal_action_message",
+]

@@ -1,0 +1,494 @@
+"""Many positions of one game at once: what search and replay ask of a game.
+
+Both need one operation: take some root positions, replay a path of actions from each, and describe
+where it ends. `GameBatch.replay` does that, compiled for a `CompiledGame`, in a Python loop for any
+other `Game`; callers cannot tell which.
+
+Trees keep only the root's state: a leaf is reached by replaying, so history planes and repetition
+rules come out right and memory does not grow with the tree.
+
+Letters: B roots, S positions described at once, T longest path in plies, A actions, C H W planes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import config, types
+from numba.extending import intrinsic, register_jitable
+
+from azcore.errors import FaultyGameError, GameError
+from azcore.game import CompiledGame, Game, compilation
+from azcore.game.compilation import compiled, function_table, load_function
+from azcore.game.compiled import RULES, rule_signatures
+from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS
+from azcore.game.faults import broken_promise, raised, told
+
+
+class Positions:
+    """Room for the description of S positions, filled by `GameBatch.replay`.
+
+    Args:
+        game: whose positions.
+        size: S.
+        keys: whether `Game.position_key` is wanted too; not all games have one.
+    """
+
+    def __init__(self, game: Game, size: int, *, keys: bool = False) -> None:
+        self.observations = np.zeros((size, *game.observation_shape), np.uint8)  # [S, C, H, W]
+        self.legal_actions = np.zeros((size, game.num_actions), np.int32)  # [S, A], ascending
+        self.num_legal = np.zeros(size, np.int32)  # [S], entries of legal_actions that count
+        self.current_player = np.zeros(size, np.int8)  # [S], seat to move
+        self.is_terminal = np.zeros(size, np.bool_)  # [S]
+        self.outcome = np.zeros(size, np.int8)  # [S], view of seat 0, 0 where not terminal
+        self.keys = np.zeros(size if keys else 0, np.uint64)  # [S], or empty if not wanted
+
+    def legal_action_mask(self, num_actions: int) -> npt.NDArray[np.bool_]:
+        """bool [S, A], True = legal."""
+        mask = np.zeros((len(self.num_legal), num_actions), np.bool_)
+        _mark_kernel()(self.legal_actions, self.num_legal, mask)
+        return mask
+
+
+@cache
+def _mark_kernel() -> Any:
+    return compiled(_mark_legal, sources=[__file__])
+
+
+def _mark_legal(legal_actions: Any, num_legal: Any, out_mask: Any) -> None:
+    """The loop of `Positions.legal_action_mask`, over a mask of zeros."""
+    for row in range(num_legal.shape[0]):
+        for i in range(num_legal[row]):
+            out_mask[row, legal_actions[row, i]] = True
+
+
+class GameBatch(ABC):
+    """B root states of one game; starts with B initial states.
+
+    What a game gives here is looked at, since trees and records are built on it: a promise of
+    `azcore.game` that it breaks is a `FaultyGameError`.
+    """
+
+    _states: Any  # one a row; `get` may copy, questions need not
+
+    def __init__(self, game: Game, size: int) -> None:
+        self.game = game
+        self.size = size
+
+    @abstractmethod
+    def get(self, row: int) -> Any:
+        """The root state of `row`, not to be changed."""
+
+    @abstractmethod
+    def set(self, row: int, state: Any) -> None:
+        """Make `state` the root of `row`."""
+
+    def current_player(self, row: int) -> int:
+        """Seat to move at the root of `row`."""
+        player = self.game.current_player(self._states[row])
+        if player not in (0, 1):
+            raise self._fault(_PLAYER, player)
+        return player
+
+    def is_terminal(self, row: int) -> bool:
+        """Whether the game at the root of `row` is over."""
+        return self.game.is_terminal(self._states[row])
+
+    def is_over(self, row: int, ply: int) -> bool:
+        """The same after so many plies, of which no game has more than `max_game_length`."""
+        over = self.is_terminal(row)
+        if not over and ply >= self.game.max_game_length:
+            raise self._fault(_LENGTH, f"False after {ply} plies")
+        return over
+
+    def outcome(self, row: int) -> int:
+        """The final result at the root of `row`, where the game is over, as seat 0 sees it."""
+        outcome = self.game.outcome(self._states[row])
+        if outcome not in OUTCOMES:
+            raise self._fault(_OUTCOME, outcome)
+        return outcome
+
+    @abstractmethod
+    def step(self, row: int, action: int) -> None:
+        """Play a legal action on the root of `row`; legality is the caller's duty."""
+
+    @abstractmethod
+    def replay(
+        self,
+        roots: npt.NDArray[np.int32],
+        paths: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        out: Positions,
+    ) -> None:
+        """Describe in `out` where each path ends.
+
+        Args:
+            roots: int32 [S], which root each path starts from; below 0 skips the row.
+            paths: int32 [S, T], legal actions.
+            lengths: int32 [S], how many of them to play.
+            out: room for at least S positions.
+
+        Raises:
+            FaultyGameError: a rule gave what it may not, or raised.
+        """
+
+    def _fault(self, promise: int, got: object) -> FaultyGameError:
+        """The error for a promise that does not hold."""
+        rule, want = _PROMISES[promise]
+        want = want.format(game=self.game, last=self.game.num_actions - 1)
+        return broken_promise(self.game.name, self.game.written(rule), got, want)
+
+
+# What `replay` looks at in every position: the rule, and what it promises.
+_PLAYER, _OUTCOME, _LEGAL, _ORDER, _LENGTH, _FORM, _PLANES = range(1, 8)
+_PROMISES = {
+    _PLAYER: ("current_player", "0 or 1"),
+    _OUTCOME: ("outcome", OUTCOMES_IN_WORDS),
+    _LEGAL: (
+        "legal_action_mask",
+        "1 to {game.num_actions} where the game is not over",
+    ),
+    _ORDER: ("legal_action_mask", "actions that ascend, 0 to {last}"),
+    _LENGTH: ("is_terminal", "an end of the game within max_game_length = {game.max_game_length}"),
+    _FORM: ("legal_action_mask", "bool ({game.num_actions},)"),
+    _PLANES: ("observation", "whole numbers from 0 to 255, {game.observation_shape}"),
+}
+
+
+def make_batch(game: Game, size: int) -> GameBatch:
+    """The batch for a game, compiled if the game is."""
+    return CompiledBatch(game, size) if isinstance(game, CompiledGame) else PlainBatch(game, size)
+
+
+class PlainBatch(GameBatch):
+    """States are Python objects, rules are called one at a time."""
+
+    def __init__(self, game: Game, size: int) -> None:
+        super().__init__(game, size)
+        self._states = [game.initial_state() for _ in range(size)]
+
+    def get(self, row: int) -> Any:
+        return self._states[row]
+
+    def set(self, row: int, state: Any) -> None:
+        self._states[row] = state
+
+    def step(self, row: int, action: int) -> None:
+        with told():
+            self._states[row] = self.game.step(self._states[row], action)
+
+    def replay(
+        self,
+        roots: npt.NDArray[np.int32],
+        paths: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        out: Positions,
+    ) -> None:
+        with told():
+            for row, root in enumerate(roots):
+                if root >= 0:
+                    state = self._states[root]
+                    for action in paths[row, : lengths[row]]:
+                        state = self.game.step(state, int(action))
+                    self._describe(state, row, out)
+                    if not out.is_terminal[row] and lengths[row] >= self.game.max_game_length:
+                        raise self._fault(_LENGTH, f"False after {lengths[row]} plies")
+
+    def _describe(self, state: Any, row: int, out: Positions) -> None:
+        game = self.game
+        mask = np.asarray(game.legal_action_mask(state))
+        if mask.shape != (game.num_actions,) or mask.dtype != np.bool_:
+            raise self._fault(_FORM, f"{mask.dtype} {mask.shape}")
+        legal = np.flatnonzero(mask)
+        out.num_legal[row] = len(legal)
+        out.legal_actions[row, : len(legal)] = legal
+        player, over = game.current_player(state), game.is_terminal(state)
+        if player not in (0, 1):
+            raise self._fault(_PLAYER, player)
+        out.current_player[row] = player
+        out.is_terminal[row] = over
+        if not over and len(legal) == 0:
+            raise self._fault(_LEGAL, "no legal action")
+        outcome = game.outcome(state) if over else 0
+        if outcome not in OUTCOMES:
+            raise self._fault(_OUTCOME, outcome)
+        out.outcome[row] = outcome
+        planes = np.asarray(game.observation(state))
+        if planes.shape != game.observation_shape:
+            raise self._fault(_PLANES, f"{planes.dtype} {planes.shape}")
+        with np.errstate(invalid="ignore"):  # NaN and infinity become some byte, which is not them
+            out.observations[row] = planes
+        kept = out.observations[row] == planes
+        if not kept.all():
+            raise self._fault(_PLANES, planes[~kept][0])
+        if len(out.keys):
+            out.keys[row] = game.position_key(state)
+
+
+class CompiledBatch(GameBatch):
+    """States are rows of a structured array, rules and loops are compiled."""
+
+    def __init__(self, game: CompiledGame, size: int) -> None:
+        super().__init__(game, size)
+        self._states = np.zeros(size, game.state_dtype)
+        self._states[:] = game.initial_state()
+        self._scratch = np.zeros(1, game.state_dtype)
+        self._at = np.zeros(3, np.int64)  # row, place of the rule in RULES, what a rule gave amiss
+        self._compiled = game
+        self._rules = [getattr(game.rules, name) for name in RULES]
+        self._tables: dict[bool, Any] = {}  # by whether keys are wanted
+        self._replay: Any = _replay_paths
+        if not config.DISABLE_JIT:
+            self._replay = replay_kernel(game.record_type)
+
+    def _functions(self, keys: bool) -> tuple[Any, ...]:
+        """The rules as the kernel takes them; the one for keys is compiled when it is wanted."""
+        if config.DISABLE_JIT:
+            return (*self._rules, self._compiled.position_key)
+        if keys not in self._tables:
+            # As addresses: to unpack six functions costs numba 130 µs a call, as much as the
+            # search of 25 leaves. A row of zeros is a function that is not called.
+            rules = [*self._rules, self._compiled.key_rule] if keys else self._rules
+            signatures = list(rule_signatures(self._compiled.record_type).values())
+            table = np.zeros((len(signatures), 3), np.int64)
+            table[: len(rules)] = function_table(rules, signatures[: len(rules)])
+            self._tables[keys] = table
+        return (self._tables[keys],)
+
+    def get(self, row: int) -> Any:
+        return self._states[row].copy()
+
+    def set(self, row: int, state: Any) -> None:
+        if getattr(state, "dtype", None) != self._states.dtype:
+            raise GameError(
+                f"{self.game.name}: a state must be a record of this game, "
+                f"got {type(state).__name__}"
+            )
+        self._states[row] = state
+
+    def step(self, row: int, action: int) -> None:
+        self._compiled.step_in_place(self._states[row], action)
+
+    def replay(
+        self,
+        roots: npt.NDArray[np.int32],
+        paths: npt.NDArray[np.int32],
+        lengths: npt.NDArray[np.int32],
+        out: Positions,
+    ) -> None:
+        at = self._at
+
+        def under_way() -> str:  # for `azcore.interrupts`
+            return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+
+        arguments: list[Any] = [
+            self._states,
+            self._scratch,
+            self.game.max_game_length,
+            at,
+            roots,
+            paths,
+            lengths,
+            out.observations,
+            out.legal_actions,
+            out.num_legal,
+            out.current_player,
+            out.is_terminal,
+            out.outcome,
+            out.keys,
+        ]
+        try:
+            broken = self._replay(*self._functions(len(out.keys) > 0), *arguments)
+        except Exception as error:
+            rule = _rule_at_place(at)
+            written = self._compiled.written
+            as_written = [written(name) for name in (*RULES, "position_key")]
+            again = partial(_replay_paths, *[*as_written, *arguments])
+            raise raised(self.game.name, written(rule), error, again) from error
+        if broken:
+            raise self._fault(broken, _GOT[broken].format(at[2]))
+
+
+# What a compiled rule gave, where a number alone does not say it.
+_GOT = {
+    _PLAYER: "{}",
+    _OUTCOME: "{}",
+    _LEGAL: "{} legal actions",
+    _ORDER: "action {} out of its place",
+    _LENGTH: "False after {} plies",
+}
+
+
+def _rule_at_place(at: npt.NDArray[np.int64]) -> str:
+    return (*RULES, "position_key")[at[1]]
+
+
+@cache
+def replay_kernel(record: Any) -> Any:
+    """`replay_from_table` compiled for one record type; interpreted, `_replay_paths` itself."""
+    states = types.Array(record, 1, "C")
+    vector = types.int32[::1]
+    signature = types.int64(
+        types.int64[:, ::1],
+        states,
+        states,
+        types.int64,
+        types.int64[::1],
+        vector,
+        types.int32[:, ::1],
+        vector,
+        types.uint8[:, :, :, ::1],
+        types.int32[:, ::1],
+        vector,
+        types.int8[::1],
+        types.boolean[::1],
+        types.int8[::1],
+        types.uint64[::1],
+    )
+    return compiled(_replay_from_table, signature, sources=[__file__, compilation.__file__])
+
+
+def _rule_at(_context: Any, table: Any, states: Any, place: Any) -> Any:
+    """Function `place` (a constant) of a `function_table` of the rules of `states`."""
+    signatures = list(rule_signatures(states.dtype).values())
+    function = types.FunctionType(signatures[place.literal_value])
+    return function(table, states, place), load_function
+
+
+rule_at: Any = intrinsic(prefer_literal=True)(_rule_at)
+
+
+def _replay_from_table(
+    table: Any,
+    states: Any,
+    scratch: Any,
+    max_length: Any,
+    at: Any,
+    roots: Any,
+    paths: Any,
+    lengths: Any,
+    out_observations: Any,
+    out_legal_actions: Any,
+    out_num_legal: Any,
+    out_current_player: Any,
+    out_is_terminal: Any,
+    out_outcome: Any,
+    out_keys: Any,
+) -> int:
+    """`_replay_paths` with the rules of a table, in the order of `Rules`."""
+    return _replay_paths(
+        rule_at(table, states, 0),
+        rule_at(table, states, 1),
+        rule_at(table, states, 2),
+        rule_at(table, states, 3),
+        rule_at(table, states, 4),
+        rule_at(table, states, 5),
+        rule_at(table, states, 6),
+        states,
+        scratch,
+        max_length,
+        at,
+        roots,
+        paths,
+        lengths,
+        out_observations,
+        out_legal_actions,
+        out_num_legal,
+        out_current_player,
+        out_is_terminal,
+        out_outcome,
+        out_keys,
+    )
+
+
+@register_jitable
+def _replay_paths(
+    current_player: Any,
+    legal_actions: Any,
+    step: Any,
+    is_terminal: Any,
+    outcome: Any,
+    observe: Any,
+    position_key: Any,
+    states: Any,
+    scratch: Any,
+    max_length: Any,
+    at: Any,
+    roots: Any,
+    paths: Any,
+    lengths: Any,
+    out_observations: Any,
+    out_legal_actions: Any,
+    out_num_legal: Any,
+    out_current_player: Any,
+    out_is_terminal: Any,
+    out_outcome: Any,
+    out_keys: Any,
+) -> int:
+    """The loop of `GameBatch.replay` over a compiled game's rules; see there.
+
+    Args:
+        max_length: no leaf that many plies away may be open, for there is no room for its paths.
+        at: int64 [3], written: the row and the rule under way, in the order of `RULES`, and what a
+            rule gave that it may not.
+
+    Returns:
+        0, or which promise is broken.
+    """
+    most = out_legal_actions.shape[1]
+    for row in range(roots.shape[0]):
+        if roots[row] < 0:
+            continue
+        at[0] = row
+        scratch[0] = states[roots[row]]
+        state = scratch[0]
+        at[1] = 2
+        for i in range(lengths[row]):
+            step(state, np.int64(paths[row, i]))  # interpreted, an int32 would shift as one
+        at[1] = 0
+        player = current_player(state)
+        if player != 0 and player != 1:
+            at[2] = player
+            return _PLAYER
+        out_current_player[row] = player
+        at[1] = 3
+        over = is_terminal(state)
+        out_is_terminal[row] = over
+        out_outcome[row] = 0
+        out_num_legal[row] = 0
+        if over:
+            at[1] = 4
+            result = outcome(state)
+            if result < -1 or result > 1:
+                at[2] = result
+                return _OUTCOME
+            out_outcome[row] = result
+        else:
+            if lengths[row] >= max_length:
+                at[2] = lengths[row]
+                return _LENGTH
+            at[1] = 1
+            actions = out_legal_actions[row]
+            count = legal_actions(state, actions)
+            if count < 1 or count > most:
+                at[2] = count
+                return _LEGAL
+            last = np.int64(-1)
+            for i in range(count):
+                action = np.int64(actions[i])
+                if action <= last or action >= most:
+                    at[2] = action
+                    return _ORDER
+                last = action
+            out_num_legal[row] = count
+        out_observations[row] = 0
+        at[1] = 5
+        observe(state, out_observations[row])
+        if out_keys.shape[0] > 0:
+            at[1] = 6
+            out_keys[row] = position_key(state)
+    return 0

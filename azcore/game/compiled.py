@@ -1,0 +1,190 @@
+"""Games whose rules azcore compiles: `Rules`, and the `CompiledGame` that makes a game of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba import types
+
+from azcore import bits
+from azcore.errors import IllegalActionError
+from azcore.game import faults, keys
+from azcore.game.compilation import compiled
+from azcore.game.contract import BoolArray, FloatArray, Game, illegal_action_message
+from azcore.game.keys import KEY_BITS, record_key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The rules of a compiled game: plain functions over its record, scalars in and out.
+
+    They are compiled with the signatures below, so they may use what numba supports: integers,
+    loops, record fields and nested arrays. A helper they call must be decorated with
+    `numba.extending.register_jitable` and lie in the game's folder. `azcore.bits` has what
+    bitboards need. With NUMBA_DISABLE_JIT=1 all of it is ordinary Python.
+    """
+
+    current_player: Callable[[Any], int]  # (state) -> 0 or 1
+    # (state that is not terminal, int32 [A]) -> count; written ascending
+    legal_actions: Callable[[Any, Any], int]
+    step: Callable[[Any, int], None]  # (state, action): changes the record in place
+    is_terminal: Callable[[Any], bool]  # (state)
+    outcome: Callable[[Any], int]  # (terminal state) -> -1, 0 or +1, view of seat 0
+    observe: Callable[[Any, Any], None]  # (state, uint8 [C, H, W] holding zeros)
+    # (state) -> any 64 bits, signed or not: `Game.position_key`. None: a hash of the whole record,
+    # which is right wherever the record holds nothing of the way to a position.
+    position_key: Callable[[Any], int] | None = None
+
+
+# In the order of `Rules`; `position_key` is apart, since it is compiled for those who ask only.
+RULES = ("current_player", "legal_actions", "step", "is_terminal", "outcome", "observe")
+
+
+def rule_signatures(record: Any) -> dict[str, Any]:
+    """The numba signature of each function of `Rules` over one record type."""
+    return {
+        "current_player": types.int64(record),
+        "legal_actions": types.int64(record, types.int32[::1]),
+        "step": types.void(record, types.int64),
+        "is_terminal": types.boolean(record),
+        "outcome": types.int64(record),
+        "observe": types.void(record, types.uint8[:, :, ::1]),
+        "position_key": types.uint64(record),
+    }
+
+
+def rule_types(record: Any, *names: str) -> list[Any]:
+    """The types by which a kernel takes the rules `names` over one record type as arguments."""
+    signatures = rule_signatures(record)
+    return [types.FunctionType(signatures[name]) for name in names]
+
+
+class CompiledGame(Game):
+    """A game whose state is a NumPy record and whose rules azcore compiles.
+
+    A concrete game gives `initial_state` and the texts; the rest follows from its `Rules`.
+
+    Args of the constructor beyond those of `Game`:
+        state_dtype: fields of the record. Sizes of nested arrays are compile-time constants, so
+            loops over `state.board.shape[0]` cost nothing extra.
+        rules: the functions.
+    """
+
+    def __init__(self, *, state_dtype: list[Any], rules: Rules, **facts: Any) -> None:
+        super().__init__(**facts)
+        # np.record lets rules write `state.board` both compiled and interpreted.
+        self.state_dtype: np.dtype[Any] = np.dtype((np.record, np.dtype(state_dtype, align=True)))
+        self.record_type = numba.from_dtype(self.state_dtype)
+        self._rules = rules
+
+    def prepare(self) -> None:
+        """Compile the rules, which otherwise waits until they are asked for."""
+        _ = self.rules
+
+    @cached_property
+    def rules(self) -> Rules:
+        """The rules, compiled; seconds the first time on a machine, no time again in a process.
+
+        Games whose settings differ in what a state holds alone have the same.
+        """
+        rules = self._rules
+        return replace(
+            rules,
+            **{
+                name: _compiled_rule(name, getattr(rules, name), self.record_type) for name in RULES
+            },
+        )
+
+    def written(self, rule: str) -> Callable[..., Any]:
+        names = {"legal_action_mask": "legal_actions", "observation": "observe"}
+        function: Callable[..., Any] = getattr(self._rules, names.get(rule, rule)) or record_key
+        return function
+
+    def _ask(self, rule: str, *arguments: Any) -> Any:
+        """What a compiled rule answers.
+
+        Raises:
+            FaultyGameError: the rule raised.
+        """
+        function = getattr(self.rules, rule)
+
+        def under_way() -> str:  # for `azcore.interrupts`
+            return f"{rule}, a compiled rule of game {self.name}"
+
+        try:
+            return function(*arguments)
+        except Exception as error:
+            written = self.written(rule)
+            again = partial(written, *arguments)
+            raise faults.raised(self.name, written, error, again) from error
+
+    def blank_state(self) -> Any:
+        """A record of zeros for `initial_state` to fill."""
+        return np.zeros(1, self.state_dtype)[0]
+
+    def current_player(self, state: Any) -> int:
+        return int(self._ask("current_player", state))
+
+    def legal_action_mask(self, state: Any) -> BoolArray:
+        actions = np.empty(self.num_actions, np.int32)
+        mask = np.zeros(self.num_actions, np.bool_)
+        if not self._ask("is_terminal", state):
+            legal = actions[: self._ask("legal_actions", state, actions)]
+            if len(legal) and not (legal.min() >= 0 and legal.max() < self.num_actions):
+                raise faults.broken_promise(
+                    self.name,
+                    self.written("legal_actions"),
+                    f"actions {legal.min()} to {legal.max()}",
+                    f"0 to {self.num_actions - 1}",
+                )
+            mask[legal] = True
+        return mask
+
+    def step(self, state: Any, action: int) -> Any:
+        if not (0 <= action < self.num_actions and self.legal_action_mask(state)[action]):
+            raise IllegalActionError(illegal_action_message(self, state, action))
+        successor = state.copy()
+        self._ask("step", successor, action)
+        return successor
+
+    def step_in_place(self, state: Any, action: int) -> None:
+        """`step` without a look at whether the action is legal, on the record itself."""
+        self._ask("step", state, action)
+
+    def is_terminal(self, state: Any) -> bool:
+        return bool(self._ask("is_terminal", state))
+
+    def outcome(self, state: Any) -> int:
+        return int(self._ask("outcome", state))
+
+    def observation(self, state: Any) -> FloatArray:
+        planes = np.zeros(self.observation_shape, np.uint8)
+        self._ask("observe", state, planes)
+        return planes.astype(np.float32)
+
+    def position_key(self, state: Any) -> int:
+        return int(self.key_rule(state)) & KEY_BITS
+
+    @property
+    def key_rule(self) -> Any:
+        """The rule `position_key`, or the hash that stands in for it, compiled at its first use."""
+        function = self.rules.position_key or record_key
+        return _compiled_rule("position_key", function, self.record_type)
+
+
+@cache
+def _compiled_rule(name: str, function: Callable[..., Any], record: Any) -> Any:
+    signature = rule_signatures(record)[name]
+    return compiled(function, signature, sources=_package_sources(function))
+
+
+def _package_sources(function: Callable[..., Any]) -> list[Path]:
+    """What a rule may call into: the files beside the one that holds `function`, bits and keys."""
+    ours = [Path(bits.__file__), Path(keys.__file__)]
+    return [*Path(function.__code__.co_filename).parent.glob("*.py"), *ours]

@@ -1,0 +1,358 @@
+"""The contract between azcore and a game: read this file first.
+
+A game states its rules, how a position looks to the network, and how actions are written. azcore
+does the rest. There are two ways to state the rules, and azcore treats them alike:
+
+* `CompiledGame`: the state is a NumPy record and the rules are six plain functions over it (and a
+  seventh if you like), which azcore compiles with numba and calls for many positions at once.
+* `Game`: the state is any Python object. Slower, same results.
+
+No game is named here: the folder `games` holds examples of both, the smallest ones too, and
+docs/new-game.md tells how to write one.
+
+Letters used for shapes: A number of actions, C planes, H rows, W columns of an observation.
+Seats are numbered 0 (moves first) and 1; colours are a matter of each game.
+
+Identities that must hold (`azcore.testing.check_game` checks them on random positions):
+
+1. A state is terminal or has a legal action, never both.
+2. `step` accepts exactly the actions of `legal_action_mask`, returns a new state and leaves the old
+   one untouched.
+3. A game ends within `max_game_length` plies.
+4. `current_player` is 0 or 1, and `outcome` is -1, 0 or +1 as seat 0 sees it.
+5. `observation` is float32 [C, H, W] of whole numbers from 0 to `observation_maximum`, drawn from
+   the view of the player to move; equal states have equal observations, and the same state seen
+   twice is the same twice.
+6. Texts round-trip: `text_to_action(s, action_to_text(s, a)) == a`, and a state read back from
+   `state_to_text` allows the same actions for the same player. Its first word is the placement of
+   the pieces; a state read back has no history, so an action that only history forbids may be
+   allowed.
+7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation and
+   the same outcome.
+8. Rules compiled and rules interpreted agree.
+9. Where there is a `position_key`, positions with the same one after as many actions have the same
+   player to move, the same legal actions, the same end and the same outcome.
+10. A record file of the game is read as it was written: see `RecordFormat`.
+
+This file knows numpy and numba, no search and no network.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.errors import GameError
+from azcore.game import faults
+from azcore.game.transcript import RecordFormat
+
+Setting = str | int | float | bool
+OUTCOMES = (-1, 0, 1)
+OUTCOMES_IN_WORDS = "-1, 0 or +1"
+PROTOCOLS = ("gtp", "uci", "usi")
+MOST_ACTIONS = 65_536  # trees and records keep an action in two bytes
+ByteArray = npt.NDArray[np.uint8]
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symmetry:
+    """One symmetry of a game, as two permutations.
+
+    With `g` the mapped position of `s`:
+    `observation(g)[:, cell] == observation(s)[:, cells[cell]]` over flattened cells, and
+    `mask(g)[a] == mask(s)[actions[a]]`: entry i names where the mapped position's i comes from.
+    """
+
+    cells: IntArray  # [H * W]
+    actions: IntArray  # [A]
+
+
+class Game(ABC):
+    """Rules, encoding and texts of one game with one set of settings. Holds no position.
+
+    Args of the constructor, all static facts:
+        name: registry name, as in `game=<name>`.
+        version: raised whenever rules or encodings change; checkpoints and records store it and
+            refuse another one.
+        settings: what was asked for, `{"board_size": 9, "komi": 7.0}`; stored and compared as well.
+        num_actions: A, 1 to 65,536. Actions are the integers 0 to A - 1.
+        action_planes: how many planes the actions make, if they are numbered plane by plane and
+            each plane cell by cell (A = planes × H × W), as AlphaZero does: a convolution can then
+            read them. None: they are not.
+        observation_shape: (C, H, W).
+        observation_maximum: the largest value of each plane, C numbers from 1 to 255; None: 1 in
+            all. Networks divide by it, so that a counter weighs no more than a piece.
+        max_game_length: no game lasts longer, in plies.
+        dirichlet_alpha: concentration of the root noise, inverse to the usual number of legal
+            actions (AlphaZero's three are near 10 / that number).
+        symmetries: zero or more, the identity left out.
+        seat_names: what the seats are called, as in "black to move".
+        protocol: what programs that play this game speak, one of `PROTOCOLS`. Every game can be
+            played in GTP's words, if it has no protocol of its own.
+
+    Raises:
+        GameError: a fact is out of range, named with the value got.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        version: int,
+        settings: Mapping[str, Setting],
+        num_actions: int,
+        action_planes: int | None = None,
+        observation_shape: tuple[int, int, int],
+        observation_maximum: Sequence[int] | None = None,
+        max_game_length: int,
+        dirichlet_alpha: float,
+        symmetries: tuple[Symmetry, ...] = (),
+        seat_names: tuple[str, str] = ("black", "white"),
+        protocol: str = "gtp",
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.settings = dict(settings)
+        self.num_actions = num_actions
+        self.action_planes = action_planes
+        self.observation_shape = observation_shape
+        planes = observation_shape[0] if observation_shape else 0
+        maximum = [1] * planes if observation_maximum is None else observation_maximum
+        self.observation_maximum = np.array(maximum, np.float32)
+        self.max_game_length = max_game_length
+        self.dirichlet_alpha = dirichlet_alpha
+        self.symmetries = symmetries
+        self.seat_names = seat_names
+        self.protocol = protocol
+        for fact in ("version", "num_actions", "max_game_length", "dirichlet_alpha"):
+            if not getattr(self, fact) > 0:
+                raise GameError(f"{name}: {fact} must be above 0, got {getattr(self, fact)!r}")
+        if num_actions > MOST_ACTIONS:
+            raise GameError(
+                f"{name}: num_actions must be at most {MOST_ACTIONS:,}, got {num_actions:,}"
+            )
+        if len(observation_shape) != 3 or min(observation_shape) < 1:
+            raise GameError(
+                f"{name}: observation_shape must be three positive sizes (C, H, W), "
+                f"got {observation_shape!r}"
+            )
+        if len(maximum) != planes or not all(value in range(1, 256) for value in maximum):
+            raise GameError(
+                f"{name}: observation_maximum must be {planes} whole numbers from 1 to 255, "
+                f"got {list(maximum)!r}"
+            )
+        if protocol not in PROTOCOLS:
+            raise GameError(
+                f"{name}: protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}"
+            )
+        if len(seat_names) != 2 or seat_names[0] == seat_names[1]:
+            raise GameError(f"{name}: seat_names must be two names, got {seat_names!r}")
+        faults.register(name, type(self).__module__)
+        cells = observation_shape[1] * observation_shape[2]
+        if action_planes is not None and action_planes * cells != num_actions:
+            raise GameError(
+                f"{name}: action_planes must be num_actions / (H * W) = {num_actions / cells:g}, "
+                f"got {action_planes!r}"
+            )
+        for i, symmetry in enumerate(symmetries):
+            for what, permutation, size in (
+                ("cells", symmetry.cells, cells),
+                ("actions", symmetry.actions, num_actions),
+            ):
+                if not np.array_equal(np.sort(permutation), np.arange(size)):
+                    raise GameError(
+                        f"{name}: symmetry {i} needs a permutation of {size} {what}, "
+                        f"got {permutation!r}"
+                    )
+
+    @property
+    def identity(self) -> dict[str, Any]:
+        """Name, version and settings: what must be equal for weights or records to be of use."""
+        return {"name": self.name, "version": self.version, "settings": dict(self.settings)}
+
+    def prepare(self) -> None:  # noqa: B027 - nothing to do is the usual case
+        """Do now what takes time, such as compiling; `azcore.make` calls it."""
+
+    def written(self, rule: str) -> Callable[..., Any]:
+        """A rule as its author wrote it, to tell where it is."""
+        function: Callable[..., Any] = getattr(type(self), rule)
+        return function
+
+    # -- rules, one position at a time ----------------------------------------------------------
+
+    @abstractmethod
+    def initial_state(self) -> Any:
+        """A new state, in which seat 0 is to move."""
+
+    @abstractmethod
+    def current_player(self, state: Any) -> int:
+        """The seat to move, 0 or 1. In a terminal state: the seat that would move next."""
+
+    @abstractmethod
+    def legal_action_mask(self, state: Any) -> BoolArray:
+        """bool [A], True = legal; all False in a terminal state."""
+
+    @abstractmethod
+    def step(self, state: Any, action: int) -> Any:
+        """The state after `action`; `state` itself is not changed.
+
+        Raises:
+            IllegalActionError: the action is not legal here.
+        """
+
+    @abstractmethod
+    def is_terminal(self, state: Any) -> bool:
+        """Whether the game is over."""
+
+    @abstractmethod
+    def outcome(self, state: Any) -> int:
+        """Final result z of a terminal state: +1 seat 0 won, 0 draw, -1 seat 1 won."""
+
+    @abstractmethod
+    def observation(self, state: Any) -> FloatArray:
+        """float32 [C, H, W], what the network sees, from the view of the player to move.
+
+        Whole numbers only, 0 to `observation_maximum`: azcore keeps them as bytes.
+        """
+
+    @property
+    def has_position_key(self) -> bool:
+        """Whether `position_key` may be asked for."""
+        return type(self).position_key is not Game.position_key
+
+    def position_key(self, state: Any) -> int:
+        """A number, 0 to 2**64 - 1, by which a search may know a position again; optional.
+
+        Equal keys after equally many actions mean: the same player to move, the same legal actions,
+        the same end and outcome now, and from here the same game, whatever way led here. The number
+        of actions played need not be in the key. Nor need what only a rule about earlier positions
+        can tell apart (repetition, superko), unless it forbids an action or ends the game right
+        here: positions that differ in no more than this may share a key, and `step` must then bear,
+        in any way it likes, an action that such a rule forbids or that follows such an end.
+
+        The network may see the way to a position in its planes. Positions of equal keys share what
+        it said of the one met first.
+
+        Raises:
+            GameError: the game states none.
+        """
+        raise GameError(f"{self.name} states no position_key")
+
+    def can_declare_win(self, state: Any) -> bool:
+        """Whether the player to move may end the game as a win by a word, without an action.
+
+        For games whose rules know such a claim and leave it to the player, as when a king has
+        entered the far camp; False unless a game knows better.
+        """
+        return False
+
+    # -- texts, for people, protocols and pages -------------------------------------------------
+
+    def termination(self, state: Any) -> str:
+        """How a terminal state came about, in a few words (`checkmate`, `two passes`).
+
+        Made from the outcome unless a game knows better.
+        """
+        return self._by_outcome(state, "first player won", "draw", "second player won")
+
+    def result_text(self, state: Any) -> str:
+        """The result of a terminal state as the game's records write it (`B+3.5`, `1-0`).
+
+        Made from the outcome unless a game knows better.
+        """
+        first, second = self.seat_names
+        return self._by_outcome(state, f"{first} wins", "draw", f"{second} wins")
+
+    def _by_outcome(self, state: Any, won: str, draw: str, lost: str) -> str:
+        outcome = self.outcome(state)
+        if outcome not in OUTCOMES:
+            raise faults.broken_promise(
+                self.name, self.written("outcome"), outcome, OUTCOMES_IN_WORDS
+            )
+        return {1: won, 0: draw, -1: lost}[outcome]
+
+    def score_text(self, state: Any) -> str | None:
+        """The result if the game stopped here, as `result_text` writes it.
+
+        Known at the end alone, unless a game counts at any time; None: not known.
+        """
+        return self.result_text(state) if self.is_terminal(state) else None
+
+    def status_of_stones(self, state: Any) -> Mapping[str, list[str]] | None:
+        """Stones that count as `alive`, `dead` and in `seki` if the game stopped here.
+
+        Each is a list of lines, a line the points of one chain; None: the game has no such thing.
+        """
+        return None
+
+    def named_rules(self) -> Mapping[str, Setting]:
+        """Its rules in the words of KataGo's `kata-get-rules`; empty: it has no such words.
+
+        A word that is also a setting may be set.
+        """
+        return {}
+
+    def handicap_actions(self, count: int) -> list[int]:
+        """Where the first seat begins with `count` stones, by the game's custom.
+
+        Raises:
+            GameError: no such handicap is the custom.
+        """
+        raise GameError(f"{self.name} has no fixed places for a handicap")
+
+    @abstractmethod
+    def action_to_text(self, state: Any, action: int) -> str:
+        """The action as the game's protocol writes it (`D4`, `e7e8q`, `P*5e`)."""
+
+    def action_to_notation(self, state: Any, action: int) -> str:
+        """A legal action as comments in record files have it (`Nf3`); `text_to_action` reads it."""
+        return self.action_to_text(state, action)
+
+    @abstractmethod
+    def text_to_action(self, state: Any, text: str) -> int:
+        """The legal action that `text` means.
+
+        Raises:
+            InvalidTextError: not an action at all.
+            IllegalActionError: an action that is not legal here.
+            AmbiguousTextError: more than one legal action.
+        """
+
+    @abstractmethod
+    def state_to_text(self, state: Any) -> str:
+        """The position as text that `state_from_text` reads: first the placement of the pieces."""
+
+    @abstractmethod
+    def state_from_text(self, text: str) -> Any:
+        """A state with this position; history that the text does not hold is empty.
+
+        Raises:
+            InvalidTextError: not a position.
+        """
+
+    @abstractmethod
+    def render(self, state: Any) -> str:
+        """The board drawn for a terminal, several lines."""
+
+    def record_formats(self) -> Mapping[str, RecordFormat]:
+        """The formats of record files for this game by name, such as `sgf`; the usual one first.
+
+        Empty unless a game has any. A format whose library is not installed is there as well, and
+        says so with a GameError when it is used.
+        """
+        return {}
+
+
+def illegal_action_message(game: Game, state: Any, action: int) -> str:
+    """One sentence for an action that `game` forbids in `state`."""
+    if not 0 <= action < game.num_actions:
+        return f"{game.name}: action must be 0 to {game.num_actions - 1}, got {action}"
+    return f"{game.name}: {game.action_to_text(state, action)} (action {action}) is not legal here"

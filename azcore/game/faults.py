@@ -1,0 +1,219 @@
+"""Says where a game's own code is at fault: the lines its author needs, not the way that led there.
+
+numba's messages name the place between pages of attempts; a traceback ends in azcore or numba. What
+a game raises while azcore plays it, be it SystemExit, becomes a `FaultyGameError` in `told`; what
+azcore raises itself stays what it is.
+"""
+
+from __future__ import annotations
+
+import linecache
+import re
+import signal
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from azcore.errors import AzcoreError, FaultyGameError
+
+# What numba says of the usual mistakes, and what to do about each.
+_HINTS = {
+    "Untyped global name": "a helper that a rule calls needs @numba.extending.register_jitable",
+    "float64": "/ gives float64, and so may uint64 mixed with int64; use //, and int64 throughout",
+    "Cannot unify": "a variable must keep one type throughout a rule",
+    "unsupported opcode": "numba compiles integers, loops, arrays and record fields; no imports",
+}
+_MOST_LINES = 8  # of numba's reason
+_AZCORE = Path(__file__).parent
+_folders: dict[Path, str] = {}  # of the games that were made, with their names
+
+
+def faulty(name: str, doing: str, error: BaseException, folder: Path | None) -> FaultyGameError:
+    """The error to raise when a game's code failed.
+
+    Args:
+        name: of the game.
+        doing: what was being done, such as `could not be loaded from a.b:C`.
+        error: what was raised.
+        folder: of the game's package, where its own lines are looked for.
+    """
+    return FaultyGameError(f"game {name} {doing}:\n{described(error, folder)}")
+
+
+def register(name: str, module: str) -> None:
+    """Note where the code of a game lies, for `blamed`."""
+    folder = folder_of(module)
+    if folder is not None:
+        _folders[folder] = name
+
+
+@contextmanager
+def told() -> Iterator[None]:
+    """Turn whatever a game's code raises into a `FaultyGameError`; all else passes."""
+    try:
+        yield
+    except BaseException as error:
+        fault = blamed(error)
+        if fault is None:
+            raise
+        raise fault from error
+
+
+def blamed(error: BaseException) -> FaultyGameError | None:
+    """The error as a game's fault, if it was raised in a game's code or in what that has called."""
+    if isinstance(error, AzcoreError):
+        return None
+    is_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if isinstance(error, KeyboardInterrupt) and is_ctrl_c:  # raised wherever Python was just then
+        return None
+    rule = None
+    for frame in traceback.extract_tb(error.__traceback__):
+        file = Path(frame.filename)
+        name = next((_folders[f] for f in _folders if file.is_relative_to(f)), None)
+        if name is not None:
+            rule = rule or (name, frame)
+        elif file.is_relative_to(_AZCORE):
+            rule = None
+    if rule is None:
+        return None
+    name, frame = rule
+    folder = next(f for f in _folders if Path(frame.filename).is_relative_to(f))
+    return at_fault(name, frame.name, described(error, folder))
+
+
+def at_fault(name: str, rule: str, what: str) -> FaultyGameError:
+    """The error for a rule that raised or gave what it may not, once a game is being played."""
+    return FaultyGameError(
+        f"game {name} is at fault in {rule}:\n{what}\n"
+        f"  hint: python -m azcore command=check game={name} looks for the position"
+    )
+
+
+def broken_promise(
+    name: str, function: Callable[..., Any], got: object, want: str
+) -> FaultyGameError:
+    """The error for a rule that gave `got`."""
+    code = function.__code__
+    place = _lines(code.co_filename, code.co_firstlineno)
+    return at_fault(name, function.__name__, f"it gave {got}, want {want}\n{place}")
+
+
+def raised(
+    name: str, function: Callable[..., Any], error: Exception, again: Callable[[], Any]
+) -> FaultyGameError:
+    """The error for a compiled rule that raised.
+
+    Args:
+        name: of the game.
+        function: the rule as its author wrote it.
+        error: what it raised, often without a place.
+        again: asks the rule once more as plain Python, which tells the place.
+    """
+    folder = Path(function.__code__.co_filename).parent
+    found = place(error, folder)
+    if not found:
+        try:
+            with np.errstate(all="ignore", divide="raise"):
+                again()
+        except Exception as same:
+            if isinstance(same, (type(error), FloatingPointError)):
+                found = place(same, folder)
+    if not found:
+        found = _lines(function.__code__.co_filename, function.__code__.co_firstlineno)
+    return at_fault(name, function.__name__, f"{type(error).__name__}: {error}\n{found}")
+
+
+def described(error: BaseException, folder: Path | None) -> str:
+    """The error and its place, in a few lines."""
+    rule = _rule_being_compiled(error)
+    if rule is not None:
+        return _compilation(error, rule)
+    if isinstance(error, SyntaxError):
+        told = f"SyntaxError: {error.msg}"
+        return f"{told}\n  {error.filename}, line {error.lineno}\n    {(error.text or '').strip()}"
+    told = f"{type(error).__name__}: {error}"
+    found = place(error, folder)
+    return f"{told}\n{found}" if found else told
+
+
+def place(error: BaseException, folder: Path | None) -> str:
+    """The last line of code in `folder` that led to `error`, as two lines of text; else nothing."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if folder is not None and Path(frame.filename).is_relative_to(folder):
+            return _lines(frame.filename, frame.lineno or 0)
+    return ""
+
+
+def folder_of(module: str) -> Path | None:
+    """Where the code of a game lies whose class is in `module`, be it imported or not.
+
+    Its top package, or the file itself if there is none; of azcore's own games the folder of each.
+    """
+    top = module.partition(".")[0]
+    if top == "azcore" and module in sys.modules:
+        return Path(sys.modules[module].__file__ or "").parent
+    try:
+        spec = find_spec(top)
+    except (ImportError, ValueError):  # a notebook's, or of a script that was not imported by name
+        loaded = getattr(sys.modules.get(module), "__file__", None)
+        return None if loaded is None else Path(loaded)
+    if spec is None:
+        return None
+    places = spec.submodule_search_locations
+    return Path(next(iter(places))) if places else Path(spec.origin or "")
+
+
+def _rule_being_compiled(error: BaseException) -> CodeType | None:
+    """The code of the function that `compilation` was at, if the error came from there."""
+    here = error.__traceback__
+    while here is not None:
+        frame = here.tb_frame
+        if frame.f_globals.get("__name__") == "azcore.game.compilation":
+            function = frame.f_locals.get("function")
+            if isinstance(function, FunctionType):
+                return function.__code__
+        here = here.tb_next
+    return None
+
+
+def _compilation(error: BaseException, rule: CodeType) -> str:
+    """numba's reason for not compiling `rule`, with the line it is about."""
+    text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
+    text = text.rpartition("raised a specific error:")[2]  # the innermost, where calls are nested
+    where = re.search(r'File "([^"]+)", line (\d+)', text) or re.search(r"at (\S+) \((\d+)\)", text)
+    reason: list[str] = []
+    for line in map(str.strip, text.splitlines()):
+        if line.startswith(("File ", "There are ")) or len(reason) == _MOST_LINES:
+            break
+        if line and not re.match("(TypingError: )?Failed in nopython|During: |raised from ", line):
+            reason.append(f"  {line}")
+    hints = [hint for words, hint in _HINTS.items() if words in "".join(reason)]
+    file, line_number = rule.co_filename, rule.co_firstlineno
+    if where is not None:
+        line_number = int(where[2])
+        if Path(where[1]).name != Path(file).name:  # numba gives the name alone
+            file = str(Path(file).with_name(Path(where[1]).name))
+    if isinstance(error, KeyError):  # all that numba says when a record lacks a field
+        reason = [f"  the record has no field {error}"]
+        used = re.compile(rf"\.{re.escape(str(error.args[0]))}\b")
+        lines = enumerate(linecache.getlines(file), 1)
+        line_number = next((n for n, line in lines if used.search(line)), line_number)
+    return "\n".join(
+        [
+            f"numba cannot compile {rule.co_name} ({type(error).__name__}):",
+            *reason,
+            _lines(file, line_number),
+            *(f"  hint: {hint}" for hint in hints),
+        ]
+    )
+
+
+def _lines(file: str, number: int) -> str:
+    return f"  {file}, line {number}\n    {linecache.getline(file, number).strip()}"

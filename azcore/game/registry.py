@@ -1,0 +1,85 @@
+"""Finds games by name among the installed packages: `make("name", board_size=9)`.
+
+A package offers a game by an entry point of group `azcore.games` whose name is the game's and whose
+value is its class. The games that come with azcore are found the same way; nothing is imported
+until it is asked for.
+"""
+
+from __future__ import annotations
+
+import inspect
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+
+from azcore.errors import AzcoreError, GameError
+from azcore.game import Game, Setting
+from azcore.game.faults import faulty, folder_of
+
+GROUP = "azcore.games"
+
+
+def installed_games() -> dict[str, EntryPoint]:
+    """Every game name with the entry point that offers it.
+
+    Raises:
+        GameError: two packages offer the same name.
+    """
+    games: dict[str, EntryPoint] = {}
+    for point in entry_points(group=GROUP):
+        if games.setdefault(point.name, point).value != point.value:
+            raise GameError(
+                f"two packages offer a game named {point.name}: "
+                f"{games[point.name].value} and {point.value}; uninstall one of them"
+            )
+    return games
+
+
+def make(name: str, **settings: Setting) -> Game:
+    """A game by its registry name, ready to play.
+
+    Arguments and errors are those of `unprepared`; a game whose rules cannot be compiled is a
+    `FaultyGameError` too.
+    """
+    game = unprepared(name, **settings)
+    try:
+        game.prepare()
+    except Exception as error:
+        folder = folder_of(installed_games()[name].module)
+        raise faulty(name, f"cannot be made with {settings}", error, folder) from error
+    return game
+
+
+def unprepared(name: str, **settings: Setting) -> Game:
+    """A game's facts at once; what takes time, such as compiling, waits until it is asked for.
+
+    Args:
+        name: a game of azcore's own or of any installed plugin.
+        settings: the game's own, such as `board_size`; those left out take the game's defaults.
+
+    Raises:
+        GameError: no such game, no such setting, or a value the game refuses.
+        FaultyGameError: the game's own code raises; the text says where.
+    """
+    games = installed_games()
+    if name not in games:
+        close = get_close_matches(name, games, n=1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise GameError(f"no game named {name!r} is installed{hint}: {', '.join(sorted(games))}")
+    folder = folder_of(games[name].module)
+    try:
+        kind = games[name].load()
+        known = inspect.signature(kind).parameters
+    except Exception as error:  # whatever a file with a mistake raises
+        raise faulty(name, f"cannot be loaded from {games[name].value}", error, folder) from error
+    for key in settings:
+        if key not in known:
+            raise GameError(f"{name} has no setting {key!r}; it has {', '.join(known) or 'none'}")
+    try:
+        game = kind(**settings)
+    except AzcoreError:
+        raise
+    except Exception as error:
+        raise faulty(name, f"cannot be made with {settings}", error, folder) from error
+    if not isinstance(game, Game):
+        raise GameError(f"{games[name].value} must be a Game, got {type(game).__name__}")
+    return game

@@ -1,0 +1,88 @@
+"""Positions seen through a symmetry of their game, many at once.
+
+Letters: N positions, D symmetries with the identity as the first, A actions, C H W planes.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.game import ByteArray, Game
+from azcore.game.compilation import compiled
+
+Entry = TypeVar("Entry", bound=np.generic)
+
+
+class SymmetryTables:
+    """A game's symmetries side by side, as `Symmetry` has them: each entry names where it is from.
+
+    Attributes:
+        cells: int64 [D, H * W].
+        actions: int64 [D, A].
+    """
+
+    def __init__(self, game: Game) -> None:
+        num_cells = game.observation_shape[1] * game.observation_shape[2]
+        self.cells: npt.NDArray[np.int64] = np.stack(
+            [np.arange(num_cells), *(symmetry.cells for symmetry in game.symmetries)]
+        )
+        self.actions: npt.NDArray[np.int64] = np.stack(
+            [np.arange(game.num_actions), *(symmetry.actions for symmetry in game.symmetries)]
+        )
+
+    def __len__(self) -> int:
+        """D."""
+        return len(self.cells)
+
+    def map_observations(self, observations: ByteArray, chosen: npt.NDArray[np.int64]) -> ByteArray:
+        """Each position through its symmetry.
+
+        Args:
+            observations: uint8 [N, C, H, W].
+            chosen: int64 [N], the symmetry of each.
+
+        Returns:
+            uint8 [N, C, H, W].
+        """
+        planes = observations.reshape(*observations.shape[:2], -1)
+        return _mapped(planes, self.cells, chosen).reshape(observations.shape)
+
+    def map_actions(
+        self, entries: npt.NDArray[Entry], chosen: npt.NDArray[np.int64]
+    ) -> npt.NDArray[Entry]:
+        """What each position has for each action, through its symmetry.
+
+        Args:
+            entries: [N, A], of any dtype.
+            chosen: int64 [N], the symmetry of each.
+
+        Returns:
+            [N, A], of the same dtype.
+        """
+        return _mapped(entries[:, None], self.actions, chosen)[:, 0]
+
+
+def _mapped(
+    entries: npt.NDArray[Entry], tables: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
+) -> npt.NDArray[Entry]:
+    """Entries [N, C, M] by the tables [D, M] that are chosen [N]."""
+    mapped = np.empty_like(entries)
+    _map_kernel()(entries, tables, chosen, mapped)
+    return mapped
+
+
+@cache
+def _map_kernel() -> Any:
+    return compiled(_map, sources=[__file__])
+
+
+def _map(entries: Any, tables: Any, chosen: Any, out_mapped: Any) -> None:
+    for row in range(entries.shape[0]):
+        table = tables[chosen[row]]
+        for plane in range(entries.shape[1]):
+            for i in range(entries.shape[2]):
+                out_mapped[row, plane, i] = entries[row, plane, table[i]]

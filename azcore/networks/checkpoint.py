@@ -1,0 +1,452 @@
+"""Checkpoints on disk: whole or not at all, checked before they are believed, never executed.
+
+A checkpoint is a file as `torch.save` writes it, with one addition: the comment field of the ZIP
+archive holds the SHA-256 of everything before it, so that a single altered byte is noticed. torch
+and Lightning read such files as they read their own.
+
+Anyone can compute that sum, so it makes nothing trustworthy: what is read takes no more memory than
+its file has bytes and holds plain values and plain tensors only, and a network is built once its
+tensors have the very shapes that its settings imply.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import math
+import os
+import pickle
+import re
+import reprlib
+import struct
+import zipfile
+from collections import OrderedDict
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from azcore.errors import AzcoreError, CheckpointError
+from azcore.game import Game
+from azcore.networks import NetworkSettings, build_network
+from azcore.networks.towers import NETWORKS
+from azcore.settings import build
+from azcore.storage.game_record import require_identity
+
+_PLAIN = "it must hold plain values and tensors only"
+FORMAT = 1  # raised when the meaning of a field changes
+_short = reprlib.Repr()  # of what a checkpoint says of itself, in errors
+_short.maxstring = _short.maxother = 60
+_short.maxdict = 20
+KEY = "azcore"  # our part of a Lightning checkpoint
+PLAYS = ("state_dict", "global_step", KEY)  # parts of a checkpoint that a player needs
+_END = struct.Struct("<4s4H2LH")  # end-of-archive record of the ZIP format, comment length last
+_COMMENT = 64  # a SHA-256 in hexadecimal
+_ENTRY = b"PK\x01\x02"  # begins an entry of a ZIP archive's directory
+_MOST_ENTRIES = 100_000  # of an archive: tensors, of which a network has some hundred
+_PREFIX = "network."  # of the weights' names in a Lightning checkpoint
+_PARTS = {  # of a checkpoint to go on from, and their types
+    "callbacks": dict,
+    "loops": dict,
+    "lr_schedulers": list,
+    "optimizer_states": list,
+    "pytorch-lightning_version": str,
+    "SelfPlayData": dict,
+}
+# The globals of a pickle that torch would look up, and those that a checkpoint needs: of the others
+# some ask for as much memory as the file says.
+_GLOBAL = re.compile(rb"c((?:torch|collections|_codecs|builtins|__builtin__)[\w.]*\n[\w.]+)\n")
+_KNOWN_GLOBAL = re.compile(
+    rb"collections\nOrderedDict|torch\n\w+Storage|torch._utils\n_rebuild_(tensor_v2|parameter)"
+)
+_MOST_DEPTH = 30  # of values within values; Lightning's take 10
+# What reading what somebody else has made may raise.
+FAULTS = (
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    EOFError,
+    LookupError,
+    MemoryError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+    pickle.UnpicklingError,
+    struct.error,
+    zipfile.BadZipFile,
+)
+
+
+def write_checkpoint(checkpoint: dict[str, Any], path: Path) -> None:
+    """Write a checkpoint so that at any moment `path` is the old file or the new one, whole.
+
+    Raises:
+        CheckpointError: the disk refuses; the old file is untouched.
+    """
+    buffer = io.BytesIO()
+    torch.save(checkpoint, buffer)
+    data = buffer.getvalue()[:-2] + struct.pack("<H", _COMMENT)
+    data += hashlib.sha256(data).hexdigest().encode()
+    temporary = path.with_name(path.name + ".tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with temporary.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise CheckpointError(f"{path}: could not write a checkpoint: {error}") from error
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """A checkpoint's content on the CPU, verified; loading executes nothing.
+
+    Raises:
+        CheckpointError: missing, cut, altered, or not a checkpoint of azcore.
+    """
+    if path.exists() and not path.is_file():  # a pipe or a device may never end
+        raise CheckpointError(f"{path}: cannot read this checkpoint: it is no file")
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise CheckpointError(f"{path}: cannot read this checkpoint: {error.strerror}") from error
+    body, comment = data[:-_COMMENT], data[-_COMMENT:]
+    if len(body) < _END.size or _END.unpack_from(body, len(body) - _END.size)[0] != b"PK\x05\x06":
+        raise CheckpointError(f"{path}: this is not an azcore checkpoint, or its end was cut off")
+    if hashlib.sha256(body).hexdigest().encode() != comment:
+        raise CheckpointError(f"{path}: this checkpoint's bytes were altered (checksum mismatch)")
+    try:
+        _require_plain_archive(data)
+        checkpoint = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
+        _require_plain(checkpoint, len(data))
+    except FAULTS as error:
+        raise CheckpointError(
+            f"{path}: this checkpoint cannot be loaded: {told_in_short(error)}"
+        ) from error
+    ours = checkpoint.get(KEY) if isinstance(checkpoint, dict) else None
+    if not isinstance(ours, dict) or ours.get("format") != FORMAT:
+        got = ours.get("format") if isinstance(ours, dict) else None
+        raise CheckpointError(
+            f"{path}: checkpoints must have format {FORMAT}, got {reprlib.repr(got)}"
+        )
+    try:
+        _require_parts(checkpoint)
+    except FAULTS as error:
+        raise CheckpointError(
+            f"{path}: this checkpoint cannot be used: {told_in_short(error)}"
+        ) from error
+    return checkpoint  # type: ignore[no-any-return]
+
+
+def told_in_short(error: BaseException) -> str:
+    """One sentence, without torch's advice to load what is refused all the same."""
+    text = str(error)
+    if isinstance(error, AzcoreError):
+        return text
+    if found := re.search(r"GLOBAL (\S+)", text):
+        return f"{_PLAIN}, got {found[1]:.100}"
+    if "weights_only" in text or "Weights only" in text:
+        return _PLAIN
+    line = next(iter(text.splitlines()), "").rstrip(". ")
+    return line if type(error) is ValueError and line else f"{type(error).__name__} {line:.200}"
+
+
+def _require_plain_archive(data: bytes) -> None:
+    """Refuse a ZIP archive that takes more memory than its file has bytes.
+
+    Raises:
+        ValueError: an entry is compressed, the entries overlap, or there are too many.
+        And what `zipfile` raises for something else.
+    """
+    if data.count(_ENTRY) > _MOST_ENTRIES:
+        raise ValueError(f"it must have at most {_MOST_ENTRIES:,} entries")
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entries = archive.infolist()
+        if any(entry.compress_type != zipfile.ZIP_STORED for entry in entries):
+            raise ValueError("its entries must not be compressed")
+        if sum(entry.file_size for entry in entries) > len(data):
+            raise ValueError("its entries must not be larger than the file")
+        for entry in entries:
+            if "data.pkl" in entry.filename.lower():
+                for found in _GLOBAL.findall(archive.read(entry)):
+                    if not _KNOWN_GLOBAL.fullmatch(found):
+                        name = found.decode(errors="replace").replace("\n", ".")
+                        raise ValueError(f"{_PLAIN}, got {name:.100}")
+
+
+def _require_plain(value: object, most: int) -> None:
+    """Refuse what is no tree of plain values and dense tensors, or larger than its file.
+
+    Args:
+        value: what was loaded.
+        most: bytes of the file. A value takes one at least, unless it is there several times: that
+            is how a few bytes grow into a tree that nobody can walk.
+
+    Raises:
+        ValueError: naming what was found.
+    """
+    left = most
+    level: list[object] = [value]
+    for _ in range(_MOST_DEPTH):
+        following: list[object] = []
+        left -= len(level)
+        for one in level:
+            kind = type(one)
+            if kind in (dict, OrderedDict):
+                following += one.keys()  # type: ignore[attr-defined]
+                following += one.values()  # type: ignore[attr-defined]
+            elif kind in (list, tuple):
+                following += one  # type: ignore[arg-type]
+            elif kind in (Tensor, nn.Parameter):
+                assert isinstance(one, Tensor)
+                if one.layout != torch.strided or one.is_quantized or one.device.type != "cpu":
+                    raise ValueError("its tensors must be dense")
+                left -= one.numel() * one.element_size()
+            elif kind not in (int, float, bool, str, type(None)):
+                raise ValueError(f"{_PLAIN}, got {kind.__name__}")
+            if left < len(following):
+                raise ValueError("what it holds must not be larger than the file")
+        if not following:
+            return
+        level = following
+    raise ValueError(f"its values must lie at most {_MOST_DEPTH} deep")
+
+
+def _require_parts(checkpoint: dict[str, Any]) -> None:
+    """Refuse a checkpoint without what every reader asks of it.
+
+    Raises:
+        ValueError, KeyError, TypeError: naming the part.
+    """
+    require_identity(checkpoint[KEY]["game"])
+    # What it names is looked at when it is built from.
+    _require(type(checkpoint[KEY]["network"]) is dict, "its network", "settings by name")
+    step, weights = checkpoint["global_step"], checkpoint["state_dict"]
+    _require(type(step) is int and 0 <= step < 2**63, "global_step", "0 or more")
+    fits = isinstance(weights, dict) and all(
+        type(name) is str and isinstance(tensor, Tensor) for name, tensor in weights.items()
+    )
+    _require(fits, "state_dict", "tensors by name")
+
+
+def _require(condition: bool, what: str, wanted: str) -> None:
+    if not condition:
+        raise ValueError(f"{what} must be {wanted}, got something else")
+
+
+def like(saved: Any, expected: Any, what: str) -> Any:
+    """Plain values of a checkpoint, as far as they are built like others.
+
+    Args:
+        saved: of a checkpoint.
+        expected: its lengths and types must be there. Numbers may differ, but must be finite and,
+            if they are whole, not negative.
+        what: said in errors.
+
+    Returns:
+        `saved` without keys that nobody expects; those that are missing are the reader's affair.
+
+    Raises:
+        CheckpointError: naming the place.
+    """
+    if isinstance(expected, dict) and isinstance(saved, dict):
+        return {
+            key: like(saved[key], expected[key], f"{what}, {key}")
+            for key in expected.keys() & saved.keys()
+        }
+    if isinstance(expected, list) and isinstance(saved, list) and len(expected) == len(saved):
+        return [
+            like(*pair, f"{what}, {i}") for i, pair in enumerate(zip(saved, expected, strict=True))
+        ]
+    fits = type(saved) is type(expected) and not isinstance(expected, dict | list)
+    if type(expected) is float:
+        fits = type(saved) in (int, float) and math.isfinite(saved)
+    elif type(expected) is int:
+        fits = fits and 0 <= saved < 2**62
+    if not fits:
+        raise CheckpointError(f"{what} must be like {expected!r:.100}, got {reprlib.repr(saved)}")
+    return saved
+
+
+def require_resumable(checkpoint: dict[str, Any], game: Game, path: Path) -> None:
+    """Refuse a checkpoint from which a run cannot go on, as far as its outermost parts tell.
+
+    Its weights must be those of the network that it says it is of.
+
+    Raises:
+        CheckpointError: naming the part.
+    """
+    try:
+        for name, kind in _PARTS.items():
+            _require(type(checkpoint.get(name)) is kind, name, f"a {kind.__name__}")
+        for name in ("optimizer_states", "lr_schedulers"):
+            _require(len(checkpoint[name]) == 1, name, "one")
+        version = checkpoint["pytorch-lightning_version"]
+        _require(
+            bool(re.fullmatch(r"\d+(\.\w+){1,5}", version)), "Lightning's version", "a version"
+        )
+        for name, state in checkpoint["callbacks"].items():
+            _require(type(name) is str and type(state) is dict, "callbacks", "states by name")
+        _require_network(checkpoint, game)
+    except FAULTS as error:
+        raise CheckpointError(
+            f"{path}: a run cannot go on from this checkpoint: {told_in_short(error)}"
+        ) from error
+
+
+def require_sizes(
+    checkpoint: dict[str, Any], num_games: int | None, workers: int | None, path: Path
+) -> None:
+    """Refuse sizes of self-play that are not those of the games in play.
+
+    Args:
+        checkpoint: to go on from.
+        num_games: of all workers; None: not known.
+        workers: threads; None: not known.
+        path: of the checkpoint.
+
+    Raises:
+        CheckpointError: naming both sides.
+    """
+    try:
+        data = checkpoint["SelfPlayData"]
+        # Older checkpoints call the only source there was the actor.
+        source = data["source" if "source" in data else "actor"]
+        saved = [len(worker["games"]) for worker in source["workers"]]
+    except FAULTS as error:
+        raise CheckpointError(
+            f"{path}: a run cannot go on from this checkpoint: {told_in_short(error)}"
+        ) from error
+    for key, was, now in (("num_games", sum(saved), num_games), ("workers", len(saved), workers)):
+        if now not in (None, was):
+            raise CheckpointError(
+                f"{path}: selfplay.{key} must stay {was} as in the checkpoint, got {now}"
+            )
+
+
+def is_whole(checkpoint: Mapping[str, Any]) -> bool:
+    """Whether a run can go on from it; else it holds weights alone."""
+    return "optimizer_states" in checkpoint
+
+
+def weights_alone(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """What it takes to play: without the optimizer and the games in play."""
+    return {name: checkpoint[name] for name in PLAYS}
+
+
+def describe_run(game: Game, network: NetworkSettings) -> dict[str, Any]:
+    """What a checkpoint says of itself: plain values only."""
+    return {
+        "format": FORMAT,
+        "game": game.identity,
+        "network": {name: getattr(network, name) for name in network.__dataclass_fields__},
+    }
+
+
+def require_same_run(checkpoint: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
+    """Refuse a checkpoint whose game, version, settings or network are not the expected ones.
+
+    Raises:
+        CheckpointError: naming both sides.
+    """
+    for what in ("game", "network"):
+        if checkpoint[KEY][what] != expected[what]:
+            raise CheckpointError(
+                f"{path}: this checkpoint's {what} must be {expected[what]}, "
+                f"got {_short.repr(checkpoint[KEY][what])}"
+            )
+
+
+def load_network(path: Path, game: Game) -> tuple[nn.Module, int]:
+    """The network of a checkpoint and how many optimizer steps it has seen.
+
+    Raises:
+        CheckpointError: see `read_checkpoint`; or it is of another game, version or settings.
+    """
+    return network_of(read_checkpoint(path), path, game)
+
+
+def network_of(checkpoint: dict[str, Any], path: Path, game: Game) -> tuple[nn.Module, int]:
+    """The same of a checkpoint that has been read, from `path`."""
+    ours = checkpoint[KEY]
+    if ours["game"] != game.identity:
+        raise CheckpointError(
+            f"{path}: this checkpoint's game must be {game.identity}, "
+            f"got {_short.repr(ours['game'])}"
+        )
+    try:
+        network = build_network(game, _require_network(checkpoint, game), seed=0)
+        network.load_state_dict(weights_of(checkpoint))
+    except FAULTS as error:
+        raise CheckpointError(
+            f"{path}: this checkpoint's network cannot be used: {told_in_short(error)}"
+        ) from error
+    return network, int(checkpoint["global_step"])
+
+
+def weights_of(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
+    """The network's tensors by their names in it."""
+    return {
+        name.removeprefix(_PREFIX): value
+        for name, value in checkpoint["state_dict"].items()
+        if name.startswith(_PREFIX)
+    }
+
+
+def _require_network(checkpoint: dict[str, Any], game: Game) -> NetworkSettings:
+    """Refuse weights that are not those of the network named beside them, before it is built.
+
+    Returns:
+        The network's settings.
+
+    Raises:
+        ValueError: it has more blocks than there are tensors, so its very outline would take long
+            to make; or a tensor is not as it must be.
+        And whatever settings raise that make no network.
+    """
+    settings = build(NetworkSettings, checkpoint[KEY]["network"], "network")
+    weights = weights_of(checkpoint)
+    if settings.blocks > len(weights):
+        raise ValueError(
+            f"network.blocks must be at most the number of its tensors, {len(weights)}, "
+            f"got {settings.blocks}"
+        )
+    with torch.device("meta"):  # shapes without memory
+        outline = NETWORKS[settings.name](game, settings)
+    require_weights(weights, outline)
+    return settings
+
+
+def require_weights(weights: Mapping[str, Any], network: nn.Module) -> None:
+    """Refuse weights that are not those of `network` by name, shape and type, or not finite.
+
+    Args:
+        weights: of a checkpoint.
+        network: may be an outline, without memory.
+
+    Raises:
+        ValueError: naming the tensor.
+    """
+    expected = network.state_dict()
+    for name in {**expected, **weights}:
+        if name not in weights or name not in expected:
+            told = "must be there" if name in expected else "is not one of this network's"
+            raise ValueError(f"the tensor {reprlib.repr(name)} {told}")
+        require_same_tensor(weights[name], expected[name], f"the tensor {name}")
+
+
+def require_same_tensor(got: object, wanted: Tensor, what: str) -> None:
+    """Refuse a tensor of another shape or type than `wanted`, or one that is not finite.
+
+    Raises:
+        ValueError: naming `what`.
+    """
+    if not isinstance(got, Tensor) or got.shape != wanted.shape or got.dtype != wanted.dtype:
+        told = f"{got.dtype} {list(got.shape)}" if isinstance(got, Tensor) else "none"
+        raise ValueError(f"{what} must be {wanted.dtype} {list(wanted.shape)}, got {told}")
+    if not bool(got.isfinite().all()):
+        raise ValueError(f"the numbers of {what} must be finite")

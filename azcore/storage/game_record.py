@@ -1,0 +1,307 @@
+"""A finished game as a small record, and as the bytes of one frame of a game file.
+
+One format for all games: positions are not stored but rebuilt by replaying the actions. SGF, PGN
+and the like are transcripts, made from a record.
+
+A frame is `magic, payload length, CRC-32 of the payload, payload`. The payload is a JSON header
+line followed by the arrays, little-endian, in the order of `_ARRAYS`. Reading executes nothing. A
+frame that is cut or altered is refused, and one whose types, lengths or ranges no game can have: a
+right checksum proves no good will. Whether the actions are legal is known to the game alone; see
+`azcore.storage.referee`.
+
+Letters: T length of the game in plies, K total legal actions with visits over all plies.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import reprlib
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.errors import RecordError
+from azcore.game import FloatArray, Game
+
+MAGIC = b"AZG"  # and a digit, the version of the frame
+_MAGIC = b"AZG3"
+_OLD_MAGICS = (b"AZG1", b"AZG2")  # still read, see `_as_new`
+FRAME_MAGICS = (_MAGIC, *_OLD_MAGICS)
+FRAME = struct.Struct("<4sII")  # magic, payload length in bytes, CRC-32
+_ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
+    "actions": np.dtype("<u2"),
+    "visit_offsets": np.dtype("<u4"),
+    "visit_actions": np.dtype("<u2"),
+    "visit_counts": np.dtype("<u4"),
+    "root_values": np.dtype("<f4"),
+    "best_child_values": np.dtype("<f4"),
+    "players": np.dtype("u1"),
+}
+MOST_HEADER_BYTES = 1 << 16  # of which a few hundred are in use
+MOST_TEXT = 200  # characters of a name or setting of a game
+COUNTS = ("visits", "policy")  # what `GameRecord.visit_counts` may be
+HEADER = (  # plain values, beside the game's identity and the arrays' lengths
+    "outcome",
+    "opening_plies",
+    "seed",
+    "game_index",
+    "weights_version",
+    "resigned_by",
+    "resign_threshold",
+    "played_out",
+    "counts",
+)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class GameRecord:
+    """One finished game, everything a sample of it needs."""
+
+    game: dict[str, Any]  # `Game.identity`: name, version, settings
+    actions: npt.NDArray[np.uint16]  # [T]
+    visit_offsets: npt.NDArray[np.uint32]  # [T + 1], ply t's visits are offsets[t] to offsets[t+1]
+    visit_actions: npt.NDArray[np.uint16]  # [K], actions with a count
+    visit_counts: npt.NDArray[np.uint32]  # [K], above 0; what they count is `counts`
+    root_values: npt.NDArray[np.float32]  # [T], search value, view of the player to move
+    best_child_values: npt.NDArray[np.float32]  # [T], Q of the most visited action, same view
+    players: npt.NDArray[np.uint8]  # [T], seat to move
+    outcome: int  # z as seat 0 sees it
+    resigned_by: int | None  # seat that gave up; None: the game was over by its rules
+    resign_threshold: float | None  # v in force when the game ended; None: nobody could resign
+    played_out: bool  # never open to resignation at any ply: fit to measure false positives by
+    opening_plies: int  # first plies that were drawn at random, without search; not learned from
+    seed: int  # of the run
+    game_index: int  # which game of the run: with the seed and weights it repeats the game
+    weights_version: int  # optimizer steps behind the weights that finished the game
+    # "visits": N(s, a); "policy": shares of a policy, as Gumbel's pi' in parts of 65,535. None: a
+    # frame from before this was kept, which may be either.
+    counts: str | None
+
+    def __len__(self) -> int:
+        """T, length in plies."""
+        return len(self.actions)
+
+    @property
+    def num_samples(self) -> int:
+        """Plies that were searched, which are those to learn from."""
+        return len(self.actions) - self.opening_plies
+
+    def policy_target(self, ply: int, num_actions: int) -> FloatArray:
+        """pi of one ply: counts normalised, float32 [A]."""
+        part = slice(self.visit_offsets[ply], self.visit_offsets[ply + 1])
+        target = np.zeros(num_actions, np.float32)
+        target[self.visit_actions[part]] = self.visit_counts[part]
+        total = target.sum()
+        return target / total if total > 0 else target
+
+    def to_bytes(self) -> bytes:
+        """The record as one frame."""
+        header = {
+            "game": self.game,
+            **{name: getattr(self, name) for name in HEADER},
+            "lengths": {name: len(getattr(self, name)) for name in _ARRAYS},
+        }
+        parts = [json.dumps(header, sort_keys=True, separators=(",", ":")).encode(), b"\n"]
+        parts += [getattr(self, name).astype(dtype).tobytes() for name, dtype in _ARRAYS.items()]
+        payload = b"".join(parts)
+        return FRAME.pack(_MAGIC, len(payload), zlib.crc32(payload)) + payload
+
+
+def parse_frame(frame: bytes, where: str) -> GameRecord:
+    """The record of one frame.
+
+    Args:
+        frame: magic, length, checksum and payload.
+        where: said in errors.
+
+    Raises:
+        RecordError: cut, altered, or not a record.
+    """
+    if len(frame) < FRAME.size:
+        raise RecordError(f"{where}: a record is cut after {len(frame)} bytes")
+    magic, length, checksum = FRAME.unpack_from(frame)
+    payload = frame[FRAME.size :]
+    if magic not in FRAME_MAGICS:
+        raise RecordError(f"{where}: a record must begin with {_MAGIC!r}, got {magic!r}")
+    if len(payload) != length:
+        raise RecordError(f"{where}: a record of {length} bytes is cut after {len(payload)}")
+    if zlib.crc32(payload) != checksum:
+        raise RecordError(f"{where}: a record's bytes were altered, its checksum does not match")
+    try:
+        return _record_of(payload, magic)
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise RecordError(f"{where}: not a game record of this azcore: {error}") from error
+
+
+def _record_of(payload: bytes, magic: bytes) -> GameRecord:
+    """The record of a frame's payload.
+
+    Raises:
+        ValueError, KeyError, TypeError, RecursionError: it is none.
+    """
+    line = payload.find(b"\n", 0, MOST_HEADER_BYTES)
+    demand(line >= 0, "a header", f"a line of at most {MOST_HEADER_BYTES} bytes", "more")
+    header = json.loads(payload[:line], parse_constant=_refuse_constant)
+    demand(isinstance(header, dict), "a header", "an object", type(header).__name__)
+    if magic != _MAGIC:
+        header = _as_new(header, magic)
+    lengths = header["lengths"]
+    demand(isinstance(lengths, dict), "lengths", "an object", type(lengths).__name__)
+    arrays: dict[str, npt.NDArray[Any]] = {}
+    offset = line + 1
+    for name, dtype in _ARRAYS.items():
+        length = lengths[name]
+        # A negative length would be read as "all that is left", a bool as 0 or 1.
+        fits = is_whole(length, 0, len(payload))
+        demand(fits, f"the length of {name}", "a count", length)
+        arrays[name] = np.frombuffer(payload, dtype, length, offset)
+        offset += arrays[name].nbytes
+    demand(offset == len(payload), "the arrays", f"{len(payload)} bytes", offset)
+    values: dict[str, Any] = {**arrays, **{name: header[name] for name in HEADER}}
+    require_identity(header["game"])
+    record = GameRecord(game=header["game"], **values)
+    _check_arrays(record)
+    _check_header(record)
+    return record
+
+
+def _check_arrays(record: GameRecord) -> None:
+    """Lengths that fit each other, and values that any game could have.
+
+    Raises:
+        ValueError: naming the array.
+    """
+    plies, named = len(record), len(record.visit_actions)
+    demand(plies >= 1, "actions", "one or more", plies)
+    # Frames from before resignation lack two arrays; by such games nothing is measured.
+    is_old = len(record.players) == 0 and record.played_out is False
+    for name, wanted in (
+        ("visit_offsets", plies + 1),
+        ("visit_counts", named),
+        ("root_values", plies),
+        ("best_child_values", 0 if is_old else plies),
+        ("players", 0 if is_old else plies),
+    ):
+        size = len(getattr(record, name))
+        demand(size == wanted, f"the length of {name}", str(wanted), size)
+    places = record.visit_offsets
+    rise = places[0] == 0 and places[-1] == named and bool((places[:-1] <= places[1:]).all())
+    demand(rise, "visit_offsets", f"rising from 0 to {named}", "others")
+    demand(bool(record.visit_counts.all()), "visit_counts", "1 or more", 0)
+    for name in ("root_values", "best_child_values"):
+        demand(bool(np.isfinite(getattr(record, name)).all()), name, "finite", "others")
+    demand(
+        bool((record.players <= 1).all()), "players", "0 or 1", int(record.players.max(initial=0))
+    )
+
+
+def _check_header(record: GameRecord) -> None:
+    """Types and ranges of the plain values.
+
+    Raises:
+        ValueError: naming the value.
+    """
+    threshold, plies = record.resign_threshold, len(record)
+    for name, fits, wanted in (
+        ("outcome", is_whole(record.outcome, -1, 1), "-1, 0 or 1"),
+        ("opening_plies", is_whole(record.opening_plies, 0, plies), f"0 to {plies}"),
+        ("seed", is_whole(record.seed, 0), "0 to 2^63 - 1"),
+        ("game_index", is_whole(record.game_index, 0), "0 to 2^63 - 1"),
+        ("weights_version", is_whole(record.weights_version, 0), "0 to 2^63 - 1"),
+        (
+            "resigned_by",
+            record.resigned_by is None or is_whole(record.resigned_by, 0, 1),
+            "a seat",
+        ),
+        (
+            "resign_threshold",
+            threshold is None or _is_number(threshold),
+            "a number",
+        ),
+        ("played_out", type(record.played_out) is bool, "true or false"),
+        ("counts", record.counts is None or record.counts in COUNTS, " or ".join(COUNTS)),
+    ):
+        demand(fits, name, wanted, getattr(record, name))
+    demand(
+        record.resigned_by is None or record.outcome == (-1 if record.resigned_by == 0 else 1),
+        "the outcome of a resignation",
+        "lost by who resigned",
+        record.outcome,
+    )
+
+
+def require_identity(identity: Any) -> None:
+    """Refuse what cannot be a `Game.identity`: its settings go to a game's constructor.
+
+    Raises:
+        ValueError: naming what is wrong.
+    """
+    keys = {"name", "version", "settings"}
+    demand(
+        isinstance(identity, dict) and set(identity) == keys,
+        "game",
+        "a name, a version and settings",
+        identity,
+    )
+    demand(_is_text(identity["name"]), "the game's name", "a short text", identity["name"])
+    version, settings = identity["version"], identity["settings"]
+    demand(is_whole(version, 1), "the game's version", "1 or more", version)
+    demand(isinstance(settings, dict), "the game's settings", "values by name", settings)
+    for name, value in settings.items():
+        fits = _is_text(name) and name.isidentifier() and name != "name"
+        demand(fits, "a setting of the game", "named by a word", name)
+        fits = type(value) is bool or _is_text(value) or _is_number(value)
+        demand(fits, f"the game's {name}", "a short text, a number, true or false", value)
+
+
+def _is_text(value: object) -> bool:
+    return type(value) is str and len(value) <= MOST_TEXT
+
+
+def _is_number(value: object) -> bool:
+    return is_whole(value, -(2**63)) or (type(value) is float and math.isfinite(value))
+
+
+def is_whole(value: object, low: int, high: int = 2**63 - 1) -> bool:
+    return type(value) is int and low <= value <= high
+
+
+def demand(condition: bool, what: str, wanted: str, got: object) -> None:
+    if not condition:
+        raise ValueError(f"{what} must be {wanted}, got {reprlib.repr(got)}")
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"numbers must be finite, got {name}")
+
+
+def _as_new(header: dict[str, Any], magic: bytes) -> dict[str, Any]:
+    """The header of an older frame, which cannot tell whether its counts are visits.
+
+    One from before resignation says too little to measure it by as well.
+    """
+    if magic == b"AZG2":
+        return {**header, "counts": None}
+    return {
+        **header,
+        "resigned_by": None,
+        "resign_threshold": None,
+        "played_out": False,
+        "counts": None,
+        "lengths": {**header["lengths"], "best_child_values": 0, "players": 0},
+    }
+
+
+def require_same_game(record: GameRecord, game: Game, where: str) -> None:
+    """Refuse a record of another game, version or settings.
+
+    Raises:
+        RecordError: naming both.
+    """
+    if record.game != game.identity:
+        raise RecordError(f"{where}: records must be of {game.identity}, got {record.game}")

@@ -1,0 +1,276 @@
+"""Replays games that others played, before anything is done with them.
+
+    referee = Referee(game)
+    referee.check(record, where)      # or RecordError: the first thing that the rules forbid
+
+Compiled rules check nothing: an illegal action, or one after the end, writes wherever it may. So
+every record that this process did not make is replayed once by whoever reads it, compiled for a
+`CompiledGame`, in about 1 µs a position, which is what reading it takes as well.
+
+Letters: T length of the game in plies, K actions named by its policy targets, A actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from numba import config, types
+from numba.extending import register_jitable
+
+from azcore.errors import RecordError
+from azcore.game import CompiledGame, Game, IntArray, batch, compilation
+from azcore.game.batch import rule_at
+from azcore.game.compilation import compiled, function_table
+from azcore.game.compiled import rule_signatures
+from azcore.storage.game_file import RecordFile
+from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
+
+_RULES = ("current_player", "legal_actions", "step", "is_terminal", "outcome")
+
+# What a replay comes to. Up to _CUT all is well so far, and the game has or has not ended.
+_ENDED, _CUT, _AFTER_END, _ILLEGAL, _ILLEGAL_TARGET, _TWICE, _WRONG_SEAT = range(7)
+_FAULTS = {
+    _AFTER_END: "is after the game's end",
+    _ILLEGAL: "is not legal",
+    _ILLEGAL_TARGET: "has a policy target that names an action that is not legal",
+    _TWICE: "has a policy target that names an action twice",
+    _WRONG_SEAT: "is of the other seat",
+}
+
+
+class Referee:
+    """Knows one game's rules. Not for several threads at once.
+
+    Args:
+        game: whose rules hold.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self._seen = np.zeros(game.num_actions, np.int32)
+        self._start = game.initial_state()  # kept, since to make one may take milliseconds
+        self._room = (np.zeros(game.num_actions, np.int32), self._seen)
+        self._table: npt.NDArray[np.int64] | None = None
+
+    def read(
+        self, records: RecordFile, start: int = 0, end: int | None = None
+    ) -> Iterator[GameRecord]:
+        """The records of a file from byte `start` to `end`, each checked.
+
+        Raises:
+            RecordError: one is damaged, of another game, or against the rules.
+        """
+        for offset, frame in records.frames(start, end):
+            where = f"{records.path}, byte {offset}"
+            record = parse_frame(frame, where)
+            self.check(record, where)
+            yield record
+
+    def check(self, record: GameRecord, where: str) -> None:
+        """Refuse a record of another game, or one that the rules do not allow.
+
+        Args:
+            record: as parsed.
+            where: said in errors.
+
+        Raises:
+            RecordError: naming the ply.
+        """
+        require_same_game(record, self.game, where)
+        ended, outcome = self.replay(
+            record.actions, record.visit_offsets, record.visit_actions, record.players, where
+        )
+        if not ended and record.resigned_by is None:
+            raise RecordError(
+                f"{where}: a game must end by the rules or by resignation, got one that goes on "
+                f"after {len(record)} plies"
+            )
+        if ended and (record.resigned_by is not None or record.outcome != outcome):
+            got = "a resignation" if record.resigned_by is not None else record.outcome
+            raise RecordError(f"{where}: the rules' outcome of this game is {outcome}, got {got}")
+
+    def replay(
+        self,
+        actions: npt.NDArray[np.uint16],
+        visit_offsets: npt.NDArray[np.uint32],
+        visit_actions: npt.NDArray[np.uint16],
+        players: npt.NDArray[np.uint8],
+        where: str,
+    ) -> tuple[bool, int]:
+        """Play a game; whether it is over then, and its outcome if it is.
+
+        Args:
+            actions: uint16 [T].
+            visit_offsets: uint32 [T + 1], rising from 0 to K, as a record's.
+            visit_actions: uint16 [K].
+            players: uint8 [T], seats that must be to move; or empty.
+            where: said in errors.
+
+        Raises:
+            RecordError: the game is too long, an action or a policy target is not legal, or the
+                seat to move is another.
+        """
+        plies, longest = len(actions), self.game.max_game_length
+        if plies > longest:
+            raise RecordError(f"{where}: a game must have at most {longest} plies, got {plies}")
+        verdict, ply, outcome = self._replayed(
+            # Copied, since arrays of a file lie wherever its bytes do, and are not to be changed.
+            np.array(actions, np.uint16),
+            np.array(visit_offsets, np.uint32),
+            np.array(visit_actions, np.uint16),
+            np.array(players, np.uint8),
+        )
+        if verdict in _FAULTS:
+            raise RecordError(
+                f"{where}: ply {ply}, action {actions[ply]}, {_FAULTS[verdict]} in {self.game.name}"
+            )
+        return verdict == _ENDED, outcome
+
+    def _replayed(self, *arrays: npt.NDArray[Any]) -> tuple[int, int, int]:
+        """(what it comes to, ply of the fault, outcome) of the arrays of `replay`."""
+        game, play = self.game, _loop
+        self._seen[:] = -1
+        if not isinstance(game, CompiledGame):
+            rules, state = _plain_rules(game), _Box(self._start)
+            return play(*rules, state, *arrays, *self._room)
+        states = np.zeros(1, game.state_dtype)
+        states[0] = self._start
+        rules = [getattr(game.rules, name) for name in _RULES]
+        if config.DISABLE_JIT:
+            return play(*rules, states[0], *arrays, *self._room)
+        if self._table is None:
+            signatures = rule_signatures(game.record_type)
+            self._table = function_table(rules, [signatures[name] for name in _RULES])
+        play = _kernel(game.record_type)
+        return play(self._table, states, *arrays, *self._room)
+
+
+class _Box:
+    """The state of a plain game, which `step` replaces."""
+
+    def __init__(self, state: Any) -> None:
+        self.state = state
+
+
+def _plain_rules(game: Game) -> list[Callable[..., Any]]:
+    """The rules of a plain game as `_replay` calls them, in the order of `_RULES`."""
+
+    def legal_actions(box: _Box, out: IntArray) -> int:
+        legal = np.flatnonzero(game.legal_action_mask(box.state))
+        out[: len(legal)] = legal
+        return len(legal)
+
+    def step(box: _Box, action: int) -> None:
+        box.state = game.step(box.state, action)
+
+    return [
+        lambda box: game.current_player(box.state),
+        legal_actions,
+        step,
+        lambda box: game.is_terminal(box.state),
+        lambda box: game.outcome(box.state),
+    ]
+
+
+@cache
+def _kernel(record: Any) -> Callable[..., tuple[int, int, int]]:
+    """`_replay_from_table` compiled for one record type."""
+    signature = types.Tuple((types.int64,) * 3)(  # type: ignore[no-untyped-call]
+        types.int64[:, ::1],
+        types.Array(record, 1, "C"),
+        types.uint16[::1],
+        types.uint32[::1],
+        types.uint16[::1],
+        types.uint8[::1],
+        types.int32[::1],
+        types.int32[::1],
+    )
+    sources = [__file__, batch.__file__, compilation.__file__]
+    kernel: Callable[..., tuple[int, int, int]] = compiled(
+        _replay_from_table, signature, sources=sources
+    )
+    return kernel
+
+
+def _replay_from_table(
+    table: Any,
+    states: Any,
+    actions: Any,
+    visit_offsets: Any,
+    visit_actions: Any,
+    players: Any,
+    legal: Any,
+    seen: Any,
+) -> Any:
+    """`_replay` with the rules of a table."""
+    return _replay(
+        rule_at(table, states, 0),
+        rule_at(table, states, 1),
+        rule_at(table, states, 2),
+        rule_at(table, states, 3),
+        rule_at(table, states, 4),
+        states[0],
+        actions,
+        visit_offsets,
+        visit_actions,
+        players,
+        legal,
+        seen,
+    )
+
+
+@register_jitable
+def _replay(
+    current_player: Any,
+    legal_actions: Any,
+    step: Any,
+    is_terminal: Any,
+    outcome: Any,
+    state: Any,
+    actions: Any,
+    visit_offsets: Any,
+    visit_actions: Any,
+    players: Any,
+    legal: Any,
+    seen: Any,
+) -> Any:
+    """The loop of `Referee.replay`; see there.
+
+    Args:
+        current_player: rules, as are the next four.
+        state: the initial one, which is stepped.
+        actions: see there, as are the next three.
+        legal: int32 [A], room.
+        seen: int32 [A] of -1, room: 2 t where an action is legal at ply t, 2 t + 1 once named.
+
+    Returns:
+        What it comes to, at which ply, and the outcome if the game is over.
+    """
+    for ply in range(actions.shape[0]):
+        if is_terminal(state):
+            return _AFTER_END, ply, 0
+        if players.shape[0] > 0 and current_player(state) != players[ply]:
+            return _WRONG_SEAT, ply, 0
+        for i in range(legal_actions(state, legal)):
+            seen[legal[i]] = 2 * ply
+        for i in range(visit_offsets[ply], visit_offsets[ply + 1]):
+            named = np.int64(visit_actions[i])
+            if named >= seen.shape[0] or seen[named] < 2 * ply:
+                return _ILLEGAL_TARGET, ply, 0
+            if seen[named] > 2 * ply:
+                return _TWICE, ply, 0
+            seen[named] += 1
+        action = np.int64(actions[ply])  # interpreted, an uint16 would shift as one
+        if action >= seen.shape[0] or seen[action] < 2 * ply:
+            return _ILLEGAL, ply, 0
+        step(state, action)
+    if is_terminal(state):
+        return _ENDED, actions.shape[0], np.int64(outcome(state))
+    return _CUT, actions.shape[0], 0
+
+
+_loop: Callable[..., tuple[int, int, int]] = _replay  # interpreted

@@ -1,0 +1,419 @@
+"""The replay buffer: a window over the latest games, from which the learner draws positions.
+
+Positions are not kept: one is rebuilt by replaying its game, compiled, in 4 to 25 µs. What a sample
+needs of the games lies in a few flat arrays, so a batch is made in a handful of calls that hold no
+GIL, which is how a learner's next batches can be made while it takes a step. Memory is bounded by
+`window_games`.
+
+Letters: N positions of a batch, A actions, C H W planes, T plies of a game, K actions named by its
+policy targets.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import islice
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.game import BoolArray, ByteArray, FloatArray, Game, IntArray
+from azcore.game.batch import Positions, make_batch
+from azcore.game.compilation import compiled
+from azcore.game.symmetries import SymmetryTables
+from azcore.settings import require
+from azcore.storage.game_record import HEADER, GameRecord
+
+_GAMES_AT_ONCE = 256  # that `extend` takes, so that filling a large window needs little more memory
+_SLACK = 1 / 8  # of room to spare when arrays grow
+_HEADER_BYTES = 250  # of a game's header as Python objects, measured
+_GAME = np.dtype(
+    [
+        # Counts of what came before it since the buffer was made: see `_Ring`.
+        ("first_sample", np.int64),
+        ("first_ply", np.int64),
+        ("first_named", np.int64),
+        ("opening_plies", np.int32),
+        ("outcome", np.int32),  # view of seat 0
+    ]
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReplaySettings:
+    """How much to remember; the numbers and their sources are in `conf/replay`."""
+
+    window_games: int
+    samples_per_position: float | None
+    games_per_generation: int | None  # in its place
+    games_on_disk: int | None  # None: all
+    augment: bool
+
+    def __post_init__(self) -> None:
+        require(self.window_games >= 1, "replay.window_games", "1 or more", self.window_games)
+        require(
+            (self.samples_per_position is None) is not (self.games_per_generation is None),
+            "replay.samples_per_position",
+            "null where replay.games_per_generation is a number, or the other way round",
+            f"{self.samples_per_position} and {self.games_per_generation}",
+        )
+        require(
+            self.samples_per_position is None or self.samples_per_position >= 0.001,
+            "replay.samples_per_position",
+            "0.001 or more, or self-play makes games that are hardly ever learned from",
+            self.samples_per_position,
+        )
+        require(
+            self.games_per_generation is None or self.games_per_generation >= 1,
+            "replay.games_per_generation",
+            "1 or more",
+            self.games_per_generation,
+        )
+        require(
+            self.games_on_disk is None or self.games_on_disk >= self.window_games,
+            "replay.games_on_disk",
+            f"replay.window_games, {self.window_games}, or more; null for all",
+            self.games_on_disk,
+        )
+
+
+@dataclass(frozen=True)
+class Samples:
+    """N training rows, every value from the view of the player to move."""
+
+    observations: ByteArray  # [N, C, H, W]
+    legal_action_mask: BoolArray  # [N, A], True = legal
+    policy_targets: FloatArray  # [N, A], pi: what the search would have the policy say
+    value_targets: FloatArray  # [N], z: the game's outcome for the player to move
+
+
+class _Ring:
+    """The latest of many entries, each known by how many came before it: entry i lies at i % room.
+
+    Attributes:
+        first: the oldest entry still kept.
+        end: how many there have ever been.
+    """
+
+    def __init__(self, dtype: npt.DTypeLike) -> None:
+        self.room = np.zeros(1, dtype)
+        self.first = self.end = 0
+
+    def append(self, entries: npt.NDArray[Any]) -> None:
+        """Add entries at the end, making room where there is too little."""
+        end = self.end + len(entries)
+        if end - self.first > len(self.room):
+            kept = self.copy(self.first, self.end)
+            self.room = np.empty(int((end - self.first) * (1 + _SLACK)), self.room.dtype)
+            self._write(self.first, kept)
+        self._write(self.end, entries)
+        self.end = end
+
+    def _write(self, first: int, entries: npt.NDArray[Any]) -> None:
+        at = first % len(self.room)
+        head = min(len(entries), len(self.room) - at)
+        self.room[at : at + head] = entries[:head]
+        self.room[: len(entries) - head] = entries[head:]
+
+    def copy(self, first: int, end: int) -> npt.NDArray[Any]:
+        """Entries `first` to `end` - 1."""
+        at = first % len(self.room)
+        head = self.room[at : at + end - first]
+        return np.concatenate([head, self.room[: end - first - len(head)]])
+
+
+class _Desk:
+    """Memory that one thread rebuilds positions in.
+
+    Used again, it saves 9 to 16 % of a batch where there are many actions; and to make an initial
+    state may take milliseconds.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self.root = make_batch(game, 1)  # paths are replayed from the initial state
+        self._positions = Positions(game, 0)
+        self._paths = np.empty((0, game.max_game_length), np.int32)
+
+    def clear(self, size: int) -> tuple[Positions, IntArray]:
+        """Room for `size` positions and for the paths to them, int32 [N, most plies of a game]."""
+        if len(self._paths) != size:
+            self._positions = Positions(self._game, size)
+            self._paths = np.empty((size, self._game.max_game_length), np.int32)
+        # The one part that is given away with the samples.
+        self._positions.observations = np.empty((size, *self._game.observation_shape), np.uint8)
+        return self._positions, self._paths
+
+
+class ReplayBuffer:
+    """The latest `window_games` games. Several threads may draw at once while none extends it.
+
+    Args:
+        game: whose records these are.
+        window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
+        augment: whether to map each sample by a random symmetry of the game.
+    """
+
+    def __init__(self, *, game: Game, window_games: int, augment: bool) -> None:
+        self.game = game
+        self.augment = augment
+        self.window_games = window_games
+        self._identity = game.identity
+        self._headers: deque[tuple[Any, ...]] = deque()  # of each game, in the order of `HEADER`
+        self._games = _Ring(_GAME)
+        self._plies = {
+            "actions": _Ring(np.uint16),
+            "named_ends": _Ring(np.uint32),  # `GameRecord.visit_offsets` but for its leading 0
+            "root_values": _Ring(np.float32),
+            "best_child_values": _Ring(np.float32),
+            "players": _Ring(np.uint8),
+        }
+        self._named = {
+            "visit_actions": _Ring(np.uint16),
+            # Wider as soon as a count asks for it: half the memory of a record's.
+            "visit_counts": _Ring(np.uint16),
+        }
+        self._samples_end = 0  # positions to learn from that there have ever been
+        self._symmetries = SymmetryTables(game)
+        self._desks: deque[_Desk] = deque()  # that no thread is using
+
+    def __len__(self) -> int:
+        """Games in the window."""
+        return len(self._headers)
+
+    @property
+    def num_positions(self) -> int:
+        """Positions to learn from in the window."""
+        return self._samples_end - self._first_sample
+
+    @property
+    def _first_sample(self) -> int:
+        games = self._games
+        return int(games.room[games.first % len(games.room)]["first_sample"]) if self else 0
+
+    def played_out(self) -> Iterator[GameRecord]:
+        """Games that were played to their end and never open to resignation, newest first."""
+        is_played_out = HEADER.index("played_out")
+        newest = reversed(range(self._games.first, self._games.end))
+        for index, header in zip(newest, reversed(self._headers), strict=True):
+            if header[is_played_out]:
+                yield self._record(index, header)
+
+    def _record(self, index: int, header: tuple[Any, ...]) -> GameRecord:
+        """A game as it was given; of records from before resignation, values that were missing."""
+        game, following = self._game(index), self._game(index + 1)
+        values: dict[str, Any] = dict(zip(HEADER, header, strict=True))
+        for name, ring in self._plies.items():
+            values[name] = ring.copy(game["first_ply"], following["first_ply"])
+        for name, ring in self._named.items():
+            values[name] = ring.copy(game["first_named"], following["first_named"])
+        values["visit_counts"] = values["visit_counts"].astype(np.uint32)
+        values["visit_offsets"] = np.append(np.uint32(0), values.pop("named_ends"))
+        return GameRecord(game=self._identity, **values)
+
+    def _game(self, index: int) -> Any:
+        """Where game `index` begins; the next to come begins at the end of all."""
+        if index < self._games.end:
+            return self._games.room[index % len(self._games.room)]
+        plies, named = self._plies["actions"].end, self._named["visit_actions"].end
+        return np.array((self._samples_end, plies, named, 0, 0), _GAME)
+
+    @property
+    def bytes_held(self) -> int:
+        """Memory of the games in the window, without room to spare."""
+        rings = (self._games, *self._plies.values(), *self._named.values())
+        arrays = sum((ring.end - ring.first) * ring.room.itemsize for ring in rings)
+        return arrays + len(self) * _HEADER_BYTES
+
+    def max_bytes(self, most_targets: int) -> int:
+        """Most memory of a full window of the longest games, if no count is above 65,535.
+
+        Args:
+            most_targets: how many actions a ply's policy target may name; see
+                `SearchSettings.most_targets`.
+        """
+        ply = sum(ring.room.itemsize for ring in self._plies.values())
+        ply += most_targets * sum(ring.room.itemsize for ring in self._named.values())
+        arrays = _GAME.itemsize + self.game.max_game_length * ply
+        return round(self.window_games * (arrays * (1 + _SLACK) + _HEADER_BYTES))
+
+    def extend(self, records: Iterable[GameRecord]) -> None:
+        """Add games; the oldest leave when the window is full."""
+        remaining = iter(records)
+        while some := list(islice(remaining, _GAMES_AT_ONCE)):
+            self._append(some[-self.window_games :])
+
+    def _append(self, records: list[GameRecord]) -> None:
+        self._drop(len(self._headers) + len(records) - self.window_games)
+        lengths = np.array([len(record) for record in records])
+        openings = np.array([record.opening_plies for record in records])
+        games = np.zeros(len(records), _GAME)
+        games["first_sample"] = self._samples_end + _before(lengths - openings)
+        games["first_ply"] = self._plies["actions"].end + _before(lengths)
+        named = np.array([len(record.visit_actions) for record in records])
+        games["first_named"] = self._named["visit_actions"].end + _before(named)
+        games["opening_plies"] = openings
+        games["outcome"] = [record.outcome for record in records]
+        self._samples_end += int((lengths - openings).sum())
+        self._games.append(games)
+        self._headers += (tuple(getattr(record, name) for name in HEADER) for record in records)
+        for name, ring in self._plies.items():
+            if name == "named_ends":
+                ring.append(np.concatenate([record.visit_offsets[1:] for record in records]))
+            else:
+                ring.append(np.concatenate([_of_each_ply(record, name) for record in records]))
+        for name, ring in self._named.items():
+            entries = np.concatenate([getattr(record, name) for record in records])
+            if len(entries) and entries.max() > np.iinfo(ring.room.dtype).max:
+                ring.room = ring.room.astype(entries.dtype)
+            ring.append(entries)
+
+    def _drop(self, count: int) -> None:
+        """Forget the oldest games; their room is written over by what comes."""
+        for _ in range(count):
+            self._headers.popleft()
+        self._games.first += max(0, count)
+        game = self._game(self._games.first)
+        for ring in self._plies.values():
+            ring.first = int(game["first_ply"])
+        for ring in self._named.values():
+            ring.first = int(game["first_named"])
+
+    def sample(self, size: int, rng: np.random.Generator) -> Samples:
+        """Positions drawn uniformly from all positions of the window.
+
+        Args:
+            size: N.
+            rng: the only chance used.
+        """
+        samples = self.positions(rng.integers(0, self.num_positions, size))
+        return self._mapped(samples, rng) if self.augment and self.game.symmetries else samples
+
+    def positions(self, chosen: npt.NDArray[np.int64]) -> Samples:
+        """Chosen positions of the window, as they were played.
+
+        Args:
+            chosen: int64 [N], 0 to `num_positions` - 1, counted through the games, oldest first.
+        """
+        size, num_actions = len(chosen), self.game.num_actions
+        try:
+            desk = self._desks.pop()
+        except IndexError:
+            desk = _Desk(self.game)
+        positions, paths = desk.clear(size)
+        plies, outcomes = np.empty(size, np.int32), np.empty(size, np.float32)
+        policy_targets = np.zeros((size, num_actions), np.float32)
+        _look_up_kernel()(
+            chosen.astype(np.int64) + self._first_sample,
+            self._games.room,
+            self._games.first,
+            self._games.end,
+            self._plies["actions"].room,
+            self._plies["named_ends"].room,
+            self._named["visit_actions"].room,
+            self._named["visit_counts"].room,
+            paths,
+            plies,
+            policy_targets,
+            outcomes,
+        )
+        desk.root.replay(np.zeros(size, np.int32), paths, plies, positions)
+        samples = Samples(
+            observations=positions.observations,
+            legal_action_mask=positions.legal_action_mask(num_actions),
+            policy_targets=policy_targets,
+            value_targets=np.where(positions.current_player == 0, outcomes, -outcomes),
+        )
+        self._desks.append(desk)
+        return samples
+
+    def _mapped(self, samples: Samples, rng: np.random.Generator) -> Samples:
+        """Each row seen through a random symmetry, the identity among them."""
+        chosen = rng.integers(0, len(self._symmetries), len(samples.value_targets))
+        return Samples(
+            observations=self._symmetries.map_observations(samples.observations, chosen),
+            legal_action_mask=self._symmetries.map_actions(samples.legal_action_mask, chosen),
+            policy_targets=self._symmetries.map_actions(samples.policy_targets, chosen),
+            value_targets=samples.value_targets,
+        )
+
+
+def _before(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """The sum of all counts before each."""
+    return np.cumsum(counts) - counts
+
+
+def _of_each_ply(record: GameRecord, name: str) -> npt.NDArray[Any]:
+    """An array with an entry a ply; zeros where a record from before resignation has none."""
+    entries: npt.NDArray[Any] = getattr(record, name)
+    return entries if len(entries) else np.zeros(len(record), entries.dtype)
+
+
+@cache
+def _look_up_kernel() -> Any:
+    return compiled(_look_up, sources=[__file__])
+
+
+def _look_up(
+    chosen: Any,
+    games: Any,
+    first_game: Any,
+    games_end: Any,
+    actions: Any,
+    named_ends: Any,
+    visit_actions: Any,
+    visit_counts: Any,
+    out_paths: Any,
+    out_plies: Any,
+    out_policy_targets: Any,
+    out_outcomes: Any,
+) -> None:
+    """What the rings know of samples: the way there, the policy target, the game's outcome.
+
+    Args:
+        chosen: int64 [N], counted as `first_sample` is.
+        games: `_GAME` [room], of which `first_game` to `games_end` - 1 are kept.
+        first_game: see there.
+        games_end: see there.
+        actions: uint16 [room], a ring as are the next three.
+        named_ends: uint32 [room].
+        visit_actions: uint16 [room].
+        visit_counts: uint16 or uint32 [room].
+        out_paths: int32 [N, at least T], filled up to each ply.
+        out_plies: int32 [N].
+        out_policy_targets: float32 [N, A], zeros.
+        out_outcomes: float32 [N], view of seat 0.
+    """
+    for row in range(chosen.shape[0]):
+        # The last game that begins at or before the sample; one without samples is never the last.
+        low, high = first_game, games_end
+        while high - low > 1:
+            middle = (low + high) // 2
+            if games[middle % games.shape[0]]["first_sample"] <= chosen[row]:
+                low = middle
+            else:
+                high = middle
+        game = games[low % games.shape[0]]
+        ply = game["opening_plies"] + chosen[row] - game["first_sample"]
+        out_plies[row] = ply
+        out_outcomes[row] = game["outcome"]
+        at = game["first_ply"] % actions.shape[0]
+        begin = end = game["first_named"]
+        for i in range(ply):
+            out_paths[row, i] = actions[at]
+            if i == ply - 1:
+                begin += named_ends[at]
+            at = at + 1 if at + 1 < actions.shape[0] else 0
+        end += named_ends[at]
+        # To the bit as `GameRecord.policy_target` has it: counts add up exactly in float32 too.
+        total = np.int64(0)
+        for i in range(begin, end):
+            total += visit_counts[i % visit_counts.shape[0]]
+        for i in range(begin, end):
+            at = i % visit_actions.shape[0]
+            share = np.float32(visit_counts[at]) / np.float32(total if total > 0 else 1)
+            out_policy_targets[row, visit_actions[at]] = share

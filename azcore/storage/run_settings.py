@@ -1,0 +1,125 @@
+"""The settings that make a run what it is: what config.yaml keeps and gives back.
+
+A run may come from anyone. Who plays, which programs run and where files go are therefore not among
+them: those come from the command line of whoever goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import yaml
+
+from azcore.errors import SettingError
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.untrusted import MAX_YAML, read_yaml, shortened
+
+# What a run is, by group or key: all that config.yaml keeps and all that is believed of one. The
+# rest of the settings is of whoever goes on with the run: their command line, or the defaults.
+RUN: Mapping[str, type] = {
+    "game": dict,
+    "network": dict,
+    "search": dict,
+    "selfplay": dict,
+    "replay": dict,
+    "learner": dict,
+    "gate": dict,
+    "supervised": dict,
+    "arena": dict,
+    "sprt": dict,
+    "trainer": dict,
+    "export": dict,
+    "seed": int,
+    "device": str,
+    "algorithm": str,
+    "scale": str,
+}
+OF_EXPORT = ("format", "per_generation")  # what training obeys of that group
+OPTIONAL = ("export", "device", "algorithm", "scale")  # settings are whole without these
+
+
+def save_config(run: RunDirectory, config: Mapping[str, Any]) -> None:
+    """Keep the settings that are the run's own, whole or as they were.
+
+    Raises:
+        SettingError: they are too long to be read again.
+    """
+    text = yaml.dump(_own(config), Dumper=_Dumper, sort_keys=False)
+    if len(text.encode()) > MAX_YAML:
+        raise SettingError(f"{run.config} must have at most {MAX_YAML:,} bytes of settings")
+    new = run.config.with_suffix(".yaml.tmp")
+    new.write_text(text)
+    new.replace(run.config)
+
+
+def own_settings(run: RunDirectory) -> dict[str, Any]:
+    """What its file holds of the settings that make a run what it is, of whatever type.
+
+    Raises:
+        SettingError: the file cannot be read.
+    """
+    return _own(read_yaml(run.config))
+
+
+def read_config(run: RunDirectory) -> dict[str, Any]:
+    """The settings that make a run what it is; whatever else its file holds is passed over.
+
+    Raises:
+        SettingError: the file cannot be read, a setting is missing or is not of its type.
+    """
+    config = own_settings(run)
+    for key, kind in RUN.items():
+        if key in config:
+            value = config[key]
+            if not isinstance(value, kind) or isinstance(value, bool):
+                named = {dict: "settings by name", int: "a whole number", str: "text"}[kind]
+                raise SettingError(f"{run.config}: {key} must be {named}, got {shortened(value)}")
+        elif key not in OPTIONAL:
+            raise SettingError(f"{run.config} must hold the settings of a run, {key} is missing")
+    name = config["game"].get("name")
+    if not isinstance(name, str):
+        raise SettingError(f"{run.config}: game.name must be text, got {shortened(name)}")
+    return config
+
+
+def _own(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Of composed or saved settings those that are a run's own, in the order of `RUN`."""
+    own = {key: config[key] for key in RUN if config.get(key) is not None}
+    if isinstance(own.get("export"), Mapping):
+        own["export"] = {key: value for key, value in own["export"].items() if key in OF_EXPORT}
+    return own
+
+
+class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Writes a value that is there twice twice, for aliases are not read."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
+def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
+    """(key, value in first, value in second) of the settings that make two runs different ones.
+
+    A setting that only one of them has is None in the other.
+    """
+    one, other = (
+        flat({key: value for key, value in _own(each).items() if key != "device"})
+        for each in (first, second)
+    )
+    return [
+        (key, one.get(key), other.get(key))
+        for key in {**one, **other}
+        if one.get(key) != other.get(key)
+    ]
+
+
+def flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """`{a: {b: 1}}` as `{"a.b": 1}`."""
+    values: dict[str, Any] = {}
+    for key, value in settings.items():
+        if isinstance(value, Mapping):
+            values.update(flat(value, f"{prefix}{key}."))
+        else:
+            values[f"{prefix}{key}"] = value
+    return values

@@ -1,0 +1,132 @@
+"""A table as a CSV file that a run appends to and a resumed run cuts back."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from azcore.errors import SettingError
+from azcore.storage.untrusted import read_text, shortened
+
+MAX_TABLE = 1 << 26  # a row a generation is some 300
+MAX_COUNT = 2**53  # what a float still counts exactly
+COUNTED = frozenset(("generation", "step", "trial"))  # columns of whole numbers, in any table
+
+
+class Table:
+    """A CSV file that rows are appended to; `keep_before` undoes what a killed run had written on.
+
+    Args:
+        path: the file.
+        columns: its header; the first is the generation.
+    """
+
+    def __init__(self, path: Path, columns: list[str]) -> None:
+        self.path, self.columns = path, columns
+
+    def append(self, row: Mapping[str, Any]) -> None:
+        """Add a row; cells not given stay empty.
+
+        Raises:
+            SettingError: the disk refuses.
+        """
+        try:
+            is_new = not self.path.exists()
+            with self.path.open("a", newline="") as file:
+                writer = csv.DictWriter(file, self.columns)
+                if is_new:
+                    writer.writeheader()
+                writer.writerow(row)
+        except OSError as error:
+            raise SettingError(f"{self.path} cannot be written to: {error.strerror}") from error
+
+    def rows(self) -> list[dict[str, str]]:
+        """Every whole row; the last one may be cut, its writer was stopped.
+
+        Raises:
+            SettingError: this is no such table.
+        """
+        if not self.path.exists():
+            return []
+        lines = io.StringIO(read_text(self.path, MAX_TABLE), newline="")
+        try:
+            rows = list(csv.DictReader(lines))
+        except csv.Error as error:
+            raise SettingError(f"{self.path} must be a table in CSV: {error}") from error
+        for number, row in enumerate(rows, 1):
+            is_cut = None in row.values() and number == len(rows)
+            if not is_cut and (None in row or None in row.values()):
+                raise SettingError(
+                    f"{self.path} must have a value for each column, got more or fewer in row "
+                    f"{number}"
+                )
+        return rows[:-1] if rows and None in rows[-1].values() else rows
+
+    def text(self, row: Mapping[str, str], column: str) -> str:
+        """What a row has in a column.
+
+        Raises:
+            SettingError: there is no such column.
+        """
+        if column not in row:
+            raise SettingError(f"{self.path} must have a column {column}")
+        return row[column]
+
+    def number(self, row: Mapping[str, str], column: str) -> float:
+        """The same as a number.
+
+        Raises:
+            SettingError: it is none, or is not finite.
+        """
+        text = self.text(row, column)
+        try:
+            value = float(text)
+        except ValueError:
+            value = math.nan
+        if not math.isfinite(value):
+            raise SettingError(f"{self.path}: {column} must be a number, got {shortened(text)}")
+        return value
+
+    def whole(self, row: Mapping[str, str], column: str) -> int:
+        """The same as a count.
+
+        Raises:
+            SettingError: it is no whole number of 0 or more.
+        """
+        text = self.text(row, column)
+        if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= MAX_COUNT):
+            raise SettingError(
+                f"{self.path}: {column} must be a whole number, 0 or more, got {shortened(text)}"
+            )
+        return int(text)
+
+    def keep_before(self, generation: int) -> None:
+        """Drop rows of `generation` and later: the resumed run writes them again.
+
+        Raises:
+            SettingError: a generation in the file is no whole number.
+        """
+        if not self.path.exists():
+            return
+        rows = self.rows()
+        for row in rows:
+            for column in COUNTED.intersection(self.columns):
+                self.whole(row, column)
+        kept = [row for row in rows if self.whole(row, self.columns[0]) < generation]
+        for column in kept[0] if kept else ():
+            if column not in self.columns:
+                raise SettingError(
+                    f"{self.path} has a column {shortened(column)} that azcore has not"
+                )
+        new = Table(self.path.with_suffix(".csv.tmp"), self.columns)
+        new.path.unlink(missing_ok=True)
+        for row in kept:
+            new.append(row)
+        if kept:
+            new.path.replace(self.path)
+        else:
+            self.path.unlink()

@@ -1,0 +1,235 @@
+"""Games as files that other programs read: SGF, PGN or whatever formats the game has.
+
+    format = format_named(game, "sgf")             # None: the game's usual one
+    write_record(path, format, transcript_of(game, record, format))
+    transcript = read_record(path, game)
+
+A game record of self-play becomes a transcript with what the search thought as comments; so does
+any other game with its actions and its players.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from azcore.errors import GameError, InvalidTextError, RecordError
+from azcore.game import Game, RecordFormat, Transcript
+from azcore.storage.commentary import TOP, Remark, write_remark
+from azcore.storage.game_record import GameRecord
+
+OPENING = "drawn at random"  # the comment on a move that nobody chose
+LONGEST = (
+    1 << 24
+)  # bytes of a file that is read, which take half a minute; a game has some thousand
+
+
+class PlayedGame(Protocol):
+    """A game between two players, as a match has it."""
+
+    @property
+    def first_seat(self) -> int:
+        """The seat of the match's first player."""
+
+    @property
+    def opening_plies(self) -> int:
+        """How many of the actions nobody chose."""
+
+    @property
+    def actions(self) -> Sequence[int]:
+        """[T], the opening included."""
+
+    @property
+    def forfeit(self) -> str | None:
+        """Why the loser gave up, if the game did not end by its rules."""
+
+    @property
+    def loser(self) -> int:
+        """The seat that lost; read where there is a `forfeit`."""
+
+
+def format_named(game: Game, name: str | None) -> RecordFormat:
+    """A record format of the game; None: its usual one.
+
+    Raises:
+        GameError: it has none, or none of this name.
+    """
+    formats = game.record_formats()
+    if not formats:
+        raise GameError(f"{game.name} has no format for record files")
+    if name is None:
+        return next(iter(formats.values()))
+    if name not in formats:
+        raise GameError(
+            f"{game.name}: the format of record files must be one of {', '.join(formats)}, "
+            f"got {name!r}"
+        )
+    return formats[name]
+
+
+def format_of_path(game: Game, path: Path) -> RecordFormat:
+    """The record format that a file's suffix means.
+
+    Raises:
+        GameError: the game has none, or none with this suffix.
+    """
+    format_named(game, None)
+    suffixes = {form.suffix: form for form in game.record_formats().values()}
+    if path.suffix.lower() not in suffixes:
+        raise GameError(
+            f"{game.name}: a record file must end in {' or '.join(suffixes)}, got {path.name!r}"
+        )
+    return suffixes[path.suffix.lower()]
+
+
+def write_record(path: Path, form: RecordFormat, transcript: Transcript) -> None:
+    """Write one file, whole or not at all, in place of an older one.
+
+    Raises:
+        AzcoreError: the format cannot say this; nothing was written.
+        RecordError: the disk refuses; an older file is as it was.
+    """
+    data = form.write(transcript).encode()
+    part = path.with_name(path.name + ".part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(data)
+        part.replace(path)
+    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RecordError(f"{path}: could not write a record file: {why}") from error
+
+
+def read_record(path: Path, game: Game) -> Transcript:
+    """The first game of a file in UTF-8; its suffix says the format.
+
+    Raises:
+        GameError: no such format, or its library is not installed.
+        RecordError: the file cannot be read, or has more than `LONGEST` bytes.
+        InvalidTextError: it holds no game of these settings.
+    """
+    form = format_of_path(game, path)
+    try:
+        if path.exists() and not path.is_file():  # a pipe would be waited for
+            raise RecordError(f"{path}: could not read a record file: it is no file")
+        with path.open("rb") as file:
+            data = file.read(LONGEST + 1)
+        if len(data) > LONGEST:
+            raise RecordError(f"{path}: a record file must have at most {LONGEST:,} bytes")
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidTextError(
+            f"{path} must be text in UTF-8, but byte {error.start} is not"
+        ) from error
+    except RecordError:
+        raise
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise RecordError(f"{path}: could not read a record file: {why}") from error
+    try:
+        return form.read(text)
+    except InvalidTextError as error:
+        raise InvalidTextError(f"{path}: {error}") from error
+
+
+def write_records(
+    folder: Path,
+    game: Game,
+    games: Iterable[PlayedGame],
+    format_name: str | None,
+    players: tuple[str, str],
+    *,
+    headers: Mapping[str, str] | None = None,
+    first_number: int = 0,
+) -> list[Path]:
+    """Write the games of a match as files `000000.sgf` and on, in the order given.
+
+    Args:
+        folder: is made if need be; files of these names are replaced.
+        game: what was played.
+        games: each played from the usual start to its end.
+        format_name: such as `sgf`; None: the game's usual one.
+        players: names of the match's first and second player, whatever their seats.
+        headers: event, site and date of all games; see `azcore.game.HEADERS`.
+        first_number: of the first file.
+
+    Returns:
+        The files.
+
+    Raises:
+        GameError: the game has no such format.
+        RecordError: the disk refuses.
+    """
+    form = format_named(game, format_name)
+    paths = []
+    for number, played in enumerate(games, first_number):
+        path = folder / file_name(number, form)
+        names = players if played.first_seat == 0 else (players[1], players[0])
+        write_record(
+            path,
+            form,
+            Transcript(
+                actions=played.actions,
+                comments=[OPENING] * played.opening_plies,
+                players=names,
+                result=None if played.forfeit is None else form.resignation(played.loser),
+                headers=headers or {},
+            ),
+        )
+        paths.append(path)
+    return paths
+
+
+def file_name(number: int, form: RecordFormat) -> str:
+    """`000012.sgf`."""
+    return f"{number:06}{form.suffix}"
+
+
+def transcript_of(game: Game, record: GameRecord, form: RecordFormat) -> Transcript:
+    """A game of self-play, with what the search thought of each move as its comment.
+
+    Args:
+        game: of the record.
+        record: the game.
+        form: whose words say that a player gave up.
+    """
+    name = f"azcore, step {record.weights_version}"
+    resigned = record.resigned_by
+    return Transcript(
+        actions=record.actions.tolist(),
+        comments=_comments(game, record),
+        players=(name, name),
+        result=None if resigned is None else form.resignation(resigned),
+        headers={"event": f"self-play, seed {record.seed}, game {record.game_index}"},
+    )
+
+
+def _comments(game: Game, record: GameRecord) -> list[str]:
+    comments = []
+    shares = record.counts != "visits"  # also where an old record cannot tell: shares are both
+    state = game.initial_state()
+    for ply, action in enumerate(record.actions.tolist()):
+        if ply < record.opening_plies:
+            comments.append(OPENING)
+        else:
+            part = slice(int(record.visit_offsets[ply]), int(record.visit_offsets[ply + 1]))
+            actions, counts = record.visit_actions[part], record.visit_counts[part].astype(int)
+            total = int(counts.sum())
+            if shares:
+                counts = np.rint(100 * counts / max(1, total)).astype(int)
+            order = np.lexsort((actions, -counts))[:TOP]
+            remark = Remark(
+                value=float(record.root_values[ply]),
+                visits=None if shares else total,
+                played=int(counts[actions == action].sum()),
+                top=tuple(
+                    (game.action_to_notation(state, int(actions[i])), int(counts[i])) for i in order
+                ),
+                shares=shares,
+            )
+            comments.append(write_remark(remark))
+        state = game.step(state, action)
+    return comments

@@ -1,0 +1,436 @@
+# ruff: noqa: RUF001 (KIF has wide colons and digits)
+"""Shogi games as KIF and CSA transcripts, through the library cshogi (the extra `azcore[shogi]`).
+
+Both formats hold a main line of moves, with comments, names, where and when it was played, and why
+the game ended. Only games from the usual start are written and read; variations and clocks are
+passed over.
+
+KIF is written and read as text; files are in UTF-8 (`.kifu`) or CP932 (`.kif`). cshogi writes the
+moves and compares them with its board; lines are taken apart here, because its own readers of whole
+games end the process on some that are damaged.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
+from azcore.game import Game, RecordFormat, Transcript
+
+from . import notation, rules
+
+_FILES, _RANKS = "１２３４５６７８９", "一二三四五六七八九"
+_HAND_NAMES = "歩香桂銀金角飛"  # by type
+_KIF_MOVE = re.compile(
+    f"(?:(?P<file>[{_FILES}])(?P<rank>[{_RANKS}])|(?P<same>同)[ 　]?)"
+    f"(?P<piece>[{_HAND_NAMES}玉と杏圭全馬龍])"
+    r"(?:(?P<drop>(?<=[歩香桂銀金角飛])打)|"
+    r"(?P<promotion>成?)\((?P<from_file>[1-9])(?P<from_rank>[1-9])\))"
+)
+_KIF_ENDS = (
+    *("中断", "投了", "持将棋", "千日手", "詰み", "不詰", "切れ負け", "反則勝ち", "反則負け"),
+    *("入玉勝ち", "入玉宣言", "最大手数", "不戦敗"),
+)
+
+_BYTE_ORDER_MARK = "\ufeff"  # some editors put it first
+
+_CSA_MOVE = re.compile(
+    "[+-](00|[1-9][1-9])[1-9][1-9](FU|KY|KE|GI|KI|KA|HI|OU|TO|NY|NK|NG|UM|RY)", re.ASCII
+)
+
+
+def library() -> Any:
+    """The module cshogi.
+
+    Raises:
+        GameError: it is not installed.
+    """
+    try:
+        import cshogi
+        import cshogi.CSA
+        import cshogi.KIF
+    except ImportError as error:
+        raise GameError(
+            "shogi: KIF and CSA records and the plain form need the library cshogi: "
+            "pip install azcore[shogi] (not on Python 3.12, where it wants an old NumPy)"
+        ) from error
+    return cshogi
+
+
+# -- KIF ---------------------------------------------------------------------------------------
+
+
+_KIF_HEADERS = {"event": "棋戦", "site": "場所", "date": "開始日時"}
+_KIF_PLAYERS = ("先手", "後手")  # by seat
+
+
+def kif(game: Game) -> RecordFormat:
+    """KIF, as `Game.record_formats` gives it."""
+    return RecordFormat(
+        suffix=".kifu",
+        write=partial(write_kif, game),
+        read=partial(read_kif, game),
+        resignation=lambda seat: "投了",
+    )
+
+
+def write_kif(game: Game, transcript: Transcript) -> str:
+    """A game as KIF; its result is one of KIF's words for an end, such as 投了.
+
+    Raises:
+        GameError: cshogi is not installed.
+        IllegalActionError: an action is not legal where it is played.
+        InvalidTextError: another start, or a result that is none of KIF's, or not that of a game
+            that is over.
+    """
+    cshogi = library()
+    _require_usual_start(transcript)
+    lines = [
+        f"{_KIF_HEADERS[name]}：{_slashed(name, value)}"
+        for name, value in transcript.headers.items()
+    ]
+    lines.append("手合割：平手")
+    lines += [f"{_KIF_PLAYERS[seat]}：{name}" for seat, name in enumerate(transcript.players)]
+    lines.append("手数----指手---------消費時間--")
+    board = cshogi.Board()
+    previous = None
+    state = game.initial_state()
+    for number, action in enumerate(transcript.actions, 1):
+        successor = game.step(state, action)
+        move = board.push_usi(game.action_to_text(state, action))
+        state = successor
+        lines.append(f"{number:>4} {cshogi.KIF.move_to_kif(move, previous)}")
+        lines += _comment_lines("*", transcript.comments[number - 1])
+        previous = move
+    word, result = _kif_end(game, state)
+    if transcript.result is not None:
+        told = _told_result(game, state, transcript.result, word, _KIF_ENDS)
+        if told != word:
+            loser = game.current_player(state)
+            word, result = told, told
+            if told == "投了":
+                result = f"{_KIF_PLAYERS[1 - loser]}の勝ち"
+    lines.append(f"{len(transcript.actions) + 1:>4} {word}")
+    lines.append(f"まで{len(transcript.actions)}手で{result}")
+    return "\n".join(lines) + "\n"
+
+
+def _kif_end(game: Game, state: Any) -> tuple[str, str]:
+    """KIF's word for how the game ended, and its words for the result."""
+    if not game.is_terminal(state):
+        return "中断", "中断"
+    ending = game.termination(state)
+    if ending == "fourfold repetition":
+        return "千日手", "千日手"
+    if ending == "move limit":
+        return "最大手数", "持将棋"  # a draw, in the word that readers of results know
+    winner = _KIF_PLAYERS[game.outcome(state) < 0]
+    if ending == "entering king":
+        return "入玉勝ち", f"{winner}の入玉勝ち"
+    if ending == "perpetual check":
+        wins = (game.outcome(state) > 0) == (game.current_player(state) == rules.BLACK)
+        return "反則勝ち" if wins else "反則負け", f"{winner}の反則勝ち"
+    return "詰み", f"{winner}の勝ち"
+
+
+def read_kif(game: Game, text: str) -> Transcript:
+    """The main line of a KIF game.
+
+    Raises:
+        GameError: cshogi is not installed.
+        InvalidTextError: not KIF, another start, or a move that cannot be read or is not legal,
+            with its number.
+    """
+    cshogi = library()
+    board = cshogi.Board()
+    actions: list[int] = []
+    comments: list[list[str]] = []
+    headers: dict[str, str] = {}
+    state = game.initial_state()
+    previous = ""  # USI of the move before
+    end = ""
+    for line in _lines(text):
+        if line.startswith("変化"):
+            break  # variations come after the main line
+        if line.startswith("*"):
+            if actions and not end:
+                comments[-1].append(line[1:])
+            continue
+        _check_kif_header(line)
+        if header := re.match(r"\s*(\w+)：(.*)", line):
+            headers.setdefault(header[1], header[2])
+        match = re.match(r"\s*([0-9]{1,6})\s+(\S.*)", line, re.ASCII)
+        if match is None:
+            continue
+        number = len(actions) + 1
+        if end or int(match[1]) != number:
+            raise InvalidTextError(
+                f"shogi: a KIF game has its moves in order and then its end; move {number} comes "
+                f"next, got {line[:30]!r}"
+            )
+        if match[2].startswith(_KIF_ENDS):
+            end = next(word for word in _KIF_ENDS if match[2].startswith(word))
+            continue
+        move = _KIF_MOVE.match(_short_names(match[2]))
+        if move is None or (move["same"] and not previous):
+            raise InvalidTextError(
+                f"shogi: move {number} of the KIF game cannot be read: {line[:30]!r}"
+            )
+        usi = _kif_to_usi(move, previous)
+        state = _play(game, state, actions, usi, "KIF")
+        comments.append([])
+        moved = _KIF_MOVE.match(cshogi.KIF.move_to_kif(board.push_usi(usi)))
+        if moved is None or moved["piece"] != move["piece"]:
+            raise InvalidTextError(
+                f"shogi: move {number} of the KIF game, {usi}, is not made by the piece named: "
+                f"{line[:30]!r}"
+            )
+        previous = usi
+    if not actions and not end and "手合割" not in text:
+        raise InvalidTextError(f"shogi: no KIF game: no moves in {text[:30]!r}")
+    return Transcript(
+        actions=actions,
+        comments=["\n".join(said) for said in comments],
+        players=(headers.get(_KIF_PLAYERS[0], ""), headers.get(_KIF_PLAYERS[1], "")),
+        result=end if end != "中断" else None,
+        headers={n: _dashed(n, headers.get(key, "")) for n, key in _KIF_HEADERS.items()},
+    )
+
+
+def _kif_to_usi(move: re.Match[str], previous: str) -> str:
+    target = previous[2:4]
+    if not move["same"]:
+        target = f"{_FILES.index(move['file']) + 1}{'abcdefghi'[_RANKS.index(move['rank'])]}"
+    if move["drop"]:
+        return f"{notation.LETTERS[_HAND_NAMES.index(move['piece'])]}*{target}"
+    source = f"{move['from_file']}{'abcdefghi'[int(move['from_rank']) - 1]}"
+    return f"{source}{target}{'+' if move['promotion'] else ''}"
+
+
+def _short_names(word: str) -> str:
+    """A move with each piece named by one character, as cshogi writes it."""
+    for long, short in zip(("王", "竜", "成銀", "成桂", "成香"), "玉龍全圭杏", strict=True):
+        word = word.replace(long, short)
+    return word
+
+
+def _check_kif_header(line: str) -> None:
+    header = re.match(r"\s*手合割\s*[：:](.*)", line)
+    if header is not None and header[1].strip() != "平手":
+        raise InvalidTextError(
+            "shogi: only KIF games from the usual start (平手) can be read, "
+            f"got {header[1].strip()[:20]!r}"
+        )
+    if line.startswith("|"):
+        raise InvalidTextError(
+            "shogi: the KIF game sets up a position, and only games from the usual start can be "
+            "read"
+        )
+
+
+# -- CSA ---------------------------------------------------------------------------------------
+
+
+_CSA_HEADERS = {"event": "$EVENT:", "site": "$SITE:", "date": "$START_TIME:"}
+_CSA_PLAYERS = ("N+", "N-")  # by seat
+_CSA_ENDS = (
+    *("%TORYO", "%CHUDAN", "%SENNICHITE", "%TIME_UP", "%ILLEGAL_MOVE", "%+ILLEGAL_ACTION"),
+    *("%-ILLEGAL_ACTION", "%JISHOGI", "%KACHI", "%HIKIWAKE", "%MATTA", "%TSUMI", "%FUZUMI"),
+    *("%MAX_MOVES", "%ERROR"),
+)
+
+
+def csa(game: Game) -> RecordFormat:
+    """CSA, as `Game.record_formats` gives it."""
+    return RecordFormat(
+        suffix=".csa",
+        write=partial(write_csa, game),
+        read=partial(read_csa, game),
+        resignation=lambda seat: "%TORYO",
+    )
+
+
+def write_csa(game: Game, transcript: Transcript) -> str:
+    """A game as CSA (version 2.2); its result is one of CSA's words for an end, such as %TORYO.
+
+    Raises:
+        GameError: cshogi is not installed.
+        IllegalActionError: an action is not legal where it is played.
+        InvalidTextError: another start, or a result that is none of CSA's, or not that of a game
+            that is over.
+    """
+    cshogi = library()
+    _require_usual_start(transcript)
+    lines = ["V2.2"]
+    for key, name in zip(_CSA_PLAYERS, transcript.players, strict=True):
+        lines += [f"{key}{name}"] if name else []
+    for name, value in transcript.headers.items():
+        lines.append(f"{_CSA_HEADERS[name]}{_slashed(name, value)}")
+    lines += ["PI", "+"]
+    board = cshogi.Board()
+    state = game.initial_state()
+    for action, comment in zip(transcript.actions, transcript.comments, strict=True):
+        successor = game.step(state, action)
+        move = board.push_usi(game.action_to_text(state, action))
+        lines.append(f"{'+-'[game.current_player(state)]}{cshogi.move_to_csa(move)}")
+        lines += _comment_lines("'", comment)
+        state = successor
+    end = _csa_end(game, state)
+    if transcript.result is not None:
+        end = _told_result(game, state, transcript.result, end, _CSA_ENDS)
+    return "\n".join([*lines, end]) + "\n"
+
+
+def _csa_end(game: Game, state: Any) -> str:
+    if not game.is_terminal(state):
+        return "%CHUDAN"
+    ending = game.termination(state)
+    if ending == "perpetual check":
+        return f"%{'-' if game.outcome(state) > 0 else '+'}ILLEGAL_ACTION"
+    words = {
+        "fourfold repetition": "%SENNICHITE",
+        "move limit": "%MAX_MOVES",  # of version 3.0; others write it in 2.2 as well
+        "entering king": "%KACHI",
+    }
+    return words.get(ending, "%TSUMI")
+
+
+def read_csa(game: Game, text: str) -> Transcript:
+    """A CSA game.
+
+    Raises:
+        GameError: cshogi is not installed.
+        InvalidTextError: not a CSA game, another start, or a move that is not legal or not of the
+            player to move, with its number.
+    """
+    board = library().Board()
+    actions: list[int] = []
+    comments: list[list[str]] = []
+    headers: dict[str, str] = {}
+    state = game.initial_state()
+    start: list[str] = []  # lines of the position at the start
+    begun, end = False, ""
+    for line in _lines(text):
+        # Statements may share a line; a comment has its own.
+        for word in [line] if line[:1] in "'N$" else line.rstrip().split(","):
+            if word[:1] in ("", "'", "N", "$", "V", "T"):  # comments, names and times
+                if word[:1] == "'" and actions and not end:
+                    comments[-1].append(word[1:])
+                for key in (*_CSA_HEADERS.values(), *_CSA_PLAYERS):
+                    if word.startswith(key):
+                        headers.setdefault(key, word.removeprefix(key))
+            elif word[0] == "P" and not begun:
+                start.append(word)
+            elif word in ("+", "-") and not begun:
+                _check_csa_start(start, word, board)
+                begun = True
+            elif word[0] == "%" and begun:
+                end = end or word.strip()
+            elif word[0] in "+-" and begun and not end:
+                sign = "+-"[game.current_player(state)]
+                move = board.move_from_csa(word[1:]) if _CSA_MOVE.fullmatch(word) else 0
+                if word[0] != sign or not move:
+                    raise InvalidTextError(
+                        f"shogi: move {len(actions) + 1} of the CSA game must be a legal move that "
+                        f"begins with {sign}, got {word[:20]!r}"
+                    )
+                state = _play(game, state, actions, library().move_to_usi(move), "CSA")
+                comments.append([])
+                board.push(move)
+            else:
+                raise InvalidTextError(
+                    "shogi: a CSA game is its start, + and moves, and % at the end, "
+                    f"got {word[:20]!r} after {len(actions)} moves"
+                )
+    if not begun:
+        raise InvalidTextError(f"shogi: no CSA game: no start (PI and +) in {text[:30]!r}")
+    return Transcript(
+        actions=actions,
+        comments=["\n".join(said) for said in comments],
+        players=(headers.get(_CSA_PLAYERS[0], ""), headers.get(_CSA_PLAYERS[1], "")),
+        result=end if end in _CSA_ENDS and end != "%CHUDAN" else None,
+        headers={n: _dashed(n, headers.get(key, "")) for n, key in _CSA_HEADERS.items()},
+    )
+
+
+def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
+    usual = [line.replace(" ", "") for line in str(board.csa_pos()).splitlines()[:-1]]
+    if player != "+" or (lines != ["PI"] and [line.replace(" ", "") for line in lines] != usual):
+        raise InvalidTextError(
+            "shogi: only CSA games from the usual start (PI and +) can be read, "
+            f"got {' '.join(lines)[:40]!r} and {player}"
+        )
+
+
+# -- both --------------------------------------------------------------------------------------
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as both formats have them; other characters that Python breaks lines at stay."""
+    text = text.removeprefix(_BYTE_ORDER_MARK)
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+
+
+def _comment_lines(mark: str, comment: str) -> list[str]:
+    return [mark + line for line in comment.split("\n")] if comment else []
+
+
+def _slashed(header: str, value: str) -> str:
+    """A header's value; a date as Japanese records write it, 2026/01/31."""
+    whole = header == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)
+    return value.replace("-", "/") if whole else value
+
+
+def _dashed(header: str, value: str) -> str:
+    """The other way."""
+    whole = header == "date" and re.fullmatch(r"\d{4}/\d\d/\d\d", value.strip(), re.ASCII)
+    return value.replace("/", "-") if whole else value
+
+
+def _require_usual_start(transcript: Transcript) -> None:
+    if transcript.start_text not in (None, "startpos", notation.START):
+        raise InvalidTextError(
+            "shogi: only games from the usual start can be written as KIF or CSA, got one from "
+            f"{transcript.start_text!r}"
+        )
+
+
+def _told_result(game: Game, state: Any, told: str, own: str, ends: Sequence[str]) -> str:
+    """The end that a transcript tells, if the format has it and the rules say nothing else.
+
+    Raises:
+        InvalidTextError: otherwise.
+    """
+    if told not in ends:
+        raise InvalidTextError(
+            f"shogi: the result must be one of {', '.join(ends)}, got {told[:20]!r}"
+        )
+    if game.is_terminal(state) and told != own:
+        raise InvalidTextError(
+            f"shogi: the game is over by {game.termination(state)}, so its result must be {own}, "
+            f"got {told}"
+        )
+    return told
+
+
+def _play(game: Game, state: Any, actions: list[int], usi: str, form: str) -> Any:
+    """Play one more move of a record.
+
+    Raises:
+        InvalidTextError: it is not legal; with its number.
+    """
+    try:
+        action = game.text_to_action(state, usi)
+    except AzcoreError as error:
+        over = game.is_terminal(state) and isinstance(error, IllegalActionError)
+        why = str(error).removeprefix(f"{game.name}: ")
+        if over:
+            why = f"the game was over ({game.termination(state)})"
+        raise InvalidTextError(
+            f"shogi: move {len(actions) + 1} of the {form} game: {why}"
+        ) from error
+    actions.append(action)
+    return game.step(state, action)

@@ -1,0 +1,313 @@
+"""`command=compare` on runs of a second or two: who meets whom, what is kept, what is refused."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from azcore.commands.compare import compare as command
+from azcore.commands.compare.compare import pairings
+from azcore.commands.compare.runs import Run, find_runs, spread
+from azcore.commands.train import train
+from azcore.errors import CheckpointError, SettingError
+from azcore.networks.checkpoint import load_network
+
+Compose = Callable[..., dict[str, Any]]
+BRIEF = ["compare.games=2", "compare.opening_plies=1", "compare.num_simulations=4"]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two variants of 16 steps, one with two seeds; checkpoints of steps 8 and 16."""
+    from conftest import TINY, compose
+
+    folder = tmp_path_factory.mktemp("trained")
+    for name, *overrides in (
+        ("gate.enabled=false,seed=1", "seed=1"),
+        ("gate.enabled=false,seed=2", "seed=2"),
+        ("gate.enabled=true,seed=1", "seed=1", "gate.enabled=true", "gate.games=2"),
+    ):
+        assert train({**compose(*TINY, *overrides), "run_dir": str(folder / name)}) == 0
+    return folder
+
+
+@pytest.fixture
+def runs(trained: Path, tiny: Compose, tmp_path: Path) -> Path:
+    """A copy of them, in an empty current directory."""
+    return Path(shutil.copytree(trained, tmp_path / "mine"))
+
+
+@pytest.fixture
+def compare(tiny: Compose, runs: Path) -> Callable[..., int]:
+    return lambda *overrides: command.compare(tiny(*BRIEF, "compare.runs=mine", *overrides))
+
+
+def test_tables_hold_every_checkpoint_and_match_once(
+    compare: Callable[..., int], runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert compare("compare.checkpoints=2") == 0
+    table = rows(runs / "ratings.csv")
+    assert [(row["run"], row["variant"], row["seed"], row["step"]) for row in table[:-2]] == [
+        (f"gate.enabled={gate},seed={seed}", f"gate.enabled={gate}", seed, step)
+        for gate, seed in (("false", "1"), ("true", "1"), ("false", "2"))
+        for step in ("8", "16")
+    ]
+    assert [row["run"] for row in table[-2:]] == ["random", "search"]
+    for row in table[:-2]:
+        assert float(row["low"]) < float(row["rating"]) < float(row["high"])
+        [metrics] = [m for m in rows(runs / row["run"] / "metrics.csv") if m["step"] == row["step"]]
+        assert float(row["evaluations"]) == float(metrics["evaluations"])
+        assert float(row["seconds"]) == float(metrics["seconds"])
+    matches = rows(runs / "comparison.csv")
+    pairs = {frozenset((row["player"], row["opponent"])) for row in matches}
+    # Search and random; six checkpoints with both; three pairs of neighbours; two rings of three.
+    assert len(pairs) == len(matches) == 1 + 12 + 3 + 6
+    assert all(
+        int(row["wins"]) + int(row["draws"]) + int(row["losses"]) == 2 == int(row["games"])
+        for row in matches
+    )
+    output = capsys.readouterr().out
+    assert "6 checkpoints of 3 runs: 22 matches of 2 games\n" in output
+    # The printed line of the variant with two seeds has the mean of their last ratings.
+    last = [float(row["rating"]) for row in table if row["step"] == "16"]
+    line = next(line for line in output.splitlines() if "gate.enabled=false" in line)
+    assert f"{(last[0] + last[2]) / 2:+.0f}" in line
+    assert "1, 2" in line
+
+
+def test_nothing_is_played_twice(
+    compare: Callable[..., int], runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Stopped in the midst it goes on; a new checkpoint costs only its own matches."""
+    play = command.play_match
+    played: list[tuple[str, str]] = []
+
+    def count(game: Any, first: Any, second: Any, **options: Any) -> Any:
+        if len(played) == 5:
+            raise KeyboardInterrupt
+        played.append((first.name, second.name))
+        return play(game, first, second, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(command, "play_match", count)
+        with pytest.raises(KeyboardInterrupt):
+            compare("compare.checkpoints=2")
+    stopped = (runs / "comparison.csv").read_text()
+    assert stopped.count("\n") == 1 + 5
+
+    def note(game: Any, first: Any, second: Any, **options: Any) -> Any:
+        played.append((first.name, second.name))
+        return play(game, first, second, **options)
+
+    monkeypatch.setattr(command, "play_match", note)
+    assert compare("compare.checkpoints=2") == 0
+    assert (runs / "comparison.csv").read_text().startswith(stopped)
+    assert len(played) == len(set(played)) == 22
+    ratings = (runs / "ratings.csv").read_bytes()
+    assert compare("compare.checkpoints=2") == 0
+    assert len(played) == 22
+    assert (runs / "ratings.csv").read_bytes() == ratings
+
+    # Other bytes under the same name are another player, and other conditions another match.
+    run = runs / "gate.enabled=true,seed=1"
+    shutil.copy(run / "checkpoints/step-16.ckpt", run / "checkpoints/step-8.ckpt")
+    assert compare("compare.checkpoints=2") == 0
+    again = played[22:]
+    assert len(again) == 2 + 1 + 2
+    assert all("gate.enabled=true,seed=1/step-8" in pair for pair in again)
+    assert compare("compare.checkpoints=2", "compare.num_simulations=3") == 0
+    assert len(played) == 22 + 5 + 22
+
+
+def test_players_are_the_checkpoints_with_the_search_of_their_run(
+    compare: Callable[..., int], runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for run in runs.glob("gate.enabled=false*"):
+        edit(run, "rule: puct", "rule: gumbel")
+    seen: dict[str, Any] = {}
+    seeds: list[int] = []
+    play = command.play_match
+
+    def note(game: Any, first: Any, second: Any, **options: Any) -> Any:
+        seen.update({player.name: player for player in (first, second)})
+        seeds.append(options["seed"])
+        return play(game, first, second, **options)
+
+    monkeypatch.setattr(command, "play_match", note)
+    assert compare("compare.checkpoints=1", "compare.rivals=0") == 0
+    assert len(set(seeds)) == len(seeds) == 1 + 3 * 2  # other openings in each match
+    rules = {name: player._settings.rule for name, player in seen.items() if name != "random"}
+    assert rules == {
+        "search": "puct",
+        "gate.enabled=false,seed=1/step-16": "gumbel",
+        "gate.enabled=false,seed=2/step-16": "gumbel",
+        "gate.enabled=true,seed=1/step-16": "puct",
+    }
+    board = np.zeros((1, 2, 3, 3), np.uint8)
+    for run in find_runs([str(runs)], "cpu", 1):
+        player = seen[run.kept[0].name]
+        assert player._settings.num_simulations == 4
+        network, step = load_network(run.path / "checkpoints/step-16.ckpt", run.settings.game)
+        assert step == 16
+        expected = run.settings.evaluator(network).evaluate(board)[0]
+        np.testing.assert_array_equal(player._evaluator.evaluate(board)[0], expected)
+
+
+def test_two_folders_and_another_place(
+    tiny: Compose, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    places = [str(runs / "gate.enabled=true,seed=1"), str(runs / "gate.enabled=false,seed=2")]
+    config = tiny(*BRIEF, "run_dir=out", "compare.checkpoints=1")
+    config["compare"]["runs"] = places
+    assert command.compare(config) == 0
+    table = rows(tmp_path / "out/ratings.csv")
+    assert [row["run"] for row in table[:2]] == [Path(place).name for place in places]
+    assert not (runs / "ratings.csv").exists()
+
+
+def test_without_matplotlib_there_is_a_sentence_and_the_table(
+    compare: Callable[..., int],
+    runs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "azcore.commands.compare.figure", raising=False)
+    assert compare("compare.checkpoints=1", "compare.rivals=0") == 0
+    assert "no figure without matplotlib: pip install matplotlib\n" in capsys.readouterr().out
+    assert (runs / "ratings.csv").exists()
+    assert not (runs / "figure.png").exists()
+
+
+@pytest.mark.parametrize("x", ["evaluations", "steps", "seconds"])
+def test_figure(
+    compare: Callable[..., int], runs: Path, monkeypatch: pytest.MonkeyPatch, x: str
+) -> None:
+    pytest.importorskip("matplotlib")
+    import matplotlib
+
+    from azcore.commands.compare import figure
+
+    monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")  # letters as letters
+    options = ["compare.checkpoints=2", "compare.rivals=0", f"compare.x={x}"]
+    assert compare(*options) == 0
+    assert (runs / "figure.png").read_bytes().startswith(b"\x89PNG\r\n")
+    drawn = (runs / "figure.svg").read_text()
+    for text in (
+        "tic_tac_toe; dual_res 1x4; 8 simulations a move in self-play",
+        "matches of 2 games, 4 simulations a move; thin: seeds 1, 2",
+        "gate.enabled=false (2 seeds)",
+        "gate.enabled=true (1 seed)",
+        "rating (Elo above random play)",
+        figure.LABELS[x],
+    ):
+        assert text in drawn
+    assert compare(*options) == 0
+    assert (runs / "figure.svg").read_text() == drawn
+
+
+def test_one_checkpoint_has_its_interval(
+    compare: Callable[..., int],
+    runs: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.axes import Axes
+
+    drawn: list[list[list[float]]] = []
+    monkeypatch.setattr(Axes, "errorbar", lambda *_, yerr, **__: drawn.append(yerr))
+    run = runs / "gate.enabled=false,seed=2"
+    assert compare(f"compare.runs=['{run}']", "compare.checkpoints=1") == 0
+    ((below,), (above,)) = drawn[0]
+    assert min(below, above) > 10
+    assert "the interval is of the distance from random play" in capsys.readouterr().out
+    *_, last = csv.DictReader((run / "ratings.csv").read_text().splitlines()[:2])
+    assert float(last["low"]) < float(last["rating"]) < float(last["high"])
+
+
+def edit(run: Path, old: str, new: str) -> None:
+    text = (run / "config.yaml").read_text()
+    assert old in text
+    (run / "config.yaml").write_text(text.replace(old, new))
+
+
+def test_runs_that_cannot_be_compared(
+    compare: Callable[..., int], runs: Path, tiny: Compose
+) -> None:
+    second = runs / "gate.enabled=false,seed=2"
+    config = (second / "config.yaml").read_text()
+
+    def refused(sentence: str, *overrides: str) -> None:
+        with pytest.raises((SettingError, CheckpointError), match=sentence):
+            compare(*overrides)
+        assert not (runs / "comparison.csv").exists()
+
+    edit(second, "c_init: 1.25", "c_init: 2.0")
+    refused("must differ in the seed alone.*averaged as gate.enabled=false.*in search.c_init$")
+    (second / "config.yaml").write_text(config)
+    edit(second, "seed: 2", "seed: 1")
+    refused("they differ in nothing$")
+    (second / "config.yaml").write_text(config)
+    edit(second, "name: tic_tac_toe", "name: tic_tac_toe_plain")
+    refused("must be of one game: .*'tic_tac_toe'.* has .*'tic_tac_toe_plain'")
+    (second / "config.yaml").write_text(config)
+    (second / "config.yaml").write_text("nonsense")
+    refused("must hold settings, got str")
+    (second / "config.yaml").write_text(config)
+    metrics = (second / "metrics.csv").read_text()
+    (second / "metrics.csv").write_text(metrics.replace("evaluations,", "older,", 1))
+    refused("metrics.csv has no evaluations of step 8; compare.x=steps needs none")
+    (second / "metrics.csv").write_text(metrics)
+    refused("compare.games must be an even number", "compare.games=3")
+    refused("compare.checkpoints must be 1 or more, got 0", "compare.checkpoints=0")
+    shutil.copytree(runs, runs.with_name("other"))
+    both = tiny(*BRIEF)
+    both["compare"]["runs"] = ["mine", "other"]
+    with pytest.raises(SettingError, match=r"are both called gate\.enabled=false,seed=1"):
+        command.compare(both)
+    for checkpoints in runs.glob("*/checkpoints"):
+        shutil.rmtree(checkpoints)
+    refused("no run in mine has a checkpoint yet")
+
+
+def test_checkpoints_are_spread_evenly() -> None:
+    steps = range(100, 1300, 100)
+    assert spread(steps, [300.0, 600.0, 900.0, 1200.0]) == {0: 300, 1: 600, 2: 900, 3: 1200}
+    # A run that got half as far has its last one, and no step twice.
+    assert spread([200, 400, 600], [300.0, 600.0, 900.0, 1200.0]) == {0: 200, 1: 600}
+
+
+def test_last_checkpoint_counts_where_it_is_later_than_those_kept(runs: Path) -> None:
+    run = runs / "gate.enabled=true,seed=1"
+    (run / "checkpoints/step-16.ckpt").unlink()
+    found = {run.name: run for run in find_runs([str(runs)], "cpu", 9)}
+    kept: Run = found["gate.enabled=true,seed=1"]
+    assert [(k.step, k.path.name) for k in kept.kept] == [(8, "step-8.ckpt"), (16, "last.ckpt")]
+
+
+def test_rings_join_variants_and_seeds(runs: Path) -> None:
+    found = find_runs([str(runs)], "cpu", 1)
+    assert [run.name for run in found] == [
+        "gate.enabled=false,seed=1",
+        "gate.enabled=true,seed=1",
+        "gate.enabled=false,seed=2",
+    ]
+    a, b, c = (run.kept[0].name for run in found)
+    anchors = [("search", "random")] + [(p, q) for p in (a, b, c) for q in ("random", "search")]
+    assert list(pairings(found, 0)) == anchors
+    assert list(pairings(found, 1)) == [*anchors, (a, b), (b, c), (c, a)]
+    assert list(pairings(found, 9)) == [*anchors, (a, b), (b, c), (c, a)]
+    assert list(pairings(found[:1], 2)) == anchors[:3]

@@ -1,0 +1,137 @@
+"""The experiments in `conf/experiment`: every job of each builds, and varies only what it says."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+import hydra
+import pytest
+
+from azcore.assembly.parts import settings_from
+from azcore.commands.compare.settings import CompareSettings
+from azcore.networks import build_network
+from azcore.settings import build
+from conftest import compose
+
+EXPERIMENTS = sorted(
+    option.name.removesuffix(".yaml")
+    for option in (files("azcore.conf") / "experiment").iterdir()
+    if option.name.endswith(".yaml")
+)
+# What the jobs of one seed differ in, written out.
+VARIED = {
+    "papers": set(),
+    "papers_gate": {"gate.enabled"},
+    "papers_noise": {"search.dirichlet_fraction"},
+    "papers_networks": {"network.name"},
+    "papers_scale": {"search.value_range"},
+    "papers_augmentation": {"replay.augment"},
+    "papers_algorithms": {
+        "algorithm",
+        "gate.enabled",
+        "search.c_init",
+        "search.c_base",
+        "search.count_parent_visit",
+        "search.rule",
+        "selfplay.random_symmetry",
+        "selfplay.resignation",
+    },
+}
+# What all of them change in a plain run of the same game.
+SHARED = {
+    "game.board_size",
+    "game.komi",
+    "trainer.max_steps",
+    "learner.learning_rates",
+    "learner.milestones",
+    "selfplay.num_games",
+    "gate.every_generations",
+    "gate.games",
+    "arena.every_generations",
+    "arena.games",
+    "compare.checkpoints",
+    "compare.after_sweep",
+}
+
+# The same positions, optimizer steps and size of network in every run.
+EQUAL = [
+    ("trainer", "max_steps"),
+    ("search", "num_simulations"),
+    ("replay", "samples_per_position"),
+    ("learner", "batch_size"),
+    ("learner", "steps_per_generation"),
+    ("network", "blocks"),
+    ("network", "channels"),
+]
+
+
+def params(experiment: str) -> dict[str, list[str]]:
+    """What the experiment's sweep goes through, by key."""
+    with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+        config = hydra.compose("config", [f"experiment={experiment}"], return_hydra_config=True)
+    assert config.hydra.mode.name == "MULTIRUN"
+    outside_of_lists = r",(?![^\[]*\])"
+    swept = config.hydra.sweeper.params.items()
+    return {key: re.split(outside_of_lists, str(values)) for key, values in swept}
+
+
+def jobs(experiment: str) -> list[tuple[str, ...]]:
+    """The overrides of every job."""
+    swept = params(experiment)
+    return [
+        tuple(f"{key}={value}" for key, value in zip(swept, values, strict=True))
+        for values in itertools.product(*swept.values())
+    ]
+
+
+def flat(node: Any, prefix: str = "") -> dict[str, Any]:
+    if not isinstance(node, Mapping) or not node:
+        return {prefix: node}
+    parts = [flat(value, f"{prefix}.{key}".lstrip(".")) for key, value in node.items()]
+    return {key: value for part in parts for key, value in part.items()}
+
+
+def changed(one: dict[str, Any], other: dict[str, Any]) -> set[str]:
+    first, second = flat(one), flat(other)
+    return {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
+
+
+def test_every_experiment_is_listed_here() -> None:
+    assert set(EXPERIMENTS) == set(VARIED)
+
+
+@pytest.mark.parametrize("experiment", EXPERIMENTS)
+def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
+    overrides = jobs(experiment)
+    assert {job[0] for job in overrides} == {"seed=1", "seed=2", "seed=3"}
+    of_one_seed = [job for job in overrides if job[0] == "seed=1"]
+    assert len(of_one_seed) * 3 == len(overrides)
+    assert len(of_one_seed) >= (1 if experiment == "papers" else 2)
+    configs = [compose(f"experiment={experiment}", *job) for job in of_one_seed]
+    plain = compose("game=go", "seed=1")
+    for config, job in zip(configs, of_one_seed, strict=True):
+        settings = settings_from(config)
+        build_network(settings.game, settings.network, settings.seed)
+        build(CompareSettings, {**config["compare"], "runs": ["x"]}, "compare")
+        assert (
+            settings.replay.samples_per_position == 6
+        )  # the preset of this game and scale is there
+        # The base with the same keys is the same run: the file says nothing beside the sweep.
+        assert changed(config, compose("experiment=papers", *job)) == set()
+        same = {key.partition("=")[0] for key in set.intersection(*map(set, of_one_seed))}
+        assert changed(config, plain) - VARIED[experiment] - same == SHARED
+        for group, key in EQUAL:  # compute
+            assert config[group][key] == configs[0][group][key]
+    found = set().union(*(changed(a, b) for a, b in itertools.combinations(configs, 2)))
+    assert found == VARIED[experiment]
+    assert changed(compose(f"experiment={experiment}", *overrides[-1]), configs[-1]) == {"seed"}
+
+
+def test_no_draws_and_something_to_win_for_both() -> None:
+    """7x7 is solved as a win of nine points for Black: komi lies half a point below."""
+    game = compose("experiment=papers")["game"]
+    assert (game["board_size"], game["komi"]) == (7, 8.5)

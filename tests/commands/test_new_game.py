@@ -1,0 +1,191 @@
+"""The way of an author: `command=new`, the example package, all snippets of docs/new-game.md."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from azcore import cli
+from azcore.commands.new import write_package
+from azcore.errors import AzcoreError
+from fresh_environment import FreshEnvironment
+
+ROOT = Path(__file__).parents[2]
+SMALL = " ".join(
+    [
+        "network.blocks=1",
+        "network.channels=4",
+        "network.value_hidden=4",
+        "search.num_simulations=8",
+        "selfplay.num_games=4",
+        "selfplay.backend=torch",
+        "learner.batch_size=16",
+        "learner.steps_per_generation=1",
+        "arena.games=2",
+        "arena.num_simulations=4",
+    ]
+)
+BRIEF = "check.positions=100 check.seconds=0.1"
+
+
+@pytest.fixture
+def fresh(tmp_path: Path) -> FreshEnvironment:
+    return FreshEnvironment.make(tmp_path / "environment")
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("Foo", "lower-case Python name such as my_game, got 'Foo'"),
+        ("my-game", "got 'my-game'"),
+        ("2x2", "got '2x2'"),
+        ("my_", "got 'my_'"),
+        ("", "got ''"),
+        ("class", "got 'class'"),
+        ("on", "got 'on'"),
+        ("../up", "got '../up'"),
+        ("json", "must not be that of a Python package you have, got 'json'"),
+        ("numba", "got 'numba'"),
+        ("go", "a game named go is installed already"),
+    ],
+)
+def test_refuses_names(tmp_path: Path, name: str, sentence: str) -> None:
+    with pytest.raises(AzcoreError, match=re.escape(sentence)):
+        write_package(name, tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_overwrites_nothing(tmp_path: Path) -> None:
+    (tmp_path / "pebbles").mkdir()
+    with pytest.raises(AzcoreError, match="pebbles exists already; nothing was written"):
+        write_package("pebbles", tmp_path)
+    assert list((tmp_path / "pebbles").iterdir()) == []
+    (tmp_path / "file").write_text("")
+    with pytest.raises(AzcoreError, match="cannot be written"):
+        write_package("stones", tmp_path / "file")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("four_by_four", "FourByFour"),
+        ("x", "X"),
+        ("rules", "RulesGame"),
+        ("none", "NoneGame"),
+        ("my_game", "MyGame"),
+    ],
+)
+def test_names_are_put_in_everywhere(tmp_path: Path, name: str, kind: str) -> None:
+    written = write_package(name, tmp_path / "deep")
+    assert written == tmp_path / "deep" / name
+    files = [path for path in written.rglob("*") if path.is_file()]
+    assert written / f"src/{name}/conf/game/{name}.yaml" in files
+    assert f"class {kind}(CompiledGame)" in (written / f"src/{name}/game.py").read_text()
+    assert f'{name} = "{name}.game:{kind}"' in (written / "pyproject.toml").read_text()
+    if name != "my_game":
+        left = [path for path in files if re.search("(?i)my_?game|My game", path.read_text())]
+        assert left == []
+
+
+@pytest.mark.slow
+def test_a_new_package_passes_and_trains(fresh: FreshEnvironment, tmp_path: Path) -> None:
+    said = fresh.succeed("python -m azcore command=new name=pebbles new.path=made", tmp_path)
+    commands = [line.strip() for line in said.splitlines()[1:]]
+    assert len(commands) == 3
+    fresh.succeed(commands[0], tmp_path)
+    again = fresh.run("python -m azcore command=new name=pebbles", tmp_path)
+    assert (again.returncode, again.stdout) == (2, "")
+    assert again.stderr == "azcore: a game named pebbles is installed already; take another name\n"
+    fresh.succeed("python -m pytest -q made/pebbles", tmp_path)
+    elsewhere = tmp_path / "elsewhere"
+    (elsewhere / "pebbles").mkdir(parents=True)  # of the same name, and in nobody's way
+    report = fresh.succeed(f"{commands[1]} {BRIEF}", elsewhere)
+    assert "keeps the contract" in report
+    log = fresh.succeed(f"{commands[2]} {SMALL} trainer.max_steps=2", elsewhere)
+    assert "step 2" in log
+
+    # What an author's mistakes look like: a few lines, status 2, and the other games go on.
+    folder = tmp_path / "made/pebbles/src/pebbles"
+    rules = folder / "rules.py"
+    rules.write_text(rules.read_text().replace("return 1 if", "return 3 if"))
+    done = fresh.run("python -m azcore command=check game=pebbles", elsewhere)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "azcore: pebbles breaks the contract, 'the outcome of a terminal state is -1, 0 or +1': "
+        "got 3\nafter "
+    )
+    (folder / "__init__.py").write_text("x = (")
+    assert "name: go" in fresh.succeed("python -m azcore --cfg job game=go", elsewhere)
+    shutil.rmtree(folder / "conf")
+    done = fresh.run("python -m azcore game=pebbles", elsewhere)
+    assert done.returncode == 2
+    assert "its package lacks conf/game/pebbles.yaml" in done.stderr
+
+
+@pytest.mark.slow
+def test_connect_four_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "examples/plugins/connect_four", source)  # builds leave folders behind
+    code = [path.read_text() for path in source.glob("src/**/*.py")]
+    assert sum(len(text.splitlines()) for text in code) < 200
+    fresh.succeed(f"pip install {source}", tmp_path)
+    fresh.succeed("python -m pytest -q", source)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    log = fresh.succeed(
+        f"python -m azcore game=connect_four {SMALL} trainer.max_steps=2", elsewhere
+    )
+    assert "connect_four" in log
+    assert "step 2" in log
+    report = fresh.succeed(f"python -m azcore command=check game=connect_four {BRIEF}", elsewhere)
+    assert re.search(r"4 +2,401 ", report)
+    assert "max_game_length" in report
+
+
+# -- docs/new-game.md ----------------------------------------------------------------------------
+
+BLOCK = re.compile(
+    r"(?:<!-- test:? ?(?P<overrides>.*?) -->\n)?^```(?P<kind>\w+)(?: (?P<file>\S+))?\n"
+    r"(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def with_overrides(line: str, overrides: str) -> str:
+    if not line.startswith("python -m azcore "):
+        return line
+    found = re.search(r"command=(\w+)", line)
+    command = cli.COMMANDS[found[1] if found else "train"]
+    obeyed = [word for word in overrides.split() if command.is_told_by(word.partition("=")[0])]
+    return " ".join([line, *obeyed])
+
+
+@pytest.mark.slow
+def test_the_tutorial_does_what_it_says(fresh: FreshEnvironment, tmp_path: Path) -> None:
+    """Files are written and commands run in the order of the page.
+
+    Blocks with a path are files, and a second one for a path is added to the first. A comment
+    `<!-- test: key=value -->` before a block of commands is added to each `python -m azcore` that
+    makes something of it.
+    """
+    folder, written = tmp_path, set()
+    for block in BLOCK.finditer((ROOT / "docs/new-game.md").read_text()):
+        kind, text = block["kind"], block["text"]
+        if block["file"]:
+            path = folder / block["file"]
+            known = path in written
+            assert path.parent.is_dir(), f"{block['file']} is not where a new package has files"
+            path.write_text(f"{path.read_text()}\n\n{text}" if known else text)
+            written.add(path)
+        elif kind == "sh":
+            overrides = block["overrides"] or ""
+            text = "\n".join(with_overrides(line, overrides) for line in text.splitlines())
+            where = tmp_path / "where"
+            fresh.succeed(f"{text}\npwd > {where}", folder, given="\n" * 200)
+            folder = Path(where.read_text().strip())
+        else:
+            assert kind == "text", f"a block of {kind} is neither a file nor run"
+    assert len(written) == 10

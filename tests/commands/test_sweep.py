@@ -1,0 +1,192 @@
+"""Experiments from the command line: one command makes all runs and the figure, and goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azcore.algorithms.metrics import GenerationMetrics
+from azcore.commands import train as command
+from azcore.commands.compare import compare
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
+from conftest import TINY
+from conftest import compose as composed
+from run_kit import fingerprint
+
+CommandLine = Callable[..., tuple[int, str, str]]
+JOBS = [f"search.c_init={c},seed={seed}" for seed in (1, 2) for c in (1.25, 2.5)]  # as they run
+
+
+@pytest.fixture
+def experiment(tmp_path: Path, azcore: CommandLine) -> CommandLine:
+    """Runs an experiment `mine` of tic-tac-toe, which sweeps two seeds and two values of c_init."""
+    folder = tmp_path / "conf/experiment"
+    folder.mkdir(parents=True)
+    (folder / "mine.yaml").write_text(
+        """# @package _global_
+compare: {after_sweep: true, checkpoints: 2, games: 2, opening_plies: 1, num_simulations: 4}
+hydra:
+  mode: MULTIRUN
+  sweep: {dir: 'runs/experiments/${hydra.runtime.choices.experiment}'}
+  sweeper: {params: {seed: '1,2', search.c_init: '1.25,2.5'}}
+"""
+    )
+    return lambda *arguments: azcore("--config-dir", "conf", "experiment=mine", *TINY, *arguments)
+
+
+def cells(path: Path, column: str) -> list[str]:
+    return [row[column] for row in Table(path / "metrics.csv", []).rows()]
+
+
+@pytest.mark.slow
+def test_one_command_makes_all_and_goes_on_where_it_was(
+    experiment: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tmp_path / "whole"
+    status, output, errors = experiment(f"hydra.sweep.dir={whole}")
+    assert (status, errors) == (0, "")
+    assert sorted(path.parent.name for path in whole.rglob("config.yaml")) == sorted(JOBS)
+    assert (whole / "ratings.csv").exists()
+    # A job is the same run as the same settings alone.
+    alone = composed(*TINY, "search.c_init=2.5", "seed=2", "run_dir=alone")
+    assert command.train(alone) == 0
+    assert fingerprint(tmp_path / "alone") == fingerprint(whole / JOBS[3])
+
+    # Ctrl-C in the third generation of the second job ends the whole sweep.
+    append = GenerationMetrics.on_train_epoch_end
+    generations: list[int] = []
+
+    def interrupt(self: Any, *arguments: Any) -> None:
+        generations.append(1)
+        if len(generations) == 4 + 3:
+            raise command.Interrupted
+        append(self, *arguments)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GenerationMetrics, "on_train_epoch_end", interrupt)
+        status, output, _ = experiment()
+    assert status == 130
+    mine = tmp_path / "runs/experiments/mine"
+    assert (
+        f"""go on with: python -m azcore game=tic_tac_toe 'resume="{mine / JOBS[1]}"'""" in output
+    )
+    assert {path.parent.name for path in mine.rglob("config.yaml")} == set(JOBS[:2])
+    assert not (mine / "ratings.csv").exists()
+    done = (mine / JOBS[0] / "checkpoints/last.ckpt").stat().st_mtime_ns
+
+    status, output, errors = experiment()
+    assert (status, errors) == (0, "")
+    assert output.count("is finished") == 1
+    assert output.count("going on from step 8") == 1
+    assert (mine / JOBS[0] / "checkpoints/last.ckpt").stat().st_mtime_ns == done
+    for job in JOBS:
+        assert fingerprint(mine / job) == fingerprint(whole / job)
+        assert cells(mine / job, "evaluations") == cells(whole / job, "evaluations")
+    same = [(folder / "comparison.csv").read_text().splitlines() for folder in (mine, whole)]
+    assert len(same[0]) == len(same[1]) == 1 + 1 + 8 * 2 + 4 + 2 * (4 + 2)
+
+    # Once more, for another axis: nothing is trained or played again.
+    def never(*_: Any, **__: Any) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(compare, "play_match", never)
+    monkeypatch.setattr(command, "TrainingLoop", never)
+    status, output, errors = experiment("compare.x=steps")
+    assert (status, errors) == (0, "")
+    assert output.count("is finished") == 4
+    assert "33 of them played before" in output
+
+
+def test_jobs_that_fail_cost_no_other_its_run(
+    experiment: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    train = command.train
+
+    def crash(config: dict[str, Any]) -> int:
+        if (config["seed"], config["learner"]["batch_size"]) == (2, 16):
+            raise ZeroDivisionError("a fault")
+        return train(config)
+
+    monkeypatch.setattr(command, "train", crash)
+    status, _, errors = experiment("search.c_init=1.25", "learner.batch_size=0,16")
+    assert status == 2
+    assert errors.count("azcore: learner.batch_size must be") == 2
+    assert "ZeroDivisionError: a fault" in errors
+    assert "azcore: 3 of 4 jobs failed; the same command again does what is left\n" in errors
+    mine = tmp_path / "runs/experiments/mine"
+    # c_init is swept by the experiment, so it is part of the name even with one value.
+    names = [path.parent.name for path in mine.rglob("config.yaml")]
+    assert names == ["learner.batch_size=16,search.c_init=1.25,seed=1"]
+    assert len(Table(mine / "ratings.csv", []).rows()) == 2 + 2
+
+
+def test_settings_changed_since_are_refused(experiment: CommandLine, tmp_path: Path) -> None:
+    assert experiment("seed=1", "search.c_init=1.25", "compare.after_sweep=false")[0] == 0
+    run = RunDirectory(tmp_path / "runs/experiments/mine" / JOBS[0])
+    before = fingerprint(run.path)
+    status, _, errors = experiment("seed=1", "search.c_init=1.25", "trainer.max_steps=20")
+    assert status == 2
+    assert "holds a run with trainer.max_steps 16, got 20" in errors
+    assert "another folder by hydra.sweep.dir=DIR" in errors
+    assert fingerprint(run.path) == before
+    # What does not make another run may change.
+    status, output, _ = experiment("seed=1", "search.c_init=1.25", "device=cpu")
+    assert status == 0
+    assert "is finished" in output
+
+
+def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: Path) -> None:
+    brief = ["seed=1", "search.c_init=1.25", "compare.after_sweep=false"]
+    limits = ["trainer.max_steps=100000", "trainer.max_time=00:00:00:01"]
+    assert experiment(*brief, *limits)[0] == 0
+    steps = cells(tmp_path / "runs/experiments/mine" / JOBS[0], "step")
+    assert int(steps[-1]) < 100000
+    status, output, _ = experiment(*brief, *limits)
+    assert status == 0
+    assert "is finished" in output
+    assert cells(tmp_path / "runs/experiments/mine" / JOBS[0], "step") == steps
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["command=compare"], "compare.runs=runs/experiments/mine, without the rest, rates"),
+        (["resume=latest"], "a sweep goes on with all of its own when"),
+        (["hydra.sweep.dir=${nothing}"], "nothing"),
+    ],
+)
+def test_what_a_sweep_cannot_do(
+    experiment: CommandLine, arguments: list[str], sentence: str, tmp_path: Path
+) -> None:
+    if arguments[0].startswith("resume"):
+        assert command.train(composed(*TINY, "run_dir=runs/tic_tac_toe/one")) == 0
+    status, _, errors = experiment("seed=1", "search.c_init=1.25", *arguments)
+    assert status == 2
+    assert sentence in errors
+    assert "Traceback" not in errors
+
+
+def test_a_plain_sweep_is_named_by_what_varies_and_not_compared(
+    azcore: CommandLine, tmp_path: Path
+) -> None:
+    status, output, errors = azcore("--multirun", *TINY, "seed=1,2", "hydra.sweep.dir=swept")
+    assert (status, errors) == (0, "")
+    folders = {path.name for path in (tmp_path / "swept").iterdir() if path.is_dir()}
+    assert folders == {"seed=1", "seed=2"}
+    assert "ratings" not in output
+
+
+def test_a_fault_of_the_comparison_is_not_passed_over(
+    experiment: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def crash(*_: Any, **__: Any) -> None:
+        raise ZeroDivisionError("a fault")
+
+    monkeypatch.setattr(compare, "play_match", crash)
+    status, _, errors = experiment("seed=1", "search.c_init=1.25")
+    assert status == 1
+    assert "ZeroDivisionError: a fault" in errors

@@ -1,0 +1,353 @@
+"""`command=arena` as a user meets it: players by name, matches, the list, and what is kept."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sgfmill import sgf
+
+import azcore as library
+from azcore.arena.elo import expected_score
+from azcore.arena.match import MatchGame, MatchResult, play_match
+from azcore.arena.players import RandomPlayer
+from azcore.assembly.entrants import KINDS, Kind, players_from
+from azcore.assembly.parts import settings_from
+from azcore.commands.arena import tournament as module
+from azcore.commands.arena.standings import club_ratings
+from azcore.commands.train import train
+from azcore.errors import SettingError
+from azcore.networks import build_network
+from azcore.networks.checkpoint import KEY, describe_run, write_checkpoint
+
+Command = Callable[..., tuple[int, str, str]]
+Compose = Callable[..., dict[str, Any]]
+BASE = ["command=arena", "game=tic_tac_toe", "arena_dir=found"]
+
+
+def rows(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def run(tiny: Compose, tmp_path: Path) -> Path:
+    """A run with checkpoints step-0, step-8, step-16 and last."""
+    assert train(tiny("run_dir=first", "trainer.max_steps=16")) == 0
+    return tmp_path / "first"
+
+
+def test_a_round_robin_is_printed_and_kept(azcore: Command, run: Path, tmp_path: Path) -> None:
+    status, output, errors = azcore(
+        "command=arena",  # the game is that of the checkpoints
+        "players=[first@all,first,random,search:8]",
+        "arena.games=4",
+        "arena.teaching_k=20",
+        "arena.num_simulations=4",
+        "arena_dir=found",
+    )
+    assert (status, errors) == (0, "")
+    names = ["first@step-0", "first@step-8", "first@step-16", "first@last", "random", "search:8"]
+    for name in names:
+        assert name in output
+    for words in ("95 % interval", "LOS", "Elo (K=20)", "Points of each row against each column"):
+        assert words in output
+    assert "Moving first is worth" in output
+    assert "random at 0" in output
+
+    kept = tmp_path / "found"
+    ratings, matches, games = (rows(kept / f"{n}.csv") for n in ("ratings", "matches", "games"))
+    assert sorted(line["player"] for line in ratings) == sorted(names)
+    elo = [float(line["elo"]) for line in ratings]
+    assert elo == sorted(elo, reverse=True)
+    assert all(float(r["low"]) <= float(r["elo"]) <= float(r["high"]) for r in ratings)
+    assert [line["elo"] for line in ratings if line["player"] == "random"] == ["0.0"]
+    pairings = [(names[i], names[j]) for i in range(6) for j in range(i + 1, 6)]
+    assert [(line["player"], line["opponent"]) for line in matches] == pairings
+    for line in matches:
+        assert int(line["wins"]) + int(line["draws"]) + int(line["losses"]) == 4
+        assert 0 <= float(line["los"]) <= 1
+    assert len(games) == 4 * len(pairings)
+
+    # Every game is told from its beginning to its end, and who began.
+    game = library.make("tic_tac_toe")
+    points = dict.fromkeys(range(1, len(pairings) + 1), 0.0)
+    for line in games:
+        state = game.initial_state()
+        for text in line["actions"].split():
+            state = game.step(state, game.text_to_action(state, text))
+        assert game.is_terminal(state)
+        assert game.outcome(state) == int(line["outcome"])
+        assert game.termination(state) == line["termination"]
+        first, second = pairings[int(line["match"]) - 1]
+        assert {line["first"], line["second"]} == {first, second}
+        sign = 1 if line["first"] == first else -1
+        points[int(line["match"])] += (1 + sign * int(line["outcome"])) / 2
+    for number, line in enumerate(matches, 1):
+        assert points[number] == int(line["wins"]) + int(line["draws"]) / 2
+
+    status, _, errors = azcore(*BASE, "players=[random,search]", "arena.games=2")
+    assert status == 2
+    assert "arena_dir found already holds matches: name another folder" in errors
+
+
+def test_a_checkpoint_alone_meets_what_it_should_beat(
+    azcore: Command, run: Path, tmp_path: Path
+) -> None:
+    status, _, _ = azcore(
+        "command=arena",
+        "checkpoint=first/checkpoints/last.ckpt",
+        "arena.games=2",
+        "arena.num_simulations=4",
+    )
+    assert status == 0
+    (kept,) = (tmp_path / "runs/arena/tic_tac_toe").iterdir()
+    met = [(line["player"], line["opponent"]) for line in rows(kept / "matches.csv")]
+    assert met == [("first@last", "random"), ("first@last", "search")]
+
+
+def test_the_game_of_a_checkpoint_is_taken_with_its_settings(
+    azcore: Command, tiny: Compose, tmp_path: Path
+) -> None:
+    settings = settings_from(tiny("game=go", "game.board_size=3", "game.komi=0.5"))
+    network = build_network(settings.game, settings.network, seed=1)
+    checkpoint = {
+        KEY: describe_run(settings.game, settings.network),
+        "state_dict": {f"network.{name}": value for name, value in network.state_dict().items()},
+        "global_step": 0,
+    }
+    write_checkpoint(checkpoint, tmp_path / "small/checkpoints/last.ckpt")
+    play = ["command=arena", "players=[small,random]", "arena.games=2", "arena.num_simulations=2"]
+    assert azcore(*play, "arena_dir=a")[0] == 0
+    assert azcore(*play, "arena_dir=b", "game=go")[0] == 0
+    status, _, errors = azcore(*play, "arena_dir=c", "game.komi=2.5")
+    assert status == 2
+    assert "this checkpoint's game must be" in errors
+    assert "'komi': 2.5" in errors
+    status, _, errors = azcore(*play, "arena_dir=c", "game=tic_tac_toe")
+    assert status == 2
+    assert "this checkpoint's game must be {'name': 'tic_tac_toe'" in errors
+    assert not (tmp_path / "c").exists()
+
+
+def test_a_gauntlet_with_anchors(azcore: Command, tmp_path: Path) -> None:
+    status, output, _ = azcore(
+        *BASE,
+        "players=[search:4,random,search:8,random]",
+        "arena.format=gauntlet",
+        "arena.games=4",
+        r"arena.anchors={random: 50, search\:8: 300}",
+    )
+    assert status == 0
+    met = [(line["player"], line["opponent"]) for line in rows(tmp_path / "found/matches.csv")]
+    assert met == [("search:4", name) for name in ("random", "search:8", "random (2)")]
+    ratings = {line["player"]: line["elo"] for line in rows(tmp_path / "found/ratings.csv")}
+    assert ratings["random"] == "50.0"
+    assert ratings["search:8"] == "300.0"
+    assert "fixed" in output
+
+
+def test_players_that_repeat_their_games_are_told_of(azcore: Command, tmp_path: Path) -> None:
+    status, output, _ = azcore(
+        *BASE, "players=[search:32,search:16]", "arena.games=40", "arena.opening_plies=0"
+    )
+    assert status == 0
+    assert "19 of 20 pairs of games repeat another move by move, so 1 counts" in output
+    (match,) = rows(tmp_path / "found/matches.csv")
+    assert (match["games"], match["distinct_pairs"]) == ("40", "1")
+    best, _ = rows(tmp_path / "found/ratings.csv")
+    assert best["games"] == "2"
+    # As uncertain as two games are, not forty.
+    assert float(best["high"]) - float(best["low"]) > 400
+
+
+def test_a_test_between_two_stops_early(azcore: Command, tmp_path: Path) -> None:
+    status, output, _ = azcore(
+        *BASE, "players=[search:64,random]", "arena.sprt=true", "arena.games=400"
+    )
+    assert status == 0
+    (match,) = rows(tmp_path / "found/matches.csv")
+    assert match["verdict"] == "better"
+    assert int(match["games"]) < 400
+    assert f"better after {match['games']} of 400 games" in output
+
+
+def test_an_interrupted_tournament_rates_what_was_played(
+    azcore: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    played = []
+
+    def play(*arguments: Any, **options: Any) -> MatchResult:
+        if len(played) == 2:
+            raise KeyboardInterrupt
+        played.append(play_match(*arguments, **options))
+        return played[-1]
+
+    monkeypatch.setattr(module, "play_match", play)
+    status, output, _ = azcore(*BASE, "players=[random,search:2,search:4]", "arena.games=4")
+    assert status == 130
+    assert "interrupted after 2 of 3 matches" in output
+    assert len(rows(tmp_path / "found/matches.csv")) == 2
+    assert len(rows(tmp_path / "found/ratings.csv")) == 3
+
+
+def test_the_same_seed_gives_the_same_games(azcore: Command, tmp_path: Path) -> None:
+    players = "players=[random,search:4,random]"
+    for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
+        arguments = ["command=arena", "game=tic_tac_toe", players, "arena.games=4"]
+        assert azcore(*arguments, f"arena_dir={folder}", f"seed={seed}")[0] == 0
+    texts = [(tmp_path / folder / "games.csv").read_text() for folder in "abc"]
+    assert texts[0] == texts[1] != texts[2]
+    # Each match has openings of its own.
+    games = rows(tmp_path / "a/games.csv")
+    openings = [
+        [line["actions"].split()[:2] for line in games if line["match"] == match] for match in "123"
+    ]
+    assert openings[0] != openings[1] != openings[2]
+
+
+def test_a_picture_needs_matplotlib(
+    azcore: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    status, output, _ = azcore(*BASE, "players=[random,search:2]", "arena.games=2")
+    assert status == 0
+    assert "ratings.png needs matplotlib: pip install -e '.[plot]'" in output
+    assert not (tmp_path / "found/ratings.png").exists()
+
+
+def test_the_picture(azcore: Command, tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    assert azcore(*BASE, "players=[random,search:2]", "arena.games=2")[0] == 0
+    assert (tmp_path / "found/ratings.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["players=[random]"], "players must be two at least, got random"),
+        (["players=[]"], "players must be two at least, got none"),
+        (
+            ["players=[randm,search]"],
+            "a player must be random, search or search:SIMULATIONS, a checkpoint, a run directory, "
+            "RUN@NAME for one of its checkpoints, RUN@all or a program; got 'randm'",
+        ),
+        (["players=[random,nothing.ckpt]"], "nothing.ckpt: cannot read this checkpoint"),
+        (["players=[random,nothing@best]"], "got 'nothing@best', and there is no such file"),
+        (["players=[random,search:0]"], "search:N takes a number of simulations, got '0'"),
+        (["players=[search,random:3]"], "random takes nothing behind a colon, got '3'"),
+        (["players=[random,.]"], "checkpoints there: none"),
+        (["players=[random,.@all]"], ".@all finds no step-*.ckpt"),
+        (["players=[random,search]", "checkpoint=x"], "takes players or checkpoint, got both"),
+        (["players=[random,search]", "arena.games=3"], "arena.games must be an even number"),
+        (
+            ["players=[random,search]", "arena.format=cup"],
+            "round_robin, gauntlet, got 'cup'",
+        ),
+        (
+            ["players=[random,search,search]", "arena.sprt=true"],
+            "a test between two players, got 3: random, search, search (2)",
+        ),
+        (["players=[random,search]", "arena.anchors={foo: 1}"], "(random, search), got 'foo'"),
+        (["players=[random,search]", "arena.anchors={random: x}"], "must be a number, got 'x'"),
+        (["players=[random,search]", "arena.teaching_k=0"], "arena.teaching_k must be above 0"),
+        (["players=[random,search]", "arena.opening_plies=9"], "is not over by then, got 9"),
+        (["players=[random,search]", "arena_dir=/proc/x"], "/proc/x cannot be written to"),
+        (["players=[random,search]", "sprt.alpha=0.6"], "between 0 and 0.5, got 0.6"),
+    ],
+)
+def test_bad_input_is_one_sentence(
+    azcore: Command, arguments: list[str], sentence: str, tmp_path: Path
+) -> None:
+    status, _, errors = azcore("command=arena", "game=tic_tac_toe", *arguments)
+    assert status == 2
+    assert sentence in errors
+    assert errors.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_checkpoint_by_any_of_its_names(run: Path, tiny: Compose) -> None:
+    settings = settings_from(tiny())
+    shutil.copy(run / "checkpoints/last.ckpt", run.parent / "alone.ckpt")
+    texts = ["first", "first@last", "first@step-8", "first/checkpoints/step-16.ckpt", "alone.ckpt"]
+    names = [player.name for player in players_from(settings, texts)]
+    assert names == ["first@last", "first@last (2)", "first@step-8", "first@step-16", "alone"]
+    with pytest.raises(SettingError, match="checkpoints there: last, step-0, step-16, step-8"):
+        players_from(settings, ["first@best", "random"])
+
+
+def test_a_new_kind_of_player_is_one_entry(tiny: Compose, monkeypatch: pytest.MonkeyPatch) -> None:
+    kind = Kind(
+        usage="echo:WORD", make=lambda settings, word: RandomPlayer(game=settings.game, name=word)
+    )
+    monkeypatch.setitem(KINDS, "echo", kind)
+    settings = settings_from(tiny())
+    assert [p.name for p in players_from(settings, ["echo:a:b", "random"])] == ["a:b", "random"]
+    with pytest.raises(SettingError, match="echo:WORD"):
+        players_from(settings, ["ehco", "random"])
+
+
+def test_club_ratings_by_hand() -> None:
+    def match(first: str, second: str, points: list[float]) -> MatchResult:
+        games = [
+            MatchGame(first_seat=0, opening_plies=0, actions=[i], outcome=int(2 * p - 1))
+            for i, p in enumerate(points)
+        ]
+        return MatchResult(first=first, second=second, games=games)
+
+    ratings = club_ratings([match("a", "b", [1, 0.5]), match("c", "a", [1])], 20)
+    a = 10 + 20 * (0.5 - expected_score(20))  # 0 + 20 (1 - 0.5), then a draw with one 20 below
+    assert ratings["b"] == pytest.approx(-a)
+    change = 20 * (1 - expected_score(0 - a))
+    assert ratings["c"] == pytest.approx(change)
+    assert ratings["a"] == pytest.approx(a - change)
+
+
+@pytest.mark.slow
+def test_more_search_is_rated_higher(azcore: Command, tmp_path: Path) -> None:
+    """Random play and search of 16, 64 and 256 simulations on a small board, two seeds."""
+    names = ["search:256", "search:64", "search:16", "random"]
+    lists = []
+    for seed in (1, 2):
+        status, _, _ = azcore(
+            "command=arena",
+            "game=go",
+            "game.board_size=5",
+            "players=[random,search:16,search:64,search:256]",
+            "arena.games=60",
+            f"seed={seed}",
+            f"arena_dir=seed-{seed}",
+        )
+        assert status == 0
+        found = rows(tmp_path / f"seed-{seed}/ratings.csv")
+        assert [line["player"] for line in found] == names
+        assert float(found[0]["los_next"]) > 0.95
+        lists.append({line["player"]: line for line in found})
+    for name in names[:-1]:
+        values = [float(one[name]["elo"]) for one in lists]
+        halves = [(float(one[name]["high"]) - float(one[name]["low"])) / 2 for one in lists]
+        # Two independent estimates of one number: their difference has both variances.
+        assert abs(np.diff(values)[0]) < 1.5 * np.hypot(*halves)
+
+
+def test_games_are_kept_as_record_files(azcore: Command, tmp_path: Path) -> None:
+    arguments = ["game=go", "game.board_size=3", "players=[random,search:4]", "arena.games=4"]
+    status, _, errors = azcore("command=arena", *arguments, "arena.export=sgf", "arena_dir=kept")
+    assert (status, errors) == (0, "")
+    files = sorted((tmp_path / "kept/games").iterdir())
+    assert [file.name for file in files] == [f"00000{i}.sgf" for i in range(4)]
+    for file, row in zip(files, rows(tmp_path / "kept/games.csv"), strict=True):
+        written = sgf.Sgf_game.from_string(file.read_text())
+        assert written.get_player_name("b") == row["first"]
+        assert written.get_winner() == {"1": "b", "-1": "w"}[row["outcome"]]
+        assert len(written.get_main_sequence()) == 1 + len(row["actions"].split())
+    status, _, errors = azcore("command=arena", *arguments, "arena.export=pgn", "arena_dir=none")
+    assert status == 2
+    assert "pgn" in errors
+    assert not (tmp_path / "none").exists()

@@ -1,0 +1,130 @@
+"""The contract's own code: what constructors, `step` and batches refuse, and the shared cache."""
+
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import azcore
+from azcore.errors import GameError, IllegalActionError
+from azcore.game import Game, Symmetry
+from azcore.game.batch import make_batch
+
+PLAIN = type(azcore.make("tic_tac_toe_plain"))
+
+GOOD = {
+    "name": "bare",
+    "version": 1,
+    "settings": {},
+    "num_actions": 9,
+    "observation_shape": (2, 3, 3),
+    "max_game_length": 9,
+    "dirichlet_alpha": 1.0,
+}
+
+
+class Bare(PLAIN):
+    """Tic-tac-toe with facts given from outside."""
+
+    def __init__(self, **facts):
+        Game.__init__(self, **facts)
+
+
+def symmetry(cells, actions):
+    return Symmetry(cells=np.array(cells, np.int32), actions=np.array(actions, np.int32))
+
+
+def test_good_facts_are_kept():
+    game = Bare(**GOOD, symmetries=(symmetry(range(8, -1, -1), range(8, -1, -1)),))
+    assert game.identity == {"name": "bare", "version": 1, "settings": {}}
+    assert game.observation_shape == (2, 3, 3)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value", "words"),
+    [
+        ("version", 0, "version must be above 0, got 0"),
+        ("num_actions", 0, "num_actions must be above 0, got 0"),
+        ("num_actions", 65_537, "num_actions must be at most 65,536, got 65,537"),
+        ("max_game_length", -1, "max_game_length must be above 0, got -1"),
+        ("dirichlet_alpha", 0.0, "dirichlet_alpha must be above 0, got 0.0"),
+        ("dirichlet_alpha", float("nan"), "dirichlet_alpha must be above 0, got nan"),
+        ("observation_shape", (3, 3), "observation_shape must be three positive sizes"),
+        ("observation_shape", (2, 0, 3), "got (2, 0, 3)"),
+        ("observation_maximum", [1], "must be 2 whole numbers from 1 to 255, got [1]"),
+        ("observation_maximum", [1, 256], "must be 2 whole numbers from 1 to 255, got [1, 256]"),
+        ("observation_maximum", [1, 0.5], "must be 2 whole numbers from 1 to 255, got [1, 0.5]"),
+        ("action_planes", 2, "action_planes must be num_actions / (H * W) = 1, got 2"),
+        (
+            "symmetries",
+            (symmetry(range(8), range(9)),),
+            "symmetry 0 needs a permutation of 9 cells",
+        ),
+        ("symmetries", (symmetry(range(9), [0] * 9),), "symmetry 0 needs a permutation of 9 act"),
+    ],
+)
+def test_a_bad_fact_is_refused_by_name(fact, value, words):
+    with pytest.raises(GameError) as caught:
+        Bare(**{**GOOD, fact: value})
+    assert str(caught.value).startswith("bare: ")
+    assert words in str(caught.value)
+
+
+def test_compiled_step_refuses_illegal_actions():
+    game = azcore.make("tic_tac_toe")
+    state = game.step(game.initial_state(), 4)
+    with pytest.raises(IllegalActionError, match=r"b2 \(action 4\) is not legal here"):
+        game.step(state, 4)
+    for beyond in (-1, 9):
+        with pytest.raises(IllegalActionError, match=f"action must be 0 to 8, got {beyond}"):
+            game.step(state, beyond)
+
+
+def test_a_compiled_batch_refuses_foreign_states():
+    batch = make_batch(azcore.make("tic_tac_toe"), 2)
+    before = batch.get(1).tobytes()
+    plain = azcore.make("tic_tac_toe_plain").initial_state()
+    go = azcore.make("go", board_size=2).initial_state()
+    for foreign in (plain, go, None):
+        with pytest.raises(GameError, match="must be a record of this game"):
+            batch.set(1, foreign)
+    assert batch.get(1).tobytes() == before
+
+
+PLAY = """
+import sys
+import numpy as np
+import azcore
+from azcore.testing import random_game, record_playthrough
+
+for size in sys.argv[1:]:
+    game = azcore.make("go", board_size=int(size))
+    print(record_playthrough(game, random_game(game, np.random.default_rng(1))))
+"""
+
+
+@pytest.mark.slow
+def test_sizes_compiled_by_two_processes_are_loaded_together_by_a_third(tmp_path):
+    # Without the digest in the names of record types (azcore/game/compilation.py), the third
+    # process plays 3×3 with the rules of 2×2.
+    def playthroughs(*sizes, **variables):
+        command = [sys.executable, "-c", PLAY, *sizes]
+        env = {**os.environ, **variables}
+        return subprocess.run(
+            command, env=env, check=True, text=True, stdout=subprocess.PIPE, timeout=60
+        ).stdout
+
+    def compiled(*sizes):
+        return playthroughs(*sizes, NUMBA_CACHE_DIR=str(tmp_path), NUMBA_DISABLE_JIT="0")
+
+    def stored():
+        return sorted(tmp_path.rglob("*.nbc"))
+
+    alone = compiled("2"), compiled("3")
+    files = stored()
+    together = compiled("2", "3")
+    assert stored() == files != []  # it has loaded all, and compiled nothing
+    assert together == "".join(alone)
+    assert together == playthroughs("2", "3", NUMBA_DISABLE_JIT="1")

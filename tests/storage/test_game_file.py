@@ -1,0 +1,360 @@
+"""Records survive the disk, and every cut or altered byte is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import tracemalloc
+import zlib
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import azcore
+from azcore.errors import RecordError
+from azcore.report.sample_game import last_record
+from azcore.storage.game_file import Forgotten, RecordFile
+from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
+from trust_kit import framed, taken_apart
+
+GAME = azcore.make("tic_tac_toe")
+
+
+def example(index: int = 0) -> GameRecord:
+    rng = np.random.default_rng(index)
+    counts = rng.integers(1, 4, 5)
+    total = int(counts.sum())
+    return GameRecord(
+        game=GAME.identity,
+        actions=rng.permutation(9)[:5].astype(np.uint16),
+        visit_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32),
+        visit_actions=rng.integers(0, 9, total).astype(np.uint16),
+        visit_counts=rng.integers(1, 99, total).astype(np.uint32),
+        root_values=rng.uniform(-1, 1, 5).astype(np.float32),
+        best_child_values=rng.uniform(-1, 1, 5).astype(np.float32),
+        players=np.array([0, 1, 1, 0, 1], np.uint8),  # a seat may move twice
+        outcome=1,
+        resigned_by=1 if index % 2 else None,
+        resign_threshold=-0.875 if index % 2 else None,
+        played_out=index % 2 == 0,
+        opening_plies=0,
+        seed=7,
+        game_index=index,
+        weights_version=100,
+        counts="visits",
+    )
+
+
+def same(a: GameRecord, b: GameRecord) -> bool:
+    plain = ("resigned_by", "resign_threshold", "played_out", "outcome", "game_index")
+    return (
+        a.to_bytes() == b.to_bytes()
+        and a.actions.tolist() == b.actions.tolist()
+        and a.best_child_values.tolist() == b.best_child_values.tolist()
+        and a.players.tolist() == b.players.tolist()
+        and all(getattr(a, name) == getattr(b, name) for name in plain)
+    )
+
+
+def test_file_round_trip(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "games" / "records.azg")
+    written = [example(i) for i in range(5)]
+    file.append(written)
+    assert all(same(a, b) for a, b in zip(file.read(), written, strict=True))
+    offsets = [offset for offset, _ in file.frames()]
+    file.truncate(offsets[3])
+    assert len(list(file.read())) == 3
+    file.append([example(9)])
+    assert [r.game_index for r in file.read()] == [0, 1, 2, 9]
+
+
+def test_every_altered_byte_is_refused() -> None:
+    frame = example().to_bytes()
+    for i in range(len(frame)):
+        altered = bytearray(frame)
+        altered[i] ^= 1 << (i % 8)
+        with pytest.raises(RecordError):
+            parse_frame(bytes(altered), "here")
+
+
+def test_every_cut_is_refused(tmp_path: Path) -> None:
+    frame = example().to_bytes()
+    for length in range(len(frame)):
+        with pytest.raises(RecordError):
+            parse_frame(frame[:length], "here")
+    path = tmp_path / "records.azg"
+    path.write_bytes(frame + frame[:-1])
+    with pytest.raises(RecordError, match=f"byte {len(frame)}"):
+        list(RecordFile(path).read())
+
+
+def test_truncate_refuses_missing_records(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "records.azg")
+    file.append([example()])
+    with pytest.raises(RecordError, match="missing"):
+        file.truncate(file.size() + 1)
+
+
+def test_full_disk_is_one_sentence_and_leaves_whole_records(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = RecordFile(tmp_path / "records.azg")
+    file.append([example()])
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RecordError, match="could not write game records: No space left"):
+        file.append([example(1), example(2)])
+    assert [record.game_index for record in file.read()] == [0]
+
+
+def test_policy_target_is_normalised_visits() -> None:
+    record = example()
+    target = record.policy_target(2, 9)
+    part = slice(record.visit_offsets[2], record.visit_offsets[3])
+    assert target.sum() == pytest.approx(1.0)
+    assert set(np.flatnonzero(target)) == set(record.visit_actions[part].tolist())
+
+
+def test_records_of_another_game_are_refused() -> None:
+    require_same_game(example(), GAME, "here")
+    with pytest.raises(RecordError, match="here: records must be of"):
+        require_same_game(example(), azcore.make("go", board_size=5), "here")
+
+
+def test_records_from_before_resignation_are_read_and_measure_nothing() -> None:
+    record = example()
+    # A frame as it was written then: five arrays, and a header without resignation.
+    names = ("actions", "visit_offsets", "visit_actions", "visit_counts", "root_values")
+    arrays = [getattr(record, name) for name in names]
+    header = {
+        "game": record.game,
+        "outcome": record.outcome,
+        "opening_plies": record.opening_plies,
+        "seed": record.seed,
+        "game_index": record.game_index,
+        "weights_version": record.weights_version,
+        "lengths": dict(zip(names, map(len, arrays), strict=True)),
+    }
+    payload = json.dumps(header).encode() + b"\n" + b"".join(a.tobytes() for a in arrays)
+    frame = struct.pack("<4sII", b"AZG1", len(payload), zlib.crc32(payload)) + payload
+    old = parse_frame(frame, "here")
+    assert old.actions.tolist() == record.actions.tolist()
+    assert old.root_values.tolist() == record.root_values.tolist()
+    assert (old.resigned_by, old.resign_threshold, old.played_out) == (None, None, False)
+
+
+def test_old_frames_do_not_say_what_their_counts_are() -> None:
+    record = example()
+    header, arrays = taken_apart(record)
+    del header["counts"]
+    assert parse_frame(framed(header, arrays, b"AZG2"), "here").counts is None
+    with pytest.raises(RecordError, match="counts"):
+        parse_frame(framed(header, arrays, b"AZG3"), "here")
+    again = parse_frame(parse_frame(framed(header, arrays, b"AZG2"), "here").to_bytes(), "here")
+    assert again.counts is None
+    assert parse_frame(record.to_bytes(), "here").counts == "visits"
+
+
+IDENTITY = {"name": "tic_tac_toe", "version": 1, "settings": {}}
+HEADERS: list[tuple[str, list[Any], str]] = [
+    ("outcome", [7, True, None, 0.5, "1", [1]], "outcome must be -1, 0 or 1"),
+    ("opening_plies", [-1, 6, True, 1.0, None], "opening_plies must be 0 to 5"),
+    ("seed", [-1, 0.5, True, "1", 2**63, None], "seed must be 0 to"),
+    ("game_index", [-1, None, 2**63], "game_index must be 0 to"),
+    ("weights_version", [-1, False], "weights_version must be 0 to"),
+    ("resigned_by", [2, -1, True, 0.0], "resigned_by must be a seat"),
+    ("resigned_by", [0], "outcome of a resignation must be lost by who resigned"),
+    ("resign_threshold", ["x", True, [], 10**400], "resign_threshold must be a number"),
+    ("played_out", [1, None, "yes"], "played_out must be true or false"),
+    ("counts", ["some", 1, []], "counts must be visits or policy"),
+    ("game", [None, 5, [], {}, {**IDENTITY, "more": 1}], "game must be a name, a version and"),
+    ("game", [{**IDENTITY, "name": n} for n in (1, None, [], "x" * 300)], "the game's name"),
+    ("game", [{**IDENTITY, "version": n} for n in (0, 1.0, True, "1")], "the game's version"),
+    ("game", [{**IDENTITY, "settings": n} for n in (None, [], "x")], "the game's settings"),
+    (
+        "game",
+        [{**IDENTITY, "settings": {"komi": n}} for n in (None, [], {}, 2**70, "x" * 300)],
+        "the game's komi must be a short text, a number, true or false",
+    ),
+    ("game", [{**IDENTITY, "settings": {n: 1}} for n in ("name", "a b", "")], "named by a word"),
+    ("lengths", [None, [], 5], "lengths must be an object"),
+    (
+        "lengths",
+        [{"actions": n} for n in (-1, 5.0, True, 2**62, None, "5")],
+        "the length of actions must be a count",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "values", "told"), HEADERS)
+def test_headers_that_no_game_can_have(name: str, values: list[Any], told: str) -> None:
+    for value in values:
+        header, arrays = taken_apart(example())
+        with pytest.raises(RecordError, match=f"^here: .*({told})"):
+            parse_frame(framed({**header, name: value}, arrays), "here")
+
+
+ARRAYS: list[tuple[dict[str, Any], str]] = [
+    ({"actions": []}, "actions must be one or more"),
+    ({"visit_offsets": [0, 5]}, "the length of visit_offsets must be 6, got 2"),
+    ({"visit_offsets": [1, 1, 1, 1, 1, 8]}, "visit_offsets must be rising from 0"),
+    ({"visit_offsets": [0, 1, 1, 1, 1, 7]}, "visit_offsets must be rising from 0"),
+    ({"visit_offsets": [0, 9, 1, 1, 1, 8]}, "visit_offsets must be rising from 0"),
+    ({"visit_offsets": [0, 2**32 - 1, 1, 1, 1, 8]}, "visit_offsets must be rising from 0"),
+    ({"visit_counts": [1, 1]}, "the length of visit_counts must be 8, got 2"),
+    ({"visit_counts": [0] * 8}, "visit_counts must be 1 or more"),
+    ({"root_values": [0, 0, np.nan, 0, 0]}, "root_values must be finite"),
+    ({"root_values": [0]}, "the length of root_values must be 5, got 1"),
+    ({"best_child_values": [0, 0, 0, 0, np.inf]}, "best_child_values must be finite"),
+    ({"best_child_values": []}, "the length of best_child_values must be 5, got 0"),
+    ({"players": [0, 1, 0, 1, 2]}, "players must be 0 or 1, got 2"),
+    ({"players": []}, "the length of players must be 5, got 0"),
+]
+
+
+@pytest.mark.parametrize(("changed", "told"), ARRAYS)
+def test_arrays_that_no_game_can_have(changed: dict[str, Any], told: str) -> None:
+    record = replace(
+        example(),
+        visit_offsets=np.array([0, 1, 3, 5, 7, 8], np.uint32),
+        visit_actions=np.zeros(8, np.uint16),
+        visit_counts=np.ones(8, np.uint32),
+    )
+    parse_frame(record.to_bytes(), "here")
+    arrays = {
+        name: np.array(values, getattr(record, name).dtype) for name, values in changed.items()
+    }
+    with pytest.raises(RecordError, match=f"^here: not a game record of this azcore: {told}"):
+        parse_frame(replace(record, **arrays).to_bytes(), "here")
+
+
+def payload_frame(payload: bytes) -> bytes:
+    return struct.pack("<4sII", b"AZG3", len(payload), zlib.crc32(payload)) + payload
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"\n",
+        b"{}",
+        b"5\n",
+        b"[" * 60_000 + b"\n",
+        b'{"a":' * 10_000 + b"\n",
+        b"{" + b" " * 10**6 + b"}\n",
+        b"\xff\n",
+        b'{"seed":' + b"9" * 10_000 + b"}\n",
+        b'{"outcome":NaN}\n',
+        example().to_bytes()[12:] + b"\0",
+    ],
+    ids=lambda payload: repr(payload[:12]),
+)
+def test_payloads_that_are_no_record(payload: bytes) -> None:
+    with pytest.raises(RecordError, match=r"^here: not a game record of this azcore: ") as caught:
+        parse_frame(payload_frame(payload), "here")
+    assert len(str(caught.value)) < 300
+
+
+def test_a_length_is_not_believed(tmp_path: Path) -> None:
+    """Of a file that says 4 GB, or has them with nothing in it, next to nothing is read."""
+    path = tmp_path / "records.azg"
+    path.write_bytes(struct.pack("<4sII", b"AZG3", 2**32 - 1, 0))
+    with pytest.raises(RecordError, match="the record is cut short"):
+        list(RecordFile(path).read())
+    os.truncate(path, 2**32 + 11)
+    tracemalloc.start()
+    with pytest.raises(RecordError, match="a record must be at most 268,435,456 bytes"):
+        list(RecordFile(path).read())
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10**6
+
+
+def numbered_games(count: int) -> list[GameRecord]:
+    """Records told apart by their numbers."""
+    return [
+        replace(example(), game_index=index, root_values=values(index)) for index in range(count)
+    ]
+
+
+def values(index: int) -> npt.NDArray[np.float32]:
+    return np.full(len(example()), index / 100, np.float32)
+
+
+def test_old_games_are_forgotten_and_places_stay(tmp_path: Path) -> None:
+    file = RecordFile(tmp_path / "records.azg")
+    games = numbered_games(10)
+    file.append(games)
+    places, size = [place for place, _ in file.frames()], file.size()
+    for gone in (3, 3, 7, 10):
+        file.forget(gone)
+        samples = sum(record.num_samples for record in games[:gone])
+        assert file.forgotten == Forgotten([*places, size][gone], gone, samples)
+        assert [place for place, _ in file.frames()] == places[gone:]
+        assert [record.game_index for record in file.read()] == list(range(gone, 10))
+        assert file.size() == size
+    assert (tmp_path / "records.azg").stat().st_size < 150
+    file.append(games[:2])
+    assert [record.game_index for record in file.read(size)] == [0, 1]
+    file.truncate(size)
+    assert list(file.read()) == []
+    file.append(games[5:6])
+    assert last_record(file.path) is not None
+    with pytest.raises(RecordError, match=r"has forgotten its first 10 games.*games_on_disk"):
+        file.truncate(places[4])
+    with pytest.raises(RecordError, match="has forgotten"):
+        list(file.read(places[4]))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["records.azg"]
+
+
+def test_forgetting_is_done_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = RecordFile(tmp_path / "records.azg")
+    file.append(numbered_games(5))
+    before = file.path.read_bytes()
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(RecordError, match="could not forget old games: No space left"):
+            file.forget(2)
+    assert file.path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [file.path]
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"place": -1, "games": 0, "positions": 0}',
+        b'{"place": 1, "games": 1e3, "positions": 0}',
+        b'{"place": 1, "games": true, "positions": 0}',
+        b'{"place": 99999999999999999999, "games": 0, "positions": 0}',
+        b"[" * 40_000,
+    ],
+)
+def test_what_is_said_to_be_forgotten_may_be_a_lie(tmp_path: Path, payload: bytes) -> None:
+    file = RecordFile(tmp_path / "records.azg")
+    checksum = zlib.crc32(payload)
+    file.path.write_bytes(struct.pack("<4sII", b"AZGF", len(payload), checksum))
+    with pytest.raises(RecordError, match="what it has forgotten cannot be read"):
+        list(file.read())
+    file.path.write_bytes(struct.pack("<4sII", b"AZGF", len(payload), checksum) + payload)
+    with pytest.raises(RecordError, match="what it has forgotten cannot be read"):
+        list(file.read())
+    file.path.write_bytes(struct.pack("<4sII", b"AZGF", 2**32 - 1, checksum) + payload)
+    with pytest.raises(RecordError, match="what it has forgotten cannot be read"):
+        file.size()

@@ -1,0 +1,221 @@
+"""Samples drawn from the window are the positions that were played."""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import azcore
+from azcore.storage.game_record import GameRecord
+from azcore.storage.replay import ReplayBuffer
+from selfplay_kit import played
+
+
+@pytest.mark.parametrize(
+    "game",
+    [azcore.make("tic_tac_toe"), azcore.make("tic_tac_toe_plain"), azcore.make("go", board_size=3)],
+    ids=lambda game: game.name,
+)
+@pytest.mark.parametrize("augment", [False, True])
+def test_samples_are_positions_of_the_records(game: azcore.Game, augment: bool) -> None:
+    records = played(game, 40)
+    # What a sample may be: (observation, mask, policy, value), mapped by any symmetry if augmented.
+    cells = [np.arange(np.prod(game.observation_shape[1:]))]
+    actions = [np.arange(game.num_actions)]
+    if augment:
+        cells += [symmetry.cells for symmetry in game.symmetries]
+        actions += [symmetry.actions for symmetry in game.symmetries]
+    known = set()
+    for record in records:
+        state = game.initial_state()
+        for ply, action in enumerate(record.actions):
+            planes = game.observation(state).astype(np.uint8).reshape(game.observation_shape[0], -1)
+            mask = game.legal_action_mask(state)
+            policy = record.policy_target(ply, game.num_actions)
+            value = record.outcome if game.current_player(state) == 0 else -record.outcome
+            for c, a in zip(cells, actions, strict=True):
+                key = (planes[:, c].tobytes(), mask[a].tobytes(), policy[a].tobytes(), value)
+                known.add(key)
+            state = game.step(state, int(action))
+        assert game.outcome(state) == record.outcome
+    buffer = ReplayBuffer(game=game, window_games=len(records), augment=augment)
+    buffer.extend(records)
+    samples = buffer.sample(300, np.random.default_rng(1))
+    drawn = {
+        (
+            samples.observations[i].tobytes(),
+            samples.legal_action_mask[i].tobytes(),
+            samples.policy_targets[i].tobytes(),
+            int(samples.value_targets[i]),
+        )
+        for i in range(300)
+    }
+    assert drawn <= known
+    assert len(drawn) > 20
+
+
+def test_window_holds_the_latest_games_and_is_drawn_uniformly() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = played(game, 200)
+    buffer = ReplayBuffer(game=game, window_games=10, augment=False)
+    buffer.extend(records)
+    assert len(buffer) == 10
+    latest = records[-10:]
+    assert buffer.num_positions == sum(len(record) for record in latest)
+    # Every position that was played, and how often each is met in these ten games.
+    played_positions: Counter[bytes] = Counter()
+    for record in latest:
+        state = game.initial_state()
+        for action in record.actions:
+            played_positions[game.observation(state).astype(np.uint8).tobytes()] += 1
+            state = game.step(state, int(action))
+    samples = buffer.sample(30_000, np.random.default_rng(1))
+    drawn = Counter(observation.tobytes() for observation in samples.observations)
+    assert set(drawn) == set(played_positions)
+    for key, count in played_positions.items():
+        assert drawn[key] / 30_000 == pytest.approx(count / buffer.num_positions, rel=0.25)
+
+
+def test_augmented_samples_use_every_symmetry_alike() -> None:
+    game = azcore.make("go", board_size=3)
+
+    def images(record: GameRecord) -> set[bytes]:
+        """The third position by NumPy's own turns and flips, not the game's tables."""
+        state = game.initial_state()
+        for action in record.actions[:2]:
+            state = game.step(state, int(action))
+        board = game.observation(state).astype(np.uint8)
+        turned = [np.rot90(board, turns, axes=(1, 2)) for turns in range(4)]
+        return {image.tobytes() for each in turned for image in (each, each[:, :, ::-1])}
+
+    # One of which no symmetry leaves that position as it is.
+    record = next(r for r in played(game, 400) if len(r) > 2 and len(images(r)) == 8)
+    keys = images(record)
+    buffer = ReplayBuffer(game=game, window_games=1, augment=True)
+    buffer.extend([record])
+    samples = buffer.sample(30_000, np.random.default_rng(1))
+    seen = Counter(observation.tobytes() for observation in samples.observations)
+    shares = np.array([seen[key] for key in keys]) / sum(seen[key] for key in keys)
+    np.testing.assert_allclose(shares, 1 / 8, atol=0.03)
+
+
+def test_draws_are_learned_as_zero_and_wins_as_the_mover_sees_them() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = played(game, 400)
+    for outcome in (1, 0, -1):
+        record = next(r for r in records if r.outcome == outcome)
+        buffer = ReplayBuffer(game=game, window_games=1, augment=False)
+        buffer.extend([record])
+        samples = buffer.sample(200, np.random.default_rng(1))
+        stones = samples.observations.sum((1, 2, 3))  # as many as plies: even for seat 0
+        expected = np.where(stones % 2 == 0, outcome, -outcome)
+        assert (samples.value_targets == expected).all()
+        assert len(set(stones)) == len(record)
+
+
+@pytest.mark.parametrize("sizes", [[1], [7, 1, 30, 2], [300], [3, 400, 3]])
+def test_the_window_gives_back_the_latest_games_as_they_were(sizes: list[int]) -> None:
+    """However many come at once, and however often the arrays grow and are written round."""
+    game = azcore.make("tic_tac_toe")
+    pool = played(game, 4000)
+    buffer = ReplayBuffer(game=game, window_games=25, augment=False)
+    given: list[GameRecord] = []
+    for turn in range(20):
+        some = [pool[(len(given) + i) % len(pool)] for i in range(sizes[turn % len(sizes)])]
+        given += some
+        buffer.extend(iter(some))
+        window = given[-25:]
+        assert len(buffer) == len(window)
+        assert buffer.num_positions == sum(record.num_samples for record in window)
+        expected = [record.to_bytes() for record in reversed(window) if record.played_out]
+        assert [record.to_bytes() for record in buffer.played_out()] == expected
+        targets = [r.policy_target(ply, 9) for r in window for ply in range(len(r))]
+        everything = buffer.positions(np.arange(buffer.num_positions))
+        assert np.array_equal(everything.policy_targets, targets)
+
+
+def test_only_games_played_out_are_measured_by() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = [replace(r, played_out=i % 3 == 0) for i, r in enumerate(played(game, 100))]
+    buffer = ReplayBuffer(game=game, window_games=100, augment=False)
+    buffer.extend(records)
+    found = [record.game_index for record in buffer.played_out()]
+    assert found == [record.game_index for record in reversed(records) if record.played_out]
+
+
+def test_random_openings_are_replayed_and_not_learned_from() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = [
+        replace(record, opening_plies=min(index % 4, len(record)))
+        for index, record in enumerate(played(game, 300))
+    ]
+    buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
+    buffer.extend(records)
+    assert buffer.num_positions == sum(len(r) - r.opening_plies for r in records)
+    stones = buffer.positions(np.arange(buffer.num_positions)).observations.sum((1, 2, 3))
+    assert stones.tolist() == [ply for r in records for ply in range(r.opening_plies, len(r))]
+
+
+def test_counts_too_large_for_two_bytes_are_kept() -> None:
+    game = azcore.make("tic_tac_toe")
+    small, large = played(game, 20)[:2]
+    large = replace(large, visit_counts=large.visit_counts * np.uint32(70_001))
+    buffer = ReplayBuffer(game=game, window_games=2, augment=False)
+    for record in (small, large):
+        buffer.extend([record])
+    assert [r.to_bytes() for r in buffer.played_out()] == [large.to_bytes(), small.to_bytes()]
+    targets = buffer.positions(np.arange(len(small), buffer.num_positions)).policy_targets
+    expected = [large.policy_target(ply, 9) for ply in range(len(large))]
+    np.testing.assert_allclose(targets, expected, rtol=1e-6)
+
+
+def test_games_from_before_resignation_can_be_learned_from() -> None:
+    game = azcore.make("tic_tac_toe")
+    missing = {"best_child_values": np.zeros(0, np.float32), "players": np.zeros(0, np.uint8)}
+    old, new = played(game, 20)[:2]
+    buffer = ReplayBuffer(game=game, window_games=2, augment=False)
+    buffer.extend([replace(old, played_out=False, **missing), new])
+    assert [record.to_bytes() for record in buffer.played_out()] == [new.to_bytes()]
+    assert len(buffer.positions(np.arange(buffer.num_positions)).value_targets) == len(old) + len(
+        new
+    )
+
+
+def test_memory_stays_below_its_bound() -> None:
+    """Games of the greatest length with the most targets, many more than the window holds."""
+    game = azcore.make("tic_tac_toe")
+    plies = game.max_game_length
+    full = next(record for record in played(game, 400) if len(record) == plies)
+    full = replace(
+        full,
+        visit_offsets=np.arange(plies + 1, dtype=np.uint32) * 9,
+        visit_actions=np.tile(np.arange(9, dtype=np.uint16), plies),
+        visit_counts=np.ones(9 * plies, np.uint32),
+    )
+    buffer = ReplayBuffer(game=game, window_games=3000, augment=False)
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for _ in range(6):
+        buffer.extend([full] * 1000)
+    held = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert held <= buffer.max_bytes(most_targets=9)
+
+
+def test_bytes_held_are_those_of_the_games_still_there() -> None:
+    game = azcore.make("tic_tac_toe")
+    records = played(game, 400)
+    window = ReplayBuffer(game=game, window_games=10, augment=False)
+    window.extend(records)
+    latest = ReplayBuffer(game=game, window_games=10, augment=False)
+    latest.extend(records[-10:])
+    assert len(records) > 20
+    assert window.bytes_held == latest.bytes_held
+    plies = sum(len(record) for record in records[-10:])
+    named = sum(len(record.visit_actions) for record in records[-10:])
+    arrays = 15 * plies + 4 * named  # see `ReplayBuffer`
+    assert 10 * 200 < window.bytes_held - arrays < 10 * 400  # a game's own

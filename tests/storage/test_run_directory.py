@@ -1,0 +1,422 @@
+"""A run directory is data: whatever a received one holds, going on with it trains and no more."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from azcore import cli
+from azcore.commands.train import train
+from azcore.errors import CheckpointError, SettingError
+from azcore.storage.run_directory import OWN, RunDirectory
+from azcore.storage.run_settings import OF_EXPORT, RUN, read_config, save_config
+from azcore.storage.table import Table
+from azcore.storage.untrusted import MAX_YAML, require_no_links
+from conftest import TINY, compose
+
+CommandLine = Callable[..., tuple[int, str, str]]
+RESUMED = ["game=tic_tac_toe", "resume=run", "trainer.max_steps=12"]
+COMPARED = [
+    "command=compare",
+    "compare.runs=run",
+    "compare.games=2",
+    "compare.checkpoints=1",
+    "compare.num_simulations=2",
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of two generations, with a match."""
+    folder = tmp_path_factory.mktemp("made")
+    train(compose(*TINY, f"run_dir={folder}/run", "trainer.max_steps=8"))
+    return folder / "run"
+
+
+@pytest.fixture
+def run(made: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(made, tmp_path / "run"))
+
+
+def changed(run: Path, **settings: Any) -> None:
+    """Other values of groups or keys in a run's config.yaml; a group keeps its other keys."""
+    config = yaml.safe_load((run / "config.yaml").read_text())
+    for key, value in settings.items():
+        old = config.get(key)
+        both = isinstance(old, dict) and isinstance(value, dict)
+        config[key] = {**old, **value} if both else value
+    (run / "config.yaml").write_text(yaml.safe_dump(config))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+# -- what a run can say -------------------------------------------------------------------------
+
+
+def test_what_is_saved_is_what_makes_the_run(run: Path) -> None:
+    saved = yaml.safe_load((run / "config.yaml").read_text())
+    assert set(saved) <= set(RUN)
+    assert set(saved["export"]) == set(OF_EXPORT)
+
+
+def test_every_setting_is_the_runs_or_of_whoever_goes_on() -> None:
+    """A new group takes its place: either it is kept with the run, or each command line says it."""
+    beside = set(compose()) - set(RUN)
+    assert beside == {
+        *("arena_dir", "bench", "check", "checkpoint", "command", "compare", "engine", "name"),
+        *("new", "peers", "play", "players", "programs", "resume", "run_dir", "tune"),
+    }
+
+
+def test_training_obeys_every_setting_that_a_run_keeps() -> None:
+    assert [key for key in RUN if not cli.COMMANDS["train"].is_told_by(key)] == []
+
+
+def test_a_received_run_trains_and_nothing_else(
+    azcore: CommandLine, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("A_SECRET", "a word that nobody should read")
+    touch = f"touch {tmp_path}/touched"
+    outside = f"{tmp_path}/outside"
+    changed(
+        run,
+        command="arena",
+        players=["random", f'gtp sh -c "{touch}"'],
+        programs={"random": {"protocol": "gtp", "command": touch, "level": None, "install": None}},
+        arena_dir=outside,
+        run_dir=outside,
+        checkpoint="/etc/passwd",
+        export={"out": outside, "games": "/etc/passwd", "first": "x"},
+        new={"path": outside},
+        name="outside",
+        experiment="papers",
+        algorithm="${oc.env:A_SECRET}",
+        hydra={"run": {"dir": outside}, "callbacks": {"x": {"_target_": "os.system"}}},
+        _target_="os.system",
+        peers=["pgx"],
+        bench={"path": outside},
+        engine={"log": outside},
+    )
+    status, output, errors = azcore(*RESUMED)
+    assert (status, errors) == (0, "")
+    assert "step 12" in output
+    assert {path.name for path in tmp_path.iterdir()} == {"run"}
+    saved = (run / "config.yaml").read_text()
+    assert "${oc.env:A_SECRET}" in saved  # a text like any other
+    assert set(yaml.safe_load(saved)) <= set(RUN)
+    for path, content in contents(run).items():
+        assert b"nobody should read" not in content, path
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        (
+            {"trainer": {"strategy": "ddp"}},
+            "config.yaml has trainer.strategy, which no run can set",
+        ),
+        ({"trainer": {"default_root_dir": "/tmp"}}, "has trainer.default_root_dir, which"),
+        ({"trainer": {"callbacks": [1]}}, "has trainer.callbacks, which"),
+        ({"trainer": {"max_steps": "10"}}, "trainer.max_steps must be a whole number, got '10'"),
+        ({"game": {"name": ["go"]}}, "game.name must be text, got ['go']"),
+        ({"game": {"name": "os:system"}}, "no game named 'os:system' is installed"),
+        ({"game": {"name": "../go"}}, "no game named '../go' is installed"),
+        ({"game": {"colour": 1}}, "tic_tac_toe has no setting 'colour'"),
+        ({"network": 7}, "network must be settings by name, got 7"),
+        ({"network": {"_target_": "os.system"}}, "there is no setting network._target_"),
+        ({"selfplay": {"game": 3}}, "selfplay.game must be settings by name, got 3"),
+        ({"seed": True}, "seed must be a whole number, got True"),
+        ({"device": ["cpu"]}, "device must be text, got ['cpu']"),
+        ({"device": "moon"}, "device must be auto, or a device of this machine"),
+        ({"export": {"format": ["sgf"]}}, "export.format must be text"),
+        ({"search": None}, "must hold the settings of a run, search is missing"),
+        ({"search": {"c_init": float("nan")}}, "must hold finite numbers"),
+        ({"search": {"num_simulations": 10**30}}, "must hold finite numbers"),
+    ],
+    ids=str,
+)
+def test_settings_that_no_run_has(
+    azcore: CommandLine, run: Path, settings: dict[str, Any], sentence: str
+) -> None:
+    changed(run, **settings)
+    before = contents(run)
+    status, _, errors = azcore("resume=run")
+    assert (status, errors.count("\n")) == (2, 1)
+    assert sentence in errors
+    assert contents(run) == before
+
+
+# -- damage -------------------------------------------------------------------------------------
+
+BOMB = "a0: &a0 [1, 1]\n" + "".join(
+    f"a{i}: &a{i} [*a{i - 1}, *a{i - 1}, *a{i - 1}]\n" for i in range(1, 40)
+)
+DAMAGE: dict[str, dict[str, bytes]] = {
+    "config.yaml": {
+        "binary": bytes(range(256)),
+        "nul": b"seed: 1\0\n",
+        "alias": BOMB.encode(),
+        "deep": b"seed: " + b"[" * 100_000,
+        "deep mapping": b"".join(b" " * i + b"a:\n" for i in range(500)),
+        "long": b"seed: 1\n" + b"# nothing\n" * 100_000,
+        "number": b"seed: " + b"9" * 5000,
+        "hexadecimal": b"seed: 0x" + b"f" * 5000,
+        "tag": b"seed: !!python/object/apply:os.system [true]",
+        "bad bool": b"seed: !!bool maybe",
+        "bad date": b"seed: 2026-99-99",
+        "date": b"seed: 2026-01-01",
+        "list": b"- seed",
+        "empty": b"",
+        "keys": b"? [1, 2]\n: 3\n",
+    },
+    "metrics.csv": {
+        "binary": bytes(range(128, 256)),
+        "nan": b"generation,step,evaluations\n0,nan,nan\n1,8,nan\n",
+        "inf": b"generation,step,evaluations\n0,4,inf\n1,inf,inf\n",
+        "negative": b"generation,step,evaluations\n-1,-4,1\n1,8,-3e999\n",
+        "huge cell": b"generation,step,evaluations\n0," + b"9" * 200_000 + b",1\n1,8,1\n",
+        "huge number": b"generation,step,evaluations\n0," + b"9" * 5000 + b",1\n1,8,1\n",
+        "short row": b"generation,step,evaluations\n0\n1,8,1\n",
+        "long row": b"generation,step,evaluations\n0,4,1,1,1\n1,8,1\n",
+        "other": b"a,b\n1,2\n",
+        "digits": "generation,step,evaluations\n²,²,1\n1,8,1\n".encode(),
+    },
+    "matches.csv": {
+        "binary": bytes(range(128, 256)),
+        "other": b"generation,b\n1,2\n",
+        "nan": b"generation,step,player,opponent,wins,draws,losses\n1,8,step-8,random,nan,0,1\n",
+        "huge": b"generation,step,player,opponent,wins,draws,losses\n1,8,step-8,random,1"
+        + b"0" * 400
+        + b",0,1\n",
+        "path": b"generation,step,player,opponent,wins,draws,losses\n1,8,../../x,random,1,0,1\n",
+        "itself": b"generation,step,player,opponent,wins,draws,losses\n1,8,step-8,step-8,1,0,1\n",
+        "column": b"generation,step,player,opponent,wins,draws,losses,=cmd()\n"
+        b"1,8,step-8,random,1,0,1,1\n",
+    },
+    "sizes.json": {
+        "binary": bytes(range(128, 256)),
+        "deep": b"[" * 100_000,
+        "nan": b'{"num_games": NaN}',
+        "inf": b'{"num_games": 1e999}',
+        "true": b'{"num_games": true}',
+        "threads": b'{"num_games": 4, "workers": 100000000}',
+        "number": b'{"num_games": ' + b"9" * 5000 + b"}",
+        "text": b'{"num_games": "4"}',
+        "list": b"[4, 2]",
+        "long": b" " * (MAX_YAML + 1) + b"{}",
+    },
+}
+READ_BY_COMPARE = ("config.yaml", "metrics.csv")
+
+
+@pytest.mark.parametrize(
+    ("file", "kind"), [(file, kind) for file, kinds in DAMAGE.items() for kind in kinds]
+)
+def test_damage_is_one_sentence(azcore: CommandLine, run: Path, file: str, kind: str) -> None:
+    (run / file).write_bytes(DAMAGE[file][kind])
+    commands = [RESUMED, COMPARED] if file in READ_BY_COMPARE else [RESUMED]
+    for command in commands:
+        status, _, errors = azcore(*command)
+        assert (status, errors.count("\n")) == (2, 1), errors
+        assert file in errors
+        assert len(errors) < 500
+        assert (run / file).read_bytes() == DAMAGE[file][kind]
+
+
+def test_a_pipe_is_not_waited_for(run: Path) -> None:
+    for path, read in (
+        (run / "config.yaml", lambda: read_config(RunDirectory(run))),
+        (run / "metrics.csv", lambda: Table(run / "metrics.csv", []).rows()),
+        (run / "sizes.json", lambda: RunDirectory(run).read_sizes()),
+    ):
+        path.unlink()
+        os.mkfifo(path)
+        with pytest.raises((SettingError, CheckpointError), match="it is no file"):
+            read()
+
+
+def test_settings_that_repeat_are_written_out(tmp_path: Path) -> None:
+    config = compose(*TINY)
+    same = [0.1, 0.2]
+    config["learner"]["learning_rates"] = config["learner"]["milestones"] = same
+    run = RunDirectory(tmp_path)
+    save_config(run, config)
+    assert read_config(run)["learner"]["milestones"] == same
+
+
+def test_no_run_begins_whose_settings_could_not_be_read(tmp_path: Path) -> None:
+    config = compose(*TINY)
+    config["supervised"]["games"] = ["x" * 1000] * 1000
+    with pytest.raises(SettingError, match="must have at most"):
+        save_config(RunDirectory(tmp_path), config)
+
+
+def test_only_the_last_row_may_be_cut(tmp_path: Path) -> None:
+    table = Table(tmp_path / "metrics.csv", ["generation", "step"])
+    table.path.write_text("generation,step\n0,4\n1")
+    assert table.rows() == [{"generation": "0", "step": "4"}]
+    table.path.write_text("generation,step\n0\n1,8\n")
+    with pytest.raises(SettingError, match="got more or fewer in row 1"):
+        table.rows()
+
+
+# -- where files go -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["lock", "metrics.csv", "report.html.part", "config.yaml.tmp"])
+def test_nothing_is_written_through_a_link(
+    azcore: CommandLine, run: Path, tmp_path: Path, name: str
+) -> None:
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    (run / name).unlink(missing_ok=True)
+    (run / name).symlink_to(victim)
+    status, _, errors = azcore(*RESUMED)
+    assert (status, errors.count("\n")) == (2, 1)
+    assert f"{name} must be a file or a folder" in errors
+    assert victim.read_text() == "precious"
+
+
+def test_nor_through_a_linked_folder(azcore: CommandLine, run: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (run / "logs/more").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(SettingError, match=r"more must be a file or a folder.*got a link"):
+        require_no_links(run)
+    assert azcore(*RESUMED)[0] == 2
+    for name in ("comparison.csv", "ratings.csv", "figure.svg"):
+        (run / name).symlink_to(tmp_path / "elsewhere" / name)
+        status, _, errors = azcore(*COMPARED)
+        assert (status, errors.count("\n")) == (2, 1)
+        assert f"{name} must be a file" in errors
+        (run / name).unlink()
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+def test_links_beside_what_is_ours_are_left_alone(run: Path, tmp_path: Path) -> None:
+    """A run may be begun among files of one's own."""
+    (run / "data").symlink_to(tmp_path)
+    directory = RunDirectory(run)
+    directory.open()
+    directory.close()
+
+
+def test_every_place_in_a_run_is_one_of_ours(run: Path) -> None:
+    train(compose(*TINY, "algorithm=alphagozero", "gate.games=2", f"run_dir={run}/gated"))
+    for folder in (run, run / "gated"):
+        names = {path.name for path in folder.iterdir()} - {"gated"}
+        assert [name for name in names if not name.startswith(OWN)] == []
+
+
+# -- which run ----------------------------------------------------------------------------------
+
+
+def test_the_latest_run_is_looked_for_once(
+    azcore: CommandLine, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one may begin while this one's game is compiled."""
+    latest = Path(shutil.copytree(run, tmp_path / "runs/tic_tac_toe/one"))
+    resumed: list[str] = []
+    monkeypatch.setattr(cli, "run_command", lambda config: resumed.append(config["resume"]) or 0)
+    assert azcore("game=tic_tac_toe", "resume=latest")[0] == 0
+    assert resumed == [str(latest)]
+
+
+# -- two processes ------------------------------------------------------------------------------
+
+
+def test_of_two_that_begin_in_one_folder_one_wins(tmp_path: Path) -> None:
+    config = compose(*TINY)
+    first, second = RunDirectory(tmp_path / "run"), RunDirectory(tmp_path / "run")
+    first.open_new()
+    with pytest.raises(SettingError, match="is in use: another azcore process"):
+        second.open_new()
+    save_config(first, config)
+    first.close()
+    with pytest.raises(SettingError, match="already holds a run"):
+        second.open_new()  # both had looked before either had begun
+    with (tmp_path / "run/lock").open("w") as lock:  # and the loser lets others in
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+# -- the same command line again ----------------------------------------------------------------
+
+
+class TestTheSameCommandLine:
+    BEGUN = (
+        *("game=go", "game.board_size=3", "game.komi=0.5", "scale=laptop", "network=dual_res"),
+        *("network.blocks=1", "network.channels=4", "network.value_hidden=4", "selfplay.workers=1"),
+        *(
+            "search=puct",
+            "search.num_simulations=4",
+            "selfplay.num_games=4",
+            "learner.batch_size=8",
+        ),
+        *("learner.steps_per_generation=2", "trainer.max_steps=2", "arena.games=2"),
+        *("selfplay.backend=torch", "algorithm=alphagozero", "gate.games=2"),
+        *("run_dir=mine", "command=train", "seed=3", "export.per_generation=1"),
+        "replay.samples_per_position=0.2",  # so that every generation has games
+    )
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def begun(cls, tmp_path_factory: pytest.TempPathFactory) -> Path:
+        folder = tmp_path_factory.mktemp("begun")
+        train(compose(*cls.BEGUN, f"run_dir={folder}/mine"))
+        return folder / "mine"
+
+    @pytest.fixture
+    def mine(self, begun: Path, tmp_path: Path) -> Path:
+        return Path(shutil.copytree(begun, tmp_path / "mine"))
+
+    def test_goes_on(self, azcore: CommandLine, mine: Path) -> None:
+        status, output, errors = azcore(*self.BEGUN, "resume=latest")
+        assert (status, errors) == (0, "")
+        assert "going on from step 2" in output
+
+    def test_and_longer(self, azcore: CommandLine, mine: Path) -> None:
+        longer = [word for word in self.BEGUN if not word.startswith("trainer.max_steps")]
+        status, output, errors = azcore(*longer, "resume=latest", "trainer.max_steps=4")
+        assert (status, errors) == (0, "")
+        assert "step 4" in output
+        assert len(list((mine / "games/sgf").glob("*.sgf"))) == 2  # one of each generation
+
+    @pytest.mark.parametrize(
+        ("arguments", "sentence"),
+        [
+            (["game.board_size=5"], "cannot change game.board_size: the run has 3, got 5"),
+            (["seed=4"], "cannot change seed: the run has 3, got 4"),
+            (["game=chess"], "the run's own game, got game=chess: the run has game.name 'go'"),
+            (["scale=paper"], "the run's own scale, got scale=paper: the run has scale 'laptop'"),
+            (["algorithm=gumbel"], "the run's own algorithm, got algorithm=gumbel"),
+            (["network=sep_res"], "the run's own network, got network=sep_res: the run has netw"),
+            (["network=dual_res"], "the run has network.blocks 1, got 4"),
+            (["~seed"], "goes on with the run's own seed, got ~seed"),
+            (["run_dir=other"], "goes on in the run's own folder, got run_dir=other"),
+            (["command=arena"], "resume is for command=train, got resume=mine with command=arena"),
+            (["players=[random]"], "players is for command=arena, got players=[random]"),
+        ],
+        ids=str,
+    )
+    def test_what_would_change_it_is_refused(
+        self, azcore: CommandLine, mine: Path, arguments: list[str], sentence: str
+    ) -> None:
+        before = contents(mine)
+        game = [] if arguments[0].startswith("game=") else ["game=go"]
+        status, _, errors = azcore(*game, "resume=mine", "+trainer.benchmark=false", *arguments)
+        assert (status, errors.count("\n")) == (2, 1)
+        assert sentence in errors
+        assert contents(mine) == before
+
+    def test_without_a_run_there(self, azcore: CommandLine) -> None:
+        status, _, errors = azcore("game=go", "resume=latest", "run_dir=nowhere")
+        assert status == 2
+        assert "nowhere is no run directory" in errors

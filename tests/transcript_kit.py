@@ -1,0 +1,24 @@
+"""Games as transcripts in one call: what the formats of a game write and read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from azcore.game import Game, Transcript
+
+
+def transcript_text(
+    game: Game,
+    form: str,
+    actions: Sequence[int],
+    comments: Sequence[str] = (),
+    result: str | None = None,
+) -> str:
+    """A game from the usual start."""
+    transcript = Transcript(actions=actions, comments=comments, result=result)
+    return game.record_formats()[form].write(transcript)
+
+
+def actions_read(game: Game, form: str, text: str) -> list[int]:
+    """The actions of a text."""
+    return list(game.record_formats()[form].read(text).actions)
