@@ -19,7 +19,7 @@ from azcore.arena.elo import rating_list
 from azcore.arena.match import play_match
 from azcore.arena.players import Player
 from azcore.assembly.parts import Settings, search_player, settings_from
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.settings import build
 from azcore.storage.run_directory import find_run
 from azcore.storage.run_settings import read_config

@@ -17,7 +17,7 @@ from azcore.engine.server import Engine
 from azcore.engine.thinker import EngineSettings
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.settings import build
 from conftest import compose
 

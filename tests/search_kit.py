@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from azcore.game import Game
-from azcore.search.mcts import Search, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchSettings
 from azcore.search.tree import NO_NODE, Tree, edge_statistics, room_for
 from reference_mcts import Snapshot
 

@@ -24,7 +24,8 @@ from azcore.chance import Purpose, generator
 from azcore.game import Game
 from azcore.game.batch import GameBatch, make_batch
 from azcore.search.evaluators import Evaluator
-from azcore.search.mcts import Search, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchSettings
 from azcore.selfplay.schedule import choose_action
 from azcore.settings import require
 

@@ -36,7 +36,7 @@ from azcore.search.evaluators import (
     SymmetricEvaluator,
     UniformEvaluator,
 )
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require

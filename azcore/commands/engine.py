@@ -19,7 +19,7 @@ from azcore.errors import CheckpointError
 from azcore.game import Game
 from azcore.game.registry import make, unprepared
 from azcore.search.evaluators import Evaluator, UniformEvaluator
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.settings import build
 
 SERVERS = {  # module and class by `Game.protocol`

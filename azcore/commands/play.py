@@ -20,7 +20,7 @@ from azcore.commands.engine import game_and_evaluator
 from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, GameError, RecordError
 from azcore.game import Game, Transcript
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.settings import build, require
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.transcripts import format_named, format_of_path, write_record

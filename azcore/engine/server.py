@@ -16,7 +16,7 @@ from azcore.game import CompiledGame, Game, Setting
 from azcore.game.faults import told
 from azcore.game.registry import make, unprepared
 from azcore.search.evaluators import Evaluator, UniformEvaluator
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 
 
 class AbandonedError(AzcoreError):

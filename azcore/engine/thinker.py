@@ -21,7 +21,8 @@ import numpy as np
 from azcore.game import Game
 from azcore.game.faults import told
 from azcore.search.evaluators import Evaluator
-from azcore.search.mcts import Search, SearchResult, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchResult, SearchSettings
 from azcore.settings import require
 
 

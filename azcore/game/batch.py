@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,36 +22,63 @@ from numba import config, types
 from numba.extending import intrinsic, register_jitable
 
 from azcore.errors import FaultyGameError, GameError
-from azcore.game import CompiledGame, Game, compilation
-from azcore.game.compilation import compiled, function_table, load_function
-from azcore.game.compiled import RULES, rule_signatures
+from azcore.game import ByteArray, CompiledGame, Game, compilation
+from azcore.game import compiled as compiled_game
+from azcore.game.compilation import code_for, compiled, function_table, load_function
+from azcore.game.compiled import (
+    CURRENT_PLAYER,
+    IS_TERMINAL,
+    LEGAL_ACTIONS,
+    OBSERVE,
+    OUTCOME,
+    POSITION_KEY,
+    RULES,
+    STEP,
+    RuleFunctions,
+    rule_signatures,
+)
 from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS
 from azcore.game.faults import broken_promise, raised, told
 
+# What kernels over rules are compiled from, beside the rules.
+RULE_SOURCES = (__file__, compilation.__file__, compiled_game.__file__)
 
-class Positions:
-    """Room for the description of S positions, filled by `GameBatch.replay`.
 
-    Args:
-        game: whose positions.
-        size: S.
-        keys: whether `Game.position_key` is wanted too; not all games have one.
-    """
+class Positions(NamedTuple):
+    """The description of S positions, filled by `GameBatch.replay`."""
 
-    def __init__(self, game: Game, size: int, *, keys: bool = False) -> None:
-        self.observations = np.zeros((size, *game.observation_shape), np.uint8)  # [S, C, H, W]
-        self.legal_actions = np.zeros((size, game.num_actions), np.int32)  # [S, A], ascending
-        self.num_legal = np.zeros(size, np.int32)  # [S], entries of legal_actions that count
-        self.current_player = np.zeros(size, np.int8)  # [S], seat to move
-        self.is_terminal = np.zeros(size, np.bool_)  # [S]
-        self.outcome = np.zeros(size, np.int8)  # [S], view of seat 0, 0 where not terminal
-        self.keys = np.zeros(size if keys else 0, np.uint64)  # [S], or empty if not wanted
+    observations: ByteArray  # [S, C, H, W]
+    legal_actions: npt.NDArray[np.int32]  # [S, A], ascending
+    num_legal: npt.NDArray[np.int32]  # [S], entries of legal_actions that count
+    current_player: npt.NDArray[np.int8]  # [S], seat to move
+    is_terminal: npt.NDArray[np.bool_]  # [S]
+    outcome: npt.NDArray[np.int8]  # [S], view of seat 0, 0 where not terminal
+    keys: npt.NDArray[np.uint64]  # [S], `Game.position_key`; empty if not wanted
 
     def legal_action_mask(self, num_actions: int) -> npt.NDArray[np.bool_]:
         """bool [S, A], True = legal."""
         mask = np.zeros((len(self.num_legal), num_actions), np.bool_)
         _mark_kernel()(self.legal_actions, self.num_legal, mask)
         return mask
+
+
+def make_positions(game: Game, size: int, *, keys: bool = False) -> Positions:
+    """Room for S positions of a game.
+
+    Args:
+        game: whose positions.
+        size: S.
+        keys: whether `Game.position_key` is wanted too; not all games have one.
+    """
+    return Positions(
+        observations=np.zeros((size, *game.observation_shape), np.uint8),
+        legal_actions=np.zeros((size, game.num_actions), np.int32),
+        num_legal=np.zeros(size, np.int32),
+        current_player=np.zeros(size, np.int8),
+        is_terminal=np.zeros(size, np.bool_),
+        outcome=np.zeros(size, np.int8),
+        keys=np.zeros(size if keys else 0, np.uint64),
+    )
 
 
 @cache
@@ -64,6 +91,14 @@ def _mark_legal(legal_actions: Any, num_legal: Any, out_mask: Any) -> None:
     for row in range(num_legal.shape[0]):
         for i in range(num_legal[row]):
             out_mask[row, legal_actions[row, i]] = True
+
+
+class Paths(NamedTuple):
+    """Ways from roots to the positions that are to be described."""
+
+    roots: npt.NDArray[np.int32]  # [S], which root each starts from; below 0 skips the row
+    actions: npt.NDArray[np.int32]  # [S, T], legal ones
+    lengths: npt.NDArray[np.int32]  # [S], how many of them to play
 
 
 class GameBatch(ABC):
@@ -239,25 +274,16 @@ class CompiledBatch(GameBatch):
         self._scratch = np.zeros(1, game.state_dtype)
         self._at = np.zeros(3, np.int64)  # row, place of the rule in RULES, what a rule gave amiss
         self._compiled = game
-        self._rules = [getattr(game.rules, name) for name in RULES]
         self._tables: dict[bool, Any] = {}  # by whether keys are wanted
-        self._replay: Any = _replay_paths
-        if not config.DISABLE_JIT:
-            self._replay = replay_kernel(game.record_type)
+        self._replay: Any = None  # the loop of `replay`, compiled when it is first wanted
 
-    def _functions(self, keys: bool) -> tuple[Any, ...]:
+    def _functions(self, keys: bool) -> Any:
         """The rules as the kernel takes them; the one for keys is compiled when it is wanted."""
         if config.DISABLE_JIT:
-            return (*self._rules, self._compiled.position_key)
+            return self._compiled.rule_functions
         if keys not in self._tables:
-            # As addresses: to unpack six functions costs numba 130 µs a call, as much as the
-            # search of 25 leaves. A row of zeros is a function that is not called.
-            rules = [*self._rules, self._compiled.key_rule] if keys else self._rules
-            signatures = list(rule_signatures(self._compiled.record_type).values())
-            table = np.zeros((len(signatures), 3), np.int64)
-            table[: len(rules)] = function_table(rules, signatures[: len(rules)])
-            self._tables[keys] = table
-        return (self._tables[keys],)
+            self._tables[keys] = rule_table(self._compiled, keys=keys)
+        return self._tables[keys]
 
     def get(self, row: int) -> Any:
         return self._states[row].copy()
@@ -285,29 +311,31 @@ class CompiledBatch(GameBatch):
         def under_way() -> str:  # for `azcore.interrupts`
             return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
 
-        arguments: list[Any] = [
+        arguments = (
             self._states,
             self._scratch,
-            self.game.max_game_length,
+            int(self.game.max_game_length),
             at,
-            roots,
-            paths,
-            lengths,
-            out.observations,
-            out.legal_actions,
-            out.num_legal,
-            out.current_player,
-            out.is_terminal,
-            out.outcome,
-            out.keys,
-        ]
+            Paths(
+                roots=np.ascontiguousarray(roots, np.int32),
+                actions=np.ascontiguousarray(paths, np.int32),
+                lengths=np.ascontiguousarray(lengths, np.int32),
+            ),
+            out,
+        )
+        functions = self._functions(len(out.keys) > 0)
+        if self._replay is None:
+            self._replay = _replay_paths
+            if not config.DISABLE_JIT:
+                kernel = replay_kernel(self._compiled.record_type)
+                self._replay = code_for(kernel, functions, *arguments)
         try:
-            broken = self._replay(*self._functions(len(out.keys) > 0), *arguments)
+            broken = self._replay(functions, *arguments)
         except Exception as error:
             rule = _rule_at_place(at)
             written = self._compiled.written
-            as_written = [written(name) for name in (*RULES, "position_key")]
-            again = partial(_replay_paths, *[*as_written, *arguments])
+            as_written = RuleFunctions(*map(written, RuleFunctions._fields))
+            again = partial(_replay_paths, as_written, *arguments)
             raise raised(self.game.name, written(rule), error, again) from error
         if broken:
             raise self._fault(broken, _GOT[broken].format(at[2]))
@@ -324,36 +352,50 @@ _GOT = {
 
 
 def _rule_at_place(at: npt.NDArray[np.int64]) -> str:
-    return (*RULES, "position_key")[at[1]]
+    return RuleFunctions._fields[at[1]]
 
 
 @cache
 def replay_kernel(record: Any) -> Any:
-    """`replay_from_table` compiled for one record type; interpreted, `_replay_paths` itself."""
+    """`_replay_from_table` compiled for one record type."""
     states = types.Array(record, 1, "C")
     vector = types.int32[::1]
-    signature = types.int64(
-        types.int64[:, ::1],
-        states,
-        states,
-        types.int64,
-        types.int64[::1],
-        vector,
-        types.int32[:, ::1],
-        vector,
-        types.uint8[:, :, :, ::1],
-        types.int32[:, ::1],
-        vector,
-        types.int8[::1],
-        types.boolean[::1],
-        types.int8[::1],
-        types.uint64[::1],
+    paths = types.NamedTuple(  # type: ignore[no-untyped-call]
+        [vector, types.int32[:, ::1], vector], Paths
     )
-    return compiled(_replay_from_table, signature, sources=[__file__, compilation.__file__])
+    positions = types.NamedTuple(  # type: ignore[no-untyped-call]
+        [
+            types.uint8[:, :, :, ::1],
+            types.int32[:, ::1],
+            vector,
+            types.int8[::1],
+            types.boolean[::1],
+            types.int8[::1],
+            types.uint64[::1],
+        ],
+        Positions,
+    )
+    signature = types.int64(
+        types.int64[:, ::1], states, states, types.int64, types.int64[::1], paths, positions
+    )
+    return compiled(_replay_from_table, signature, sources=RULE_SOURCES)
+
+
+def rule_table(game: CompiledGame, *, keys: bool = False) -> npt.NDArray[np.int64]:
+    """The rules of a game for kernels that are called often, int64 [7, 3]; see `rules_of`.
+
+    As addresses: to unpack six functions costs numba 130 µs a call, as much as the search of 25
+    leaves. A row of zeros is a function that is not called, that of keys where none are wanted.
+    """
+    rules = [getattr(game.rules, name) for name in RULES] + [game.key_rule] * keys
+    signatures = list(rule_signatures(game.record_type).values())
+    table = np.zeros((len(signatures), 3), np.int64)
+    table[: len(rules)] = function_table(rules, signatures[: len(rules)])
+    return table
 
 
 def _rule_at(_context: Any, table: Any, states: Any, place: Any) -> Any:
-    """Function `place` (a constant) of a `function_table` of the rules of `states`."""
+    """Function `place` (a constant) of a `rule_table` of the rules of `states`."""
     signatures = list(rule_signatures(states.dtype).values())
     function = types.FunctionType(signatures[place.literal_value])
     return function(table, states, place), load_function
@@ -362,118 +404,83 @@ def _rule_at(_context: Any, table: Any, states: Any, place: Any) -> Any:
 rule_at: Any = intrinsic(prefer_literal=True)(_rule_at)
 
 
-def _replay_from_table(
-    table: Any,
-    states: Any,
-    scratch: Any,
-    max_length: Any,
-    at: Any,
-    roots: Any,
-    paths: Any,
-    lengths: Any,
-    out_observations: Any,
-    out_legal_actions: Any,
-    out_num_legal: Any,
-    out_current_player: Any,
-    out_is_terminal: Any,
-    out_outcome: Any,
-    out_keys: Any,
-) -> int:
-    """`_replay_paths` with the rules of a table, in the order of `Rules`."""
-    return _replay_paths(
-        rule_at(table, states, 0),
-        rule_at(table, states, 1),
-        rule_at(table, states, 2),
-        rule_at(table, states, 3),
-        rule_at(table, states, 4),
-        rule_at(table, states, 5),
-        rule_at(table, states, 6),
-        states,
-        scratch,
-        max_length,
-        at,
-        roots,
-        paths,
-        lengths,
-        out_observations,
-        out_legal_actions,
-        out_num_legal,
-        out_current_player,
-        out_is_terminal,
-        out_outcome,
-        out_keys,
+@register_jitable
+def rules_of(table: Any, states: Any) -> Any:
+    """The rules of a `rule_table`, as functions over the record of `states`."""
+    return RuleFunctions(
+        rule_at(table, states, CURRENT_PLAYER),
+        rule_at(table, states, LEGAL_ACTIONS),
+        rule_at(table, states, STEP),
+        rule_at(table, states, IS_TERMINAL),
+        rule_at(table, states, OUTCOME),
+        rule_at(table, states, OBSERVE),
+        rule_at(table, states, POSITION_KEY),
     )
+
+
+def _replay_from_table(
+    table: Any, states: Any, scratch: Any, max_length: Any, at: Any, paths: Any, out: Any
+) -> int:
+    """`_replay_paths` with the rules of a table."""
+    return _replay_paths(rules_of(table, states), states, scratch, max_length, at, paths, out)
 
 
 @register_jitable
 def _replay_paths(
-    current_player: Any,
-    legal_actions: Any,
-    step: Any,
-    is_terminal: Any,
-    outcome: Any,
-    observe: Any,
-    position_key: Any,
-    states: Any,
-    scratch: Any,
-    max_length: Any,
-    at: Any,
-    roots: Any,
-    paths: Any,
-    lengths: Any,
-    out_observations: Any,
-    out_legal_actions: Any,
-    out_num_legal: Any,
-    out_current_player: Any,
-    out_is_terminal: Any,
-    out_outcome: Any,
-    out_keys: Any,
+    rules: Any, states: Any, scratch: Any, max_length: Any, at: Any, paths: Any, out: Any
 ) -> int:
     """The loop of `GameBatch.replay` over a compiled game's rules; see there.
 
     Args:
+        rules: `RuleFunctions`.
+        states: the roots.
+        scratch: room for one state.
         max_length: no leaf that many plies away may be open, for there is no room for its paths.
-        at: int64 [3], written: the row and the rule under way, in the order of `RULES`, and what a
-            rule gave that it may not.
+        at: int64 [3], written: the row and the rule under way, in the order of `RuleFunctions`,
+            and what a rule gave that it may not.
+        paths: `Paths`.
+        out: `Positions`.
 
     Returns:
         0, or which promise is broken.
     """
-    most = out_legal_actions.shape[1]
-    for row in range(roots.shape[0]):
-        if roots[row] < 0:
+    most = out.legal_actions.shape[1]
+    for row in range(paths.roots.shape[0]):
+        if paths.roots[row] < 0:
             continue
         at[0] = row
-        scratch[0] = states[roots[row]]
+        scratch[0] = states[paths.roots[row]]
         state = scratch[0]
-        at[1] = 2
-        for i in range(lengths[row]):
-            step(state, np.int64(paths[row, i]))  # interpreted, an int32 would shift as one
-        at[1] = 0
-        player = current_player(state)
+        at[1] = STEP
+        for i in range(paths.lengths[row]):
+            rules.step(
+                state, np.int64(paths.actions[row, i])
+            )  # interpreted, an int32 would shift as one
+        at[1] = CURRENT_PLAYER
+        player = rules.current_player(state)
         if player != 0 and player != 1:
             at[2] = player
             return _PLAYER
-        out_current_player[row] = player
-        at[1] = 3
-        over = is_terminal(state)
-        out_is_terminal[row] = over
-        out_outcome[row] = 0
-        out_num_legal[row] = 0
+        out.current_player[row] = player
+        at[1] = IS_TERMINAL
+        over = rules.is_terminal(state)
+        out.is_terminal[row] = over
+        out.outcome[row] = 0
+        out.num_legal[row] = 0
         if over:
-            at[1] = 4
-            result = outcome(state)
+            at[1] = OUTCOME
+            result = rules.outcome(state)
             if result < -1 or result > 1:
                 at[2] = result
                 return _OUTCOME
-            out_outcome[row] = result
+            out.outcome[row] = result
         else:
-            if lengths[row] >= max_length:
-                at[2] = lengths[row]
+            if paths.lengths[row] >= max_length:
+                at[2] = paths.lengths[row]
                 return _LENGTH
-            at[1] = 1
-            actions = out_legal_actions[row]
-            count = legal_actions(state, actions)
+            at[1] = LEGAL_ACTIONS
+            actions = out.legal_actions[row]
+            count = rules.legal_actions(state, actions)
             if count < 1 or count > most:
                 at[2] = count
                 return _LEGAL
@@ -484,11 +491,11 @@ def _replay_paths(
                     at[2] = action
                     return _ORDER
                 last = action
-            out_num_legal[row] = count
-        out_observations[row] = 0
-        at[1] = 5
-        observe(state, out_observations[row])
-        if out_keys.shape[0] > 0:
-            at[1] = 6
-            out_keys[row] = position_key(state)
+            out.num_legal[row] = count
+        out.observations[row] = 0
+        at[1] = OBSERVE
+        rules.observe(state, out.observations[row])
+        if out.keys.shape[0] > 0:
+            at[1] = POSITION_KEY
+            out.keys[row] = rules.position_key(state)
     return 0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -44,6 +44,22 @@ class Rules:
 
 # In the order of `Rules`; `position_key` is apart, since it is compiled for those who ask only.
 RULES = ("current_player", "legal_actions", "step", "is_terminal", "outcome", "observe")
+
+
+class RuleFunctions(NamedTuple):
+    """The rules as kernels call them, compiled or as they were written."""
+
+    current_player: Any
+    legal_actions: Any
+    step: Any
+    is_terminal: Any
+    outcome: Any
+    observe: Any
+    position_key: Any
+
+
+# Their places there.
+CURRENT_PLAYER, LEGAL_ACTIONS, STEP, IS_TERMINAL, OUTCOME, OBSERVE, POSITION_KEY = range(7)
 
 
 def rule_signatures(record: Any) -> dict[str, Any]:
@@ -99,6 +115,20 @@ class CompiledGame(Game):
             **{
                 name: _compiled_rule(name, getattr(rules, name), self.record_type) for name in RULES
             },
+        )
+
+    @property
+    def rule_functions(self) -> RuleFunctions:
+        """The rules as a loop in Python calls them."""
+        rules = self.rules
+        return RuleFunctions(
+            current_player=rules.current_player,
+            legal_actions=rules.legal_actions,
+            step=rules.step,
+            is_terminal=rules.is_terminal,
+            outcome=rules.outcome,
+            observe=rules.observe,
+            position_key=self.position_key,
         )
 
     def written(self, rule: str) -> Callable[..., Any]:

@@ -1,5 +1,6 @@
 """Monte-Carlo tree search over many trees at once.
 
-Begin at `mcts.Search`, which runs the loop; `tree.py` holds the arrays, `kernels.py` the compiled
-select, expand and backup, `puct.py` the formulas.
+Begin at `puct`, how an edge is chosen (`gumbel` has the other rule), then `walks`: select, expand,
+back up. `mcts.Search` runs the loop by `settings`; `tree` holds the arrays, `roots` what is done at
+a root, `transpositions` what makes graphs of trees. `evaluators` is what judges a leaf.
 """

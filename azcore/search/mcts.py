@@ -16,9 +16,7 @@ Letters: B trees, S slots = B * leaves_per_tree, A actions, K legal actions of a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,11 +24,13 @@ import numpy.typing as npt
 
 from azcore.errors import AzcoreError, GameError
 from azcore.game import FloatArray, Game, IntArray
-from azcore.game.batch import Positions, make_batch
-from azcore.search import kernels
+from azcore.game.batch import make_batch, make_positions
+from azcore.game.compilation import code_for
+from azcore.search import roots, walks
 from azcore.search.evaluators import Evaluator
 from azcore.search.gumbel import considered_visits, make_gumbel
-from azcore.search.puct import value_from, value_unit
+from azcore.search.puct import Selection, value_unit
+from azcore.search.settings import SearchResult, SearchSettings
 from azcore.search.transpositions import Transpositions, make_transpositions
 from azcore.search.tree import (
     NO_NODE,
@@ -38,6 +38,7 @@ from azcore.search.tree import (
     PLACES_PER_NODE,
     InFlight,
     allocate,
+    bring_next_candidate,
     nothing_in_flight,
     with_more_edges,
 )
@@ -45,141 +46,6 @@ from azcore.settings import require
 
 # (row, K) -> float32 [K], noise of that root: Dirichlet with PUCT, standard Gumbel with Gumbel
 Noise = Callable[[int, int], FloatArray]
-RULES = ("puct", "gumbel")
-TARGET_PARTS = 65_535  # of a policy that is kept as whole numbers
-
-
-@dataclass(frozen=True, kw_only=True)
-class SearchSettings:
-    """How to search; the numbers and their sources are in `conf/search`."""
-
-    num_simulations: int
-    c_init: float
-    c_base: float
-    value_range: tuple[float, float]
-    count_parent_visit: bool
-    first_play: float
-    first_play_relative: bool
-    virtual_loss: int
-    virtual_loss_is_loss: bool
-    leaves_per_tree: int
-    dirichlet_fraction: float
-    dirichlet_alpha: float | None  # None: the game's own
-    reuse_subtree: bool
-    reuse_limit: float
-    transpositions: bool
-    rule: str  # one of RULES
-    gumbel_actions: int
-    gumbel_scale: float
-    gumbel_c_visit: float
-    gumbel_c_scale: float
-    gumbel_rescale: bool
-    gumbel_mixed_value: bool
-
-    def __post_init__(self) -> None:
-        require(
-            self.num_simulations >= 1, "search.num_simulations", "1 or more", self.num_simulations
-        )
-        require(self.c_base > 0, "search.c_base", "above 0", self.c_base)
-        require(0 <= self.c_init < math.inf, "search.c_init", "0 or more", self.c_init)
-        require(
-            len(self.value_range) == 2
-            and all(map(math.isfinite, self.value_range))
-            and self.value_range[0] < self.value_range[1],
-            "search.value_range",
-            "[lost, won], a lower number and a higher one",
-            list(self.value_range),
-        )
-        require(math.isfinite(self.first_play), "search.first_play", "finite", self.first_play)
-        require(self.virtual_loss >= 0, "search.virtual_loss", "0 or more", self.virtual_loss)
-        require(
-            self.leaves_per_tree >= 1, "search.leaves_per_tree", "1 or more", self.leaves_per_tree
-        )
-        require(
-            self.leaves_per_tree == 1 or self.virtual_loss > 0,
-            "search.virtual_loss",
-            "above 0 when leaves_per_tree is above 1, or all leaves are one",
-            self.virtual_loss,
-        )
-        require(
-            0 <= self.dirichlet_fraction <= 1,
-            "search.dirichlet_fraction",
-            "0 to 1",
-            self.dirichlet_fraction,
-        )
-        require(
-            self.dirichlet_alpha is None or self.dirichlet_alpha > 0,
-            "search.dirichlet_alpha",
-            "above 0, or null for the game's own",
-            self.dirichlet_alpha,
-        )
-        require(
-            0 <= self.reuse_limit < math.inf, "search.reuse_limit", "0 or more", self.reuse_limit
-        )
-        require(self.rule in RULES, "search.rule", " or ".join(RULES), self.rule)
-        require(
-            self.rule != "gumbel" or self.leaves_per_tree == 1,
-            "search.leaves_per_tree",
-            "1 with search.rule gumbel, which counts each visit before the next",
-            self.leaves_per_tree,
-        )
-        require(self.gumbel_actions >= 1, "search.gumbel_actions", "1 or more", self.gumbel_actions)
-        for name in ("gumbel_scale", "gumbel_c_visit", "gumbel_c_scale"):
-            value = getattr(self, name)
-            require(0 <= value < math.inf, f"search.{name}", "0 or more", value)
-
-    @property
-    def first_play_value(self) -> float:
-        """`first_play` in our Q: the value of an untried action, or the reduction if relative."""
-        if self.first_play_relative:
-            return self.first_play * value_unit(self.value_range)
-        return value_from(self.first_play, self.value_range)
-
-    @property
-    def is_gumbel(self) -> bool:
-        """Whether the rule is Gumbel AlphaZero's; `gumbel.py`."""
-        return self.rule == "gumbel"
-
-    def most_targets(self, num_actions: int) -> int:
-        """How many actions a policy target may name; with PUCT the visited ones.
-
-        A kept subtree may add as many as the simulations.
-        """
-        return num_actions if self.is_gumbel else min(num_actions, 2 * self.num_simulations)
-
-
-@dataclass(frozen=True)
-class SearchResult:
-    """What a search found at one root; values as the player to move there sees them."""
-
-    actions: IntArray  # [K], legal actions, ascending
-    visit_counts: IntArray  # [K], N(s, a)
-    q_values: FloatArray  # [K], Q(s, a); 0 where never visited
-    priors: FloatArray  # [K], P(s, a), noise included where it was added
-    value: float  # mean over the root's simulations; the network's own value if there were none
-    network_value: float  # the evaluator's value of the root itself
-    improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT
-    best_action: int | None = None  # what a Gumbel search says to play; None with PUCT
-
-    def policy_target(self) -> FloatArray:
-        """What the policy should learn, float32 [K].
-
-        PUCT: visits normalised (the temperature of move choice is applied apart). Gumbel: pi'.
-        """
-        if self.improved_policy is not None:
-            return self.improved_policy
-        total = max(1, int(self.visit_counts.sum()))
-        return np.asarray(self.visit_counts / total, np.float32)
-
-    def target_counts(self) -> IntArray:
-        """The policy target as whole numbers for a record, int32 [K]; 0 where it is left out.
-
-        PUCT: the visits. Gumbel: pi' in parts of 65,535. What rounds to 0 is less than what
-        learning can tell from 0; without it a record is as short as its policies are sure.
-        """
-        if self.improved_policy is None:
-            return self.visit_counts
-        return np.rint(self.improved_policy * TARGET_PARTS).astype(np.int32)
 
 
 class Search:
@@ -220,8 +86,8 @@ class Search:
         some_edges = min(game.num_actions, 64) * min(self._max_nodes, 32)  # more when needed
         self._tree = allocate(num_trees, self._max_nodes, some_edges)
         longest = min(game.max_game_length, self._max_nodes) + 1
-        self._slots = kernels.make_slots(num_trees * leaves, longest)
-        self._positions = Positions(game, num_trees * leaves, keys=settings.transpositions)
+        self._slots = walks.make_slots(num_trees * leaves, longest)
+        self._positions = make_positions(game, num_trees * leaves, keys=settings.transpositions)
         self._in_flight: InFlight | None = None
         if leaves > 1:
             self._in_flight = nothing_in_flight(self._tree)
@@ -234,7 +100,7 @@ class Search:
                 longest_path=longest,
                 max_game_length=game.max_game_length,
             )
-        self._rule = kernels.Selection(
+        self._rule = Selection(
             c_init=settings.c_init,
             c_base=settings.c_base,
             unit=value_unit(settings.value_range),
@@ -256,11 +122,13 @@ class Search:
                 rescale=settings.gumbel_rescale,
                 mixed_value=settings.gumbel_mixed_value,
             )
+        self._code: dict[Any, Callable[..., Any]] = {}  # of kernels, see `_call`
         self.num_leaves = 0  # leaves of the wave under way
         self._budget = np.zeros(num_trees, np.int32)
         self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
+        self._wave = walks.Wave(active=self._active, budget=self._budget, leaves_per_tree=leaves)
         self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
-        self._root = kernels.make_root(game.num_actions)
+        self._root = roots.make_root(game.num_actions)
         self._new_id = np.empty(self._max_nodes, np.int32)
         self._new_tried = np.empty_like(self._tree.tried[0])
 
@@ -290,7 +158,7 @@ class Search:
         """Play a legal action at a root; the subtree behind it is kept if settings say so."""
         self.states.step(row, action)
         known = self._transpositions
-        kept = self._reuse and kernels.reroot(
+        kept = self._reuse and roots.reroot(
             self._tree, row, action, known, self._new_id, self._new_tried
         )
         if known is not None:
@@ -323,7 +191,7 @@ class Search:
             self._transpositions.slot_waits[self._slot_range(row)] = False
 
     def _clear(self, row: int) -> None:
-        kernels.clear(self._tree, row)
+        roots.clear(self._tree, row)
         if self._transpositions is not None:
             self._transpositions.table[row] = NO_NODE
 
@@ -402,13 +270,14 @@ class Search:
         while walked.any():
             self._find_leaves(walked)
             leaves_walked = np.repeat(walked, self.settings.leaves_per_tree)
-            self._describe(np.where(leaves_walked, self._slots.tree, -1))  # the others are known
-            self.num_leaves += kernels.share(
+            self._describe(
+                np.where(leaves_walked, self._slots.tree, np.int32(-1))
+            )  # the others are known
+            self.num_leaves += self._call(
+                walks.share,
                 self._tree,
                 walked,
-                self._active,
-                self._budget,
-                self.settings.leaves_per_tree,
+                self._wave,
                 self._in_flight,
                 self._transpositions,
                 self._slots,
@@ -419,12 +288,11 @@ class Search:
     def _find_leaves(self, walked: npt.NDArray[np.bool_]) -> int:
         """Walk some trees, bool [B], down to leaves; how many."""
         return int(
-            kernels.select(
+            self._call(
+                walks.find_leaves,
                 self._tree,
                 walked,
-                self._active,
-                self._budget,
-                self.settings.leaves_per_tree,
+                self._wave,
                 self._rule,
                 self._gumbel,
                 self._in_flight,
@@ -455,27 +323,29 @@ class Search:
             AzcoreError: a value or logit is not a number.
         """
         positions = self._positions
+        leaves = walks.Leaves(
+            legal_actions=positions.legal_actions,
+            num_legal=positions.num_legal,
+            current_player=positions.current_player,
+            is_terminal=positions.is_terminal,
+            outcome=positions.outcome,
+            policy_logits=np.ascontiguousarray(policy_logits, np.float32),
+            values=np.ascontiguousarray(values, np.float32),
+        )
         while True:
-            status = kernels.expand_and_back_up(
+            status = self._call(
+                walks.expand_and_back_up,
                 self._tree,
-                self._active,
-                self._budget,
-                self.settings.leaves_per_tree,
+                self._wave,
                 self._in_flight,
                 self._transpositions,
                 self._slots,
-                positions.legal_actions,
-                positions.num_legal,
-                positions.current_player,
-                positions.is_terminal,
-                positions.outcome,
-                policy_logits,
-                values,
+                leaves,
             )
-            if status <= kernels.DONE:
+            if status <= walks.DONE:
                 break
             self._grow_edges(max(status, 2 * self._tree.edge_action.shape[1]))
-        if status == kernels.NOT_FINITE:
+        if status == walks.NOT_FINITE:
             raise AzcoreError("the network gave a policy or value that is not a finite number")
         for row in list(self._noise):
             self._mix_noise(row)
@@ -494,14 +364,14 @@ class Search:
         root = self._root
         order = self._root_order(row)
         count = len(order)
-        total = kernels.read_root(self._tree, row, order, root)
+        total = roots.read_root(self._tree, row, order, root)
         visits = root.visits[:count].copy()
         simulations = int(visits.sum())
         network_value = float(self._tree.nodes["value"][row, 0])
         policy, best_action = None, None
         if self._gumbel is not None and count:
             weights = np.empty(count)
-            best = kernels.improve(self._tree, row, self._gumbel, weights)
+            best = roots.improve(self._tree, row, self._gumbel, weights)
             policy = weights[order].astype(np.float32)
             best_action = int(root.actions[:count][order == best][0])
         return SearchResult(
@@ -521,7 +391,7 @@ class Search:
         Ties go to the higher prior, then the lower action, as in the choice of a move.
         """
         line = np.empty(int(self._tree.num_nodes[row]) + 1, np.int32)
-        length = kernels.principal_variation(self._tree, row, action, line)
+        length = roots.principal_variation(self._tree, row, action, line)
         return [int(planned) for planned in line[:length]]
 
     def restrict(self, row: int, actions: IntArray) -> None:
@@ -548,7 +418,7 @@ class Search:
             values = getattr(tree, name)[row, edges]
             values[:] = values[order]
         root.num_edges = int(kept.sum())
-        kernels.bring_next_candidate(tree, row, 0)
+        bring_next_candidate(tree, row, 0)
 
     def room(self, row: int) -> int:
         """Simulations for which a tree has nodes left beside those it holds."""
@@ -564,6 +434,13 @@ class Search:
         )
 
     # -- inside ---------------------------------------------------------------------------------
+
+    def _call(self, kernel: Any, *arguments: Any) -> int:
+        """One of the kernels of a wave, which has arguments of the same types in all waves."""
+        code = self._code.get(kernel)
+        if code is None:
+            code = self._code[kernel] = code_for(kernel, *arguments)
+        return code(*arguments)  # type: ignore[no-any-return]
 
     def _bytes_each(self) -> tuple[float, int, int]:
         """Bytes of a node, of a place for a tried edge and of an edge."""
@@ -612,7 +489,7 @@ class Search:
         if self._gumbel is not None:
             self._deal(row, order, noise)
         else:
-            kernels.mix_root_noise(tree, row, order, noise, self.settings.dirichlet_fraction)
+            roots.mix_root_noise(tree, row, order, noise, self.settings.dirichlet_fraction)
 
     def _deal(self, row: int, order: npt.NDArray[np.int64], noise: FloatArray) -> None:
         """Choose the actions that a Gumbel search considers, and how visits go to them."""
@@ -624,7 +501,7 @@ class Search:
             considered, simulations
         )
         scale = self.settings.gumbel_scale
-        kernels.consider(self._tree, row, order, noise, scale, self._gumbel)
+        roots.consider(self._tree, row, order, noise, scale, self._gumbel)
 
     def _grow_edges(self, room: int) -> None:
         self._tree = with_more_edges(self._tree, room)

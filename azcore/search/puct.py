@@ -1,4 +1,6 @@
-"""The formulas of selection, one equation each. Letters here are the papers': N, W, Q, P, C(s).
+"""PUCT: how a search chooses the edge to follow. Letters are the papers': N, W, Q, P, C(s).
+
+Begin at `puct`, the formula, and `best_edge`, which looks at a node's edges by it.
 
 Q is -1 for a loss and 1 for a win in azcore. A paper's constants belong to the scale that its own Q
 has, so `search.value_range` says what they are stated for, and `value_unit` and `value_from` turn
@@ -11,19 +13,108 @@ All but those two are plain functions that compiled kernels may call.
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
+import numpy as np
 from numba.extending import register_jitable
 
-
-def value_unit(value_range: tuple[float, float]) -> float:
-    """What is in our Q a unit of the scale from `value_range[0]`, lost, to the other end, won."""
-    low, high = value_range
-    return 2.0 / (high - low)
+from azcore.search.tree import InFlight, Tree, precedes
 
 
-def value_from(value: float, value_range: tuple[float, float]) -> float:
-    """A value of that scale as our Q: its ends become -1 and 1."""
-    return (value - value_range[0]) * value_unit(value_range) - 1.0
+class Selection(NamedTuple):
+    """The numbers of the rule."""
+
+    c_init: float
+    c_base: float
+    unit: float  # of the scale that c_init is stated for, in our Q
+    count_parent: bool
+    first_play: float  # constant Q of an untried action, or the reduction if relative; in our Q
+    first_play_relative: bool
+    virtual_loss: int  # n_vl, added to N for each simulation in flight
+    virtual_loss_is_loss: bool  # and taken from W; false: Q is that of what is known
+
+
+@register_jitable(forceinline=True)
+def puct(q: float, bonus: float, scale: float) -> float:
+    """Q(s, a) + U(s, a), by which an action is chosen (AlphaGo Zero, Silver 2017, and AlphaZero).
+
+        U(s, a) = C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a))
+
+    Args:
+        q: Q(s, a); `first_play_value` of an action that was never tried.
+        bonus: P(s, a) / (1 + N(s, a)), which a tree keeps beside N; P of an untried action.
+        scale: C(s) sqrt(N(s)), common to a node, in our Q; see `exploration_scale`.
+    """
+    return q + scale * bonus
+
+
+@register_jitable(forceinline=True)
+def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight | None) -> int:
+    """argmax over a of `puct`, as i; ties go to the higher prior, then the lower action.
+
+    Untried edges share their Q and N = 0, so the one of highest prior stands for all.
+    """
+    node = tree.nodes[b, n]
+    tried = node.num_tried
+    visits = float(node.visits) + visits_in_flight(b, n, rule, in_flight)
+    rate = exploration_scale(visits, rule.count_parent, rule.c_init, rule.c_base)
+    scale = rule.unit * rate
+    first_play = first_play_value(
+        float(node.value), rule.first_play, rule.first_play, rule.first_play_relative
+    )
+    best = 0  # so that there is one if the network gave no numbers
+    best_score = -np.inf
+    for i in range(tried):
+        q, bonus = q_and_bonus(tree, b, n, i, rule, in_flight, first_play)
+        score = puct(q, bonus, scale)
+        if score > best_score or (score == best_score and precedes(tree, b, n, i, best)):
+            best = i
+            best_score = score
+    if tried < node.num_edges:
+        prior = float(tree.edge_prior[b, node.first_edge + tried])
+        score = puct(first_play, prior, scale)
+        if score > best_score or (score == best_score and precedes(tree, b, n, tried, best)):
+            best = tried
+    return best
+
+
+@register_jitable(forceinline=True)
+def visits_in_flight(b: int, n: int, rule: Selection, in_flight: InFlight | None) -> float:
+    """What simulations on their way through a node add to its N."""
+    if in_flight is None:
+        return 0.0
+    return float(rule.virtual_loss * in_flight.nodes[b, n])
+
+
+@register_jitable(forceinline=True)
+def q_and_bonus(
+    tree: Tree,
+    b: int,
+    n: int,
+    i: int,
+    rule: Selection,
+    in_flight: InFlight | None,
+    first_play: float,
+) -> tuple[float, float]:
+    """Q(s, a) and P(s, a) / (1 + N(s, a)) of a tried edge, simulations on their way included.
+
+    One of these counts as n_vl visits, lost ones (AlphaGo: Silver 2016, Nature 16961, Methods
+    "Searching with policy and value networks") or ones that say nothing of the value, so that they
+    grow N in U alone (WU-UCT: Liu et al. 2020, "Watch the Unobserved", ICLR, eq. 4).
+    """
+    node = tree.nodes[b, n]
+    edge = tree.tried[b, node.first_tried + i]
+    q, bonus = edge.q, edge.bonus
+    if in_flight is not None and in_flight.tried[b, node.first_tried + i] > 0:
+        waiting = rule.virtual_loss * in_flight.tried[b, node.first_tried + i]
+        evaluated, total = edge.visits, edge.total
+        if rule.virtual_loss_is_loss:
+            evaluated += waiting
+            total -= waiting
+        q = total / evaluated if evaluated > 0 else first_play
+        prior = float(tree.edge_prior[b, node.first_edge + i])
+        bonus = prior / (1.0 + edge.visits + waiting)
+    return q, bonus
 
 
 @register_jitable
@@ -68,3 +159,14 @@ def first_play_value(node_value: float, reduction: float, constant: float, relat
     reduction, is what later programs found to search deeper with few simulations.
     """
     return node_value - reduction if relative else constant
+
+
+def value_unit(value_range: tuple[float, float]) -> float:
+    """What is in our Q a unit of the scale from `value_range[0]`, lost, to the other end, won."""
+    low, high = value_range
+    return 2.0 / (high - low)
+
+
+def value_from(value: float, value_range: tuple[float, float]) -> float:
+    """A value of that scale as our Q: its ends become -1 and 1."""
+    return (value - value_range[0]) * value_unit(value_range) - 1.0

@@ -210,3 +210,54 @@ def with_more_edges(tree: Tree, edges_per_tree: int) -> Tree:
         return new
 
     return tree._replace(edge_action=grown(tree.edge_action), edge_prior=grown(tree.edge_prior))
+
+
+@register_jitable
+def precedes(tree: Tree, b: int, n: int, i: int, other: int) -> bool:
+    """Whether edge i goes before another of the same score: higher prior, then lower action."""
+    first = tree.nodes[b, n].first_edge
+    e, f = first + i, first + other
+    if tree.edge_prior[b, e] != tree.edge_prior[b, f]:
+        return bool(tree.edge_prior[b, e] > tree.edge_prior[b, f])
+    return bool(tree.edge_action[b, e] < tree.edge_action[b, f])
+
+
+@register_jitable
+def bring_next_candidate(tree: Tree, b: int, n: int) -> None:
+    """Swap the untried edge of highest prior to the place behind the tried ones, if one is left.
+
+    Ties go to the lower action.
+    """
+    node = tree.nodes[b, n]
+    place = node.first_edge + node.num_tried
+    end = node.first_edge + node.num_edges
+    if place >= end:
+        return
+    best = place + best_prior(tree.edge_prior[b, place:end], tree.edge_action[b, place:end])
+    swap_edges(tree, b, place, best)
+
+
+@register_jitable
+def best_prior(priors: npt.NDArray[np.float32], actions: npt.NDArray[np.uint16]) -> int:
+    """The index of the highest prior, among equals of the lowest action."""
+    # Of numbers from 0 up the bits are ordered as the numbers are, and for whole numbers the
+    # compiler makes wide instructions of both loops.
+    bits = priors.view(np.int32)
+    highest = bits[0]
+    for i in range(bits.shape[0]):
+        highest = max(highest, bits[i])
+    lowest = np.int64(2**62)
+    for i in range(bits.shape[0]):
+        candidate = np.int64(actions[i]) << 32 | i
+        lowest = min(lowest, candidate if bits[i] == highest else np.int64(2**62))
+    return lowest & 0xFFFFFFFF  # type: ignore[return-value]
+
+
+@register_jitable
+def swap_edges(tree: Tree, b: int, one: int, other: int) -> None:
+    """Exchange two untried edges, or one edge and itself."""
+    action, prior = tree.edge_action[b, one], tree.edge_prior[b, one]
+    tree.edge_action[b, one] = tree.edge_action[b, other]
+    tree.edge_prior[b, one] = tree.edge_prior[b, other]
+    tree.edge_action[b, other] = action
+    tree.edge_prior[b, other] = prior

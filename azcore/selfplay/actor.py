@@ -25,7 +25,7 @@ from azcore.errors import CheckpointError
 from azcore.game import Game
 from azcore.game.faults import told
 from azcore.search.evaluators import Evaluator
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import Worker
 from azcore.storage.game_record import GameRecord

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.game import BoolArray, FloatArray
-from azcore.search.mcts import SearchResult
+from azcore.search.settings import SearchResult
 from azcore.storage.game_record import GameRecord
 
 SURENESS = 1.0  # standard deviations between the measured share and the promise, see `threshold`

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from azcore.search.mcts import SearchResult
+from azcore.search.settings import SearchResult
 from azcore.settings import require
 
 MOST_GAMES = 10**6  # at once; ten times what fills the largest GPU

@@ -18,7 +18,8 @@ from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError, RecordError
 from azcore.game import FloatArray, Game
 from azcore.search.evaluators import Evaluator
-from azcore.search.mcts import Search, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchSettings
 from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
 from azcore.selfplay.schedule import SelfPlaySettings, choose_action
 from azcore.storage.game_record import GameRecord

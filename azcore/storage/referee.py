@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,14 +22,12 @@ from numba import config, types
 from numba.extending import register_jitable
 
 from azcore.errors import RecordError
-from azcore.game import CompiledGame, Game, IntArray, batch, compilation
-from azcore.game.batch import rule_at
-from azcore.game.compilation import compiled, function_table
-from azcore.game.compiled import rule_signatures
+from azcore.game import CompiledGame, Game, IntArray
+from azcore.game.batch import RULE_SOURCES, rule_table, rules_of
+from azcore.game.compilation import compiled
+from azcore.game.compiled import RuleFunctions
 from azcore.storage.game_file import RecordFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
-
-_RULES = ("current_player", "legal_actions", "step", "is_terminal", "outcome")
 
 # What a replay comes to. Up to _CUT all is well so far, and the game has or has not ended.
 _ENDED, _CUT, _AFTER_END, _ILLEGAL, _ILLEGAL_TARGET, _TWICE, _WRONG_SEAT = range(7)
@@ -40,6 +38,15 @@ _FAULTS = {
     _TWICE: "has a policy target that names an action twice",
     _WRONG_SEAT: "is of the other seat",
 }
+
+
+class Moves(NamedTuple):
+    """What of a record is replayed."""
+
+    actions: npt.NDArray[np.uint16]  # [T]
+    visit_offsets: npt.NDArray[np.uint32]  # [T + 1], rising from 0 to K
+    visit_actions: npt.NDArray[np.uint16]  # [K]
+    players: npt.NDArray[np.uint8]  # [T], seats that must be to move; or empty
 
 
 class Referee:
@@ -118,11 +125,12 @@ class Referee:
         if plies > longest:
             raise RecordError(f"{where}: a game must have at most {longest} plies, got {plies}")
         verdict, ply, outcome = self._replayed(
-            # Copied, since arrays of a file lie wherever its bytes do, and are not to be changed.
-            np.array(actions, np.uint16),
-            np.array(visit_offsets, np.uint32),
-            np.array(visit_actions, np.uint16),
-            np.array(players, np.uint8),
+            Moves(  # copied: arrays of a file lie wherever its bytes do, and are not to be changed
+                actions=np.array(actions, np.uint16),
+                visit_offsets=np.array(visit_offsets, np.uint32),
+                visit_actions=np.array(visit_actions, np.uint16),
+                players=np.array(players, np.uint8),
+            )
         )
         if verdict in _FAULTS:
             raise RecordError(
@@ -130,23 +138,19 @@ class Referee:
             )
         return verdict == _ENDED, outcome
 
-    def _replayed(self, *arrays: npt.NDArray[Any]) -> tuple[int, int, int]:
-        """(what it comes to, ply of the fault, outcome) of the arrays of `replay`."""
+    def _replayed(self, moves: Moves) -> tuple[int, int, int]:
+        """(what it comes to, ply of the fault, outcome)."""
         game, play = self.game, _loop
         self._seen[:] = -1
         if not isinstance(game, CompiledGame):
-            rules, state = _plain_rules(game), _Box(self._start)
-            return play(*rules, state, *arrays, *self._room)
+            return play(_plain_rules(game), _Box(self._start), moves, *self._room)
         states = np.zeros(1, game.state_dtype)
         states[0] = self._start
-        rules = [getattr(game.rules, name) for name in _RULES]
         if config.DISABLE_JIT:
-            return play(*rules, states[0], *arrays, *self._room)
+            return play(game.rule_functions, states[0], moves, *self._room)
         if self._table is None:
-            signatures = rule_signatures(game.record_type)
-            self._table = function_table(rules, [signatures[name] for name in _RULES])
-        play = _kernel(game.record_type)
-        return play(self._table, states, *arrays, *self._room)
+            self._table = rule_table(game)
+        return _kernel(game.record_type)(self._table, states, moves, *self._room)
 
 
 class _Box:
@@ -156,8 +160,8 @@ class _Box:
         self.state = state
 
 
-def _plain_rules(game: Game) -> list[Callable[..., Any]]:
-    """The rules of a plain game as `_replay` calls them, in the order of `_RULES`."""
+def _plain_rules(game: Game) -> RuleFunctions:
+    """The rules of a plain game as `_replay` calls them."""
 
     def legal_actions(box: _Box, out: IntArray) -> int:
         legal = np.flatnonzero(game.legal_action_mask(box.state))
@@ -167,110 +171,77 @@ def _plain_rules(game: Game) -> list[Callable[..., Any]]:
     def step(box: _Box, action: int) -> None:
         box.state = game.step(box.state, action)
 
-    return [
-        lambda box: game.current_player(box.state),
-        legal_actions,
-        step,
-        lambda box: game.is_terminal(box.state),
-        lambda box: game.outcome(box.state),
-    ]
+    return RuleFunctions(
+        current_player=lambda box: game.current_player(box.state),
+        legal_actions=legal_actions,
+        step=step,
+        is_terminal=lambda box: game.is_terminal(box.state),
+        outcome=lambda box: game.outcome(box.state),
+        observe=None,
+        position_key=None,
+    )
 
 
 @cache
 def _kernel(record: Any) -> Callable[..., tuple[int, int, int]]:
     """`_replay_from_table` compiled for one record type."""
+    moves = types.NamedTuple(  # type: ignore[no-untyped-call]
+        [types.uint16[::1], types.uint32[::1], types.uint16[::1], types.uint8[::1]], Moves
+    )
     signature = types.Tuple((types.int64,) * 3)(  # type: ignore[no-untyped-call]
         types.int64[:, ::1],
         types.Array(record, 1, "C"),
-        types.uint16[::1],
-        types.uint32[::1],
-        types.uint16[::1],
-        types.uint8[::1],
+        moves,
         types.int32[::1],
         types.int32[::1],
     )
-    sources = [__file__, batch.__file__, compilation.__file__]
     kernel: Callable[..., tuple[int, int, int]] = compiled(
-        _replay_from_table, signature, sources=sources
+        _replay_from_table, signature, sources=(__file__, *RULE_SOURCES)
     )
     return kernel
 
 
-def _replay_from_table(
-    table: Any,
-    states: Any,
-    actions: Any,
-    visit_offsets: Any,
-    visit_actions: Any,
-    players: Any,
-    legal: Any,
-    seen: Any,
-) -> Any:
+def _replay_from_table(table: Any, states: Any, moves: Any, legal: Any, seen: Any) -> Any:
     """`_replay` with the rules of a table."""
-    return _replay(
-        rule_at(table, states, 0),
-        rule_at(table, states, 1),
-        rule_at(table, states, 2),
-        rule_at(table, states, 3),
-        rule_at(table, states, 4),
-        states[0],
-        actions,
-        visit_offsets,
-        visit_actions,
-        players,
-        legal,
-        seen,
-    )
+    return _replay(rules_of(table, states), states[0], moves, legal, seen)
 
 
 @register_jitable
-def _replay(
-    current_player: Any,
-    legal_actions: Any,
-    step: Any,
-    is_terminal: Any,
-    outcome: Any,
-    state: Any,
-    actions: Any,
-    visit_offsets: Any,
-    visit_actions: Any,
-    players: Any,
-    legal: Any,
-    seen: Any,
-) -> Any:
+def _replay(rules: Any, state: Any, moves: Any, legal: Any, seen: Any) -> Any:
     """The loop of `Referee.replay`; see there.
 
     Args:
-        current_player: rules, as are the next four.
+        rules: `RuleFunctions`, of which the first five are called.
         state: the initial one, which is stepped.
-        actions: see there, as are the next three.
+        moves: `Moves`.
         legal: int32 [A], room.
         seen: int32 [A] of -1, room: 2 t where an action is legal at ply t, 2 t + 1 once named.
 
     Returns:
         What it comes to, at which ply, and the outcome if the game is over.
     """
-    for ply in range(actions.shape[0]):
-        if is_terminal(state):
+    plies = moves.actions.shape[0]
+    for ply in range(plies):
+        if rules.is_terminal(state):
             return _AFTER_END, ply, 0
-        if players.shape[0] > 0 and current_player(state) != players[ply]:
+        if moves.players.shape[0] > 0 and rules.current_player(state) != moves.players[ply]:
             return _WRONG_SEAT, ply, 0
-        for i in range(legal_actions(state, legal)):
+        for i in range(rules.legal_actions(state, legal)):
             seen[legal[i]] = 2 * ply
-        for i in range(visit_offsets[ply], visit_offsets[ply + 1]):
-            named = np.int64(visit_actions[i])
+        for i in range(moves.visit_offsets[ply], moves.visit_offsets[ply + 1]):
+            named = np.int64(moves.visit_actions[i])
             if named >= seen.shape[0] or seen[named] < 2 * ply:
                 return _ILLEGAL_TARGET, ply, 0
             if seen[named] > 2 * ply:
                 return _TWICE, ply, 0
             seen[named] += 1
-        action = np.int64(actions[ply])  # interpreted, an uint16 would shift as one
+        action = np.int64(moves.actions[ply])  # interpreted, an uint16 would shift as one
         if action >= seen.shape[0] or seen[action] < 2 * ply:
             return _ILLEGAL, ply, 0
-        step(state, action)
-    if is_terminal(state):
-        return _ENDED, actions.shape[0], np.int64(outcome(state))
-    return _CUT, actions.shape[0], 0
+        rules.step(state, action)
+    if rules.is_terminal(state):
+        return _ENDED, plies, np.int64(rules.outcome(state))
+    return _CUT, plies, 0
 
 
 _loop: Callable[..., tuple[int, int, int]] = _replay  # interpreted

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.game import BoolArray, ByteArray, FloatArray, Game, IntArray
-from azcore.game.batch import Positions, make_batch
+from azcore.game.batch import Positions, make_batch, make_positions
 from azcore.game.compilation import compiled
 from azcore.game.symmetries import SymmetryTables
 from azcore.settings import require
@@ -136,16 +136,17 @@ class _Desk:
     def __init__(self, game: Game) -> None:
         self._game = game
         self.root = make_batch(game, 1)  # paths are replayed from the initial state
-        self._positions = Positions(game, 0)
+        self._positions = make_positions(game, 0)
         self._paths = np.empty((0, game.max_game_length), np.int32)
 
     def clear(self, size: int) -> tuple[Positions, IntArray]:
         """Room for `size` positions and for the paths to them, int32 [N, most plies of a game]."""
         if len(self._paths) != size:
-            self._positions = Positions(self._game, size)
+            self._positions = make_positions(self._game, size)
             self._paths = np.empty((size, self._game.max_game_length), np.int32)
         # The one part that is given away with the samples.
-        self._positions.observations = np.empty((size, *self._game.observation_shape), np.uint8)
+        planes = np.empty((size, *self._game.observation_shape), np.uint8)
+        self._positions = self._positions._replace(observations=planes)
         return self._positions, self._paths
 
 

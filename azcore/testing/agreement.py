@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from azcore.game import CompiledGame, Game
-from azcore.game.batch import GameBatch, PlainBatch, Positions, make_batch
+from azcore.game.batch import GameBatch, PlainBatch, Positions, make_batch, make_positions
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, legal_texts, view_of
@@ -124,8 +124,8 @@ class Batches:
         for batch in self.batches:
             for root, start in enumerate(starts):
                 batch.set(root, states[start])
-            out = Positions(game, num_rows, keys=game.has_position_key)
-            arrays = [array for array in vars(out).values() if len(array)]
+            out = make_positions(game, num_rows, keys=game.has_position_key)
+            arrays = [array for array in out if len(array)]
             for array in arrays:
                 array[:] = 1 if array.dtype == np.bool_ else 7
             with checker.during(identity, "replay"):

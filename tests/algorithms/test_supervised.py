@@ -20,7 +20,7 @@ from azcore.game import ByteArray, FloatArray
 from azcore.learner.given import is_held_out, predict, read_games, with_targets
 from azcore.networks.checkpoint import read_checkpoint
 from azcore.search.evaluators import Evaluator, UniformEvaluator
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.selfplay.actor import Actor
 from azcore.settings import build
 from azcore.storage.game_file import RecordFile

@@ -13,7 +13,7 @@ from azcore.engine.server import Engine, Server
 from azcore.engine.thinker import EngineSettings
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.settings import build
 
 PATIENCE = 30  # seconds after which a test gives up; nothing should come near

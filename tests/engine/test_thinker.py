@@ -15,7 +15,8 @@ from azcore.engine.clock import Clock
 from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import UniformEvaluator
-from azcore.search.mcts import Search, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchSettings
 from azcore.settings import build
 
 Compose = Callable[..., dict[str, Any]]

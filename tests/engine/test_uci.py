@@ -25,7 +25,7 @@ from azcore.engine.thinker import EngineSettings
 from azcore.engine.uci import UciServer
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.settings import build
 from engine.partner import Ears, Partner, make_server
 

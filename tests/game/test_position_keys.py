@@ -10,7 +10,7 @@ import pytest
 import azcore
 from azcore.errors import GameError
 from azcore.game import CompiledGame, Game
-from azcore.game.batch import Positions, make_batch
+from azcore.game.batch import make_batch, make_positions
 from azcore.game.keys import record_key
 from azcore.testing import random_states
 
@@ -132,12 +132,12 @@ def test_keys_of_random_games(name: str) -> None:
     batch = make_batch(game, len(states))
     for row, state in enumerate(states):
         batch.set(row, state)
-    out = Positions(game, len(states), keys=True)
+    out = make_positions(game, len(states), keys=True)
     roots = np.arange(len(states), dtype=np.int32)
     nowhere = np.zeros((len(states), 1), np.int32), np.zeros(len(states), np.int32)
     batch.replay(roots, *nowhere, out)
     assert [int(key) for key in out.keys] == keys
-    without = Positions(game, len(states))
+    without = make_positions(game, len(states))
     batch.replay(roots, *nowhere, without)
     assert len(without.keys) == 0
     assert (without.observations == out.observations).all()

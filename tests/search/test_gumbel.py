@@ -14,7 +14,7 @@ import azcore
 import thicket
 from azcore.errors import SettingError
 from azcore.game import BoolArray, ByteArray, FloatArray, Game
-from azcore.search import kernels
+from azcore.search import roots
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.gumbel import (
     Gumbel,
@@ -25,7 +25,8 @@ from azcore.search.gumbel import (
     q_transform,
     value_scale,
 )
-from azcore.search.mcts import Search, SearchResult
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchResult
 from azcore.search.tree import NO_NODE, PENDING, Tree, allocate, set_total, try_next_edge
 from reference_gumbel import GumbelReference
 from reference_mcts import HashEvaluator, snapshot
@@ -158,7 +159,7 @@ def numbers(num_actions: int, **changed: Any) -> Gumbel:
 def improved(tree: Tree, order: list[int], gumbel: Gumbel) -> FloatArray:
     """pi' by action."""
     policy = np.empty(len(order))
-    kernels.improve(tree, 0, gumbel, policy)
+    roots.improve(tree, 0, gumbel, policy)
     by_action = np.empty(len(order))
     by_action[order] = policy
     return by_action

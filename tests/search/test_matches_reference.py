@@ -11,7 +11,8 @@ import pytest
 
 import azcore
 from azcore.game import Game
-from azcore.search.mcts import Search, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchSettings
 from reference_mcts import HashEvaluator, ReferenceSearch, snapshot
 from search_kit import ALPHA_GO_ZERO, ALPHA_ZERO, random_position, search_settings, tree_snapshot
 

@@ -14,7 +14,8 @@ import azcore
 from azcore.errors import SettingError
 from azcore.game import BoolArray, ByteArray, FloatArray, Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
-from azcore.search.mcts import Search, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchSettings
 from azcore.search.tree import NO_NODE, edge_statistics
 from reference_graph import GraphReference, GumbelGraphReference
 from reference_mcts import Node

@@ -10,7 +10,7 @@ from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.game import ByteArray, FloatArray
 from azcore.search.evaluators import CachedEvaluator, Evaluator
-from azcore.search.mcts import SearchResult
+from azcore.search.settings import SearchResult
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import choose_action
 from azcore.storage.replay import ReplayBuffer

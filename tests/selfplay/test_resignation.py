@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.search.mcts import SearchResult
+from azcore.search.settings import SearchResult
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.resignation import (
     FalsePositives,

@@ -13,7 +13,8 @@ from azcore.assembly.parts import Settings
 from azcore.commands.bench.settings import BenchSettings
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import Evaluator
-from azcore.search.mcts import Search, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchSettings
 
 TREES = 64  # searched together, where their number does not vary
 FEW_TREES = 8  # the same where trees are large, so that they fit into memory

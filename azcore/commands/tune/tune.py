@@ -38,7 +38,7 @@ from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.chance import Purpose, generator
 from azcore.commands.tune.surface import Estimate, Floats, Surface
 from azcore.errors import SettingError
-from azcore.search.mcts import SearchSettings
+from azcore.search.settings import SearchSettings
 from azcore.settings import build, convert, require, unknown_key
 from azcore.storage.run_directory import RUNS, locked
 from azcore.storage.run_settings import flat

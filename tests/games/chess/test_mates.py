@@ -11,7 +11,8 @@ import pytest
 
 import azcore
 from azcore.search.evaluators import UniformEvaluator
-from azcore.search.mcts import Search, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchSettings
 from reference_mcts import ReferenceSearch
 
 from .build_mates import forces_mate_in_two, mates_in_one

@@ -19,7 +19,8 @@ import yaml
 
 import azcore
 from azcore.search.evaluators import UniformEvaluator
-from azcore.search.mcts import Search, SearchSettings
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchSettings
 from azcore.settings import build
 
 ROOT = Path(__file__).parents[3]

@@ -1,0 +1,16 @@
+"""How the kernels of search are compiled: anew when any file of this folder has changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from azcore.game.compilation import compiled
+
+_SOURCES = tuple(Path(__file__).parent.glob("*.py"))
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """A function over trees, compiled when it is first called."""
+    return compiled(function, sources=_SOURCES)

@@ -1,0 +1,337 @@
+"""What is done at the root of one tree, compiled: read it, deal noise, move it, tell its plan.
+
+These functions trust their arguments: friendly checks live in `mcts.py`. Letters as in `tree.py`,
+and: K legal actions of a root; n node, e edge, i edge as its node counts it (first_edge + i is e).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from azcore.search import tree as tree_arrays
+from azcore.search.compiling import kernel
+from azcore.search.gumbel import (
+    TINIEST_PRIOR,
+    Gumbel,
+    best_considered_edge,
+    improved_weight,
+    q_transform,
+)
+from azcore.search.transpositions import (
+    Transpositions,
+    place_of,
+)
+from azcore.search.tree import (
+    NO_NODE,
+    Tree,
+    bring_next_candidate,
+    precedes,
+    room_for,
+    set_total,
+    swap_edges,
+)
+
+
+class Root(NamedTuple):
+    """Room to read a root's legal actions, of which a game has A."""
+
+    actions: npt.NDArray[np.int32]  # [A]
+    visits: npt.NDArray[np.int32]  # [A], N(s, a)
+    q: npt.NDArray[np.float32]  # [A], Q(s, a); 0 where never visited
+    priors: npt.NDArray[np.float32]  # [A], P(s, a)
+
+
+def make_root(num_actions: int) -> Root:
+    """Room for any root."""
+    whole, real = np.zeros((2, num_actions), np.int32), np.zeros((2, num_actions), np.float32)
+    return Root(actions=whole[0], visits=whole[1], q=real[0], priors=real[1])
+
+
+clear = kernel(tree_arrays.clear)
+
+
+@kernel
+def read_root(tree: Tree, b: int, order: npt.NDArray[np.int64], root: Root) -> float:
+    """What is known of the root of tree b.
+
+    Args:
+        tree: only read.
+        b: the tree.
+        order: int64 [K], i of each edge, the actions ascending.
+        root: written.
+
+    Returns:
+        The sum of W(s, a).
+    """
+    node = tree.nodes[b, 0]
+    total = 0.0
+    for rank in range(order.shape[0]):
+        i = order[rank]
+        root.actions[rank] = tree.edge_action[b, node.first_edge + i]
+        root.priors[rank] = tree.edge_prior[b, node.first_edge + i]
+        root.visits[rank] = 0
+        root.q[rank] = 0.0
+        if i < node.num_tried:
+            edge = tree.tried[b, node.first_tried + i]
+            root.visits[rank] = edge.visits
+            root.q[rank] = edge.q
+            total += edge.total
+    return total
+
+
+@kernel
+def mix_root_noise(
+    tree: Tree,
+    b: int,
+    order: npt.NDArray[np.int64],
+    noise: npt.NDArray[np.float32],
+    fraction: float,
+) -> None:
+    """P = (1 - fraction) P + fraction noise at the root of tree b.
+
+    Args:
+        tree: changed.
+        b: the tree.
+        order: as for `read_root`.
+        noise: float32 [K], one entry per legal action, ascending.
+        fraction: epsilon of the papers.
+    """
+    root = tree.nodes[b, 0]
+    for rank in range(root.num_edges):
+        i = order[rank]
+        e = root.first_edge + i
+        prior = float(tree.edge_prior[b, e])
+        tree.edge_prior[b, e] = (1.0 - fraction) * prior + fraction * float(noise[rank])
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            set_total(tree, b, 0, i, edge.visits, edge.total)
+    bring_next_candidate(tree, b, 0)
+
+
+@kernel
+def consider(
+    tree: Tree,
+    b: int,
+    order: npt.NDArray[np.int64],
+    noise: npt.NDArray[np.float32],
+    scale: float,
+    gumbel: Gumbel,
+) -> None:
+    """Put the m edges of highest g + log P first at the root of tree b, best first.
+
+    The Gumbel-Top-k trick: that is m actions drawn without replacement from P (equations 3 to
+    5 of the paper of `gumbel.py`); without noise, the m of highest prior. Ties: the lower action.
+
+    Args:
+        tree: changed.
+        b: the tree; its root is known and none of its edges is tried.
+        order: as for `read_root`.
+        noise: float32 [K], one draw of the standard Gumbel distribution per legal action,
+            ascending.
+        scale: of the noise; 0: none.
+        gumbel: `num_considered` of the tree is read, `root_scores` written.
+    """
+    first, count = tree.nodes[b, 0].first_edge, tree.nodes[b, 0].num_edges
+    scores = np.empty(count, np.float64)
+    for rank in range(count):
+        i = order[rank]
+        prior = max(float(tree.edge_prior[b, first + i]), TINIEST_PRIOR)
+        scores[i] = scale * float(noise[rank]) + math.log(prior)
+    for i in range(gumbel.num_considered[b]):
+        best = i
+        for j in range(i + 1, count):
+            lower = tree.edge_action[b, first + j] < tree.edge_action[b, first + best]
+            if scores[j] > scores[best] or (scores[j] == scores[best] and lower):
+                best = j
+        gumbel.root_scores[b, i] = scores[best]
+        scores[best] = scores[i]
+        swap_edges(tree, b, first + i, first + best)
+
+
+@kernel
+def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64]) -> int:
+    """The improved policy of the root of tree b and the edge to play, when the search is done.
+
+    Args:
+        tree: not changed.
+        b: the tree; its root is known.
+        gumbel: the rule.
+        policy: float64 [K], filled in the order of the edges: pi' of all legal actions.
+
+    Returns:
+        i of the best g + log P + sigma(completedQ) among the edges with the most visits.
+    """
+    completion, _, slope, highest = q_transform(tree, b, 0, gumbel)
+    root = tree.nodes[b, 0]
+    total, most = 0.0, 0
+    for i in range(policy.shape[0]):
+        q = completion
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            most = max(most, edge.visits)
+            if edge.visits > 0:
+                q = edge.q
+        prior = float(tree.edge_prior[b, root.first_edge + i])
+        policy[i] = improved_weight(prior, q, slope, highest)
+        total += policy[i]
+    for i in range(policy.shape[0]):
+        policy[i] /= total
+    return int(best_considered_edge(tree, b, most, gumbel))
+
+
+@register_jitable
+def mark_subtree(tree: Tree, b: int, top: int, new_id: npt.NDArray[np.int32]) -> None:
+    """Set new_id to 0 for `top` and what lies below it; a node comes after the one that made it."""
+    new_id[top] = 0
+    for n in range(top, tree.num_nodes[b]):
+        if new_id[n] != NO_NODE:
+            node = tree.nodes[b, n]
+            for i in range(node.num_tried):
+                new_id[tree.tried[b, node.first_tried + i].child] = 0
+
+
+@register_jitable
+def mark_subgraph(
+    tree: Tree, b: int, top: int, new_id: npt.NDArray[np.int32], waiting: npt.NDArray[np.int32]
+) -> None:
+    """`mark_subtree` where an edge may lead to an older node, older than `top` even."""
+    new_id[top] = 0
+    waiting[0] = top
+    count = 1
+    while count > 0:
+        count -= 1
+        n = waiting[count]
+        node = tree.nodes[b, n]
+        for i in range(node.num_tried):
+            child = tree.tried[b, node.first_tried + i].child
+            if new_id[child] == NO_NODE:
+                new_id[child] = 0
+                waiting[count] = child
+                count += 1
+
+
+@kernel
+def reroot(
+    tree: Tree,
+    b: int,
+    action: int,
+    transpositions: Transpositions | None,
+    new_id: npt.NDArray[np.int32],
+    new_tried: npt.NDArray[Any],
+) -> bool:
+    """Make the child behind `action` the root of tree b and move what lies below to the front.
+
+    Nodes and their edges lie in the order in which they were made, but for the root, which comes
+    first whatever its age and is the one node that no later root keeps. So both move towards the
+    front in their order and nothing is overwritten before it is read. Tried edges, few and in the
+    order in which their nodes last moved them, go by way of a copy.
+
+    Args:
+        tree: changed.
+        b: the tree; no simulation in flight.
+        action: a legal action of the root.
+        transpositions: of trees that share positions, or None; changed. The ply of the root is the
+            caller's.
+        new_id: int32 [M], scratch.
+        new_tried: TRIED [R], scratch.
+
+    Returns:
+        False if that child was never visited; the tree is then as it was.
+    """
+    top = NO_NODE
+    root = tree.nodes[b, 0]
+    for i in range(root.num_tried):
+        if tree.edge_action[b, root.first_edge + i] == action:
+            top = tree.tried[b, root.first_tried + i].child
+    if top == NO_NODE:
+        return False
+    new_id[: tree.num_nodes[b]] = NO_NODE
+    oldest = top
+    if transpositions is None:
+        mark_subtree(tree, b, top, new_id)
+    else:
+        mark_subgraph(tree, b, top, new_id, transpositions.scratch)
+        oldest = 1
+    nodes = 1
+    for n in range(oldest, tree.num_nodes[b]):
+        if new_id[n] != NO_NODE and n != top:
+            new_id[n] = nodes
+            nodes += 1
+    edges, tried, places = 0, 0, 0
+    for n in range(oldest, tree.num_nodes[b]):
+        m = new_id[n]
+        if m == NO_NODE:
+            continue
+        tree.nodes[b, m] = tree.nodes[b, n]
+        node = tree.nodes[b, m]
+        if transpositions is not None:
+            transpositions.node_key[b, m] = transpositions.node_key[b, n]
+            transpositions.node_shared[b, m] = transpositions.node_shared[b, n]
+        for e in range(node.first_edge, node.first_edge + node.num_edges):
+            tree.edge_action[b, edges] = tree.edge_action[b, e]
+            tree.edge_prior[b, edges] = tree.edge_prior[b, e]
+            edges += 1
+        node.first_edge = edges - node.num_edges
+        for i in range(node.num_tried):
+            new_tried[places + i] = tree.tried[b, node.first_tried + i]
+            new_tried[places + i].child = new_id[new_tried[places + i].child]
+        node.first_tried = places
+        tried += node.num_tried
+        places += room_for(node.num_tried)
+    for place in range(places):
+        tree.tried[b, place] = new_tried[place]
+    tree.num_tried[b] = tried
+    tree.num_places[b] = places
+    tree.num_nodes[b] = nodes
+    tree.num_edges[b] = edges
+    if transpositions is not None:
+        transpositions.table[b] = NO_NODE
+        for n in range(1, nodes):
+            place = place_of(transpositions, b, transpositions.node_key[b, n])
+            transpositions.table[b, place] = n
+    return True
+
+
+@kernel
+def principal_variation(tree: Tree, b: int, action: int, line: npt.NDArray[np.int32]) -> int:
+    """Write the root's `action` and then the most visited action of each node to `line`.
+
+    Ties go to the higher prior, then the lower action.
+
+    Args:
+        tree: of trees, only read.
+        b: the tree.
+        action: a legal action of the root.
+        line: int32, room for one more than the tree has nodes.
+
+    Returns:
+        How many were written.
+    """
+    line[0] = action
+    length, n = 1, 0
+    while True:
+        best, node = -1, tree.nodes[b, n]
+        for i in range(node.num_tried):
+            if n == 0:
+                if tree.edge_action[b, node.first_edge + i] == action:
+                    best = i
+                continue
+            visits = tree.tried[b, node.first_tried + i].visits
+            if visits == 0:
+                continue
+            most = tree.tried[b, node.first_tried + best].visits if best >= 0 else 0
+            if visits > most or (visits == most and precedes(tree, b, n, i, best)):
+                best = i
+        if best < 0:
+            return length
+        if n != 0:
+            line[length] = tree.edge_action[b, node.first_edge + best]
+            length += 1
+        n = tree.tried[b, node.first_tried + best].child
+        if tree.nodes[b, n].num_edges <= 0:  # not evaluated yet, or over
+            return length

@@ -1,0 +1,150 @@
+"""How to search, and what a search comes to."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from azcore.game import FloatArray, IntArray
+from azcore.search.puct import value_from, value_unit
+from azcore.settings import require
+
+RULES = ("puct", "gumbel")
+
+
+TARGET_PARTS = 65_535  # of a policy that is kept as whole numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How to search; the numbers and their sources are in `conf/search`."""
+
+    num_simulations: int
+    c_init: float
+    c_base: float
+    value_range: tuple[float, float]
+    count_parent_visit: bool
+    first_play: float
+    first_play_relative: bool
+    virtual_loss: int
+    virtual_loss_is_loss: bool
+    leaves_per_tree: int
+    dirichlet_fraction: float
+    dirichlet_alpha: float | None  # None: the game's own
+    reuse_subtree: bool
+    reuse_limit: float
+    transpositions: bool
+    rule: str  # one of RULES
+    gumbel_actions: int
+    gumbel_scale: float
+    gumbel_c_visit: float
+    gumbel_c_scale: float
+    gumbel_rescale: bool
+    gumbel_mixed_value: bool
+
+    def __post_init__(self) -> None:
+        require(
+            self.num_simulations >= 1, "search.num_simulations", "1 or more", self.num_simulations
+        )
+        require(self.c_base > 0, "search.c_base", "above 0", self.c_base)
+        require(0 <= self.c_init < math.inf, "search.c_init", "0 or more", self.c_init)
+        require(
+            len(self.value_range) == 2
+            and all(map(math.isfinite, self.value_range))
+            and self.value_range[0] < self.value_range[1],
+            "search.value_range",
+            "[lost, won], a lower number and a higher one",
+            list(self.value_range),
+        )
+        require(math.isfinite(self.first_play), "search.first_play", "finite", self.first_play)
+        require(self.virtual_loss >= 0, "search.virtual_loss", "0 or more", self.virtual_loss)
+        require(
+            self.leaves_per_tree >= 1, "search.leaves_per_tree", "1 or more", self.leaves_per_tree
+        )
+        require(
+            self.leaves_per_tree == 1 or self.virtual_loss > 0,
+            "search.virtual_loss",
+            "above 0 when leaves_per_tree is above 1, or all leaves are one",
+            self.virtual_loss,
+        )
+        require(
+            0 <= self.dirichlet_fraction <= 1,
+            "search.dirichlet_fraction",
+            "0 to 1",
+            self.dirichlet_fraction,
+        )
+        require(
+            self.dirichlet_alpha is None or self.dirichlet_alpha > 0,
+            "search.dirichlet_alpha",
+            "above 0, or null for the game's own",
+            self.dirichlet_alpha,
+        )
+        require(
+            0 <= self.reuse_limit < math.inf, "search.reuse_limit", "0 or more", self.reuse_limit
+        )
+        require(self.rule in RULES, "search.rule", " or ".join(RULES), self.rule)
+        require(
+            self.rule != "gumbel" or self.leaves_per_tree == 1,
+            "search.leaves_per_tree",
+            "1 with search.rule gumbel, which counts each visit before the next",
+            self.leaves_per_tree,
+        )
+        require(self.gumbel_actions >= 1, "search.gumbel_actions", "1 or more", self.gumbel_actions)
+        for name in ("gumbel_scale", "gumbel_c_visit", "gumbel_c_scale"):
+            value = getattr(self, name)
+            require(0 <= value < math.inf, f"search.{name}", "0 or more", value)
+
+    @property
+    def first_play_value(self) -> float:
+        """`first_play` in our Q: the value of an untried action, or the reduction if relative."""
+        if self.first_play_relative:
+            return self.first_play * value_unit(self.value_range)
+        return value_from(self.first_play, self.value_range)
+
+    @property
+    def is_gumbel(self) -> bool:
+        """Whether the rule is Gumbel AlphaZero's; `gumbel.py`."""
+        return self.rule == "gumbel"
+
+    def most_targets(self, num_actions: int) -> int:
+        """How many actions a policy target may name; with PUCT the visited ones.
+
+        A kept subtree may add as many as the simulations.
+        """
+        return num_actions if self.is_gumbel else min(num_actions, 2 * self.num_simulations)
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """What a search found at one root; values as the player to move there sees them."""
+
+    actions: IntArray  # [K], legal actions, ascending
+    visit_counts: IntArray  # [K], N(s, a)
+    q_values: FloatArray  # [K], Q(s, a); 0 where never visited
+    priors: FloatArray  # [K], P(s, a), noise included where it was added
+    value: float  # mean over the root's simulations; the network's own value if there were none
+    network_value: float  # the evaluator's value of the root itself
+    improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT
+    best_action: int | None = None  # what a Gumbel search says to play; None with PUCT
+
+    def policy_target(self) -> FloatArray:
+        """What the policy should learn, float32 [K].
+
+        PUCT: visits normalised (the temperature of move choice is applied apart). Gumbel: pi'.
+        """
+        if self.improved_policy is not None:
+            return self.improved_policy
+        total = max(1, int(self.visit_counts.sum()))
+        return np.asarray(self.visit_counts / total, np.float32)
+
+    def target_counts(self) -> IntArray:
+        """The policy target as whole numbers for a record, int32 [K]; 0 where it is left out.
+
+        PUCT: the visits. Gumbel: pi' in parts of 65,535. What rounds to 0 is less than what
+        learning can tell from 0; without it a record is as short as its policies are sure.
+        """
+        if self.improved_policy is None:
+            return self.visit_counts
+        return np.rint(self.improved_policy * TARGET_PARTS).astype(np.int32)

@@ -1,0 +1,463 @@
+"""Select, expand and backup over many trees, compiled; nothing here knows any game.
+
+Begin at `walk`, one simulation's way down a tree; `find_leaves` does it in all trees, and
+`expand_and_back_up` ends it once the leaves are evaluated. These functions trust their arguments:
+friendly checks live in `mcts.py`.
+
+Letters as in `tree.py`, and: S slots, a slot being one simulation on its way; T longest path;
+b tree, s slot, n node, e edge, i edge as its node counts it (first_edge + i is e).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from azcore.search.compiling import kernel
+from azcore.search.gumbel import Gumbel, best_considered_edge, improved_edge
+from azcore.search.puct import Selection, best_edge
+from azcore.search.softmax import softmax
+from azcore.search.transpositions import (
+    Transpositions,
+    is_behind,
+    key_of_node,
+    mean_value,
+    place_of,
+)
+from azcore.search.tree import (
+    NO_NODE,
+    PENDING,
+    InFlight,
+    Tree,
+    add_node,
+    bring_next_candidate,
+    set_total,
+    try_next_edge,
+)
+
+DONE, NOT_FINITE = 0, -1  # how `expand_and_back_up` ended
+NEW, KNOWN, WAITING = 0, 1, 2  # how a walk ended: at a leaf of its own, at one that needs no
+# network, or at one that another walk has reached already
+
+
+class Wave(NamedTuple):
+    """What is left to do in each tree."""
+
+    active: npt.NDArray[np.bool_]  # [B], has a leaf in flight or simulations left
+    budget: npt.NDArray[np.int32]  # [B], simulations left
+    leaves_per_tree: int  # most leaves in flight at once; slots of tree b are b times that and on
+
+
+class Leaves(NamedTuple):
+    """What the game and the evaluator say of the leaves in the slots."""
+
+    legal_actions: npt.NDArray[np.int32]  # [S, A], the first num_legal of a row count
+    num_legal: npt.NDArray[np.int32]  # [S]
+    current_player: npt.NDArray[np.int8]  # [S], seat to move
+    is_terminal: npt.NDArray[np.bool_]  # [S]
+    outcome: npt.NDArray[np.int8]  # [S], as seat 0 sees it; read where terminal
+    policy_logits: npt.NDArray[np.float32]  # [S, A], read where not terminal
+    values: npt.NDArray[np.float32]  # [S], view of the player to move, read where not terminal
+
+
+class Slots(NamedTuple):
+    """Simulations on their way: the path each has taken from its root to a leaf."""
+
+    tree: npt.NDArray[np.int32]  # [S], or -1: slot is empty
+    leaf: npt.NDArray[np.int32]  # [S], node to be expanded
+    length: npt.NDArray[np.int32]  # [S], plies from the root
+    edges: npt.NDArray[np.int32]  # [S, T], i of each, which stays when edges move
+    actions: npt.NDArray[np.int32]  # [S, T], what the edges play, for the game to replay
+
+
+def make_slots(size: int, longest_path: int) -> Slots:
+    """S empty slots."""
+    return Slots(
+        tree=np.full(size, -1, np.int32),
+        leaf=np.zeros(size, np.int32),
+        length=np.zeros(size, np.int32),
+        edges=np.zeros((size, longest_path), np.int32),
+        actions=np.zeros((size, longest_path), np.int32),
+    )
+
+
+@register_jitable
+def count_in_flight(
+    tree: Tree,
+    b: int,
+    edges: npt.NDArray[np.int32],
+    length: int,
+    in_flight: InFlight | None,
+    change: int,
+) -> None:
+    """Add to the simulations in flight on each edge of a path, the same for every player."""
+    if in_flight is None:
+        return
+    n = 0
+    for depth in range(length):
+        place = tree.nodes[b, n].first_tried + edges[depth]
+        in_flight.tried[b, place] += change
+        in_flight.nodes[b, n] += change
+        n = tree.tried[b, place].child
+
+
+@register_jitable
+def back_up(
+    tree: Tree,
+    b: int,
+    edges: npt.NDArray[np.int32],
+    length: int,
+    leaf: int,
+    transpositions: Transpositions | None,
+) -> None:
+    """N += 1, W += v along a path; with `back_up_shared` the place where the sign of a value turns.
+
+    The leaf's value is its player's; an edge takes it as the player who chose the edge sees it.
+    """
+    if transpositions is not None:
+        back_up_shared(tree, b, edges, length, leaf, transpositions)
+        return
+    value = float(tree.nodes[b, leaf].value)
+    player = tree.nodes[b, leaf].player
+    n = 0
+    for depth in range(length):
+        node, i = tree.nodes[b, n], edges[depth]
+        edge = tree.tried[b, node.first_tried + i]
+        total = edge.total + (value if node.player == player else -value)
+        set_total(tree, b, n, i, edge.visits + 1, total)
+        node.visits += 1
+        n = edge.child
+
+
+@register_jitable
+def back_up_shared(
+    tree: Tree,
+    b: int,
+    edges: npt.NDArray[np.int32],
+    length: int,
+    leaf: int,
+    transpositions: Transpositions,
+) -> None:
+    """N += 1 along a path, and W anew where a shared node lies behind; see `transpositions.py`.
+
+    From the leaf upwards, as what an edge passes on is the change of the one below.
+    """
+    path = transpositions.scratch
+    n = 0
+    for depth in range(length):
+        path[depth] = n
+        n = tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]].child
+    change = float(tree.nodes[b, leaf].value)  # as the node behind the edge sees it
+    child = leaf
+    for depth in range(length - 1, -1, -1):
+        n, i = path[depth], edges[depth]
+        node = tree.nodes[b, n]
+        edge = tree.tried[b, node.first_tried + i]
+        visits = edge.visits + 1
+        same = node.player == tree.nodes[b, child].player
+        if transpositions.node_shared[b, child]:
+            mean = mean_value(tree, b, child)
+            change = visits * (mean if same else -mean) - edge.total
+        elif not same:
+            change = -change
+        set_total(tree, b, n, i, visits, edge.total + change)
+        node.visits += 1
+        child = n
+
+
+@register_jitable
+def place_of_last_edge(tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int) -> int:
+    """Where in `tried` the last edge of a path lies."""
+    n, place = 0, -1
+    for depth in range(length):
+        place = tree.nodes[b, n].first_tried + edges[depth]
+        n = tree.tried[b, place].child
+    return place
+
+
+@register_jitable(forceinline=True)
+def choose_edge(
+    tree: Tree,
+    b: int,
+    n: int,
+    rule: Selection,
+    gumbel: Gumbel | None,
+    in_flight: InFlight | None,
+) -> int:
+    """The edge that a walk follows from a node, as i: by PUCT, or by Gumbel AlphaZero's rules."""
+    if gumbel is None:
+        return best_edge(tree, b, n, rule, in_flight)
+    if n > 0:
+        return improved_edge(tree, b, n, gumbel)
+    # As many simulations are done as the root's edges have visits.
+    visits = gumbel.considered_visits[b, tree.nodes[b, 0].visits - 1]
+    return best_considered_edge(tree, b, visits, gumbel)
+
+
+@register_jitable(forceinline=True)
+def walk(
+    tree: Tree,
+    b: int,
+    s: int,
+    rule: Selection,
+    gumbel: Gumbel | None,
+    in_flight: InFlight | None,
+    transpositions: Transpositions | None,
+    slots: Slots,
+) -> int:
+    """Follow the chosen edges from the root of tree b, and note path and leaf in slot s.
+
+    Returns:
+        NEW, KNOWN or WAITING.
+    """
+    n, length = 0, 0
+    ended = WAITING
+    while tree.nodes[b, n].num_edges > 0:
+        node = tree.nodes[b, n]
+        i = choose_edge(tree, b, n, rule, gumbel, in_flight)
+        slots.edges[s, length] = i
+        slots.actions[s, length] = tree.edge_action[b, node.first_edge + i]
+        length += 1
+        if i == node.num_tried:
+            child = add_node(tree, b)
+            try_next_edge(tree, b, n, child, in_flight)
+            if gumbel is None or n > 0:  # at a Gumbel root they are in order
+                bring_next_candidate(tree, b, n)
+            n = child
+            ended = NEW
+            break
+        place = node.first_tried + i
+        n = tree.tried[b, place].child
+        if transpositions is not None and is_behind(tree, transpositions, b, place):
+            ended = KNOWN
+            break
+    if tree.nodes[b, n].terminal:
+        ended = KNOWN
+    slots.leaf[s], slots.length[s] = n, length
+    return ended
+
+
+@kernel
+def find_leaves(
+    tree: Tree,
+    walked: npt.NDArray[np.bool_],
+    wave: Wave,
+    rule: Selection,
+    gumbel: Gumbel | None,
+    in_flight: InFlight | None,
+    transpositions: Transpositions | None,
+    slots: Slots,
+) -> int:
+    """Walk each tree down to leaves that need the network.
+
+    A known end of the game needs none: it is backed up at once and the walk begins again. A
+    simulation takes one from the tree's budget; the evaluation of a root does not.
+
+    Args:
+        tree: changed: new nodes, and what known ends give.
+        walked: bool [B], the trees to walk; none has a leaf in flight. May be `wave.active`.
+        wave: its budget is counted down, `active` is written for the trees that were walked.
+        rule: numbers of PUCT.
+        gumbel: of the rule that takes PUCT's place, or None; kernels are compiled for either.
+        in_flight: changed; None with one leaf at once, which has nothing in flight to see.
+        transpositions: of trees that share positions, or None. A walk over an edge that is behind
+            its node is a simulation too, and backed up at once.
+        slots: filled; slots of these trees without a leaf are marked empty.
+
+    Returns:
+        How many slots hold a leaf.
+    """
+    filled = 0
+    for b in range(walked.shape[0]):
+        if not walked[b]:
+            continue
+        used = 0
+        while used < wave.leaves_per_tree:
+            s = b * wave.leaves_per_tree + used
+            if tree.nodes[b, 0].num_edges == PENDING:
+                if used == 0:  # the root itself; further leaves wait until it is known
+                    slots.tree[s], slots.leaf[s], slots.length[s] = b, 0, 0
+                    used += 1
+                break
+            if wave.budget[b] <= 0:
+                break
+            ended = walk(tree, b, s, rule, gumbel, in_flight, transpositions, slots)
+            if ended == WAITING:  # nothing more to find now
+                break
+            wave.budget[b] -= 1
+            edges, length = slots.edges[s], slots.length[s]
+            if ended == KNOWN:
+                back_up(tree, b, edges, length, slots.leaf[s], transpositions)
+                continue
+            count_in_flight(tree, b, edges, length, in_flight, 1)
+            slots.tree[s] = b
+            used += 1
+        wave.active[b] = used > 0 or wave.budget[b] > 0
+        filled += used
+    return filled
+
+
+@kernel
+def share(
+    tree: Tree,
+    walked: npt.NDArray[np.bool_],
+    wave: Wave,
+    in_flight: InFlight | None,
+    transpositions: Transpositions,
+    slots: Slots,
+    keys: npt.NDArray[np.uint64],
+) -> int:
+    """Link the leaves whose positions are known to their nodes; they need no evaluation.
+
+    Such a simulation is backed up at once, or by `expand_and_back_up` if its node waits in an
+    earlier slot of this wave. The nodes that `find_leaves` made for the others close the gaps: they
+    come last in a tree, in the order of the slots, and have nothing written in them yet.
+
+    Args:
+        tree: changed.
+        walked: bool [B], the trees whose slots to look at. Left True: those that have simulations
+            left and not one leaf in flight, since all leaves were known already.
+        wave: `active` is written for the trees whose slots were looked at.
+        in_flight: as for `find_leaves`.
+        transpositions: changed.
+        slots: slots whose leaf is known are emptied.
+        keys: uint64 [S], `Game.position_key` of each leaf.
+
+    Returns:
+        How many of these slots still hold a leaf.
+    """
+    filled = 0
+    for b in range(walked.shape[0]):
+        if not walked[b]:
+            continue
+        first_slot, end_slot = b * wave.leaves_per_tree, (b + 1) * wave.leaves_per_tree
+        waiting = 0
+        nodes = tree.num_nodes[b]
+        for s in range(first_slot, end_slot):
+            if slots.tree[s] >= 0 and slots.length[s] > 0:
+                nodes -= 1
+        for s in range(first_slot, end_slot):
+            if slots.tree[s] < 0:
+                continue
+            length = slots.length[s]
+            key = key_of_node(transpositions, b, keys[s], length)
+            if length == 0:
+                transpositions.node_key[b, 0] = key
+                transpositions.node_shared[b, 0] = False
+                waiting += 1
+                continue
+            place = place_of(transpositions, b, key)
+            n = transpositions.table[b, place]
+            if n == NO_NODE:
+                n = nodes
+                nodes += 1
+                transpositions.table[b, place] = n
+                transpositions.node_key[b, n] = key
+                transpositions.node_shared[b, n] = False
+                waiting += 1
+            else:
+                transpositions.node_shared[b, n] = True
+                slots.tree[s] = -1
+            slots.leaf[s] = n
+            tree.tried[b, place_of_last_edge(tree, b, slots.edges[s], length)].child = n
+            if slots.tree[s] >= 0:
+                continue
+            if tree.nodes[b, n].num_edges == PENDING:
+                transpositions.slot_waits[s] = True
+                continue
+            count_in_flight(tree, b, slots.edges[s], length, in_flight, -1)
+            back_up(tree, b, slots.edges[s], length, n, transpositions)
+        tree.num_nodes[b] = nodes
+        wave.active[b] = waiting > 0 or wave.budget[b] > 0
+        walked[b] = waiting == 0 and wave.budget[b] > 0
+        filled += waiting
+    return filled
+
+
+@kernel
+def expand_and_back_up(
+    tree: Tree,
+    wave: Wave,
+    in_flight: InFlight | None,
+    transpositions: Transpositions | None,
+    slots: Slots,
+    leaves: Leaves,
+) -> int:
+    """Give each slot's leaf its edges and value and back the value up.
+
+    Args:
+        tree: changed.
+        wave: `active` is written for trees that had a leaf in flight.
+        in_flight: as for `find_leaves`.
+        transpositions: as for `find_leaves`.
+        slots: the paths; emptied.
+        leaves: where they end.
+
+    Returns:
+        DONE; or NOT_FINITE if a value or logit read was not, and then the trees are not to be used;
+        or, nothing having been changed, the number of edges for which a tree needs room.
+    """
+    wanted = most_edges(tree, wave.leaves_per_tree, slots, leaves.num_legal)
+    if wanted > tree.edge_action.shape[1]:
+        return wanted
+    finite = True
+    for b in range(wave.active.shape[0]):
+        had_leaf = False
+        for s in range(b * wave.leaves_per_tree, (b + 1) * wave.leaves_per_tree):
+            n = slots.leaf[s]
+            if transpositions is not None and transpositions.slot_waits[s]:
+                transpositions.slot_waits[s] = False  # an earlier slot has just expanded its leaf
+                count_in_flight(tree, b, slots.edges[s], slots.length[s], in_flight, -1)
+                back_up(tree, b, slots.edges[s], slots.length[s], n, transpositions)
+            if slots.tree[s] < 0:
+                continue
+            had_leaf = True
+            node = tree.nodes[b, n]
+            node.player = leaves.current_player[s]
+            node.first_edge = tree.num_edges[b]
+            node.visits = 1
+            if leaves.is_terminal[s]:
+                node.terminal = True
+                node.num_edges = 0
+                result = float(leaves.outcome[s])
+                node.value = result if leaves.current_player[s] == 0 else -result
+            else:
+                node.value = leaves.values[s]
+                count = leaves.num_legal[s]
+                node.num_edges = count
+                first = tree.num_edges[b]
+                tree.num_edges[b] = first + count
+                for i in range(count):
+                    tree.edge_action[b, first + i] = leaves.legal_actions[s, i]
+                total = softmax(
+                    leaves.policy_logits[s],
+                    leaves.legal_actions[s],
+                    tree.edge_prior[b, first : first + count],
+                )
+                finite = finite and math.isfinite(total) and math.isfinite(leaves.values[s])
+                bring_next_candidate(tree, b, n)
+            count_in_flight(tree, b, slots.edges[s], slots.length[s], in_flight, -1)
+            back_up(tree, b, slots.edges[s], slots.length[s], n, transpositions)
+            slots.tree[s] = -1
+        if had_leaf:
+            wave.active[b] = wave.budget[b] > 0
+    return DONE if finite else NOT_FINITE
+
+
+@register_jitable
+def most_edges(
+    tree: Tree, leaves_per_tree: int, slots: Slots, num_legal: npt.NDArray[np.int32]
+) -> int:
+    """How many edges the largest tree will have with those of its leaves in flight."""
+    most = np.int64(0)
+    for b in range(tree.num_edges.shape[0]):
+        edges = np.int64(tree.num_edges[b])
+        for s in range(b * leaves_per_tree, (b + 1) * leaves_per_tree):
+            if slots.tree[s] >= 0:
+                edges += num_legal[s]
+        most = max(most, edges)
+    return int(most)
