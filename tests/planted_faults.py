@@ -629,8 +629,8 @@ WIRING = [
     Fault(
         "resignation without its threshold",
         "azcore/learner/sources.py",
-        "self._actor.set_evaluator(*self._who_plays(), self._threshold)",
-        "self._actor.set_evaluator(*self._who_plays(), None)",
+        "self._actor.set_evaluator(*self._evaluator_in_play(), self._threshold)",
+        "self._actor.set_evaluator(*self._evaluator_in_play(), None)",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

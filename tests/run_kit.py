@@ -6,7 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-from azcore.algorithms import terminal
+from azcore.algorithms import display
 from azcore.commands.train import train
 from azcore.networks.checkpoint import read_checkpoint
 from azcore.storage.run_directory import RunDirectory
@@ -36,13 +36,13 @@ def fingerprint(run_dir: Path) -> tuple[str, str]:
 
 def train_until(config: dict[str, Any], step: int) -> None:
     """Train, asking Lightning to stop at a step, as a Timer or EarlyStopping would."""
-    original = terminal.LearnerProgress.on_train_batch_end
+    original = display.LearnerProgress.on_train_batch_end
 
     def stop(self: Any, trainer: Any, *args: Any, **kwargs: Any) -> None:
         trainer.should_stop = trainer.global_step >= step
 
-    terminal.LearnerProgress.on_train_batch_end = stop  # type: ignore[method-assign]
+    display.LearnerProgress.on_train_batch_end = stop  # type: ignore[method-assign]
     try:
         train(config)
     finally:
-        terminal.LearnerProgress.on_train_batch_end = original  # type: ignore[method-assign]
+        display.LearnerProgress.on_train_batch_end = original  # type: ignore[method-assign]

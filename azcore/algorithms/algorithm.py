@@ -1,4 +1,4 @@
-"""What sets one paper's loop apart from another's: whence the games that are learned from."""
+"""What sets one paper's loop apart from another's: where its games come from."""
 
 from __future__ import annotations
 

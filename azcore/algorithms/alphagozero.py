@@ -22,8 +22,8 @@ from lightning.pytorch import LightningModule, Trainer
 from torch import nn
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
+from azcore.algorithms.display import TrainingDisplay
 from azcore.algorithms.ratings import MATCHES, match_row
-from azcore.algorithms.terminal import Terminal
 from azcore.arena.gate import decide
 from azcore.arena.match import MatchResult, play_match
 from azcore.arena.players import SearchPlayer
@@ -59,7 +59,7 @@ class AlphaGoZero(Algorithm):
         network: nn.Module,
         settings: Settings,
         run: RunDirectory,
-        terminal: Terminal,
+        terminal: TrainingDisplay,
     ) -> None:
         self._settings, self._run = settings, run
         self._terminal = terminal

@@ -16,8 +16,8 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from azcore.algorithms.display import TrainingDisplay
 from azcore.algorithms.metrics import RATING
-from azcore.algorithms.terminal import Terminal
 from azcore.arena.elo import PairScore, Rating, fit_ratings
 from azcore.arena.match import MatchResult, play_match
 from azcore.arena.players import Player, RandomPlayer
@@ -90,7 +90,7 @@ class ArenaRating(Callback):
     """
 
     def __init__(
-        self, settings: Settings, run: RunDirectory, data: SelfPlayData, terminal: Terminal
+        self, settings: Settings, run: RunDirectory, data: SelfPlayData, terminal: TrainingDisplay
     ) -> None:
         self._settings, self._run = settings, run
         self._data, self._terminal = data, terminal

@@ -5,7 +5,7 @@
         its predictions are measured on games held out
         everything is saved
 
-AlphaGo Zero was compared with the same network trained so: that one foretold the moves of experts
+AlphaGo Zero was compared with the same network trained so: that one predicted the moves of experts
 better and played worse. `training.py` drives it; the games are divided in `azcore.learner.given`.
 """
 
@@ -23,7 +23,7 @@ from azcore.learner.sources import GameSource
 
 
 class Supervised(Algorithm):
-    """Nobody plays: the games were given, and some of them are kept to be foretold.
+    """Nobody plays: the games were given, and some of them are kept to be predicted.
 
     Args:
         settings: of the run.

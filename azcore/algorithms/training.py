@@ -30,11 +30,11 @@ from azcore.algorithms.algorithm import Algorithm, WhoPlays
 from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.alphazero import AlphaZero
 from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeCheckpointIO, rewind
+from azcore.algorithms.display import LearnerProgress, TrainingDisplay
 from azcore.algorithms.metrics import METRICS, GenerationMetrics, Hyperparameters
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.self_play import actor_of_run
 from azcore.algorithms.supervised import Supervised
-from azcore.algorithms.terminal import LearnerProgress, Terminal
 from azcore.assembly.parts import Settings
 from azcore.errors import AzcoreError, CheckpointError, SettingError
 from azcore.learner.data import SelfPlayData
@@ -72,7 +72,7 @@ class TrainingLoop:
         settings: Settings,
         trainer: TrainerSettings,
         run: RunDirectory,
-        terminal: Terminal,
+        terminal: TrainingDisplay,
         on_games: Callable[[list[GameRecord]], None],
         hyperparameters: dict[str, Any],
     ) -> None:
@@ -206,7 +206,7 @@ class TrainingLoop:
             playing, version = who_plays(network, self._trainer.global_step)
             return settings.search_evaluator(playing, version, self.sizes["workers"]), version
 
-        return SelfPlay(actor=actor, window=self._window, who_plays=evaluator_in_play)
+        return SelfPlay(actor=actor, window=self._window, evaluator_in_play=evaluator_in_play)
 
     def _begin(self, checkpoint: str | None) -> None:
         """Only now, when all has been restored, is anything cut off or set aside."""

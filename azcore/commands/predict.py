@@ -1,4 +1,4 @@
-"""`command=predict`: how well a checkpoint foretells games, without search.
+"""`command=predict`: how well a checkpoint predicts games, without search.
 
 Silver 2017, figure 3, compares networks so: how often the likeliest move is the one that an expert
 played, and the squared error of the value, a quarter of which the paper draws.
@@ -35,7 +35,7 @@ def predict_games(config: Config) -> int:
         console = Console(highlight=False, width=110)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("games", no_wrap=True)
-    for column in ("number", "positions", "foretold", "policy loss", "value loss", "/ 4"):
+    for column in ("number", "positions", "predicted", "policy loss", "value loss", "/ 4"):
         table.add_column(column, justify="right", no_wrap=True)
     share = settings.supervised.held_out
     for name, records in (

@@ -21,8 +21,8 @@ from rich.console import Console
 
 from azcore import interrupts
 from azcore.algorithms.checkpoints import require_way_back
+from azcore.algorithms.display import TrainingDisplay
 from azcore.algorithms.metrics import METRICS
-from azcore.algorithms.terminal import Terminal
 from azcore.algorithms.training import TrainingLoop
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.commands.check.report import check_before_training
@@ -65,7 +65,9 @@ def train(config: Config) -> int:
     run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
     console = Console(soft_wrap=True)
     max_steps = trainer.max_steps
-    terminal = Terminal(console=console, max_steps=max_steps, max_seconds=trainer.max_seconds)
+    terminal = TrainingDisplay(
+        console=console, max_steps=max_steps, max_seconds=trainer.max_seconds
+    )
     step = None
     interrupts.say_at_the_end(lambda: f"azcore: {_kept(run, name)}")
     with _interruptible():
@@ -99,7 +101,7 @@ def train(config: Config) -> int:
 
 
 def _checkpoint_to_go_on_from(
-    run: RunDirectory, resume: str, settings: Settings, terminal: Terminal
+    run: RunDirectory, resume: str, settings: Settings, terminal: TrainingDisplay
 ) -> str | None:
     """The last one or the one that is named; None if the run was stopped before its first.
 
@@ -162,7 +164,7 @@ def _seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
 
 
 def _conclude(
-    run: RunDirectory, terminal: Terminal, name: str, step: int | None, max_steps: int
+    run: RunDirectory, terminal: TrainingDisplay, name: str, step: int | None, max_steps: int
 ) -> int:
     """Write the report and say how to go on; the exit status. `step` None: interrupted."""
     if not run.config.exists():
@@ -197,7 +199,7 @@ def _how_to_go_on(run: RunDirectory, name: str) -> str:
 
 
 @contextlib.contextmanager
-def _saying_what_is_kept(run: RunDirectory, terminal: Terminal, name: str) -> Iterator[None]:
+def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str) -> Iterator[None]:
     """Where a game's own code fails, tell its author that the run can go on once it is mended."""
     try:
         yield

@@ -183,7 +183,7 @@ class GivenGames(GameSource):
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """How well a network foretells games."""
+    """How well a network predicts games."""
 
     games: int
     positions: int  # that were measured
@@ -200,7 +200,7 @@ def predict(
     Args:
         evaluator: of its weights; its policy is taken over legal actions.
         game: of the records.
-        records: with what is to be foretold as policy targets, see `with_targets`.
+        records: with the moves to predict as policy targets, see `with_targets`.
         most_positions: no more than so many are looked at.
     """
     buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)

@@ -67,7 +67,7 @@ class LearnerModule(LightningModule):
         return loss
 
     def loss(self, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """w (z - v)^2 - pi^T log p in the mean of a batch, and what else is worth logging of it.
+        """w (z - v)^2 - pi^T log p, averaged over a batch, and what else is worth logging of it.
 
         w is `learner.value_weight`, 1 in both papers but for supervised learning.
 

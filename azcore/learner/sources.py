@@ -60,14 +60,18 @@ class SelfPlay(GameSource):
     Args:
         actor: plays the games.
         window: the latest of them, from which the threshold of resignation is found.
-        who_plays: the weights that make the next games, ready for search, and the optimizer steps
-            behind them.
+        evaluator_in_play: the weights that make the next games, ready for search, and the
+            optimizer steps behind them.
     """
 
     def __init__(
-        self, *, actor: Actor, window: ReplayBuffer, who_plays: Callable[[], tuple[Evaluator, int]]
+        self,
+        *,
+        actor: Actor,
+        window: ReplayBuffer,
+        evaluator_in_play: Callable[[], tuple[Evaluator, int]],
     ) -> None:
-        self._actor, self._window, self._who_plays = actor, window, who_plays
+        self._actor, self._window, self._evaluator_in_play = actor, window, evaluator_in_play
         self._threshold: float | None = None  # of resignation, in the generation under way
 
     def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
@@ -76,7 +80,7 @@ class SelfPlay(GameSource):
             self._threshold = resignation.threshold(
                 self._played_out(), settings.resignation_false_positives
             )
-        self._actor.set_evaluator(*self._who_plays(), self._threshold)
+        self._actor.set_evaluator(*self._evaluator_in_play(), self._threshold)
         return self._actor.play(wanted.positions, progress, num_games=wanted.games)
 
     def _played_out(self) -> Iterator[GameRecord]:

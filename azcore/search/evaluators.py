@@ -154,7 +154,7 @@ class CachedEvaluator(Evaluator):
     The one met longest ago is forgotten first; the same position twice in one call is asked once.
     A cache belongs to one set of weights. Training makes a new one for each generation, also where
     the same player goes on: so a resumed run, whose cache is empty, has lost nothing, and answers
-    are those of a run that was never stopped, to the byte.
+    are those of a run that was never stopped, byte for byte.
 
     Answers are those without a cache up to rounding: a network may round a sum otherwise in a batch
     of another size, and batches are smaller here. That is enough for a run with a cache to become

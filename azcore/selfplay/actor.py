@@ -55,7 +55,7 @@ class ActorStatistics:
     evaluations: int = 0  # positions that the network judged
     remembered: int = 0  # positions whose evaluation was known already
     seconds: float = 0.0
-    network_seconds: float = 0.0  # of a worker, in the mean
+    network_seconds: float = 0.0  # of a worker, on average
 
 
 class Actor:

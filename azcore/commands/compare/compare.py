@@ -32,7 +32,7 @@ from azcore.arena.match import play_match
 from azcore.arena.players import Player, RandomPlayer, SearchPlayer
 from azcore.assembly.parts import Config, Settings
 from azcore.commands.compare.means import MeanPoint, Pool, Rated, mean_curves
-from azcore.commands.compare.runs import DIGEST, Run, find_runs
+from azcore.commands.compare.runs import DIGEST, Run, find_runs, labels
 from azcore.commands.compare.settings import CompareSettings
 from azcore.errors import SettingError
 from azcore.search.evaluators import UniformEvaluator
@@ -278,11 +278,12 @@ def _print_last(
     table = RichTable(title="last checkpoints, Elo above random play")
     for column in ("variant", "seeds", "mean", "95 % interval"):
         table.add_column(column, justify="left" if column == "variant" else "right")
+    names = labels(curves)
     for variant, points in curves.items():
         last = points[-1]
         seeds = {entry.run.seed for entry in rated if entry.run.variant == variant}
         table.add_row(
-            variant,
+            names[variant],
             ", ".join(map(str, sorted(seeds))),
             f"{last.value:+.0f}",
             f"[{last.low:+.0f}, {last.high:+.0f}]",

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
 from azcore.commands.compare.means import MeanPoint, Rated
-from azcore.commands.compare.runs import Run
+from azcore.commands.compare.runs import Run, labels
 from azcore.commands.compare.settings import CompareSettings
 from azcore.errors import SettingError
 
@@ -51,6 +51,7 @@ def draw(
     scale = 1 / 60 if options.x == "seconds" else 1.0
     figure = Figure(figsize=(8, 5.5), layout="constrained")
     axes = figure.add_subplot()
+    names = labels(curves)
     for (variant, points), (colour, marker, dash) in zip(
         curves.items(), STYLES * (1 + len(curves) // len(STYLES)), strict=False
     ):
@@ -94,7 +95,7 @@ def draw(
             linestyle=dash,
             linewidth=2.2,
             markersize=6,
-            label=f"{variant} ({count} seed{'s' if count > 1 else ''})",
+            label=f"{names[variant]} ({count} seed{'s' if count > 1 else ''})",
         )
     axes.axhline(
         search, color="0.45", linewidth=1, linestyle=(0, (4, 4)), label="search, no network"
@@ -107,7 +108,7 @@ def draw(
         axes.xaxis.set_major_formatter(EngFormatter())
     axes.grid(color="0.9", linewidth=0.6)
     axes.set_axisbelow(True)
-    axes.legend(loc="best", framealpha=0.85, edgecolor="none")
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
     axes.set_title(title([entry.run for entry in rated], options), fontsize=9)
     paths = [folder / "figure.png", folder / "figure.svg"]
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,6 +101,16 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
 def _variant(name: str) -> str:
     """`network=sep_res,seed=2` without the seed."""
     return ",".join(part for part in name.split(",") if not part.startswith("seed="))
+
+
+def labels(variants: Iterable[str]) -> dict[str, str]:
+    """Variants by what sets them apart: settings that all of them share are left out."""
+    settings = {variant: re.split(r",(?=[\w./]+=)", variant) for variant in variants}
+    shared = set.intersection(*map(set, settings.values())) if len(settings) > 1 else set()
+    return {
+        variant: ",".join(part for part in parts if part not in shared) or variant
+        for variant, parts in settings.items()
+    }
 
 
 def _require_comparable(

@@ -10,7 +10,7 @@ import pytest
 
 from azcore.arena.elo import MatchScore, fit_ratings
 from azcore.commands.compare.means import Pool, Rated, mean_curves, mean_over_seeds, student_t_95
-from azcore.commands.compare.runs import Kept, Run
+from azcore.commands.compare.runs import Kept, Run, labels
 
 
 @pytest.mark.parametrize(
@@ -117,3 +117,11 @@ def test_one_that_is_alone_is_beside_the_anchor() -> None:
     alone = pool.half_width_among(["a"], ["a"])
     assert alone == pytest.approx(pool.half_width({"a": 1.0, "random": -1.0}))
     assert alone > 10
+
+
+def test_variants_are_called_by_what_sets_them_apart() -> None:
+    one, other = "c_init=1,value_range=[-1,1]", "c_init=1,value_range=[0,1]"
+    assert labels([one, other]) == {one: "value_range=[-1,1]", other: "value_range=[0,1]"}
+    assert labels([one]) == {one: one}
+    assert labels(["first", "second"]) == {"first": "first", "second": "second"}
+    assert labels([one, "c_init=1"]) == {one: "value_range=[-1,1]", "c_init=1": "c_init=1"}

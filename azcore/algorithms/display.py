@@ -12,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 
 @dataclass
-class Terminal:
+class TrainingDisplay:
     """Progress for whoever watches: a bar for the generation under way, a line for each finished.
 
     Plain lines when standard output is no terminal.
@@ -35,7 +35,7 @@ class Terminal:
         self._task: TaskID | None = None
         self._began: tuple[float, int] | None = None  # seconds and step of the first line
 
-    def __enter__(self) -> Terminal:
+    def __enter__(self) -> TrainingDisplay:
         self._bar.start()
         return self
 
@@ -120,11 +120,11 @@ def _resignation(row: dict[str, float]) -> list[str]:
 
 
 def _held_out(row: dict[str, float]) -> list[str]:
-    """How well games that are not learned from are foretold."""
+    """How well games that are not learned from are predicted."""
     if "held_out_accuracy" not in row:
         return []
     return [
-        f"held out {row['held_out_accuracy']:.1%} foretold, loss "
+        f"held out {row['held_out_accuracy']:.1%} predicted, loss "
         f"{row['held_out_policy_loss']:.2f} policy {row['held_out_value_loss']:.2f} value"
     ]
 
@@ -132,7 +132,7 @@ def _held_out(row: dict[str, float]) -> list[str]:
 class LearnerProgress(Callback):
     """Moves the terminal's bar while the learner takes its steps."""
 
-    def __init__(self, terminal: Terminal, steps_per_generation: int) -> None:
+    def __init__(self, terminal: TrainingDisplay, steps_per_generation: int) -> None:
         self._terminal, self._steps = terminal, steps_per_generation
 
     def on_train_batch_end(

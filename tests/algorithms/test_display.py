@@ -11,8 +11,8 @@ import pytest
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
+from azcore.algorithms.display import TrainingDisplay
 from azcore.algorithms.metrics import CURVES, METRICS
-from azcore.algorithms.terminal import Terminal
 from azcore.commands.train import train
 from azcore.learner import module
 from azcore.storage.run_directory import RunDirectory
@@ -40,7 +40,9 @@ RESIGNED = {
 def told(row: dict[str, float], width: int, *, is_terminal: bool) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=is_terminal)
-    terminal = Terminal(console=console, max_steps=200_000, max_seconds=1e6, rating="+1 ± 1 Elo")
+    terminal = TrainingDisplay(
+        console=console, max_steps=200_000, max_seconds=1e6, rating="+1 ± 1 Elo"
+    )
     terminal.generation(row)
     return out.getvalue().splitlines()
 
