@@ -4,16 +4,26 @@ Begin with `RECORD`, which says what a position is, then `step` and `legal_actio
 looks to the network is in `encoding.py`, texts are in `notation.py`, and `game.py` ties the three
 together.
 
-Boards are 64-bit sets. Cell = row × 8 + column is bit `cell`, row 0 the far rank and column 0 the
-a file, as White sees it: a8 is 0, h8 is 7, a1 is 56, h1 is 63. The record keeps White's view.
+Boards are 64-bit sets, bit `cell` = row × 8 + column. The record keeps White's view:
+
+         a  b  c  d  e  f  g  h
+      8  0  1  2  3  4  5  6  7
+      7  8  9 10 11 12 13 14 15
+      ..                             rows 2 to 6 go on like this
+      1 56 57 58 59 60 61 62 63
+
 Everything that moves works on the view of the player to move, which for Black is the board mirrored
 top to bottom (a1 is 0, h8 is 63): own pawns always move up, and the king stays on the e file.
 
-Actions are numbered plane × 64 + from-cell, both in the view of the player to move:
+Actions are numbered plane × 64 + from-cell, both in the view of the player to move. The planes:
 
-    0 .. 55   direction × 7 + distance − 1: as a queen moves; N, NE, E, SE, S, SW, W, NW
-    56 .. 63  as a knight moves, clockwise from two up and one right
-    64 .. 72  underpromotion: knight, bishop, rook × capture left, straight on, capture right
+    as a queen moves, 1 to 7 cells       as a knight moves      underpromotion
+                                                                        left  on  right
+    NW 49-55   N  0-6    NE  7-13         .  63   .  56   .     knight   64   65   66
+    W  42-48      ♕      E  14-20        62   .   .   .  57     bishop   67   68   69
+    SW 35-41   S 28-34   SE 21-27         .   .   ♘   .   .     rook     70   71   72
+                                         61   .   .   .  58
+                                          .  60   .  59   .
 
 A pawn that reaches the last row by one of the first 56 becomes a queen; castling is the king's move
 two cells to the east or west. Since all from-cells of a plane are one board, `legal_actions` finds

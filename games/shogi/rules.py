@@ -4,12 +4,26 @@ Begin with `record_fields`, which says what a position is, then `step` and `lega
 position looks to the network is in `encoding.py`, texts are in `notation.py`, and `game.py` ties
 the three together.
 
-* Squares count 0 to 80 row by row from 9a, as Black sees the board. A cell is a square as the
-  player concerned (a `view`: seat 0 or 1) sees it: the same for Black, 80 less it for White. Row 0
-  is the far rank and column 0 the left file of that view, so "forward" is always nine cells less.
+* Squares count 0 to 80 row by row, as Black sees the board. A cell is a square as the player
+  concerned (a `view`: seat 0 or 1) sees it: the same for Black, 80 less it for White. So "forward"
+  is always nine cells less.
+
+         9  8  7  6  5  4  3  2  1
+      a  0  1  2  3  4  5  6  7  8
+      b  9 10 11 12 13 14 15 16 17
+      ..                                rows c to h go on like this
+      i 72 73 74 75 76 77 78 79 80
+
 * Action: plane × 81 + cell, AlphaZero's 139 planes (Silver et al. 2018, table S2). Cell is where a
-  move begins or a drop ends. Planes are direction × 8 + distance - 1 for straight moves, then two
-  for knights; the same 66 with promotion; and 7 for drops.
+  move begins or a drop ends. The planes, in the view of the player to move:
+
+      1 to 8 cells straight on          a knight's jump       drops
+
+      NW 56-63   N  0-7    NE  8-15      64   .   65          132 pawn    136 gold
+      W  48-55      .      E  16-23       .   .    .          133 lance   137 bishop
+      SW 40-47   S 32-39   SE 24-31       .   N    .          134 knight  138 rook
+                                                              135 silver
+      66 more for the same with promotion: 66 to 131
 * Sets of cells are two integers: the 45 cells of rows 0 to 4, and the 36 of rows 5 to 8. All
   pieces that move one way are moved at once, plane by plane: actions come out in ascending order.
   Each set is kept in both views, which spares all code the difference between the colours.
