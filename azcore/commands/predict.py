@@ -6,11 +6,11 @@ played, and the squared error of the value, a quarter of which the paper draws.
 
 from __future__ import annotations
 
-from rich.console import Console
 from rich.table import Table
 
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, settings_from
+from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.learner.given import Prediction, predict, read_games
 from azcore.networks.checkpoint import load_network
@@ -30,9 +30,7 @@ def predict_games(config: Config) -> int:
     network, step = load_network(checkpoint_of(config["checkpoint"]), settings.game)
     evaluator = settings.evaluator(network)
     games = read_games(settings.supervised, settings.game)
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=110)
+    console = table_console()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("games", no_wrap=True)
     for column in ("number", "positions", "predicted", "policy loss", "value loss", "/ 4"):

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
 
-from azcore.engine.thinker import Line, Thought, Variation
-from azcore.game import Game
+from azcore.engine.thinker import Line, Thought
+from azcore.game import texts_along
 
 LONG, MANY, SHORT = 20, 10, 5  # plies told of the first 10 variations and of those after
 
@@ -42,7 +41,8 @@ def analysis(question: Question, line: Line, thought: Thought) -> str:
         rate = (1 + variation.value) / 2 if variation.visits else (1 + thought.value) / 2
         rate = min(1.0, max(0.0, rate))
         low = max(0.0, rate - 1.96 * math.sqrt(rate * (1 - rate) / max(1, variation.visits)))
-        plan = variation_texts(line.game, thought.state, variation, LONG if order < MANY else SHORT)
+        most = LONG if order < MANY else SHORT
+        plan = texts_along(line.game, thought.state, variation.actions[:most])
         numbers = (
             f"utility {2 * rate - 1:.6f} winrate {rate:.6f} prior {variation.prior:.6f} "
             f"lcb {low:.6f}"
@@ -59,12 +59,3 @@ def analysis(question: Question, line: Line, thought: Thought) -> str:
             f"rootInfo visits {thought.simulations} utility {thought.value:.6f} winrate {rate:.6f}"
         )
     return " ".join(parts)
-
-
-def variation_texts(game: Game, state: Any, variation: Variation, most: int) -> list[str]:
-    """The first moves of a variation."""
-    texts = []
-    for action in variation.actions[:most]:
-        texts.append(game.action_to_text(state, action))
-        state = game.step(state, action)
-    return texts

@@ -31,7 +31,7 @@ from azcore.engine.options import NUMBER, Option, plain_name
 from azcore.engine.server import AbandonedError, Engine, Server
 from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
-from azcore.game import Game
+from azcore.game import Game, texts_along
 from azcore.game.faults import told
 
 LONGEST_NOTE = 300  # characters of a sentence behind `info string`
@@ -573,7 +573,7 @@ class PositionServer(Server):
         assert best is not None, "a finished game is answered without thinking"
         if may_give_up and self._gives_up(thought):
             return f"{self._analysis(thought)}\nbestmove resign"
-        texts = self._texts(thought.state, best.actions[:2])
+        texts = texts_along(self._game, thought.state, best.actions[:2])
         ponder = f" ponder {texts[1]}" if len(texts) > 1 else ""
         return f"{self._analysis(thought)}\nbestmove {texts[0]}{ponder}"
 
@@ -590,7 +590,7 @@ class PositionServer(Server):
         return "\n".join(
             f"info depth {len(variation.actions)} seldepth {deepest} multipv {rank} "
             f"score {self._score(thought, variation)} {common} "
-            f"pv {' '.join(self._texts(thought.state, variation.actions))}"
+            f"pv {' '.join(texts_along(self._game, thought.state, variation.actions))}"
             for rank, variation in enumerate(shown, 1)
         )
 
@@ -603,14 +603,6 @@ class PositionServer(Server):
         if wins_at_once(self._game, thought.state, variation.action):
             return f"mate 1{self._chances(1.0)}"
         return f"cp {centipawns(value, self.centipawns_per_logit)}{self._chances(value)}"
-
-    def _texts(self, state: Any, actions: list[int]) -> list[str]:
-        texts = []
-        for i, action in enumerate(actions):
-            if i > 0:
-                state = self._game.step(state, actions[i - 1])
-            texts.append(self._game.action_to_text(state, action))
-        return texts
 
     def _say_error(self, line: Line, error: Exception) -> None:
         """The evaluator failed: say so, and answer with something legal rather than not at all."""

@@ -445,8 +445,7 @@ class Thinker:
         return min(1.0, max(nodes, memory, 0.0))
 
     def _variations(self, result: SearchResult, count: int) -> list[Variation]:
-        """The best `count` actions; most visits first, then the higher prior, the lower action."""
-        order = np.lexsort((result.actions, -result.priors, -result.visit_counts))
+        """The best `count` actions."""
         return [
             Variation(
                 action=int(result.actions[i]),
@@ -455,5 +454,5 @@ class Thinker:
                 prior=float(result.priors[i]),
                 actions=self._search.principal_variation(0, int(result.actions[i])),
             )
-            for i in order[:count]
+            for i in result.ranked()[:count]
         ]

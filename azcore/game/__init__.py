@@ -16,6 +16,7 @@ from azcore.game.contract import (
     Setting,
     Symmetry,
     illegal_action_message,
+    texts_along,
 )
 from azcore.game.transcript import RecordFormat, Transcript
 
@@ -32,4 +33,5 @@ __all__ = [
     "Symmetry",
     "Transcript",
     "illegal_action_message",
+    "texts_along",
 ]

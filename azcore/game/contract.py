@@ -351,6 +351,16 @@ class Game(ABC):
         return {}
 
 
+def texts_along(game: Game, state: Any, actions: Sequence[int]) -> list[str]:
+    """The texts of actions that are played one after the other from a state."""
+    texts: list[str] = []
+    for ply, action in enumerate(actions):
+        if ply > 0:
+            state = game.step(state, actions[ply - 1])
+        texts.append(game.action_to_text(state, action))
+    return texts
+
+
 def illegal_action_message(game: Game, state: Any, action: int) -> str:
     """One sentence for an action that `game` forbids in `state`."""
     if not 0 <= action < game.num_actions:

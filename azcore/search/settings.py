@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from azcore.game import FloatArray, IntArray
 from azcore.search.puct import value_from, value_unit
@@ -128,6 +129,13 @@ class SearchResult:
     network_value: float  # the evaluator's value of the root itself
     improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT
     best_action: int | None = None  # what a Gumbel search says to play; None with PUCT
+
+    def ranked(self) -> npt.NDArray[np.int64]:
+        """The actions from best to worst, int64 [K], as places in the arrays above.
+
+        Most visits first; ties go to the higher prior, then the lower action.
+        """
+        return np.lexsort((self.actions, -self.priors, -self.visit_counts))
 
     def policy_target(self) -> FloatArray:
         """What the policy should learn, float32 [K].

@@ -28,7 +28,7 @@ def best_child_value(result: SearchResult) -> float:
     """Q of the most visited action, which is the one to be played; the root's value before any."""
     if not result.visit_counts.any():
         return result.value
-    return float(result.q_values[np.lexsort((-result.priors, -result.visit_counts))[0]])
+    return float(result.q_values[result.ranked()[0]])
 
 
 def is_played_out(game_index: int, share: float) -> bool:

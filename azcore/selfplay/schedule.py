@@ -117,7 +117,7 @@ def choose_action(result: SearchResult, temperature: float, rng: np.random.Gener
         return result.best_action
     visits = result.visit_counts
     if temperature == 0:
-        return int(result.actions[np.lexsort((result.actions, -result.priors, -visits))[0]])
+        return int(result.actions[result.ranked()[0]])
     # Scaled by the largest, so that a small temperature does not overflow.
     sums = ((visits / visits.max()) ** (1.0 / temperature)).cumsum()
     # What rng.choice does, without the checks that take it three times as long.

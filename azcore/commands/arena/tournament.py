@@ -30,12 +30,11 @@ from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.commands.arena.files import draw_ratings, write_games, write_matches, write_ratings
 from azcore.commands.arena.printed import plural, print_tournament
 from azcore.commands.arena.standings import standings_of
+from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.settings import require
 from azcore.storage.run_directory import RUNS
 from azcore.storage.transcripts import format_named, write_records
-
-PAGE = 160  # characters a line where nobody says how many there are
 
 
 def tournament(config: Config) -> int:
@@ -59,9 +58,7 @@ def tournament(config: Config) -> int:
     if arena.export is not None:
         format_named(game, arena.export)  # the same
     folder = _new_folder(config["arena_dir"], game.name)
-    console = Console(soft_wrap=True, highlight=False)
-    if not console.is_terminal:  # a file has no edge at which to cut a name
-        console.width = PAGE
+    console = table_console()
     pairings = [pair for pair in combinations(players, 2) if not gauntlet or pair[0] is players[0]]
     results, interrupted = _play_all(settings, pairings, folder, console)
     if results:

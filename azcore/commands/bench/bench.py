@@ -34,6 +34,7 @@ from azcore.commands.bench.selfplay import (
 )
 from azcore.commands.bench.settings import BenchSettings, bench_settings
 from azcore.commands.bench.utilization import gpu_of, traced
+from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.selfplay.sizes import with_workers
 from azcore.testing.speed import rules_us_per_ply
@@ -112,9 +113,7 @@ def bench(config: Config) -> int:
             # After each, so that a run that is stopped leaves what it has.
             versions = {peer.name: peer.versions for peer in peers}
             write_results(path, machine=header, peers=versions, failed=failed, rows=rows)
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=120)  # nothing is cut in a file
+    console = table_console()
     print_table(console, _title(settings, options, header), rows, [peer.name for peer in peers])
     print(f"written to {options.path}")
     for sentence in failed:

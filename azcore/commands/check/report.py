@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from azcore.commands.check.planes import drawn_planes
+from azcore.commands.console import table_console
 from azcore.game import BoolArray, CompiledGame, Game
 from azcore.game.registry import make
 from azcore.settings import build, require
@@ -55,9 +56,7 @@ def check(config: Mapping[str, Any]) -> int:
     settings = build(CheckSettings, config["check"], "check")
     facts = dict(config["game"])
     game = make(facts.pop("name"), **facts)
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=110, soft_wrap=True)
+    console = table_console()
     with console.status(f"checking {settings.positions} positions of {game.name}"):
         report = check_game(game, num_positions=settings.positions)
     console.print(f"{report.game} keeps the contract\n")

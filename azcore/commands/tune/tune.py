@@ -36,6 +36,7 @@ from azcore.arena.players import SearchPlayer
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.chance import Purpose, generator
+from azcore.commands.console import table_console
 from azcore.commands.tune.surface import Estimate, Floats, Surface
 from azcore.errors import SettingError
 from azcore.search.settings import SearchSettings
@@ -325,9 +326,7 @@ def tune(config: Config) -> int:
     settings, checkpoint = settings_from(config), checkpoint_of(config["checkpoint"])
     for share in (0.0, 1.0):  # refused now rather than at the first such trial
         with_constants(settings.search, {p.key: p.from_unit(share) for p in parameters})
-    console = Console(soft_wrap=True, highlight=False)
-    if not console.is_terminal:
-        console = Console(soft_wrap=True, highlight=False, width=110)
+    console = table_console()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module="optuna")
         match = _matches(settings, checkpoint, console)
