@@ -1,0 +1,15 @@
+"""Where commands print their tables."""
+
+from __future__ import annotations
+
+from rich.console import Console
+
+PAGE = 160  # characters a line where no terminal says how many there are
+
+
+def table_console() -> Console:
+    """Standard output; in a file or a pipe, which has no edge, no line is cut."""
+    console = Console(highlight=False)
+    if console.is_terminal:
+        return console
+    return Console(highlight=False, soft_wrap=True, width=PAGE)
