@@ -406,6 +406,7 @@ def main() -> None:
     Plugins.instance().register(PluginConfigs)
     if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack what we print, such as ±
         sys.stdout.reconfigure(errors="replace")
+    sys.argv[1:] = [_of_today(argument) for argument in sys.argv[1:]]
     try:
         application()
     except OverrideParseException as error:
@@ -425,6 +426,18 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output went away
         sys.stderr.close()
         sys.exit(1)
+
+
+def _of_today(argument: str) -> str:
+    """An argument with the name that its setting has now, and a word on it."""
+    from azcore.storage.run_settings import MOVED
+
+    key, equals, value = argument.partition("=")
+    new = {"search.rule": "search", **MOVED}.get(key, key)
+    if not equals or new == key:
+        return argument
+    _tell(f"{key} is {new} now")
+    return f"{new}={value}"
 
 
 def _tell(sentence: str) -> None:

@@ -8,7 +8,7 @@ ill-typed key is one clear sentence before any work starts.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -27,7 +27,7 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
 
     Args:
         kind: a dataclass whose fields are int, float, bool, str, tuples or dicts by name of those,
-            or optional.
+            dataclasses like it, or optional.
         values: exactly its fields by name.
         where: the group's name in the configuration, for error messages.
 
@@ -88,6 +88,8 @@ def convert(hint: Any, value: Any, where: str) -> Any:
         require(isinstance(value, Mapping), where, "names with a value each", value)
         item = get_args(hint)[1]
         return {str(name): convert(item, value[name], f"{where}.{name}") for name in value}
+    if is_dataclass(hint):
+        return build(hint, value, where)  # type: ignore[arg-type]
     names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     fits = isinstance(value, (int, float) if hint is float else hint)
     fits = fits and (hint is bool or not isinstance(value, bool))

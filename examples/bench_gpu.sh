@@ -3,7 +3,7 @@
 #
 #     sh examples/bench_gpu.sh                                    # all six, some 20 minutes
 #     GAMES=1024 SIMULATIONS=800 sh examples/bench_gpu.sh         # other sizes
-#     sh examples/bench_gpu.sh selfplay.backend=compile           # by torch.compile
+#     sh examples/bench_gpu.sh evaluator.backend=compile           # by torch.compile
 #     sh examples/bench_gpu.sh "peers=[pgx]"                      # any further settings
 #
 # Writes bench_GAME_CHANNELSxBLOCKS.json, and beside each a trace of how busy the GPU was during

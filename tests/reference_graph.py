@@ -196,9 +196,9 @@ class GumbelGraphReference(GraphReference, GumbelReference):
         self.begin(None)
         legal = sorted(self.root.prior)
         draws = [0.0] * len(legal) if noise is None else [float(g) for g in noise]
-        scale = self.settings.gumbel_scale
+        scale = self.settings.gumbel.scale
         self.noise = {a: scale * g for a, g in zip(legal, draws, strict=True)}
-        wanted = halving(min(self.settings.gumbel_actions, len(legal)), num_simulations)
+        wanted = halving(min(self.settings.gumbel.actions, len(legal)), num_simulations)
         for _ in range(num_simulations):
             self._wanted = next(wanted)
             self.simulate(1)

@@ -47,9 +47,9 @@ class GumbelReference(ReferenceSearch):
         self._evaluate([self.root])
         legal = sorted(self.root.prior)
         draws = [0.0] * len(legal) if noise is None else [float(g) for g in noise]
-        scale = self.settings.gumbel_scale
+        scale = self.settings.gumbel.scale
         self.noise = {a: scale * g for a, g in zip(legal, draws, strict=True)}
-        considered = min(self.settings.gumbel_actions, len(legal))
+        considered = min(self.settings.gumbel.actions, len(legal))
         wanted = halving(considered, num_simulations)
         for _ in range(num_simulations):
             self._wanted = next(wanted)
@@ -92,7 +92,7 @@ class GumbelReference(ReferenceSearch):
         tried = [a for a in node.prior if node.visits[a]]
         count = sum(node.visits.values())
         completion = node.value
-        if rule.gumbel_mixed_value and tried:
+        if rule.gumbel.mixed_value and tried:
             q = {a: node.total[a] / node.visits[a] for a in tried}
             share = sum(node.prior[a] for a in tried)
             mean = sum(node.prior[a] * q[a] for a in tried) / share
@@ -100,8 +100,8 @@ class GumbelReference(ReferenceSearch):
         completed = np.full(self.game.num_actions, completion)
         for a in tried:
             completed[a] = node.total[a] / node.visits[a]
-        if rule.gumbel_rescale:
+        if rule.gumbel.rescale:
             reach = completed.max() - completed.min()
             completed = (completed - completed.min()) / max(reach, 1e-8)
         most = max(node.visits.values())
-        return (rule.gumbel_c_visit + most) * rule.gumbel_c_scale * completed
+        return (rule.gumbel.c_visit + most) * rule.gumbel.c_scale * completed

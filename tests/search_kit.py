@@ -8,7 +8,7 @@ import numpy as np
 
 from azcore.game import Game
 from azcore.search.mcts import Search
-from azcore.search.settings import SearchSettings
+from azcore.search.settings import GumbelSettings, SearchSettings
 from azcore.search.tree import NO_NODE, Tree, edge_statistics, room_for
 from reference_mcts import Snapshot
 
@@ -36,15 +36,22 @@ def search_settings(**changed: Any) -> SearchSettings:
         "reuse_subtree": True,
         "reuse_limit": 2.0,
         "transpositions": False,
-        "rule": "puct",
-        "gumbel_actions": 16,
-        "gumbel_scale": 1.0,
-        "gumbel_c_visit": 50.0,
-        "gumbel_c_scale": 0.1,
-        "gumbel_rescale": True,
-        "gumbel_mixed_value": True,
+        "gumbel": None,
     }
     return SearchSettings(**{**values, **changed})
+
+
+def gumbel(**changed: Any) -> GumbelSettings:
+    """The numbers of conf/search/gumbel.yaml, except for `changed`."""
+    values: dict[str, Any] = {
+        "actions": 16,
+        "scale": 1.0,
+        "c_visit": 50.0,
+        "c_scale": 0.1,
+        "rescale": True,
+        "mixed_value": True,
+    }
+    return GumbelSettings(**{**values, **changed})
 
 
 def after(game: Game, actions: list[int]) -> Any:

@@ -28,10 +28,6 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "resignation_false_positives": 0.05,
         "resignation_played_out": 0.1,
         "resignation_games": 2500,
-        "backend": "torch",
-        "precision": "float32",
-        "random_symmetry": False,
-        "evaluation_cache": 0,
     }
     return SelfPlaySettings(**{**values, **changed})
 

@@ -76,7 +76,7 @@ Tiny = Callable[..., dict[str, Any]]
         (["trainer.max_time=10m"], "days:hours:minutes:seconds"),
         (["trainer.max_steps=-1"], "trainer.max_steps must be 1 or more"),
         (["trainer.precision=13"], "trainer.precision must be one of 32-true"),
-        (["selfplay.precision=half"], "one of auto, float32, bfloat16, got 'half'"),
+        (["evaluator.precision=half"], "one of auto, float32, bfloat16, got 'half'"),
         (["device=moon"], "device must be auto, or a device of this machine"),
         (["resume=latest"], "resume=latest finds no run of tic_tac_toe"),
         (["resume=nowhere"], "nowhere is no run directory"),
@@ -330,6 +330,21 @@ def test_the_command_lines_of_the_documents_are_obeyed() -> None:
         words = [w for w in shlex.split(line, comments=True) if "=" in w and "hydra." not in w]
         name = next((w for w in words if w.startswith("command=")), "command=train")
         cli.require_obeyed(name.partition("=")[2], words, swept=False)
+
+
+def test_names_that_settings_once_had_are_taken_with_a_word(
+    azcore: Callable[..., tuple[int, str, str]],
+) -> None:
+    old = ["selfplay.precision=half", "search.rule=gumbel", "search.gumbel_actions=4"]
+    status, _, errors = azcore("game=tic_tac_toe", *old)
+    assert status == 2
+    *words, refusal = errors.splitlines()
+    assert words == [
+        "azcore: selfplay.precision is evaluator.precision now",
+        "azcore: search.rule is search now",
+        "azcore: search.gumbel_actions is search.gumbel.actions now",
+    ]
+    assert refusal.startswith("azcore: evaluator.precision must be one of auto")
 
 
 @pytest.mark.parametrize("overlay", ["scale=paper", "algorithm=gumbel"])

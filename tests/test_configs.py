@@ -101,7 +101,7 @@ def test_paper_scale_has_the_numbers_of_alphagozero(compose: Compose) -> None:
     assert config["selfplay"]["resignation"] is True
     assert config["selfplay"]["resignation_false_positives"] == 0.05
     assert config["selfplay"]["resignation_played_out"] == 0.1
-    assert config["selfplay"]["random_symmetry"] is True
+    assert config["evaluator"]["random_symmetry"] is True
     assert config["replay"]["window_games"] == 500_000
     assert config["replay"]["augment"] is True
     assert config["learner"]["batch_size"] == 2048
@@ -161,7 +161,7 @@ def test_alphazero_has_neither_gate_nor_resignation_nor_symmetries(compose: Comp
     assert config["replay"]["augment"] is False
     assert config["gate"]["enabled"] is False
     assert config["selfplay"]["resignation"] is False
-    assert config["selfplay"]["random_symmetry"] is False
+    assert config["evaluator"]["random_symmetry"] is False
 
 
 # By hand: the paper's rates times the root of what its batch was multiplied by (256 / 4096 = 1/16,

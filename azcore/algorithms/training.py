@@ -236,11 +236,9 @@ class TrainingLoop:
 
     def _cache_in_words(self) -> str:
         settings = self._settings
-        if not settings.selfplay.evaluation_cache:
+        if not settings.evaluation.cache:
             return ""
-        size = CachedEvaluator.bytes_needed(
-            settings.game.num_actions, settings.selfplay.evaluation_cache
-        )
+        size = CachedEvaluator.bytes_needed(settings.game.num_actions, settings.evaluation.cache)
         size *= self.sizes.get("workers", 1)
         return f", and {size / 1e6:,.0f} MB of evaluations for each network in play"
 

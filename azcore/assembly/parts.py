@@ -24,6 +24,7 @@ from azcore.learner.settings import LearnerSettings
 from azcore.networks import NetworkSettings
 from azcore.networks.checkpoint import load_network
 from azcore.networks.evaluator import (
+    EvaluatorSettings,
     NetworkEvaluator,
     choose_backend,
     choose_device,
@@ -55,6 +56,7 @@ class Settings:
     device: torch.device
     network: NetworkSettings
     search: SearchSettings
+    evaluation: EvaluatorSettings  # the group `evaluator`
     selfplay: SelfPlaySettings
     replay: ReplaySettings
     learner: LearnerSettings
@@ -71,8 +73,8 @@ class Settings:
             network: whose weights.
             callers: threads that will evaluate at once.
         """
-        dtype = choose_precision(self.selfplay.precision, self.device)
-        backend = choose_backend(self.selfplay.backend, self.device)
+        dtype = choose_precision(self.evaluation.precision, self.device)
+        backend = choose_backend(self.evaluation.backend, self.device)
         if backend != "openvino":
             return NetworkEvaluator(
                 network=network,
@@ -98,12 +100,10 @@ class Settings:
             callers: threads that will evaluate at once.
         """
         evaluator = self.evaluator(network, callers)
-        if self.selfplay.random_symmetry and self.game.symmetries:
+        if self.evaluation.random_symmetry and self.game.symmetries:
             evaluator = SymmetricEvaluator(evaluator, self.game, self.seed, version)
-        if self.selfplay.evaluation_cache:
-            evaluator = CachedEvaluator(
-                evaluator, self.game.num_actions, self.selfplay.evaluation_cache
-            )
+        if self.evaluation.cache:
+            evaluator = CachedEvaluator(evaluator, self.game.num_actions, self.evaluation.cache)
         return evaluator
 
     def checkpoint_evaluator(self, path: Path) -> Evaluator:
@@ -130,9 +130,10 @@ def settings_from(config: Config) -> Settings:
     require(isinstance(changed, Mapping), "selfplay.game", "settings by name", changed)
     network = build(NetworkSettings, config["network"], "network")
     search = build(SearchSettings, config["search"], "search")
+    evaluation = build(EvaluatorSettings, config["evaluator"], "evaluator")
     selfplay = build(SelfPlaySettings, selfplay_group, "selfplay")
-    choose_precision(selfplay.precision, device)
-    choose_backend(selfplay.backend, device)
+    choose_precision(evaluation.precision, device)
+    choose_backend(evaluation.backend, device)
     replay = build(ReplaySettings, config["replay"], "replay")
     learner = build(LearnerSettings, config["learner"], "learner")
     supervised = build(SupervisedSettings, config["supervised"], "supervised")
@@ -152,6 +153,7 @@ def settings_from(config: Config) -> Settings:
         device=device,
         network=network,
         search=search,
+        evaluation=evaluation,
         selfplay=selfplay,
         replay=replay,
         learner=learner,
@@ -178,6 +180,6 @@ def search_player(
 
 def search_baseline(settings: Settings, num_simulations: int | None = None) -> SearchPlayer:
     """`search`: by PUCT whatever the run's rule, so that ratings of different runs compare."""
-    plain = replace(settings, search=replace(settings.search, rule="puct"))
+    plain = replace(settings, search=replace(settings.search, gumbel=None))
     name = "search" if num_simulations is None else f"search:{num_simulations}"
     return search_player(plain, UniformEvaluator(settings.game), name, num_simulations)

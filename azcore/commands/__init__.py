@@ -30,25 +30,20 @@ class Command:
 
 
 OVERLAYS = "algorithm scale preset"  # groups that set keys of other groups
-WEIGHTS = "device selfplay.backend selfplay.precision"  # how a network is run, whoever asks it
-SEARCHING = f"{WEIGHTS} seed search selfplay.random_symmetry selfplay.evaluation_cache {OVERLAYS}"
+WEIGHTS = "device evaluator.backend evaluator.precision"  # how a network is run, whoever asks it
+SEARCHING = f"device seed search evaluator {OVERLAYS}"
 PLAYING = {  # in matches and before people there is no noise
     "network": "a checkpoint brings its own",
     "search.dirichlet_alpha": "",
     "search.dirichlet_fraction": "",
-    "search.gumbel_scale": "",
+    "search.gumbel.scale": "",
 }
 THINKING = {  # one tree that grows for as long as it is asked to
     **PLAYING,
     "search.leaves_per_tree": "engine.leaves_per_tree is the number there",
     "search.reuse_limit": "engine.max_simulations is the limit there",
     "search.reuse_subtree": "",
-    "search.rule": "",
-    "search.gumbel_actions": "",
-    "search.gumbel_c_scale": "",
-    "search.gumbel_c_visit": "",
-    "search.gumbel_mixed_value": "",
-    "search.gumbel_rescale": "",
+    "search.gumbel": "",
 }
 IN_MATCHES = "arena.num_simulations is the number there"
 WHICH_GAME = "game=NAME chooses a game"
@@ -56,8 +51,8 @@ WHO_PLAYS = "players=[...] are who plays in command=arena"
 COMMANDS = {
     "train": Command(
         run="azcore.commands.train:train",
-        obeys="game network search selfplay replay learner gate supervised sprt trainer seed "
-        "device arena.games arena.opening_plies arena.num_simulations arena.every_generations "
+        obeys="game network search evaluator selfplay replay learner gate supervised sprt trainer "
+        "seed device arena.games arena.opening_plies arena.num_simulations arena.every_generations "
         "export.format export.per_generation check.before_training run_dir resume experiment "
         f"{OVERLAYS}",
         instead={
@@ -126,7 +121,8 @@ COMMANDS = {
     ),
     "bench": Command(
         run="azcore.commands.bench.bench:bench",
-        obeys=f"game network search selfplay replay learner bench peers seed device {OVERLAYS}",
+        obeys="game network search evaluator selfplay replay learner bench peers seed device "
+        f"{OVERLAYS}",
         instead={
             "network.blocks": "bench.blocks is the number there",
             "network.channels": "bench.channels is the number there",
@@ -135,7 +131,7 @@ COMMANDS = {
     ),
     "check": Command(
         run="azcore.commands.check.report:check",
-        obeys=f"game network search selfplay check seed device {OVERLAYS}",
+        obeys=f"game network search evaluator selfplay check seed device {OVERLAYS}",
         instead={
             "check.before_training": "",
             "name": WHICH_GAME,

@@ -197,7 +197,7 @@ class Thinker:
                 virtual_loss=max(1, search.virtual_loss),
                 reuse_subtree=True,
                 reuse_limit=1.0,
-                rule="puct",
+                gumbel=None,
             ),
         )
         self._start_text: str | None = None

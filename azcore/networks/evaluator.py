@@ -8,6 +8,7 @@ import shutil
 import threading
 from collections.abc import Callable
 from copy import copy
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -18,6 +19,20 @@ from azcore.networks import openvino_evaluator
 from azcore.networks.folding import folded
 from azcore.search.evaluators import Evaluator
 from azcore.settings import require
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatorSettings:
+    """How positions are judged; the numbers and reasons are in `conf/evaluator`."""
+
+    backend: str
+    precision: str
+    random_symmetry: bool
+    cache: int  # positions; 0: none
+
+    def __post_init__(self) -> None:
+        require(self.cache >= 0, "evaluator.cache", "0 or more positions", self.cache)
+
 
 PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 BACKENDS = ("auto", "torch", "compile", "openvino")
@@ -49,7 +64,7 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
     emulated and slower.
     """
     known = ("auto", *PRECISIONS)
-    require(precision in known, "selfplay.precision", f"one of {', '.join(known)}", precision)
+    require(precision in known, "evaluator.precision", f"one of {', '.join(known)}", precision)
     if precision != "auto":
         return PRECISIONS[precision]
     if device.type == "cuda":
@@ -65,20 +80,20 @@ def choose_backend(backend: str, device: torch.device) -> str:
             torch.compile on a CPU without a C++ compiler.
     """
     known = f"one of {', '.join(BACKENDS)}"
-    require(backend in BACKENDS, "selfplay.backend", known, backend)
+    require(backend in BACKENDS, "evaluator.backend", known, backend)
     possible = device.type == "cpu" and openvino_evaluator.is_installed()
     if backend == "auto":
         return "openvino" if possible else "torch"
     require(
         backend != "openvino" or possible,
-        "selfplay.backend",
+        "evaluator.backend",
         f"torch on {device}, unless it is a CPU and azcore[openvino] is installed",
         backend,
     )
     compiler = os.environ.get("CXX", "g++")
     require(
         backend != "compile" or device.type != "cpu" or shutil.which(compiler) is not None,
-        "selfplay.backend",
+        "evaluator.backend",
         f"torch on {device}, unless there is a C++ compiler ({compiler}, or what CXX names)",
         backend,
     )

@@ -135,8 +135,8 @@ class _Graph:
         missing = set(weights) - set(self._names.values())
         if missing:
             raise SettingError(
-                "selfplay.backend must be torch for this network: OpenVINO's graph of it lacks the "
-                f"weights {', '.join(sorted(missing))}"
+                "evaluator.backend must be torch for this network: OpenVINO's graph of it lacks "
+                f"the weights {', '.join(sorted(missing))}"
             )
         preparation = openvino.preprocess.PrePostProcessor(self._model)
         preparation.input().tensor().set_element_type(openvino.Type.u8)

@@ -111,16 +111,16 @@ class Search:
             virtual_loss_is_loss=settings.virtual_loss_is_loss,
         )
         self._gumbel = None
-        if settings.is_gumbel:
+        if settings.gumbel is not None:
             self._gumbel = make_gumbel(
                 num_trees=num_trees,
-                num_considered=settings.gumbel_actions,
+                num_considered=settings.gumbel.actions,
                 num_simulations=settings.num_simulations,
                 num_actions=game.num_actions,
-                c_visit=settings.gumbel_c_visit,
-                c_scale=settings.gumbel_c_scale,
-                rescale=settings.gumbel_rescale,
-                mixed_value=settings.gumbel_mixed_value,
+                c_visit=settings.gumbel.c_visit,
+                c_scale=settings.gumbel.c_scale,
+                rescale=settings.gumbel.rescale,
+                mixed_value=settings.gumbel.mixed_value,
             )
         self._code: dict[Any, Callable[..., Any]] = {}  # of kernels, see `_call`
         self.num_leaves = 0  # leaves of the wave under way
@@ -493,15 +493,16 @@ class Search:
 
     def _deal(self, row: int, order: npt.NDArray[np.int64], noise: FloatArray) -> None:
         """Choose the actions that a Gumbel search considers, and how visits go to them."""
+        settings = self.settings.gumbel
         assert self._gumbel is not None
-        considered = min(self.settings.gumbel_actions, len(noise))
+        assert settings is not None
+        considered = min(settings.actions, len(noise))
         simulations = int(self._budget[row])
         self._gumbel.num_considered[row] = considered
         self._gumbel.considered_visits[row, :simulations] = considered_visits(
             considered, simulations
         )
-        scale = self.settings.gumbel_scale
-        roots.consider(self._tree, row, order, noise, scale, self._gumbel)
+        roots.consider(self._tree, row, order, noise, settings.scale, self._gumbel)
 
     def _grow_edges(self, room: int) -> None:
         self._tree = with_more_edges(self._tree, room)

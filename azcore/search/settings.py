@@ -12,10 +12,25 @@ from azcore.game import FloatArray, IntArray
 from azcore.search.puct import value_from, value_unit
 from azcore.settings import require
 
-RULES = ("puct", "gumbel")
-
-
 TARGET_PARTS = 65_535  # of a policy that is kept as whole numbers
+
+
+@dataclass(frozen=True, kw_only=True)
+class GumbelSettings:
+    """Gumbel AlphaZero's search in the place of PUCT; the numbers are in `conf/search/gumbel`."""
+
+    actions: int
+    scale: float
+    c_visit: float
+    c_scale: float
+    rescale: bool
+    mixed_value: bool
+
+    def __post_init__(self) -> None:
+        require(self.actions >= 1, "search.gumbel.actions", "1 or more", self.actions)
+        for name in ("scale", "c_visit", "c_scale"):
+            value = getattr(self, name)
+            require(0 <= value < math.inf, f"search.gumbel.{name}", "0 or more", value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,13 +52,7 @@ class SearchSettings:
     reuse_subtree: bool
     reuse_limit: float
     transpositions: bool
-    rule: str  # one of RULES
-    gumbel_actions: int
-    gumbel_scale: float
-    gumbel_c_visit: float
-    gumbel_c_scale: float
-    gumbel_rescale: bool
-    gumbel_mixed_value: bool
+    gumbel: GumbelSettings | None  # None: PUCT everywhere
 
     def __post_init__(self) -> None:
         require(
@@ -85,17 +94,12 @@ class SearchSettings:
         require(
             0 <= self.reuse_limit < math.inf, "search.reuse_limit", "0 or more", self.reuse_limit
         )
-        require(self.rule in RULES, "search.rule", " or ".join(RULES), self.rule)
         require(
-            self.rule != "gumbel" or self.leaves_per_tree == 1,
+            self.gumbel is None or self.leaves_per_tree == 1,
             "search.leaves_per_tree",
-            "1 with search.rule gumbel, which counts each visit before the next",
+            "1 with search=gumbel, which counts each visit before the next",
             self.leaves_per_tree,
         )
-        require(self.gumbel_actions >= 1, "search.gumbel_actions", "1 or more", self.gumbel_actions)
-        for name in ("gumbel_scale", "gumbel_c_visit", "gumbel_c_scale"):
-            value = getattr(self, name)
-            require(0 <= value < math.inf, f"search.{name}", "0 or more", value)
 
     @property
     def first_play_value(self) -> float:
@@ -106,8 +110,8 @@ class SearchSettings:
 
     @property
     def is_gumbel(self) -> bool:
-        """Whether the rule is Gumbel AlphaZero's; `gumbel.py`."""
-        return self.rule == "gumbel"
+        """Whether Gumbel AlphaZero's search takes PUCT's place; `gumbel.py`."""
+        return self.gumbel is not None
 
     def most_targets(self, num_actions: int) -> int:
         """How many actions a policy target may name; with PUCT the visited ones.

@@ -27,10 +27,6 @@ class SelfPlaySettings:
     resignation_false_positives: float
     resignation_played_out: float
     resignation_games: int
-    backend: str
-    precision: str
-    random_symmetry: bool
-    evaluation_cache: int  # positions; 0: none
 
     def __post_init__(self) -> None:
         require(
@@ -76,12 +72,6 @@ class SelfPlaySettings:
             "selfplay.resignation_games",
             "1 or more",
             self.resignation_games,
-        )
-        require(
-            self.evaluation_cache >= 0,
-            "selfplay.evaluation_cache",
-            "0 or more positions",
-            self.evaluation_cache,
         )
 
     def shares(self) -> list[int]:

@@ -21,6 +21,7 @@ RUN: Mapping[str, type] = {
     "game": dict,
     "network": dict,
     "search": dict,
+    "evaluator": dict,
     "selfplay": dict,
     "replay": dict,
     "learner": dict,
@@ -37,6 +38,21 @@ RUN: Mapping[str, type] = {
 }
 OF_EXPORT = ("format", "per_generation")  # what training obeys of that group
 OPTIONAL = ("export", "device", "algorithm", "scale")  # settings are whole without these
+
+
+# Where settings of older runs and command lines are now.
+MOVED = {
+    "selfplay.backend": "evaluator.backend",
+    "selfplay.precision": "evaluator.precision",
+    "selfplay.random_symmetry": "evaluator.random_symmetry",
+    "selfplay.evaluation_cache": "evaluator.cache",
+    "search.gumbel_actions": "search.gumbel.actions",
+    "search.gumbel_scale": "search.gumbel.scale",
+    "search.gumbel_c_visit": "search.gumbel.c_visit",
+    "search.gumbel_c_scale": "search.gumbel.c_scale",
+    "search.gumbel_rescale": "search.gumbel.rescale",
+    "search.gumbel_mixed_value": "search.gumbel.mixed_value",
+}
 
 
 def save_config(run: RunDirectory, config: Mapping[str, Any]) -> None:
@@ -59,7 +75,28 @@ def own_settings(run: RunDirectory) -> dict[str, Any]:
     Raises:
         SettingError: the file cannot be read.
     """
-    return _own(read_yaml(run.config))
+    return _own(_of_today(read_yaml(run.config)))
+
+
+def _of_today(config: dict[str, Any]) -> dict[str, Any]:
+    """Settings by the names that they have now; those of runs of today as they are."""
+    search, evaluator = config.get("search"), config.setdefault("evaluator", {})
+    if not isinstance(search, dict) or not isinstance(evaluator, dict):
+        return config  # refused by whoever reads it
+    rule = search.pop("rule", None)
+    if rule is not None:
+        search["gumbel"] = {}
+    for old, new in MOVED.items():
+        group, _, key = old.partition(".")
+        if isinstance(config.get(group), dict) and key in config[group]:
+            value = config[group].pop(key)
+            if group == "selfplay":
+                evaluator.setdefault(new.partition(".")[2], value)
+            elif rule is not None:
+                search["gumbel"][new.rpartition(".")[2]] = value
+    if rule == "puct":
+        search["gumbel"] = None
+    return config
 
 
 def read_config(run: RunDirectory) -> dict[str, Any]:

@@ -187,18 +187,18 @@ def test_evaluations_are_those_of_self_play_and_gate(
 
 
 def test_search_sees_random_symmetries_where_the_game_has_some(compose: Tiny) -> None:
-    torch_alone = "selfplay.backend=torch"
+    torch_alone = "evaluator.backend=torch"
     on = settings_from(compose("game=tic_tac_toe", "algorithm=alphagozero", torch_alone))
     network = build_network(on.game, on.network, 1)
     assert isinstance(on.search_evaluator(network, 0), SymmetricEvaluator)
-    off = replace(on, selfplay=replace(on.selfplay, random_symmetry=False))
+    off = replace(on, evaluation=replace(on.evaluation, random_symmetry=False))
     assert isinstance(off.search_evaluator(network, 0), NetworkEvaluator)
     observations = np.zeros((3, *on.game.observation_shape), np.uint8)
     logits, values = on.search_evaluator(network, 0).evaluate(observations)
     assert logits.shape == (3, 9)
     plain = off.search_evaluator(network, 0)
     np.testing.assert_allclose(values, plain.evaluate(observations)[1])
-    cached = replace(on, selfplay=replace(on.selfplay, evaluation_cache=9))
+    cached = replace(on, evaluation=replace(on.evaluation, cache=9))
     outermost = cached.search_evaluator(network, 0)
     assert isinstance(outermost, CachedEvaluator)
     np.testing.assert_allclose(outermost.evaluate(observations)[0], logits)

@@ -89,7 +89,7 @@ def test_gumbel_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: P
 
 def test_with_a_cache_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:
     """Matches and symmetries too: the best player stays for several generations, its cache not."""
-    cached = [*ALPHAGOZERO, "selfplay.evaluation_cache=400"]
+    cached = [*ALPHAGOZERO, "evaluator.cache=400"]
     assert train(tiny(*cached, "run_dir=whole")) == 0
     halves = tiny(*cached, "run_dir=halves")
     train_until(halves, 14)

@@ -148,7 +148,7 @@ def spied(tmp_path_factory: pytest.TempPathFactory) -> Any:
                     *RATES,
                     f"algorithm={algorithm}",
                     f"run_dir={algorithm}",
-                    "selfplay.random_symmetry=false",
+                    "evaluator.random_symmetry=false",
                     "selfplay.workers=1",
                     "selfplay.resignation_false_positives=0.9",
                     "search.num_simulations=9",

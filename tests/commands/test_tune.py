@@ -233,7 +233,10 @@ def test_the_same_constants_make_an_even_match(tiny: Tiny) -> None:
     ("parameters", "sentence"),
     [
         ({"search": {"c_int": [1, 2]}}, "no setting search.c_int; did you mean search.c_init"),
-        ({"search": {"rule": [1, 2]}}, "search.rule must be of a number that matters in matches"),
+        (
+            {"search": {"reuse_subtree": [1, 2]}},
+            "must be of a number that matters in matches",
+        ),
         ({"search": {"num_simulations": [1, 2]}}, "must be of a number that matters in matches"),
         ({"learner": {"l2": [1, 2]}}, "no setting learner.l2"),
         ({"search": {"c_init": [2, 2]}}, r"from low to something higher, got \[2, 2\]"),

@@ -263,7 +263,7 @@ def test_the_backend_is_one_that_is_there(monkeypatch: pytest.MonkeyPatch) -> No
     assert choose_backend("torch", CPU) == "torch"
     cuda = torch.device("cuda")
     assert choose_backend("auto", cuda) == "torch"
-    with pytest.raises(SettingError, match=r"selfplay.backend must be torch on cuda"):
+    with pytest.raises(SettingError, match=r"evaluator.backend must be torch on cuda"):
         choose_backend("openvino", cuda)
     monkeypatch.setattr(openvino_evaluator, "is_installed", lambda: False)
     assert choose_backend("auto", CPU) == "torch"

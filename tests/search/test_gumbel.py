@@ -30,7 +30,7 @@ from azcore.search.settings import SearchResult
 from azcore.search.tree import NO_NODE, PENDING, Tree, allocate, set_total, try_next_edge
 from reference_gumbel import GumbelReference
 from reference_mcts import HashEvaluator, snapshot
-from search_kit import after, random_position, search_settings, tree_snapshot
+from search_kit import after, gumbel, random_position, search_settings, tree_snapshot
 
 MCTX = json.loads((Path(__file__).parents[1] / "data/gumbel_mctx.json").read_text())
 NAMES = {  # mctx's arguments and our settings
@@ -47,14 +47,14 @@ GAMES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 RULES: dict[str, dict[str, Any]] = {
     "mctx": {},
-    "paper, board games": {"gumbel_rescale": False, "gumbel_c_scale": 0.5},
-    "network value, few": {"gumbel_mixed_value": False, "gumbel_actions": 3},
-    "one": {"gumbel_actions": 1},
+    "paper, board games": {"rescale": False, "c_scale": 0.5},
+    "network value, few": {"mixed_value": False, "actions": 3},
+    "one": {"actions": 1},
 }
 
 
-def gumbel_settings(**changed: Any) -> Any:
-    return search_settings(**{"rule": "gumbel", **changed})
+def gumbel_settings(num_simulations: int = 40, **changed: Any) -> Any:
+    return search_settings(num_simulations=num_simulations, gumbel=gumbel(**changed))
 
 
 def ours(values: str) -> dict[str, Any]:
@@ -238,9 +238,8 @@ def test_whole_searches_equal_mctx(rows: int) -> None:
     """Visits of every node; with other trees beside it, which change nothing."""
     game = Thicket()
     for case in MCTX["searches"]:
-        values = {f"gumbel_{name}": number for name, number in ours(case["values"]).items()}
         settings = gumbel_settings(
-            num_simulations=case["simulations"], gumbel_actions=case["considered"], **values
+            case["simulations"], actions=case["considered"], **ours(case["values"])
         )
         search = Search(game=game, num_trees=rows, evaluator=ThicketEvaluator(), settings=settings)
         row, start = rows - 1, case["start"]
@@ -330,7 +329,7 @@ def test_whole_games_equal_the_textbook(key: str, rule: str, noise: bool) -> Non
 @pytest.mark.rules
 @pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
 def test_compiled_or_interpreted(key: str) -> None:
-    settings = gumbel_settings(num_simulations=16, gumbel_actions=4)
+    settings = gumbel_settings(num_simulations=16, actions=4)
     assert compare_games(make(key), settings, noise=True, seed=6, most_moves=4) > 4
 
 
@@ -338,7 +337,7 @@ def test_compiled_or_interpreted(key: str) -> None:
 def test_root_visits_follow_the_schedule(considered: int) -> None:
     """As many actions with as many visits as sequential halving says, whatever the values."""
     game = make("go 5x5")
-    settings = gumbel_settings(num_simulations=80, gumbel_actions=considered)
+    settings = gumbel_settings(num_simulations=80, actions=considered)
     search = Search(game=game, num_trees=6, evaluator=HashEvaluator(game), settings=settings)
     rng = np.random.default_rng(considered)
     for simulations in (1, 7, 16, 33, 80):
@@ -405,7 +404,7 @@ def test_the_action_played_is_better_than_the_prior(simulations: int) -> None:
     """With Gumbel noise, in the mean over many draws (the paper, equation 6), each tried once."""
     game = azcore.make("tic_tac_toe")
     rng = np.random.default_rng(simulations)
-    settings = gumbel_settings(num_simulations=simulations, gumbel_actions=simulations)
+    settings = gumbel_settings(num_simulations=simulations, actions=simulations)
     for _ in range(5):
         bandit = Bandit(game, rng)
         search = Search(game=game, num_trees=400, evaluator=bandit, settings=settings)
@@ -424,7 +423,7 @@ def test_the_action_played_is_better_than_the_prior(simulations: int) -> None:
 def test_noise_belongs_to_actions_not_to_places() -> None:
     """In mid-game, where an action's number is not its place: the one with huge noise is played."""
     game = azcore.make("tic_tac_toe")
-    settings = gumbel_settings(num_simulations=8, gumbel_actions=2)
+    settings = gumbel_settings(num_simulations=8, actions=2)
     search = Search(game=game, num_trees=1, evaluator=HashEvaluator(game), settings=settings)
     state = after(game, [4, 0, 8])
     legal = [1, 2, 3, 5, 6, 7]
@@ -477,7 +476,7 @@ def test_priors_that_round_to_zero() -> None:
             return logits, np.where(np.arange(len(values)) % 2, 1, -1).astype(np.float32)
 
     game = azcore.make("tic_tac_toe")
-    settings = gumbel_settings(num_simulations=40, gumbel_rescale=False, gumbel_c_scale=100.0)
+    settings = gumbel_settings(num_simulations=40, rescale=False, c_scale=100.0)
     search = Search(game=game, num_trees=2, evaluator=Sure(game), settings=settings)
     for result in search.run([0, 1]):
         assert np.isfinite(result.policy_target()).all()
@@ -516,19 +515,19 @@ def test_target_counts_keep_the_policy() -> None:
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [
-        ({"rule": "uct"}, "search.rule must be puct or gumbel, got 'uct'"),
-        ({"gumbel_actions": 0}, "search.gumbel_actions must be 1 or more, got 0"),
-        ({"gumbel_scale": -1.0}, "search.gumbel_scale must be 0 or more, got -1.0"),
-        ({"gumbel_c_visit": float("nan")}, "search.gumbel_c_visit must be 0 or more, got nan"),
-        ({"gumbel_c_scale": float("inf")}, "search.gumbel_c_scale must be 0 or more, got inf"),
-        (
-            {"rule": "gumbel", "leaves_per_tree": 2, "virtual_loss": 1},
-            "search.leaves_per_tree must be 1 with search.rule gumbel, which counts each visit "
-            "before the next, got 2",
-        ),
+        ({"actions": 0}, "search.gumbel.actions must be 1 or more, got 0"),
+        ({"scale": -1.0}, "search.gumbel.scale must be 0 or more, got -1.0"),
+        ({"c_visit": float("nan")}, "search.gumbel.c_visit must be 0 or more, got nan"),
+        ({"c_scale": float("inf")}, "search.gumbel.c_scale must be 0 or more, got inf"),
     ],
 )
 def test_settings_out_of_range(changed: dict[str, Any], sentence: str) -> None:
     with pytest.raises(SettingError) as error:
-        search_settings(**changed)
+        gumbel(**changed)
     assert str(error.value) == sentence
+
+
+def test_leaves_are_searched_one_at_a_time() -> None:
+    wanted = "search.leaves_per_tree must be 1 with search=gumbel, .*got 2"
+    with pytest.raises(SettingError, match=wanted):
+        search_settings(gumbel=gumbel(), leaves_per_tree=2, virtual_loss=1)

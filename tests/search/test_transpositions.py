@@ -22,6 +22,7 @@ from reference_mcts import Node
 from search_kit import (
     ALPHA_GO_ZERO,
     edges_of,
+    gumbel,
     random_position,
     search_settings,
     tree_snapshot,
@@ -345,7 +346,7 @@ def test_several_leaves_at_once(
 
 @pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3", "layers 3", "layers 20"])
 def test_gumbel(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = graph_settings(num_simulations=80, rule="gumbel", gumbel_actions=4)
+    settings = graph_settings(num_simulations=80, gumbel=gumbel(actions=4))
     met = compare_games(
         make(key, monkeypatch), settings, seed=6, most_moves=6, kind=GumbelGraphReference
     )

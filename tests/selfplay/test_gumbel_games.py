@@ -15,16 +15,14 @@ from azcore.selfplay.actor import Actor
 from azcore.storage.game_record import parse_frame
 from azcore.storage.replay import ReplayBuffer
 from reference_mcts import HashEvaluator
-from search_kit import search_settings
+from search_kit import gumbel, search_settings
 from selfplay_kit import assert_games_depend_on_seed_and_index_alone, rounds, selfplay_settings
 
 
 def actor(game: azcore.Game, *, seed: int = 1, scale: float = 1.0, **changed: Any) -> Actor:
     return Actor(
         game=game,
-        search=search_settings(
-            rule="gumbel", num_simulations=10, gumbel_actions=4, gumbel_scale=scale
-        ),
+        search=search_settings(num_simulations=10, gumbel=gumbel(actions=4, scale=scale)),
         settings=selfplay_settings(**changed),
         seed=seed,
         evaluator=HashEvaluator(game),
@@ -99,7 +97,7 @@ def test_players_have_no_noise() -> None:
         player = SearchPlayer(
             game=game,
             evaluator=HashEvaluator(game),
-            settings=search_settings(rule="gumbel"),
+            settings=search_settings(gumbel=gumbel()),
             num_simulations=20,
             temperature=temperature,
             temperature_plies=9,
@@ -117,13 +115,13 @@ def test_players_have_no_noise() -> None:
 
 def test_the_algorithm_chooses_the_rule(compose: Callable[..., dict[str, Any]]) -> None:
     search = settings_from(compose("algorithm=gumbel", "scale=laptop")).search
-    assert search.is_gumbel
+    assert search.gumbel is not None
     assert search.num_simulations == 64
     # mctx's numbers, by which results are compared
-    numbers = (search.gumbel_actions, search.gumbel_c_visit, search.gumbel_c_scale)
+    numbers = (search.gumbel.actions, search.gumbel.c_visit, search.gumbel.c_scale)
     assert numbers == (16, 50.0, 0.1)
-    assert search.gumbel_rescale
-    assert search.gumbel_mixed_value
+    assert search.gumbel.rescale
+    assert search.gumbel.mixed_value
     assert not settings_from(compose()).search.is_gumbel
     assert search.most_targets(82) == 82
 

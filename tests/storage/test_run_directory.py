@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import fcntl
 import os
 import shutil
@@ -16,7 +17,7 @@ from azcore import cli
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.run_directory import OWN, RunDirectory
-from azcore.storage.run_settings import OF_EXPORT, RUN, read_config, save_config
+from azcore.storage.run_settings import OF_EXPORT, RUN, differences, read_config, save_config
 from azcore.storage.table import Table
 from azcore.storage.untrusted import MAX_YAML, require_no_links
 from conftest import TINY, compose
@@ -253,6 +254,21 @@ def test_settings_that_repeat_are_written_out(tmp_path: Path) -> None:
     assert read_config(run)["learner"]["milestones"] == same
 
 
+@pytest.mark.parametrize("rule", ["puct", "gumbel"])
+def test_settings_of_older_runs_have_the_names_of_today(tmp_path: Path, rule: str) -> None:
+    config = compose(*TINY, f"search={rule}", "evaluator.cache=7", "evaluator.random_symmetry=true")
+    old = copy.deepcopy(config)
+    evaluator, numbers = old.pop("evaluator"), old["search"].pop("gumbel")
+    old["selfplay"] |= {key: evaluator[key] for key in ("backend", "precision", "random_symmetry")}
+    old["selfplay"]["evaluation_cache"] = evaluator["cache"]
+    old["search"]["rule"] = rule
+    numbers = numbers or compose(*TINY, "search=gumbel")["search"]["gumbel"]
+    old["search"] |= {f"gumbel_{key}": value for key, value in numbers.items()}
+    run = RunDirectory(tmp_path)
+    run.config.write_text(yaml.safe_dump(old))
+    assert differences(read_config(run), config) == []
+
+
 def test_no_run_begins_whose_settings_could_not_be_read(tmp_path: Path) -> None:
     config = compose(*TINY)
     config["supervised"]["games"] = ["x" * 1000] * 1000
@@ -361,7 +377,7 @@ class TestTheSameCommandLine:
             "learner.batch_size=8",
         ),
         *("learner.steps_per_generation=2", "trainer.max_steps=2", "arena.games=2"),
-        *("selfplay.backend=torch", "algorithm=alphagozero", "gate.games=2"),
+        *("evaluator.backend=torch", "algorithm=alphagozero", "gate.games=2"),
         *("run_dir=mine", "command=train", "seed=3", "export.per_generation=1"),
         "replay.samples_per_position=0.2",  # so that every generation has games
     )

@@ -224,7 +224,7 @@ def _play(
 def _baseline(runs: Sequence[Run], options: CompareSettings) -> Settings:
     """The settings of `search`: those of the first run, by PUCT whatever its rule."""
     settings = runs[0].settings
-    search = replace(settings.search, rule="puct", num_simulations=options.num_simulations)
+    search = replace(settings.search, gumbel=None, num_simulations=options.num_simulations)
     return replace(settings, search=search)
 
 

@@ -39,7 +39,7 @@ from azcore.chance import Purpose, generator
 from azcore.commands.console import table_console
 from azcore.commands.tune.surface import Estimate, Floats, Surface
 from azcore.errors import SettingError
-from azcore.search.settings import SearchSettings
+from azcore.search.settings import GumbelSettings, SearchSettings
 from azcore.settings import build, convert, require, unknown_key
 from azcore.storage.run_directory import RUNS, locked
 from azcore.storage.run_settings import flat
@@ -55,7 +55,7 @@ Match = Callable[[Constants, int, int], MatchResult]  # (constants tried, games,
 GROUP = "search"
 # Numbers of the search that do nothing in a match: its simulations are the arena's and it is
 # without noise.
-NOT_IN_MATCHES = ("num_simulations", "dirichlet_fraction", "dirichlet_alpha", "gumbel_scale")
+NOT_IN_MATCHES = ("num_simulations", "dirichlet_fraction", "dirichlet_alpha", "gumbel.scale")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +116,7 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
         SettingError: a key is no number of the search, or its range is none.
     """
     kinds = {f"{GROUP}.{field.name}": str(field.type) for field in fields(SearchSettings)}
+    kinds |= {f"{GROUP}.gumbel.{field.name}": str(field.type) for field in fields(GumbelSettings)}
     known = [
         key
         for key, kind in kinds.items()
@@ -162,6 +163,11 @@ def with_constants(search: SearchSettings, constants: Constants) -> SearchSettin
         SettingError: it refuses one of them.
     """
     changed: dict[str, Any] = {key.partition(".")[2]: value for key, value in constants.items()}
+    gumbel = {key.partition(".")[2]: changed.pop(key) for key in list(changed) if "." in key}
+    if gumbel:
+        require(search.gumbel is not None, "search", "gumbel, whose constants are tuned", "puct")
+        assert search.gumbel is not None
+        changed["gumbel"] = replace(search.gumbel, **gumbel)
     return replace(search, **changed)
 
 
@@ -462,8 +468,8 @@ def _folder(
         "checkpoint": weights,
         "seed": settings.seed,
         "search": vars(settings.search),
-        "precision": config["selfplay"]["precision"],
-        "random_symmetry": settings.selfplay.random_symmetry,
+        "precision": config["evaluator"]["precision"],
+        "random_symmetry": settings.evaluation.random_symmetry,
         "num_simulations": settings.arena.num_simulations,
         "opening_plies": settings.arena.opening_plies,
         "games": options.games,
