@@ -153,7 +153,7 @@ def write_records(
         games: each played from the usual start to its end.
         format_name: such as `sgf`; None: the game's usual one.
         players: names of the match's first and second player, whatever their seats.
-        headers: event, site and date of all games; see `azcore.game.HEADERS`.
+        headers: event, site and date of all games; see `azcore.game.transcript.HEADERS`.
         first_number: of the first file.
 
     Returns:
