@@ -193,8 +193,17 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
 
 
 def _contents(group: str, choice: str) -> dict[str, Any]:
-    """What a file of settings holds, by itself."""
-    contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
+    """What a file of settings holds; of one that chooses files of other groups, what it changes."""
+    from azcore.storage.run_settings import flat
+
+    try:
+        contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
+    except HydraException:  # alone, it has no groups to choose in
+        before, after = (
+            flat(_plain(hydra.compose("config", choices)))
+            for choices in ([], [f"{group}={choice}"])
+        )
+        return {at: value for at, value in after.items() if before.get(at) != value}
     return dict(contents)
 
 
