@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from azcore import cli, interrupts
+from azcore.commands import COMMANDS, OVERLAYS
 from azcore.commands.train import train
 from azcore.storage.run_settings import flat
 
@@ -303,12 +304,13 @@ def test_what_a_command_makes_nothing_of_is_refused(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_what_commands_obey_are_settings(compose: Tiny, command: str) -> None:
     config = compose("game=go")
-    known = {*flat(config), *config, *cli.OVERLAYS.split(), "experiment"}
+    known = {*flat(config), *flat(compose("game=go", "search=gumbel"))}
+    known |= {*config, *OVERLAYS.split(), "experiment"}
     groups = {key.rpartition(".")[0] for key in known}
-    told = cli.COMMANDS[command]
+    told = COMMANDS[command]
     assert {*told.obeys.split(), *told.instead} <= known | groups
     for key in told.instead:  # those of another command's and those within a group of its own
         assert not told.is_told_by(key)
@@ -376,9 +378,9 @@ def test_signs_that_a_terminal_would_obey_are_spelled_out(
     assert "\\x1b]0;title\\x07" in errors
 
 
-@pytest.mark.parametrize("command", cli.COMMANDS)
+@pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_is_there(command: str) -> None:
-    assert callable(resolve_name(cli.COMMANDS[command].run))
+    assert callable(resolve_name(COMMANDS[command].run))
 
 
 def test_a_command_says_nothing_of_what_the_one_before_has_kept(
