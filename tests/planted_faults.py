@@ -171,9 +171,9 @@ FAULTS = [
     ),
     Fault(
         "Temperature in evaluation",
-        "azcore/selfplay/schedule.py",
-        "np.lexsort((result.actions, -result.priors, -visits))[0]",
-        "np.lexsort((result.actions, -visits, -result.priors))[0]",
+        "azcore/search/settings.py",
+        "np.lexsort((self.actions, -self.priors, -self.visit_counts))",
+        "np.lexsort((self.actions, -self.visit_counts, -self.priors))",
     ),
     Fault(
         "Symmetries in search",

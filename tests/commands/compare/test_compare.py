@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shutil
 import sys
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from azcore.commands.compare.runs import Run, find_runs, spread
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.networks.checkpoint import load_network
+from conftest import TINY, compose
 
 Compose = Callable[..., dict[str, Any]]
 BRIEF = ["compare.games=2", "compare.opening_plies=1", "compare.num_simulations=4"]
@@ -31,8 +33,6 @@ def rows(path: Path) -> list[dict[str, str]]:
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two variants of 16 steps, one with two seeds; checkpoints of steps 8 and 16."""
-    from conftest import TINY, compose
-
     folder = tmp_path_factory.mktemp("trained")
     for name, *overrides in (
         ("gate.enabled=false,seed=1", "seed=1"),
@@ -134,8 +134,9 @@ def test_nothing_is_played_twice(
 def test_players_are_the_checkpoints_with_the_search_of_their_run(
     compare: Callable[..., int], runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    numbers = compose("search=gumbel")["search"]["gumbel"]
     for run in runs.glob("gate.enabled=false*"):
-        edit(run, "rule: puct", "rule: gumbel")
+        edit(run, "gumbel: null", f"gumbel: {json.dumps(numbers)}")
     seen: dict[str, Any] = {}
     seeds: list[int] = []
     play = command.play_match
@@ -148,12 +149,12 @@ def test_players_are_the_checkpoints_with_the_search_of_their_run(
     monkeypatch.setattr(command, "play_match", note)
     assert compare("compare.checkpoints=1", "compare.rivals=0") == 0
     assert len(set(seeds)) == len(seeds) == 1 + 3 * 2  # other openings in each match
-    rules = {name: player._settings.rule for name, player in seen.items() if name != "random"}
-    assert rules == {
-        "search": "puct",
-        "gate.enabled=false,seed=1/step-16": "gumbel",
-        "gate.enabled=false,seed=2/step-16": "gumbel",
-        "gate.enabled=true,seed=1/step-16": "puct",
+    gumbel = {name: p._settings.is_gumbel for name, p in seen.items() if name != "random"}
+    assert gumbel == {
+        "search": False,
+        "gate.enabled=false,seed=1/step-16": True,
+        "gate.enabled=false,seed=2/step-16": True,
+        "gate.enabled=true,seed=1/step-16": False,
     }
     board = np.zeros((1, 2, 3, 3), np.uint8)
     for run in find_runs([str(runs)], "cpu", 1):

@@ -204,7 +204,6 @@ def test_how_long_sgf_may_be() -> None:
         ("(;SZ[9];B[ee]", "not a readable SGF"),
         ("(;SZ[19];B[ee])", "19x19"),
         ("(;SZ[x];B[ee])", "not a readable SGF"),
-        ("(;SZ[9]AB[ee];W[aa])", "sets up stones"),
         ("(;SZ[9]AB[zz];W[aa])", "not a readable SGF game: a property has"),
         ("(;GM[2]SZ[9];B[aa])", r"must be of Go, GM\[1\], got GM\[2\]"),
         ("(;SZ[9];B[ee];B[aa])", "move 2 .* must be W's"),
