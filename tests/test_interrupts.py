@@ -171,8 +171,9 @@ def test_one_is_enough_where_nothing_hangs(tmp_path: Path, number: int, command:
             if "hangs" in line:
                 break
         process.send_signal(number)
+        said = ""
         while process.poll() is None:
-            process.stdout.readline()
-        said = process.stdout.read()
-    assert process.returncode == 130
+            said += process.stdout.readline()
+        said += process.stdout.read()
+    assert process.returncode == 130, said
     assert "Traceback" not in said
