@@ -31,7 +31,7 @@ _HINTS = {
     "unsupported opcode": "numba compiles integers, loops, arrays and record fields; no imports",
 }
 _MOST_LINES = 8  # of numba's reason
-_AZCORE = Path(__file__).parent
+_AZCORE = Path(__file__).parents[1]
 _folders: dict[Path, str] = {}  # of the games that were made, with their names
 
 
