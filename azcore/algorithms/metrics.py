@@ -52,6 +52,7 @@ METRICS = [
     "held_out_policy_loss",
     "held_out_value_loss",
 ]
+
 # In TensorBoard, by groups. What the learner tells of every step is not told again.
 CURVES = {
     "games": "selfplay/games",

@@ -48,6 +48,7 @@ THINKING = {  # one tree that grows for as long as it is asked to
 IN_MATCHES = "arena.num_simulations is the number there"
 WHICH_GAME = "game=NAME chooses a game"
 WHO_PLAYS = "players=[...] are who plays in command=arena"
+
 COMMANDS = {
     "train": Command(
         run="azcore.commands.train:train",

@@ -284,3 +284,9 @@ def test_a_bug_of_azcore_has_its_own_traceback(
     assert errors.count("Traceback") == 1
     assert errors.rstrip().endswith("LookupError: a bug")
     assert "hydra" not in errors
+
+
+def test_azcore_is_told_from_games_wherever_its_files_lie() -> None:
+    """Ctrl-C is raised by azcore's own handler, in the midst of whatever a game does."""
+    assert Path(azcore.__file__).parent == faults._AZCORE
+    assert Path(interrupts.__file__).is_relative_to(faults._AZCORE)
