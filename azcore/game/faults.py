@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-import azcore
+from azcore import errors
 from azcore.errors import AzcoreError, FaultyGameError
 
 # What numba says of the usual mistakes, and what to do about each.
@@ -32,7 +32,7 @@ _HINTS = {
     "unsupported opcode": "numba compiles integers, loops, arrays and record fields; no imports",
 }
 _MOST_LINES = 8  # of numba's reason
-_AZCORE = Path(azcore.__file__).parent
+_AZCORE = Path(errors.__file__).parent
 _folders: dict[Path, str] = {}  # of the games that were made, with their names
 
 
