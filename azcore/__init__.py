@@ -10,10 +10,19 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from azcore.errors import AzcoreError
-    from azcore.game import CompiledGame, Game, Rules, Symmetry
+    from azcore.game import CompiledGame, Facts, Game, Rules, Symmetry
     from azcore.game.registry import installed_games, make
 
-__all__ = ["AzcoreError", "CompiledGame", "Game", "Rules", "Symmetry", "installed_games", "make"]
+__all__ = [
+    "AzcoreError",
+    "CompiledGame",
+    "Facts",
+    "Game",
+    "Rules",
+    "Symmetry",
+    "installed_games",
+    "make",
+]
 __version__ = "0.1.0"
 
 _HOMES = {

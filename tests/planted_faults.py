@@ -154,8 +154,8 @@ FAULTS = [
     Fault(
         "Noise by game",
         "games/shogi/game.py",
-        '"dirichlet_alpha": 0.15',
-        '"dirichlet_alpha": 0.3',
+        "dirichlet_alpha=0.15",
+        "dirichlet_alpha=0.3",
     ),
     Fault(
         "Policy",

@@ -87,7 +87,7 @@ def test_small_scales_do_not_take_an_untried_action_for_a_loss(
     for game in ("go", "chess", "tic_tac_toe"):
         settings = settings_from(compose(f"game={game}", f"scale={scale}")).search
         assert settings.value_range == (-1.0, 1.0)
-        assert settings.first_play_relative or settings.first_play_value == 0
+        assert (settings.first_play_relative, settings.first_play_value) == (False, 0)  # a draw
 
 
 def test_paper_scale_has_the_numbers_of_alphagozero(compose: Compose) -> None:

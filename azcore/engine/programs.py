@@ -18,7 +18,7 @@ from azcore.engine.player import EnginePlayer
 from azcore.engine.process import ProgramError, command_of
 from azcore.errors import SettingError
 from azcore.game import Game
-from azcore.game.contract import PROTOCOLS
+from azcore.game.facts import PROTOCOLS
 from azcore.settings import build, require
 
 LIMITS: Mapping[str, type] = {"nodes": int, "seconds": float, "depth": int, "timeout": float}

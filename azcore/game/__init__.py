@@ -1,22 +1,21 @@
 """What a game is, and all that is done with its rules alone.
 
-Begin at `contract.Game`, which a plugin fills in; `compiled` has the faster way to state rules,
-`transcript` what record files hold. `registry` finds games, `batch` replays many positions at once,
-`symmetries` maps them, `compilation` is how numba is used, `faults` what is said of a game whose
-code fails.
+Begin at `contract.Game`, which a plugin fills in. `facts` is what it states about itself,
+`compiled` the faster way to state rules, `transcript` what record files hold. `registry` finds
+games, `batch` replays many positions at once, `symmetries` maps them, `compilation` is how numba is
+used, `faults` what is said of a game whose code fails.
 """
 
 from azcore.game.compiled import CompiledGame, Rules
-from azcore.game.contract import (
+from azcore.game.contract import Game, illegal_action_message, texts_along
+from azcore.game.facts import (
     BoolArray,
     ByteArray,
+    Facts,
     FloatArray,
-    Game,
     IntArray,
     Setting,
     Symmetry,
-    illegal_action_message,
-    texts_along,
 )
 from azcore.game.transcript import RecordFormat, Transcript
 
@@ -24,6 +23,7 @@ __all__ = [
     "BoolArray",
     "ByteArray",
     "CompiledGame",
+    "Facts",
     "FloatArray",
     "Game",
     "IntArray",

@@ -179,7 +179,7 @@ class GameBatch(ABC):
 
 
 # What `replay` looks at in every position: the rule, and what it promises.
-_PLAYER, _OUTCOME, _LEGAL, _ORDER, _LENGTH, _FORM, _PLANES = range(1, 8)
+_PLAYER, _OUTCOME, _LEGAL, _ORDER, _LENGTH, _FORM, _PLANES, _KEY = range(1, 9)
 _PROMISES = {
     _PLAYER: ("current_player", "0 or 1"),
     _OUTCOME: ("outcome", OUTCOMES_IN_WORDS),
@@ -191,6 +191,7 @@ _PROMISES = {
     _LENGTH: ("is_terminal", "an end of the game within max_game_length = {game.max_game_length}"),
     _FORM: ("legal_action_mask", "bool ({game.num_actions},)"),
     _PLANES: ("observation", "whole numbers from 0 to 255, {game.observation_shape}"),
+    _KEY: ("position_key", "0 to 2**64 - 1 in every state or in none"),
 }
 
 
@@ -261,7 +262,10 @@ class PlainBatch(GameBatch):
         if not kept.all():
             raise self._fault(_PLANES, planes[~kept][0])
         if len(out.keys):
-            out.keys[row] = game.position_key(state)
+            key = game.position_key(state)
+            if key is None:
+                raise self._fault(_KEY, key)
+            out.keys[row] = key
 
 
 class CompiledBatch(GameBatch):

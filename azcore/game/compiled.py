@@ -16,7 +16,8 @@ from azcore import bits
 from azcore.errors import IllegalActionError
 from azcore.game import faults, keys
 from azcore.game.compilation import compiled
-from azcore.game.contract import BoolArray, FloatArray, Game, illegal_action_message
+from azcore.game.contract import Game, illegal_action_message
+from azcore.game.facts import BoolArray, Facts, FloatArray
 from azcore.game.keys import KEY_BITS, record_key
 
 
@@ -92,8 +93,8 @@ class CompiledGame(Game):
         rules: the functions.
     """
 
-    def __init__(self, *, state_dtype: list[Any], rules: Rules, **facts: Any) -> None:
-        super().__init__(**facts)
+    def __init__(self, facts: Facts, *, state_dtype: list[Any], rules: Rules) -> None:
+        super().__init__(facts)
         # np.record lets rules write `state.board` both compiled and interpreted.
         self.state_dtype: np.dtype[Any] = np.dtype((np.record, np.dtype(state_dtype, align=True)))
         self.record_type = numba.from_dtype(self.state_dtype)
@@ -197,6 +198,10 @@ class CompiledGame(Game):
         planes = np.zeros(self.observation_shape, np.uint8)
         self._ask("observe", state, planes)
         return planes.astype(np.float32)
+
+    @property
+    def has_position_key(self) -> bool:
+        return True  # a hash of the record, if the rules state none; nothing is compiled to say so
 
     def position_key(self, state: Any) -> int:
         return int(self.key_rule(state)) & KEY_BITS

@@ -7,171 +7,72 @@ does the rest. There are two ways to state the rules, and azcore treats them ali
   seventh if you like), which azcore compiles with numba and calls for many positions at once.
 * `Game`: the state is any Python object. Slower, same results.
 
-No game is named here: the folder `games` holds examples of both, the smallest ones too, and
-docs/new-game.md tells how to write one.
-
-Letters used for shapes: A number of actions, C planes, H rows, W columns of an observation.
-Seats are numbered 0 (moves first) and 1; colours are a matter of each game.
-
-Identities that must hold (`azcore.testing.check_game` checks them on random positions):
-
-1. A state is terminal or has a legal action, never both.
-2. `step` accepts exactly the actions of `legal_action_mask`, returns a new state and leaves the old
-   one untouched.
-3. A game ends within `max_game_length` plies.
-4. `current_player` is 0 or 1, and `outcome` is -1, 0 or +1 as seat 0 sees it.
-5. `observation` is float32 [C, H, W] of whole numbers from 0 to `observation_maximum`, drawn from
-   the view of the player to move; equal states have equal observations, and the same state seen
-   twice is the same twice.
-6. Texts round-trip: `text_to_action(s, action_to_text(s, a)) == a`, and a state read back from
-   `state_to_text` allows the same actions for the same player. Its first word is the placement of
-   the pieces; a state read back has no history, so an action that only history forbids may be
-   allowed.
-7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation and
-   the same outcome.
-8. Rules compiled and rules interpreted agree.
-9. Where there is a `position_key`, positions with the same one after as many actions have the same
-   player to move, the same legal actions, the same end and the same outcome.
-10. A record file of the game is read as it was written: see `RecordFormat`.
-
-This file knows numpy and numba, no search and no network.
+What is fixed about a game (sizes, names, symmetries) stands in `facts.Facts`. No game is named
+here: the folder `games` holds examples of both, and docs/new-game.md tells how to write one.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from azcore.errors import GameError
 from azcore.game import faults
+from azcore.game.facts import BoolArray, Facts, FloatArray, Setting
 from azcore.game.transcript import RecordFormat
 
-Setting = str | int | float | bool
 OUTCOMES = (-1, 0, 1)
 OUTCOMES_IN_WORDS = "-1, 0 or +1"
-PROTOCOLS = ("gtp", "uci", "usi")
-MOST_ACTIONS = 65_536  # trees and records keep an action in two bytes
-ByteArray = npt.NDArray[np.uint8]
-BoolArray = npt.NDArray[np.bool_]
-FloatArray = npt.NDArray[np.float32]
-IntArray = npt.NDArray[np.int32]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Symmetry:
-    """One symmetry of a game, as two permutations.
-
-    With `g` the mapped position of `s`:
-    `observation(g)[:, cell] == observation(s)[:, cells[cell]]` over flattened cells, and
-    `mask(g)[a] == mask(s)[actions[a]]`: entry i names where the mapped position's i comes from.
-    """
-
-    cells: IntArray  # [H * W]
-    actions: IntArray  # [A]
 
 
 class Game(ABC):
     """Rules, encoding and texts of one game with one set of settings. Holds no position.
 
-    Args of the constructor, all static facts:
-        name: registry name, as in `game=<name>`.
-        version: raised whenever rules or encodings change; checkpoints and records store it and
-            refuse another one.
-        settings: what was asked for, `{"board_size": 9, "komi": 7.0}`; stored and compared as well.
-        num_actions: A, 1 to 65,536. Actions are the integers 0 to A - 1.
-        action_planes: how many planes the actions make, if they are numbered plane by plane and
-            each plane cell by cell (A = planes × H × W), as AlphaZero does: a convolution can then
-            read them. None: they are not.
-        observation_shape: (C, H, W).
-        observation_maximum: the largest value of each plane, C numbers from 1 to 255; None: 1 in
-            all. Networks divide by it, so that a counter weighs no more than a piece.
-        max_game_length: no game lasts longer, in plies.
-        dirichlet_alpha: concentration of the root noise, inverse to the usual number of legal
-            actions (AlphaZero's three are near 10 / that number).
-        symmetries: zero or more, the identity left out.
-        seat_names: what the seats are called, as in "black to move".
-        protocol: what programs that play this game speak, one of `PROTOCOLS`. Every game can be
-            played in GTP's words, if it has no protocol of its own.
+    Shapes: A actions; C planes, H rows and W columns of an observation. Seats are numbered 0 (moves
+    first) and 1; colours are a matter of each game.
 
-    Raises:
-        GameError: a fact is out of range, named with the value got.
+    Ten identities must hold; `azcore.testing.check_game` checks them on random positions:
+
+    1. A state is terminal or has a legal action, never both.
+    2. `step` accepts exactly the actions of `legal_action_mask`, returns a new state and leaves the
+       old one untouched.
+    3. A game ends within `max_game_length` plies.
+    4. `current_player` is 0 or 1, and `outcome` is -1, 0 or +1 as seat 0 sees it.
+    5. `observation` is float32 [C, H, W] of whole numbers from 0 to `observation_maximum`, seen by
+       the player to move. Equal states have equal observations, and a state seen twice is the same
+       twice.
+    6. Texts round-trip: `text_to_action(s, action_to_text(s, a)) == a`, and a state read back from
+       `state_to_text` allows the same actions for the same player. The first word of that text is
+       the placement of the pieces. A state read back has no history, so it may allow an action that
+       only history forbids.
+    7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation
+       and the same outcome.
+    8. Rules compiled and rules interpreted agree.
+    9. Where there is a `position_key`, positions with the same key after equally many actions have
+       the same player to move, the same legal actions, the same end and the same outcome.
+    10. A transcript is read as it was written: see `RecordFormat`.
+
+    Args of the constructor:
+        facts: what is fixed about the game; each is an attribute of the game too.
     """
 
-    def __init__(
-        self,
-        *,
-        name: str,
-        version: int,
-        settings: Mapping[str, Setting],
-        num_actions: int,
-        action_planes: int | None = None,
-        observation_shape: tuple[int, int, int],
-        observation_maximum: Sequence[int] | None = None,
-        max_game_length: int,
-        dirichlet_alpha: float,
-        symmetries: tuple[Symmetry, ...] = (),
-        seat_names: tuple[str, str] = ("black", "white"),
-        protocol: str = "gtp",
-    ) -> None:
-        self.name = name
-        self.version = version
-        self.settings = dict(settings)
-        self.num_actions = num_actions
-        self.action_planes = action_planes
-        self.observation_shape = observation_shape
-        planes = observation_shape[0] if observation_shape else 0
-        maximum = [1] * planes if observation_maximum is None else observation_maximum
-        self.observation_maximum = np.array(maximum, np.float32)
-        self.max_game_length = max_game_length
-        self.dirichlet_alpha = dirichlet_alpha
-        self.symmetries = symmetries
-        self.seat_names = seat_names
-        self.protocol = protocol
-        for fact in ("version", "num_actions", "max_game_length", "dirichlet_alpha"):
-            if not getattr(self, fact) > 0:
-                raise GameError(f"{name}: {fact} must be above 0, got {getattr(self, fact)!r}")
-        if num_actions > MOST_ACTIONS:
-            raise GameError(
-                f"{name}: num_actions must be at most {MOST_ACTIONS:,}, got {num_actions:,}"
-            )
-        if len(observation_shape) != 3 or min(observation_shape) < 1:
-            raise GameError(
-                f"{name}: observation_shape must be three positive sizes (C, H, W), "
-                f"got {observation_shape!r}"
-            )
-        if len(maximum) != planes or not all(value in range(1, 256) for value in maximum):
-            raise GameError(
-                f"{name}: observation_maximum must be {planes} whole numbers from 1 to 255, "
-                f"got {list(maximum)!r}"
-            )
-        if protocol not in PROTOCOLS:
-            raise GameError(
-                f"{name}: protocol must be one of {', '.join(PROTOCOLS)}, got {protocol!r}"
-            )
-        if len(seat_names) != 2 or seat_names[0] == seat_names[1]:
-            raise GameError(f"{name}: seat_names must be two names, got {seat_names!r}")
-        faults.register(name, type(self).__module__)
-        cells = observation_shape[1] * observation_shape[2]
-        if action_planes is not None and action_planes * cells != num_actions:
-            raise GameError(
-                f"{name}: action_planes must be num_actions / (H * W) = {num_actions / cells:g}, "
-                f"got {action_planes!r}"
-            )
-        for i, symmetry in enumerate(symmetries):
-            for what, permutation, size in (
-                ("cells", symmetry.cells, cells),
-                ("actions", symmetry.actions, num_actions),
-            ):
-                if not np.array_equal(np.sort(permutation), np.arange(size)):
-                    raise GameError(
-                        f"{name}: symmetry {i} needs a permutation of {size} {what}, "
-                        f"got {permutation!r}"
-                    )
+    def __init__(self, facts: Facts) -> None:
+        self.name = facts.name
+        self.version = facts.version
+        self.settings = dict(facts.settings)
+        self.num_actions = facts.num_actions
+        self.action_planes = facts.action_planes
+        self.observation_shape = facts.observation_shape
+        self.observation_maximum = np.array(facts.maximum_of_planes, np.float32)  # [C]
+        self.max_game_length = facts.max_game_length
+        self.dirichlet_alpha = facts.dirichlet_alpha
+        self.symmetries = facts.symmetries
+        self.seat_names = facts.seat_names
+        self.protocol = facts.protocol
+        faults.register(facts.name, type(self).__module__)
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -223,13 +124,8 @@ class Game(ABC):
         Whole numbers only, 0 to `observation_maximum`: azcore keeps them as bytes.
         """
 
-    @property
-    def has_position_key(self) -> bool:
-        """Whether `position_key` may be asked for."""
-        return type(self).position_key is not Game.position_key
-
-    def position_key(self, state: Any) -> int:
-        """A number, 0 to 2**64 - 1, by which a search may know a position again; optional.
+    def position_key(self, state: Any) -> int | None:
+        """A number, 0 to 2**64 - 1, by which a search knows a position again; optional.
 
         Equal keys after equally many actions mean: the same player to move, the same legal actions,
         the same end and outcome now, and from here the same game, whatever way led here. The number
@@ -241,10 +137,14 @@ class Game(ABC):
         The network may see the way to a position in its planes. Positions of equal keys share what
         it said of the one met first.
 
-        Raises:
-            GameError: the game states none.
+        None, for every state: the game has no such key.
         """
-        raise GameError(f"{self.name} states no position_key")
+        return None
+
+    @property
+    def has_position_key(self) -> bool:
+        """Whether `position_key` gives a number."""
+        return self.position_key(self.initial_state()) is not None
 
     def can_declare_win(self, state: Any) -> bool:
         """Whether the player to move may end the game as a win by a word, without an action.

@@ -68,7 +68,7 @@ class Search:
         self, *, game: Game, num_trees: int, evaluator: Evaluator, settings: SearchSettings
     ) -> None:
         require(
-            game.has_position_key or not settings.transpositions,
+            not settings.transpositions or game.has_position_key,
             "search.transpositions",
             f"false for {game.name}, which states no position_key",
             settings.transpositions,

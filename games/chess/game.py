@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, RecordFormat, Rules
+from azcore.game import CompiledGame, Facts, RecordFormat, Rules
 
 from . import encoding, notation, pgn, rules
 
@@ -34,17 +34,19 @@ class Chess(CompiledGame):
         check_settings("chess", max_plies)
         self.max_plies = max_plies
         super().__init__(
-            name="chess",
-            version=1,
-            settings={"max_plies": max_plies},
-            num_actions=64 * rules.NUM_PLANES,
-            action_planes=rules.NUM_PLANES,
-            observation_shape=(encoding.NUM_PLANES, 8, 8),
-            observation_maximum=encoding.MAXIMUM,
-            max_game_length=max_plies,
-            dirichlet_alpha=0.3,  # AlphaZero's
-            seat_names=("white", "black"),
-            protocol="uci",
+            Facts(
+                name="chess",
+                version=1,
+                settings={"max_plies": max_plies},
+                num_actions=64 * rules.NUM_PLANES,
+                action_planes=rules.NUM_PLANES,
+                observation_shape=(encoding.NUM_PLANES, 8, 8),
+                observation_maximum=encoding.MAXIMUM,
+                max_game_length=max_plies,
+                dirichlet_alpha=0.3,  # AlphaZero's
+                seat_names=("white", "black"),
+                protocol="uci",
+            ),
             state_dtype=rules.RECORD,
             rules=Rules(
                 current_player=rules.current_player,

@@ -16,7 +16,7 @@ import chess
 import numpy as np
 
 from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError
-from azcore.game import BoolArray, FloatArray, Game, illegal_action_message
+from azcore.game import BoolArray, Facts, FloatArray, Game, illegal_action_message
 
 from .game import check_settings
 
@@ -42,17 +42,19 @@ class ChessPlain(Game):
         check_settings("chess_plain", max_plies)
         self.max_plies = max_plies
         super().__init__(
-            name="chess_plain",
-            version=1,
-            settings={"max_plies": max_plies},
-            num_actions=4672,
-            action_planes=73,
-            observation_shape=(119, 8, 8),
-            observation_maximum=[1] * 113 + [255] + [1] * 4 + [100],
-            max_game_length=max_plies,
-            dirichlet_alpha=0.3,
-            seat_names=("white", "black"),
-            protocol="uci",
+            Facts(
+                name="chess_plain",
+                version=1,
+                settings={"max_plies": max_plies},
+                num_actions=4672,
+                action_planes=73,
+                observation_shape=(119, 8, 8),
+                observation_maximum=[1] * 113 + [255] + [1] * 4 + [100],
+                max_game_length=max_plies,
+                dirichlet_alpha=0.3,
+                seat_names=("white", "black"),
+                protocol="uci",
+            ),
         )
 
     def initial_state(self) -> Played:

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, RecordFormat, Rules, Setting
+from azcore.game import CompiledGame, Facts, RecordFormat, Rules, Setting
 
 from . import encoding, notation, rules, sgf
 
@@ -53,20 +53,22 @@ class Go(CompiledGame):
         self.first_pass = float(first_pass)
         num_cells = board_size * board_size
         super().__init__(
-            name="go",
-            version=1,
-            settings={
-                "board_size": board_size,
-                "komi": self.komi,
-                "suicide": suicide,
-                "first_pass": self.first_pass,
-            },
-            num_actions=num_cells + 1,
-            observation_shape=(encoding.NUM_PLANES, board_size, board_size),
-            max_game_length=rules.max_plies(board_size),
-            # The paper's 0.03 on 19×19, inverse to the number of points.
-            dirichlet_alpha=0.03 * 361 / num_cells,
-            symmetries=encoding.symmetries(board_size),
+            Facts(
+                name="go",
+                version=1,
+                settings={
+                    "board_size": board_size,
+                    "komi": self.komi,
+                    "suicide": suicide,
+                    "first_pass": self.first_pass,
+                },
+                num_actions=num_cells + 1,
+                observation_shape=(encoding.NUM_PLANES, board_size, board_size),
+                max_game_length=rules.max_plies(board_size),
+                # The paper's 0.03 on 19×19, inverse to the number of points.
+                dirichlet_alpha=0.03 * 361 / num_cells,
+                symmetries=encoding.symmetries(board_size),
+            ),
             state_dtype=rules.record_fields(board_size),
             rules=Rules(
                 current_player=rules.current_player,

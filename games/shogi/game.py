@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, RecordFormat, Rules
+from azcore.game import CompiledGame, Facts, RecordFormat, Rules
 
 from . import encoding, notation, rules, transcripts
 
@@ -38,7 +38,18 @@ class Shogi(CompiledGame):
         self.max_plies = max_plies
         self.entering_king = entering_king
         super().__init__(
-            **static_facts("shogi", max_plies, entering_king),
+            Facts(
+                name="shogi",
+                version=1,
+                settings={"max_plies": max_plies, "entering_king": entering_king},
+                num_actions=rules.NUM_ACTIONS,
+                action_planes=rules.NUM_ACTIONS // 81,
+                observation_shape=(encoding.NUM_PLANES, 9, 9),
+                observation_maximum=encoding.MAXIMUM,
+                max_game_length=max_plies,
+                dirichlet_alpha=0.15,  # AlphaZero's (Silver et al. 2018, Methods)
+                protocol="usi",
+            ),
             state_dtype=rules.record_fields(max_plies),
             rules=Rules(
                 current_player=rules.current_player,
@@ -89,22 +100,6 @@ class Shogi(CompiledGame):
 
     def record_formats(self) -> Mapping[str, RecordFormat]:
         return {"kif": transcripts.kif(self), "csa": transcripts.csa(self)}
-
-
-def static_facts(name: str, max_plies: int, entering_king: bool) -> dict[str, Any]:
-    """What `Shogi` and its plain form tell the constructor of `Game` alike."""
-    return {
-        "name": name,
-        "version": 1,
-        "settings": {"max_plies": max_plies, "entering_king": entering_king},
-        "num_actions": rules.NUM_ACTIONS,
-        "action_planes": rules.NUM_ACTIONS // 81,
-        "observation_shape": (encoding.NUM_PLANES, 9, 9),
-        "observation_maximum": encoding.MAXIMUM,
-        "max_game_length": max_plies,
-        "dirichlet_alpha": 0.15,  # AlphaZero's (Silver et al. 2018, Methods)
-        "protocol": "usi",
-    }
 
 
 def check_settings(name: str, max_plies: object, entering_king: object) -> None:

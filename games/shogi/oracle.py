@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import BoolArray, FloatArray, Game, illegal_action_message
+from azcore.game import BoolArray, Facts, FloatArray, Game, illegal_action_message
 
 from . import notation
 from .game import check_settings
@@ -104,16 +104,18 @@ class ShogiPlain(Game):
         self.entering_king = entering_king
         prisoners = [18, 4, 4, 4, 4, 2, 2]
         super().__init__(
-            name="shogi_plain",
-            version=1,
-            settings={"max_plies": max_plies, "entering_king": entering_king},
-            num_actions=_NUM_PLANES * 81,
-            action_planes=_NUM_PLANES,
-            observation_shape=(362, 9, 9),
-            observation_maximum=([1] * 31 + prisoners + prisoners) * 8 + [1, 255],
-            max_game_length=max_plies,
-            dirichlet_alpha=0.15,  # AlphaZero's (Silver et al. 2018, Methods)
-            protocol="usi",
+            Facts(
+                name="shogi_plain",
+                version=1,
+                settings={"max_plies": max_plies, "entering_king": entering_king},
+                num_actions=_NUM_PLANES * 81,
+                action_planes=_NUM_PLANES,
+                observation_shape=(362, 9, 9),
+                observation_maximum=([1] * 31 + prisoners + prisoners) * 8 + [1, 255],
+                max_game_length=max_plies,
+                dirichlet_alpha=0.15,  # AlphaZero's (Silver et al. 2018, Methods)
+                protocol="usi",
+            ),
         )
 
     def initial_state(self) -> State:

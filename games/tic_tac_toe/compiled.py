@@ -17,7 +17,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import CompiledGame, Rules, Symmetry, illegal_action_message
+from azcore.game import CompiledGame, Facts, Rules, Symmetry, illegal_action_message
 
 # Every position in play is one such record, and azcore keeps many of them in one array.
 STATE = [
@@ -92,15 +92,17 @@ class TicTacToe(CompiledGame):
         turned = [np.rot90(grid, quarters) for quarters in range(4)]
         mapped = turned[1:] + [np.fliplr(board) for board in turned]  # the identity left out
         super().__init__(
-            name="tic_tac_toe",
-            version=1,
-            settings={},
-            num_actions=9,
-            observation_shape=(2, 3, 3),
-            max_game_length=9,
-            dirichlet_alpha=1.0,  # AlphaZero's three are near 10 / legal actions; 9 here at first
-            symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
-            seat_names=("X", "O"),
+            Facts(
+                name="tic_tac_toe",
+                version=1,
+                settings={},
+                num_actions=9,
+                observation_shape=(2, 3, 3),
+                max_game_length=9,
+                dirichlet_alpha=1.0,  # near 10 / legal actions, as AlphaZero's three are
+                symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
+                seat_names=("X", "O"),
+            ),
             state_dtype=STATE,
             rules=Rules(
                 current_player=current_player,

@@ -14,7 +14,7 @@ import re
 import numpy as np
 
 from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import BoolArray, FloatArray, Game, Symmetry, illegal_action_message
+from azcore.game import BoolArray, Facts, FloatArray, Game, Symmetry, illegal_action_message
 
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 
@@ -35,15 +35,17 @@ class TicTacToePlain(Game):
         turned = [np.rot90(grid, quarters) for quarters in range(4)]
         mapped = turned[1:] + [np.fliplr(board) for board in turned]  # the identity left out
         super().__init__(
-            name="tic_tac_toe_plain",
-            version=1,
-            settings={},
-            num_actions=9,
-            observation_shape=(2, 3, 3),
-            max_game_length=9,
-            dirichlet_alpha=1.0,  # AlphaZero's three are near 10 / legal actions; 9 here at first
-            symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
-            seat_names=("X", "O"),
+            Facts(
+                name="tic_tac_toe_plain",
+                version=1,
+                settings={},
+                num_actions=9,
+                observation_shape=(2, 3, 3),
+                max_game_length=9,
+                dirichlet_alpha=1.0,  # near 10 / legal actions, as AlphaZero's three are
+                symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
+                seat_names=("X", "O"),
+            ),
         )
 
     def initial_state(self) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 import azcore
 from azcore.errors import GameError, IllegalActionError
-from azcore.game import Game, Symmetry
+from azcore.game import Facts, Game, Symmetry
 from azcore.game.batch import make_batch
 
 PLAIN = type(azcore.make("tic_tac_toe_plain"))
@@ -29,7 +29,7 @@ class Bare(PLAIN):
     """Tic-tac-toe with facts given from outside."""
 
     def __init__(self, **facts):
-        Game.__init__(self, **facts)
+        Game.__init__(self, Facts(**facts))
 
 
 def symmetry(cells, actions):
@@ -60,9 +60,13 @@ def test_good_facts_are_kept():
         (
             "symmetries",
             (symmetry(range(8), range(9)),),
-            "symmetry 0 needs a permutation of 9 cells",
+            "cells of symmetry 0 must be a permutation of 9 cells",
         ),
-        ("symmetries", (symmetry(range(9), [0] * 9),), "symmetry 0 needs a permutation of 9 act"),
+        (
+            "symmetries",
+            (symmetry(range(9), [0] * 9),),
+            "actions of symmetry 0 must be a permutation of 9",
+        ),
     ],
 )
 def test_a_bad_fact_is_refused_by_name(fact, value, words):

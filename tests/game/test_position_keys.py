@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.errors import GameError
+from azcore.errors import FaultyGameError
 from azcore.game import CompiledGame, Game
 from azcore.game.batch import make_batch, make_positions
 from azcore.game.keys import record_key
@@ -19,7 +19,9 @@ def key_after(game: Game, moves: str) -> int:
     state = game.initial_state()
     for text in moves.split():
         state = game.step(state, game.text_to_action(state, text))
-    return game.position_key(state)
+    key = game.position_key(state)
+    assert key is not None
+    return key
 
 
 # Game, its settings, one order of moves, another.
@@ -182,5 +184,21 @@ def test_the_fnv_numbers() -> None:
 def test_a_game_that_states_none() -> None:
     game = azcore.make("chess_plain")
     assert not game.has_position_key
-    with pytest.raises(GameError, match="chess_plain states no position_key"):
-        game.position_key(game.initial_state())
+    assert game.position_key(game.initial_state()) is None
+
+
+class Forgetful(type(azcore.make("tic_tac_toe_plain"))):  # type: ignore[misc]
+    """Has a key in its first position alone."""
+
+    def position_key(self, state: str) -> int | None:
+        return 0 if state == self.initial_state() else None
+
+
+def test_a_key_must_be_there_in_every_state() -> None:
+    game = Forgetful()
+    out = make_positions(game, 1, keys=game.has_position_key)
+    batch = make_batch(game, 1)
+    arguments = np.zeros(1, np.int32), np.zeros((1, 1), np.int32)
+    batch.replay(*arguments, np.zeros(1, np.int32), out)
+    with pytest.raises(FaultyGameError, match="gave None, want 0 to 2"):
+        batch.replay(*arguments, np.ones(1, np.int32), out)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from azcore.game import BoolArray, ByteArray, FloatArray, Game
+from azcore.game import BoolArray, ByteArray, Facts, FloatArray, Game
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.puct import exploration_rate, exploration_scale, first_play_value
@@ -26,13 +26,15 @@ class Line(Game):
 
     def __init__(self, seats: tuple[int, ...] = (0, 1, 0, 1), result: int = 1) -> None:
         super().__init__(
-            name="line",
-            version=1,
-            settings={},
-            num_actions=1,
-            observation_shape=(1, 1, 1),
-            max_game_length=len(seats) - 1,
-            dirichlet_alpha=1.0,
+            Facts(
+                name="line",
+                version=1,
+                settings={},
+                num_actions=1,
+                observation_shape=(1, 1, 1),
+                max_game_length=len(seats) - 1,
+                dirichlet_alpha=1.0,
+            ),
         )
         self._seats = seats
         self._result = result

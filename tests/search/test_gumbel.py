@@ -13,7 +13,7 @@ import pytest
 import azcore
 import thicket
 from azcore.errors import SettingError
-from azcore.game import BoolArray, ByteArray, FloatArray, Game
+from azcore.game import BoolArray, ByteArray, Facts, FloatArray, Game
 from azcore.search import roots
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.gumbel import (
@@ -68,13 +68,15 @@ class Thicket(Game):
 
     def __init__(self) -> None:
         super().__init__(
-            name="thicket",
-            version=1,
-            settings={},
-            num_actions=thicket.NUM_ACTIONS,
-            observation_shape=(2, 1, 1),
-            max_game_length=thicket.MAX_DEPTH,
-            dirichlet_alpha=1.0,
+            Facts(
+                name="thicket",
+                version=1,
+                settings={},
+                num_actions=thicket.NUM_ACTIONS,
+                observation_shape=(2, 1, 1),
+                max_game_length=thicket.MAX_DEPTH,
+                dirichlet_alpha=1.0,
+            ),
         )
 
     def initial_state(self) -> int:

@@ -12,7 +12,7 @@ import pytest
 
 import azcore
 from azcore.errors import SettingError
-from azcore.game import BoolArray, ByteArray, FloatArray, Game
+from azcore.game import BoolArray, ByteArray, Facts, FloatArray, Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
@@ -39,13 +39,15 @@ class Layers(Game):
 
     def __init__(self, width: int = 4, plies: int = 10, seed: int = 0) -> None:
         super().__init__(
-            name="layers",
-            version=1,
-            settings={},
-            num_actions=4,
-            observation_shape=(2, 1, 1),
-            max_game_length=plies,
-            dirichlet_alpha=1.0,
+            Facts(
+                name="layers",
+                version=1,
+                settings={},
+                num_actions=4,
+                observation_shape=(2, 1, 1),
+                max_game_length=plies,
+                dirichlet_alpha=1.0,
+            ),
         )
         self.width, self.plies = width, plies
         rng = np.random.default_rng(seed)

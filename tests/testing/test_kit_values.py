@@ -9,7 +9,7 @@ import pytest
 from numba import config
 
 from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import CompiledGame, Rules
+from azcore.game import CompiledGame, Facts, Rules
 from azcore.testing import ContractError, Identity, check_game
 
 pytestmark = [
@@ -57,14 +57,16 @@ class Counting(CompiledGame):
         self, observe: Callable[[Any, Any], None], outcome: Callable[[Any], Any] = lost
     ) -> None:
         super().__init__(
-            name="counting",
-            version=1,
-            settings={},
-            num_actions=2,
-            observation_shape=(1, 1, 1),
-            observation_maximum=[255],
-            max_game_length=4,
-            dirichlet_alpha=1.0,
+            Facts(
+                name="counting",
+                version=1,
+                settings={},
+                num_actions=2,
+                observation_shape=(1, 1, 1),
+                observation_maximum=[255],
+                max_game_length=4,
+                dirichlet_alpha=1.0,
+            ),
             state_dtype=STATE,
             rules=Rules(
                 current_player=lambda state: state.ply % 2,

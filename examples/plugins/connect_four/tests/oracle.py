@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from azcore import Game
+from azcore import Facts, Game
 from azcore.errors import IllegalActionError
 from azcore.game import BoolArray, FloatArray
 
@@ -44,13 +44,15 @@ class ConnectFourOracle(Game):
 
     def __init__(self) -> None:
         super().__init__(
-            name="connect_four",
-            version=1,
-            settings={},
-            num_actions=7,
-            observation_shape=(2, 6, 7),
-            max_game_length=42,
-            dirichlet_alpha=1.0,
+            Facts(
+                name="connect_four",
+                version=1,
+                settings={},
+                num_actions=7,
+                observation_shape=(2, 6, 7),
+                max_game_length=42,
+                dirichlet_alpha=1.0,
+            ),
         )
 
     def initial_state(self) -> str:

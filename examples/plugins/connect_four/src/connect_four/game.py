@@ -3,7 +3,7 @@
 import re
 from typing import Any
 
-from azcore import CompiledGame, Rules
+from azcore import CompiledGame, Facts, Rules
 from azcore.errors import IllegalActionError, InvalidTextError
 from azcore.game import illegal_action_message
 
@@ -15,14 +15,16 @@ class ConnectFour(CompiledGame):
 
     def __init__(self) -> None:
         super().__init__(
-            name="connect_four",
-            version=1,
-            settings={},
-            num_actions=rules.COLUMNS,
-            observation_shape=(2, rules.ROWS, rules.COLUMNS),
-            max_game_length=rules.ROWS * rules.COLUMNS,
-            dirichlet_alpha=10 / rules.COLUMNS,  # the papers' are near 10 / usual legal actions
-            symmetries=encoding.symmetries(),
+            Facts(
+                name="connect_four",
+                version=1,
+                settings={},
+                num_actions=rules.COLUMNS,
+                observation_shape=(2, rules.ROWS, rules.COLUMNS),
+                max_game_length=rules.ROWS * rules.COLUMNS,
+                dirichlet_alpha=10 / rules.COLUMNS,  # the papers' are near 10 / usual legal actions
+                symmetries=encoding.symmetries(),
+            ),
             state_dtype=rules.STATE,
             rules=Rules(
                 current_player=rules.current_player,

@@ -1,11 +1,11 @@
 """My game for azcore: static facts, settings and their checks; the rest is in the files beside it.
 
-The contract, and what each fact means, is in azcore/game/contract.py.
+The contract is in azcore/game/contract.py, what each fact means in azcore/game/facts.py.
 """
 
 from typing import Any
 
-from azcore import CompiledGame, Rules
+from azcore import CompiledGame, Facts, Rules
 from azcore.errors import GameError, IllegalActionError
 from azcore.game import illegal_action_message
 
@@ -40,14 +40,16 @@ class MyGame(CompiledGame):
         self.in_a_row = in_a_row
         num_cells = board_size * board_size
         super().__init__(
-            name="my_game",
-            version=1,  # raise it whenever rules or planes change: old weights are then refused
-            settings={"board_size": board_size, "in_a_row": in_a_row},
-            num_actions=num_cells,
-            observation_shape=(encoding.NUM_PLANES, board_size, board_size),
-            max_game_length=num_cells,  # a bound that no game passes, in plies
-            dirichlet_alpha=10 / num_cells,  # the papers' are near 10 / usual legal actions
-            symmetries=encoding.symmetries(board_size),
+            Facts(
+                name="my_game",
+                version=1,  # raise it whenever rules or planes change: old weights are then refused
+                settings={"board_size": board_size, "in_a_row": in_a_row},
+                num_actions=num_cells,
+                observation_shape=(encoding.NUM_PLANES, board_size, board_size),
+                max_game_length=num_cells,  # a bound that no game passes, in plies
+                dirichlet_alpha=10 / num_cells,  # the papers' are near 10 / usual legal actions
+                symmetries=encoding.symmetries(board_size),
+            ),
             state_dtype=rules.record_fields(board_size),
             rules=Rules(
                 current_player=rules.current_player,

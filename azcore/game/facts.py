@@ -1,0 +1,117 @@
+"""What is fixed about a game: `Facts`, checked as they are stated, and `Symmetry`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.errors import GameError
+
+Setting = str | int | float | bool
+ByteArray = npt.NDArray[np.uint8]
+BoolArray = npt.NDArray[np.bool_]
+FloatArray = npt.NDArray[np.float32]
+IntArray = npt.NDArray[np.int32]
+PROTOCOLS = ("gtp", "uci", "usi")
+MOST_ACTIONS = 65_536  # trees and records keep an action in two bytes
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Symmetry:
+    """One symmetry of a game, as two permutations.
+
+    With `g` the mapped position of `s`:
+    `observation(g)[:, cell] == observation(s)[:, cells[cell]]` over flattened cells, and
+    `mask(g)[a] == mask(s)[actions[a]]`: entry i names where the mapped position's i comes from.
+    """
+
+    cells: IntArray  # [H * W]
+    actions: IntArray  # [A]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Facts:
+    """What is fixed about a game with one set of settings.
+
+    Args:
+        name: registry name, as in `game=<name>`.
+        version: raised whenever rules or encodings change; checkpoints and records store it and
+            refuse another one.
+        settings: what was asked for, `{"board_size": 9, "komi": 7.0}`; stored and compared as well.
+        num_actions: A, 1 to 65,536. Actions are the integers 0 to A - 1.
+        action_planes: how many planes the actions make, if they are numbered plane by plane and
+            each plane cell by cell (A = planes × H × W), as AlphaZero does: a convolution can then
+            read them. None: they are not.
+        observation_shape: (C, H, W).
+        observation_maximum: the largest value of each plane, C numbers from 1 to 255; None: 1 in
+            all. Networks divide by it, so that a counter weighs no more than a piece.
+        max_game_length: no game lasts longer, in plies.
+        dirichlet_alpha: concentration of the root noise, inverse to the usual number of legal
+            actions (AlphaZero's three are near 10 / that number).
+        symmetries: zero or more, the identity left out.
+        seat_names: what the seats are called, as in "black to move".
+        protocol: what programs that play this game speak, one of `PROTOCOLS`. Every game can be
+            played in GTP's words, if it has no protocol of its own.
+
+    Raises:
+        GameError: a fact is out of range, named with the value got.
+    """
+
+    name: str
+    version: int
+    settings: Mapping[str, Setting]
+    num_actions: int
+    action_planes: int | None = None
+    observation_shape: tuple[int, int, int]
+    observation_maximum: Sequence[int] | None = None
+    max_game_length: int
+    dirichlet_alpha: float
+    symmetries: tuple[Symmetry, ...] = ()
+    seat_names: tuple[str, str] = ("black", "white")
+    protocol: str = "gtp"
+
+    def __post_init__(self) -> None:
+        for fact in ("version", "num_actions", "max_game_length", "dirichlet_alpha"):
+            if not getattr(self, fact) > 0:
+                self._refuse(fact, "above 0", repr(getattr(self, fact)))
+        if self.num_actions > MOST_ACTIONS:
+            self._refuse("num_actions", f"at most {MOST_ACTIONS:,}", f"{self.num_actions:,}")
+        if len(self.observation_shape) != 3 or min(self.observation_shape) < 1:
+            self._refuse(
+                "observation_shape", "three positive sizes (C, H, W)", repr(self.observation_shape)
+            )
+        planes, height, width = self.observation_shape
+        maximum = list(self.maximum_of_planes)
+        if len(maximum) != planes or not all(value in range(1, 256) for value in maximum):
+            self._refuse(
+                "observation_maximum", f"{planes} whole numbers from 1 to 255", repr(maximum)
+            )
+        if self.protocol not in PROTOCOLS:
+            self._refuse("protocol", f"one of {', '.join(PROTOCOLS)}", repr(self.protocol))
+        if len(self.seat_names) != 2 or self.seat_names[0] == self.seat_names[1]:
+            self._refuse("seat_names", "two names", repr(self.seat_names))
+        cells = height * width
+        if self.action_planes is not None and self.action_planes * cells != self.num_actions:
+            want = f"num_actions / (H * W) = {self.num_actions / cells:g}"
+            self._refuse("action_planes", want, repr(self.action_planes))
+        for i, symmetry in enumerate(self.symmetries):
+            for what, permutation, size in (
+                ("cells", symmetry.cells, cells),
+                ("actions", symmetry.actions, self.num_actions),
+            ):
+                if not np.array_equal(np.sort(permutation), np.arange(size)):
+                    want = f"a permutation of {size} {what}"
+                    self._refuse(f"{what} of symmetry {i}", want, repr(permutation))
+
+    @property
+    def maximum_of_planes(self) -> Sequence[int]:
+        """The largest value of each plane, C numbers."""
+        if self.observation_maximum is None:
+            return [1] * self.observation_shape[0]
+        return self.observation_maximum
+
+    def _refuse(self, fact: str, want: str, got: str) -> None:
+        raise GameError(f"{self.name}: {fact} must be {want}, got {got}")
