@@ -55,10 +55,11 @@ FIXED = (
 
 
 class PluginConfigs(SearchPathPlugin):
-    """Lets an installed game bring its own `conf` package."""
+    """Lets the package of an installed game or network bring its own `conf` folder."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        packages = {point.module.split(".")[0] for point in entry_points(group="azcore.games")}
+        groups = ("azcore.games", "azcore.networks", "azcore.evaluators")
+        packages = {p.module.split(".")[0] for group in groups for p in entry_points(group=group)}
         for package in sorted(packages - {"azcore"}):
             for folder in _package_folders(package):
                 if (folder / "conf").is_dir():

@@ -34,8 +34,9 @@ import azcore
 from azcore.commands.bench.search import FreeEvaluator
 from azcore.errors import AzcoreError
 from azcore.learner.given import with_targets
-from azcore.networks import NetworkSettings, build_network
+from azcore.networks import build_network
 from azcore.networks.checkpoint import describe_run, load_network, write_checkpoint
+from azcore.networks.towers import DualRes
 from azcore.selfplay.actor import Actor
 from azcore.storage.game_record import GameRecord, parse_frame
 from azcore.storage.referee import Referee
@@ -181,9 +182,7 @@ def fuzz_records(count: int, seed: int) -> Counter[str]:
 
 def example_checkpoint(game: azcore.Game) -> dict[str, Any]:
     """What players read of a checkpoint, and games in play."""
-    settings = NetworkSettings(
-        name="dual_res", blocks=1, channels=2, policy_head="auto", value_hidden=2
-    )
+    settings = DualRes(name="dual_res", blocks=1, channels=2, policy_head="auto", value_hidden=2)
     network = build_network(game, settings, seed=1)
     return {
         "azcore": describe_run(game, settings),

@@ -91,8 +91,7 @@ class TrainingLoop:
         )
         network = build_network(game, settings.network, settings.seed)
         terminal.say(
-            f"network {settings.network.name} {settings.network.blocks}x"
-            f"{settings.network.channels}, {network_cost(network, game)}, on {settings.device}"
+            f"network {settings.network}, {network_cost(network, game)}, on {settings.device}"
         )
         self._module = LearnerModule(
             network=network,

@@ -21,16 +21,16 @@ from azcore.game import Game
 from azcore.game.registry import make
 from azcore.learner.given import SupervisedSettings
 from azcore.learner.settings import LearnerSettings
-from azcore.networks import NetworkSettings
-from azcore.networks.checkpoint import load_network
-from azcore.networks.evaluator import (
+from azcore.networks import NetworkSettings, network_settings
+from azcore.networks.backends import (
+    Conditions,
     EvaluatorSettings,
-    NetworkEvaluator,
+    backend_named,
     choose_backend,
     choose_device,
     choose_precision,
 )
-from azcore.networks.openvino_evaluator import OpenVinoEvaluator
+from azcore.networks.checkpoint import load_network
 from azcore.search.evaluators import (
     CachedEvaluator,
     Evaluator,
@@ -73,23 +73,15 @@ class Settings:
             network: whose weights.
             callers: threads that will evaluate at once.
         """
-        dtype = choose_precision(self.evaluation.precision, self.device)
-        backend = choose_backend(self.evaluation.backend, self.device)
-        if backend != "openvino":
-            return NetworkEvaluator(
-                network=network,
-                device=self.device,
-                dtype=dtype,
-                threads=None if callers == 1 else max(1, available_cores() // callers),
-                compiled=backend == "compile",
-            )
-        return OpenVinoEvaluator(
-            network=network,
+        conditions = Conditions(
             game=self.game,
-            dtype=dtype,
-            threads=available_cores(),
+            device=self.device,
+            dtype=choose_precision(self.evaluation.precision, self.device),
+            cores=available_cores(),
             callers=callers,
         )
+        choose_backend(self.evaluation.backend, self.device)  # can it run here?
+        return backend_named(self.evaluation.backend).evaluator(network, conditions)
 
     def search_evaluator(self, network: nn.Module, version: int, callers: int = 1) -> Evaluator:
         """The same as search asks it: through random symmetries, with a cache, as settings say.
@@ -128,7 +120,7 @@ def settings_from(config: Config) -> Settings:
     game_settings, selfplay_group = dict(config["game"]), dict(config["selfplay"])
     name, changed = game_settings.pop("name"), selfplay_group.pop("game", {})
     require(isinstance(changed, Mapping), "selfplay.game", "settings by name", changed)
-    network = build(NetworkSettings, config["network"], "network")
+    network = network_settings(config["network"])
     search = build(SearchSettings, config["search"], "search")
     evaluation = build(EvaluatorSettings, config["evaluator"], "evaluator")
     selfplay = build(SelfPlaySettings, selfplay_group, "selfplay")

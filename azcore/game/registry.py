@@ -10,28 +10,57 @@ from __future__ import annotations
 import inspect
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
+from typing import TypeVar
 
-from azcore.errors import AzcoreError, GameError
+from azcore.errors import AzcoreError, GameError, SettingError
 from azcore.game import Game, Setting
 from azcore.game.faults import faulty, folder_of
 
 GROUP = "azcore.games"
+T = TypeVar("T")
+
+
+def installed(group: str, what: str) -> dict[str, EntryPoint]:
+    """What installed packages offer as entry points of one group, by name.
+
+    Raises:
+        SettingError: two packages offer the same name.
+    """
+    points: dict[str, EntryPoint] = {}
+    for point in entry_points(group=group):
+        if points.setdefault(point.name, point).value != point.value:
+            raise SettingError(
+                f"two packages offer a {what} named {point.name}: "
+                f"{points[point.name].value} and {point.value}; uninstall one of them"
+            )
+    return points
+
+
+def loaded(point: EntryPoint, what: str, kind: type[T]) -> type[T]:
+    """The class that an entry point names; its package is imported now.
+
+    Raises:
+        SettingError: it cannot be imported, or is no subclass of `kind`.
+    """
+    try:
+        found = point.load()
+    except Exception as error:  # whatever a file with a mistake raises
+        raise SettingError(
+            f"{what} {point.name} cannot be loaded from {point.value}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+    if not (isinstance(found, type) and issubclass(found, kind)):
+        raise SettingError(f"{what} {point.name}: {point.value} must be a {kind.__name__}")
+    return found
 
 
 def installed_games() -> dict[str, EntryPoint]:
     """Every game name with the entry point that offers it.
 
     Raises:
-        GameError: two packages offer the same name.
+        SettingError: two packages offer the same name.
     """
-    games: dict[str, EntryPoint] = {}
-    for point in entry_points(group=GROUP):
-        if games.setdefault(point.name, point).value != point.value:
-            raise GameError(
-                f"two packages offer a game named {point.name}: "
-                f"{games[point.name].value} and {point.value}; uninstall one of them"
-            )
-    return games
+    return installed(GROUP, "game")
 
 
 def make(name: str, **settings: Setting) -> Game:

@@ -30,9 +30,8 @@ from torch import Tensor, nn
 
 from azcore.errors import AzcoreError, CheckpointError
 from azcore.game import Game
-from azcore.networks import NetworkSettings, build_network
-from azcore.networks.towers import NETWORKS
-from azcore.settings import build
+from azcore.networks import NetworkSettings, build_network, network_settings
+from azcore.networks.registry import network_outline
 from azcore.storage.game_record import require_identity
 
 _PLAIN = "it must hold plain values and tensors only"
@@ -404,20 +403,12 @@ def _require_network(checkpoint: dict[str, Any], game: Game) -> NetworkSettings:
         The network's settings.
 
     Raises:
-        ValueError: it has more blocks than there are tensors, so its very outline would take long
-            to make; or a tensor is not as it must be.
-        And whatever settings raise that make no network.
+        ValueError: a tensor is not as it must be.
+        And whatever settings raise that make no network, or one of more tensors than there are.
     """
-    settings = build(NetworkSettings, checkpoint[KEY]["network"], "network")
+    settings = network_settings(checkpoint[KEY]["network"])
     weights = weights_of(checkpoint)
-    if settings.blocks > len(weights):
-        raise ValueError(
-            f"network.blocks must be at most the number of its tensors, {len(weights)}, "
-            f"got {settings.blocks}"
-        )
-    with torch.device("meta"):  # shapes without memory
-        outline = NETWORKS[settings.name](game, settings)
-    require_weights(weights, outline)
+    require_weights(weights, network_outline(game, settings, len(weights)))
     return settings
 
 

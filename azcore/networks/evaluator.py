@@ -3,101 +3,17 @@
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import threading
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import nn
 
 from azcore.game import ByteArray, FloatArray
-from azcore.networks import openvino_evaluator
 from azcore.networks.folding import folded
 from azcore.search.evaluators import Evaluator
-from azcore.settings import require
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluatorSettings:
-    """How positions are judged; the numbers and reasons are in `conf/evaluator`."""
-
-    backend: str
-    precision: str
-    random_symmetry: bool
-    cache: int  # positions; 0: none
-
-    def __post_init__(self) -> None:
-        require(self.cache >= 0, "evaluator.cache", "0 or more positions", self.cache)
-
-
-PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
-BACKENDS = ("auto", "torch", "compile", "openvino")
-
-
-def choose_device(device: str | None) -> torch.device:
-    """`auto` is CUDA if there is a GPU, else the CPU; anything else is taken as torch names it.
-
-    Raises:
-        SettingError: torch does not know or have the device.
-    """
-    require(device is not None, "device", "auto, or a device as torch names it", device)
-    assert device is not None
-    if device == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        chosen = torch.device(device)
-        torch.zeros(1, device=chosen).item()  # torch's `meta` takes all and gives nothing back
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).split("\n")[0]
-        require(False, "device", f"auto, or a device of this machine ({reason})", device)
-    return chosen
-
-
-def choose_precision(precision: str, device: torch.device) -> torch.dtype:
-    """`auto` is bfloat16 where the hardware multiplies it, which the device alone decides.
-
-    With AVX512-BF16 it does twice the evaluations of float32; without such instructions bfloat16 is
-    emulated and slower.
-    """
-    known = ("auto", *PRECISIONS)
-    require(precision in known, "evaluator.precision", f"one of {', '.join(known)}", precision)
-    if precision != "auto":
-        return PRECISIONS[precision]
-    if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
-    return torch.bfloat16 if torch.cpu._is_avx512_bf16_supported() else torch.float32
-
-
-def choose_backend(backend: str, device: torch.device) -> str:
-    """`auto` is OpenVINO on a CPU if it is installed, else torch.
-
-    Raises:
-        SettingError: OpenVINO is asked for where it is not installed or not on a CPU, or
-            torch.compile on a CPU without a C++ compiler.
-    """
-    known = f"one of {', '.join(BACKENDS)}"
-    require(backend in BACKENDS, "evaluator.backend", known, backend)
-    possible = device.type == "cpu" and openvino_evaluator.is_installed()
-    if backend == "auto":
-        return "openvino" if possible else "torch"
-    require(
-        backend != "openvino" or possible,
-        "evaluator.backend",
-        f"torch on {device}, unless it is a CPU and azcore[openvino] is installed",
-        backend,
-    )
-    compiler = os.environ.get("CXX", "g++")
-    require(
-        backend != "compile" or device.type != "cpu" or shutil.which(compiler) is not None,
-        "evaluator.backend",
-        f"torch on {device}, unless there is a C++ compiler ({compiler}, or what CXX names)",
-        backend,
-    )
-    return backend
 
 
 class NetworkEvaluator(Evaluator):

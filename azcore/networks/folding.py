@@ -24,7 +24,8 @@ def folded(module: nn.Module) -> nn.Module:
             if isinstance(one, nn.Conv2d) and isinstance(following, nn.BatchNorm2d):
                 setattr(parent, name, fuse_conv_bn_eval(one, following))
                 setattr(parent, next_name, nn.Identity())
-            if isinstance(one, PlaneScale) and isinstance(following, ConvBlock):
-                following.convolution.weight.data *= one.scale
+            first = following.convolution if isinstance(following, ConvBlock) else following
+            if isinstance(one, PlaneScale) and isinstance(first, nn.Conv2d) and first.groups == 1:
+                first.weight.data *= one.scale
                 setattr(parent, name, nn.Identity())
     return module

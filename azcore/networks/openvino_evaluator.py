@@ -24,6 +24,7 @@ from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks.folding import folded
 from azcore.search.evaluators import Evaluator
 
+_REFUSED = "evaluator.backend must be torch for this network, which OpenVINO cannot run"
 PRECISIONS = {torch.float32: "f32", torch.bfloat16: "bf16"}
 
 
@@ -135,8 +136,7 @@ class _Graph:
         missing = set(weights) - set(self._names.values())
         if missing:
             raise SettingError(
-                "evaluator.backend must be torch for this network: OpenVINO's graph of it lacks "
-                f"the weights {', '.join(sorted(missing))}"
+                f"{_REFUSED}: its graph lacks the weights {', '.join(sorted(missing))}"
             )
         preparation = openvino.preprocess.PrePostProcessor(self._model)
         preparation.input().tensor().set_element_type(openvino.Type.u8)
@@ -163,12 +163,21 @@ def _plain_copy(network: nn.Module) -> nn.Module:
 
 
 # Networks that differ in their weights alone share a graph, as torch never frees a trace: with one
-# for each rated checkpoint a run grew by 3 MB a rating.
-_graphs: dict[object, _Graph] = {}
+# for each rated checkpoint a run grew by 3 MB a rating. Of a network that has none: why.
+_graphs: dict[object, _Graph | SettingError] = {}
 
 
 def _graph_of(network: nn.Module, game: Game) -> _Graph:
     key = network.built_from
     if key not in _graphs:
-        _graphs[key] = _Graph(network, game)
-    return _graphs[key]
+        try:
+            _graphs[key] = _Graph(network, game)
+        except SettingError as error:
+            _graphs[key] = error
+        except Exception as error:  # whatever torch and OpenVINO make of a network they do not know
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            _graphs[key] = SettingError(f"{_REFUSED}: it cannot be read ({reason})")
+    graph = _graphs[key]
+    if isinstance(graph, SettingError):
+        raise graph
+    return graph

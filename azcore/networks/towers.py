@@ -11,13 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from azcore.errors import SettingError
 from azcore.game import FloatArray, Game
+from azcore.networks.contract import NetworkSettings
 from azcore.networks.heads import (
     ConvBlock,
     ConvolutionalPolicyHead,
@@ -30,22 +30,15 @@ POLICY_HEADS = ("auto", "linear", "convolutional")
 
 
 @dataclass(frozen=True, kw_only=True)
-class NetworkSettings:
-    """Which network, and how large; the numbers are in `conf/network`."""
+class TowerSettings(NetworkSettings):
+    """What the papers' four networks have in common; a block is theirs."""
 
-    name: str
-    blocks: int
-    channels: int
     policy_head: str
-    value_hidden: int
 
     def __post_init__(self) -> None:
-        require(self.name in NETWORKS, "network.name", f"one of {', '.join(NETWORKS)}", self.name)
-        require(self.blocks >= 1, "network.blocks", "1 or more", self.blocks)
-        require(self.channels >= 1, "network.channels", "1 or more", self.channels)
+        super().__post_init__()
         known = f"one of {', '.join(POLICY_HEADS)}"
         require(self.policy_head in POLICY_HEADS, "network.policy_head", known, self.policy_head)
-        require(self.value_hidden >= 1, "network.value_hidden", "1 or more", self.value_hidden)
 
 
 class PlaneScale(nn.Module):
@@ -88,7 +81,7 @@ def convolutional_block(channels: int) -> nn.Module:
     return ConvBlock(channels, channels, 3)
 
 
-def tower(game: Game, settings: NetworkSettings, block: Block) -> nn.Module:
+def tower(game: Game, settings: TowerSettings, block: Block) -> nn.Module:
     """Observations [N, C, H, W] to features [N, K, H, W]: a first convolution, then the blocks."""
     return nn.Sequential(
         PlaneScale(game.observation_maximum),
@@ -97,7 +90,7 @@ def tower(game: Game, settings: NetworkSettings, block: Block) -> nn.Module:
     )
 
 
-def policy_head(game: Game, settings: NetworkSettings) -> nn.Module:
+def policy_head(game: Game, settings: TowerSettings) -> nn.Module:
     """The head that the settings name; `auto`: convolutional where the game's actions are planes.
 
     Raises:
@@ -119,7 +112,7 @@ def policy_head(game: Game, settings: NetworkSettings) -> nn.Module:
 class DualNetwork(nn.Module):
     """One tower under both heads."""
 
-    def __init__(self, block: Block, game: Game, settings: NetworkSettings) -> None:
+    def __init__(self, block: Block, game: Game, settings: TowerSettings) -> None:
         super().__init__()
         _, height, width = game.observation_shape
         self.tower = tower(game, settings, block)
@@ -135,7 +128,7 @@ class DualNetwork(nn.Module):
 class SeparateNetwork(nn.Module):
     """A tower of its own for each head."""
 
-    def __init__(self, block: Block, game: Game, settings: NetworkSettings) -> None:
+    def __init__(self, block: Block, game: Game, settings: TowerSettings) -> None:
         super().__init__()
         _, height, width = game.observation_shape
         self.policy_tower = tower(game, settings, block)
@@ -149,31 +142,29 @@ class SeparateNetwork(nn.Module):
         return policy_logits, self.value_head(self.value_tower(observations)).squeeze(1)
 
 
-NETWORKS: dict[str, Callable[[Game, NetworkSettings], nn.Module]] = {
-    "dual_res": partial(DualNetwork, ResidualBlock),
-    "sep_res": partial(SeparateNetwork, ResidualBlock),
-    "dual_conv": partial(DualNetwork, convolutional_block),
-    "sep_conv": partial(SeparateNetwork, convolutional_block),
-}
+class DualRes(TowerSettings):
+    """One residual tower under both heads."""
+
+    def build(self, game: Game) -> nn.Module:
+        return DualNetwork(ResidualBlock, game, self)
 
 
-def build_network(game: Game, settings: NetworkSettings, seed: int) -> nn.Module:
-    """A network for a game with weights drawn from `seed` alone.
+class SepRes(TowerSettings):
+    """A residual tower for each head."""
 
-    Its attribute `built_from` is equal for networks that differ in their weights alone.
+    def build(self, game: Game) -> nn.Module:
+        return SeparateNetwork(ResidualBlock, game, self)
 
-    Raises:
-        SettingError: no memory for a network of that size, or a head that does not fit the game.
-    """
-    with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        try:
-            network = NETWORKS[settings.name](game, settings)
-        except (RuntimeError, MemoryError) as error:
-            raise SettingError(
-                f"network.blocks={settings.blocks} with network.channels={settings.channels} "
-                f"cannot be built: {error}"
-            ) from error
-    facts = (game.observation_shape, game.num_actions, game.action_planes)
-    network.built_from = (settings, facts)  # type: ignore[assignment]
-    return network
+
+class DualConv(TowerSettings):
+    """One tower without skips under both heads."""
+
+    def build(self, game: Game) -> nn.Module:
+        return DualNetwork(convolutional_block, game, self)
+
+
+class SepConv(TowerSettings):
+    """A tower without skips for each head."""
+
+    def build(self, game: Game) -> nn.Module:
+        return SeparateNetwork(convolutional_block, game, self)

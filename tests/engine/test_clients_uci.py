@@ -18,9 +18,8 @@ import chess.pgn
 import pytest
 
 import azcore
-from azcore.networks import NetworkSettings, build_network
+from azcore.networks import build_network, network_settings
 from azcore.networks.checkpoint import KEY, describe_run, write_checkpoint
-from azcore.settings import build
 
 pytestmark = pytest.mark.slow
 PATH = f"{os.environ.get('PATH', '')}:/usr/games"  # where Debian keeps them
@@ -49,7 +48,7 @@ def command(tmp_path_factory: pytest.TempPathFactory) -> Command:
             config = compose(f"game={game}", "network.blocks=1", "network.channels=4")
             values = dict(config["game"])
             rules = azcore.make(values.pop("name"), **values)
-            settings = build(NetworkSettings, config["network"], "network")
+            settings = network_settings(config["network"])
             weights = build_network(rules, settings, seed=0).state_dict()
             checkpoint = {
                 KEY: describe_run(rules, settings),

@@ -16,12 +16,13 @@ import torch
 
 import azcore
 from azcore.errors import CheckpointError
-from azcore.networks import NetworkSettings, build_network
+from azcore.networks import build_network
 from azcore.networks.checkpoint import describe_run, load_network, read_checkpoint, write_checkpoint
+from azcore.networks.towers import DualRes
 from trust_kit import signed_archive
 
 GAME = azcore.make("tic_tac_toe")
-NETWORK = NetworkSettings(name="dual_res", blocks=1, channels=2, policy_head="auto", value_hidden=2)
+NETWORK = DualRes(name="dual_res", blocks=1, channels=2, policy_head="auto", value_hidden=2)
 
 
 def example() -> dict[str, Any]:
@@ -163,7 +164,10 @@ LARGE = 10**7
         (changed("azcore", "network", to=None), "its network must be settings by name"),
         (changed("azcore", "network", to={}), "network.name is not set"),
         (changed("azcore", "network", "name", to=[1]), "network.name must be text"),
-        (changed("azcore", "network", "blocks", to=LARGE), "network.blocks must be at most"),
+        (
+            changed("azcore", "network", "blocks", to=LARGE),
+            "must have at most .* tensors",
+        ),
         (
             changed("azcore", "network", "channels", to=LARGE),
             r"must be torch.float32 \[10000000, 2",
@@ -176,7 +180,7 @@ LARGE = 10**7
         (changed("global_step", to="x"), "global_step must be 0 or more"),
         (changed("global_step", to=-1), "global_step must be 0 or more"),
         (changed("state_dict", to=[]), "state_dict must be tensors by name"),
-        (changed("state_dict", to={}), "the number of its tensors, 0"),
+        (changed("state_dict", to={}), "at most 0 tensors, got more"),
         (changed("state_dict", 5, to=torch.zeros(1)), "state_dict must be tensors by name"),
         (changed("state_dict", "network.x", to=torch.zeros(1)), "'x' is not one of this network's"),
         (changed("state_dict", WEIGHT, to=torch.zeros(2, 2, 3)), r"got .*\[2, 2, 3\]"),

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
@@ -17,19 +17,29 @@ import torch
 import azcore
 from azcore.errors import SettingError
 from azcore.game import Game
-from azcore.networks import NetworkSettings, build_network, network_cost, openvino_evaluator
-from azcore.networks.evaluator import NetworkEvaluator, choose_backend
+from azcore.networks import (
+    NetworkSettings,
+    build_network,
+    network_cost,
+    network_settings,
+    openvino_evaluator,
+)
+from azcore.networks.backends import Conditions, backend_named, choose_backend
+from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator, is_installed
+from azcore.networks.towers import DualRes
 from azcore.search.evaluators import Evaluator
 
 GAME = azcore.make("go", board_size=5)
-SETTINGS = NetworkSettings(
-    name="dual_res", blocks=2, channels=8, policy_head="auto", value_hidden=4
-)
+SETTINGS = DualRes(name="dual_res", blocks=2, channels=8, policy_head="auto", value_hidden=4)
 CPU = torch.device("cpu")
 Backend = Callable[[torch.nn.Module, Game, torch.dtype], Evaluator]
 needs_openvino = pytest.mark.skipif(not is_installed(), reason="OpenVINO is not installed")
 NAMES = ["dual_res", "sep_res", "dual_conv", "sep_conv"]
+
+
+def named(name: str) -> NetworkSettings:
+    return network_settings({**asdict(SETTINGS), "name": name})
 
 
 def with_action_planes() -> Game:
@@ -42,7 +52,7 @@ def with_action_planes() -> Game:
 
 def trained_a_little(game: Game = GAME, name: str = "dual_res") -> torch.nn.Module:
     """A network whose batch norms have seen data, so that folding them matters."""
-    network = build_network(game, replace(SETTINGS, name=name), seed=1)
+    network = build_network(game, named(name), seed=1)
     torch.manual_seed(1)
     for _ in range(5):
         network(torch.randint(0, 9, (16, 17, 5, 5)))
@@ -210,13 +220,12 @@ SIGNALLED = """
 import gc, os, signal, sys, threading
 import torch
 import azcore
-from azcore.networks import NetworkSettings, build_network
+from azcore.networks import build_network
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator
+from azcore.networks.towers import DualRes
 
 game = azcore.make("tic_tac_toe")
-settings = NetworkSettings(
-    name="dual_res", blocks=1, channels=4, policy_head="auto", value_hidden=4
-)
+settings = DualRes(name="dual_res", blocks=1, channels=4, policy_head="auto", value_hidden=4)
 network = build_network(game, settings, 1)
 
 def evaluator():
@@ -277,6 +286,32 @@ def test_the_backend_is_one_that_is_there(monkeypatch: pytest.MonkeyPatch) -> No
         choose_backend("compile", CPU)
 
 
+class Product(torch.nn.Module):
+    """Has two weights that a graph makes one of, and a batch norm that nothing can be folded in."""
+
+    def __init__(self, game: Game) -> None:
+        super().__init__()
+        self.one, self.other = (torch.nn.Parameter(torch.rand(1)) for _ in range(2))
+        self.num_actions = game.num_actions
+
+    def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        values = observations.to(self.one.dtype).mean((1, 2, 3)) * (self.one * self.other)
+        return values[:, None].expand(-1, self.num_actions), values
+
+
+@needs_openvino
+def test_auto_takes_torch_where_openvino_cannot_run_the_network() -> None:
+    network = Product(GAME)
+    network.built_from = "product"  # type: ignore[assignment]
+    conditions = Conditions(game=GAME, device=CPU, dtype=torch.float32, cores=1, callers=1)
+    for _ in range(2):
+        with pytest.raises(SettingError, match="OpenVINO cannot run: its graph lacks the weights"):
+            backend_named("openvino").evaluator(network, conditions)
+    evaluator = backend_named("auto").evaluator(network, conditions)
+    assert isinstance(evaluator, NetworkEvaluator)
+    assert evaluator.evaluate(np.ones((2, 17, 5, 5), np.uint8))[0].shape == (2, GAME.num_actions)
+
+
 def test_weights_come_from_the_seed_alone() -> None:
     torch.manual_seed(5)
     first = build_network(GAME, SETTINGS, seed=1).state_dict()
@@ -311,7 +346,7 @@ def test_costs_are_those_counted_by_hand(name: str, towers: int, convolutions: i
         (GAME, LINEAR_HEAD, LINEAR_HEAD_FLOPS),
         (with_action_planes(), CONVOLUTIONAL_HEAD, CONVOLUTIONAL_HEAD_FLOPS),
     ):
-        network = build_network(game, replace(SETTINGS, name=name), seed=1)
+        network = build_network(game, named(name), seed=1)
         cost = network_cost(network, game)
         assert cost.parameters == towers * (FIRST + convolutions * CONVOLUTION) + head + VALUE_HEAD
         tower_flops = FIRST_FLOPS + convolutions * CONVOLUTION_FLOPS

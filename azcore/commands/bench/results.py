@@ -21,7 +21,7 @@ from rich.table import Table
 
 from azcore.assembly.parts import Settings
 from azcore.errors import SettingError
-from azcore.networks.evaluator import choose_backend, choose_precision
+from azcore.networks.backends import choose_backend, choose_precision
 from azcore.selfplay.sizes import available_cores
 
 FORMAT = 2  # 1 was a bare list of rows

@@ -197,7 +197,7 @@ def _speed(
         ("rules, a ply of random play", f"{rules_us_per_ply(game, seconds):,.2f} µs"),
         ("rules and search, a simulation", f"{cost.search_us:,.2f} µs"),
         (
-            f"network {network.name} {network.blocks}x{network.channels}, batches of {cost.batch}",
+            f"network {network}, batches of {cost.batch}",
             f"{cost.evaluations_per_s:,.0f} evaluations/s",
         ),
         (

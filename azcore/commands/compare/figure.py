@@ -129,9 +129,7 @@ def title(runs: Sequence[Run], options: CompareSettings) -> str:
 
     settings = [run.settings for run in runs]
     facts = ", ".join(f"{key} {value}" for key, value in settings[0].game.settings.items())
-    networks = together(
-        [f"{s.network.name} {s.network.blocks}x{s.network.channels}" for s in settings]
-    )
+    networks = together([str(s.network) for s in settings])
     simulations = together([str(s.search.num_simulations) for s in settings])
     seeds = ", ".join(map(str, sorted({run.seed for run in runs})))
     lines = (

@@ -1,0 +1,199 @@
+"""What runs a network for search: a `Backend` by name, the device, and the precision.
+
+A package offers a backend by an entry point of group `azcore.evaluators`: a name for
+`evaluator.backend`, and a subclass of `Backend`. azcore's own are found the same way.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint
+
+import torch
+from torch import nn
+
+from azcore.errors import SettingError
+from azcore.game import Game
+from azcore.game.registry import installed, loaded
+from azcore.networks import openvino_evaluator
+from azcore.networks.evaluator import NetworkEvaluator
+from azcore.networks.openvino_evaluator import OpenVinoEvaluator
+from azcore.search.evaluators import Evaluator
+from azcore.settings import require
+
+GROUP = "azcore.evaluators"
+PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluatorSettings:
+    """How positions are judged; the numbers and reasons are in `conf/evaluator`."""
+
+    backend: str
+    precision: str
+    random_symmetry: bool
+    cache: int  # positions; 0: none
+
+    def __post_init__(self) -> None:
+        require(self.cache >= 0, "evaluator.cache", "0 or more positions", self.cache)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conditions:
+    """Under which an evaluator will run."""
+
+    game: Game  # whose observations it will be given
+    device: torch.device
+    dtype: torch.dtype  # float32 or bfloat16
+    cores: int  # of the CPU, for all callers together
+    callers: int  # threads that will evaluate at once, each by `Evaluator.for_another_thread`
+
+
+class Backend(ABC):
+    """Makes evaluators of networks."""
+
+    def wanted_instead(self, device: torch.device) -> str | None:
+        """What `evaluator.backend` must be where this one cannot run; None: it can."""
+        return None
+
+    @abstractmethod
+    def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
+        """An evaluator with a network's weights of this moment, copied: training goes on meanwhile.
+
+        Args:
+            network: gives logits [S, A] and values [S] for observations [S, C, H, W].
+            conditions: under which it will run.
+
+        Raises:
+            SettingError: this network cannot be run so.
+        """
+
+
+class TorchBackend(Backend):
+    """torch as it is."""
+
+    compiled = False
+
+    def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
+        cores, callers = conditions.cores, conditions.callers
+        return NetworkEvaluator(
+            network=network,
+            device=conditions.device,
+            dtype=conditions.dtype,
+            threads=None if callers == 1 else max(1, cores // callers),
+            compiled=self.compiled,
+        )
+
+
+class CompileBackend(TorchBackend):
+    """torch.compile."""
+
+    compiled = True
+
+    def wanted_instead(self, device: torch.device) -> str | None:
+        compiler = os.environ.get("CXX", "g++")
+        if device.type != "cpu" or shutil.which(compiler) is not None:
+            return None
+        return f"torch on {device}, unless there is a C++ compiler ({compiler}, or what CXX names)"
+
+
+class OpenVinoBackend(Backend):
+    """OpenVINO, on a CPU."""
+
+    def wanted_instead(self, device: torch.device) -> str | None:
+        if device.type == "cpu" and openvino_evaluator.is_installed():
+            return None
+        return f"torch on {device}, unless it is a CPU and azcore[openvino] is installed"
+
+    def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
+        return OpenVinoEvaluator(
+            network=network,
+            game=conditions.game,
+            dtype=conditions.dtype,
+            threads=conditions.cores,
+            callers=conditions.callers,
+        )
+
+
+class AutoBackend(Backend):
+    """OpenVINO if it is installed and can run the network on this device, else torch."""
+
+    def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
+        if choose_backend("auto", conditions.device) == "openvino":
+            with suppress(SettingError):
+                return OpenVinoBackend().evaluator(network, conditions)
+        return TorchBackend().evaluator(network, conditions)
+
+
+def installed_backends() -> dict[str, EntryPoint]:
+    """Every backend's name with the entry point that offers it.
+
+    Raises:
+        SettingError: two packages offer the same name.
+    """
+    return installed(GROUP, "evaluator")
+
+
+def backend_named(name: str) -> Backend:
+    """An installed backend, or `auto`.
+
+    Raises:
+        SettingError: there is none of that name, or it cannot be loaded.
+    """
+    if name == "auto":
+        return AutoBackend()
+    points = installed_backends()
+    known = f"one of {', '.join(['auto', *sorted(points)])}"
+    require(name in points, "evaluator.backend", known, name)
+    return loaded(points[name], "evaluator", Backend)()  # type: ignore[type-abstract]
+
+
+def choose_backend(name: str, device: torch.device) -> str:
+    """`auto` is OpenVINO on a CPU if it is installed, else torch.
+
+    Raises:
+        SettingError: there is none of that name, or it cannot run on the device.
+    """
+    if name == "auto":
+        return "torch" if OpenVinoBackend().wanted_instead(device) else "openvino"
+    wanted = backend_named(name).wanted_instead(device)
+    require(wanted is None, "evaluator.backend", str(wanted), name)
+    return name
+
+
+def choose_device(device: str | None) -> torch.device:
+    """`auto` is CUDA if there is a GPU, else the CPU; anything else is taken as torch names it.
+
+    Raises:
+        SettingError: torch does not know or have the device.
+    """
+    require(device is not None, "device", "auto, or a device as torch names it", device)
+    assert device is not None
+    if device == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        chosen = torch.device(device)
+        torch.zeros(1, device=chosen).item()  # torch's `meta` takes all and gives nothing back
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).split("\n")[0]
+        require(False, "device", f"auto, or a device of this machine ({reason})", device)
+    return chosen
+
+
+def choose_precision(precision: str, device: torch.device) -> torch.dtype:
+    """`auto` is bfloat16 where the hardware multiplies it, which the device alone decides.
+
+    With AVX512-BF16 it does twice the evaluations of float32; without such instructions bfloat16 is
+    emulated and slower.
+    """
+    known = ("auto", *PRECISIONS)
+    require(precision in known, "evaluator.precision", f"one of {', '.join(known)}", precision)
+    if precision != "auto":
+        return PRECISIONS[precision]
+    if device.type == "cuda":
+        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
+    return torch.bfloat16 if torch.cpu._is_avx512_bf16_supported() else torch.float32

@@ -1,0 +1,104 @@
+"""Finds networks by name among the installed packages, and builds them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.metadata import EntryPoint
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.module import register_module_parameter_registration_hook
+
+from azcore.errors import SettingError
+from azcore.game import Game
+from azcore.game.registry import installed, loaded
+from azcore.networks.contract import NetworkSettings
+from azcore.settings import build, convert, require
+
+GROUP = "azcore.networks"
+
+
+def installed_networks() -> dict[str, EntryPoint]:
+    """Every network's name with the entry point that offers it.
+
+    Raises:
+        SettingError: two packages offer the same name.
+    """
+    return installed(GROUP, "network")
+
+
+def network_settings(values: Mapping[str, Any]) -> NetworkSettings:
+    """The group `network` of a configuration, as the settings of the network that it names.
+
+    Raises:
+        SettingError: no such network, or a setting that it lacks, does not have or refuses.
+    """
+    require(isinstance(values, Mapping), "network", "settings by name", values)
+    if "name" not in values:
+        raise SettingError("network.name is not set")
+    name, networks = convert(str, values["name"], "network.name"), installed_networks()
+    require(name in networks, "network.name", f"one of {', '.join(sorted(networks))}", name)
+    return build(
+        loaded(networks[name], "network", NetworkSettings),  # type: ignore[type-abstract]
+        values,
+        "network",
+    )
+
+
+def build_network(game: Game, settings: NetworkSettings, seed: int) -> nn.Module:
+    """A network for a game with weights drawn from `seed` alone.
+
+    Its attribute `built_from` is equal for networks that differ in their weights alone.
+
+    Raises:
+        SettingError: no memory for a network of that size, or one that cannot play the game.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        try:
+            network = settings.build(game)
+        except (RuntimeError, MemoryError) as error:
+            raise SettingError(
+                f"network.blocks={settings.blocks} with network.channels={settings.channels} "
+                f"cannot be built: {error}"
+            ) from error
+    facts = (game.observation_shape, game.num_actions, game.action_planes)
+    network.built_from = (settings, facts)  # type: ignore[assignment]
+    return network
+
+
+def network_outline(game: Game, settings: NetworkSettings, most_parameters: int) -> nn.Module:
+    """A network's shapes, without memory for its weights.
+
+    Args:
+        game: to be played.
+        settings: of the network, which may come from a stranger's file.
+        most_parameters: tensors to learn that it may have.
+
+    Raises:
+        SettingError: it has more, as the first one too many is made.
+    """
+    with torch.device("meta"), _at_most(most_parameters):
+        return settings.build(game)
+
+
+@contextmanager
+def _at_most(parameters: int) -> Iterator[None]:
+    """Modules made on this thread have at most so many parameters."""
+    thread, count = threading.get_ident(), 0
+
+    def counted(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:
+        nonlocal count
+        if threading.get_ident() == thread and parameter is not None:
+            count += 1
+            if count > parameters:
+                raise SettingError(f"a network must have at most {parameters} tensors, got more")
+
+    hook = register_module_parameter_registration_hook(counted)
+    try:
+        yield
+    finally:
+        hook.remove()
