@@ -36,8 +36,8 @@ class AmbiguousTextError(AzcoreError):
     """Text that could mean more than one legal action."""
 
 
-class RecordError(AzcoreError):
-    """A game record is cut, altered or of another game or version."""
+class GameFileError(AzcoreError):
+    """A game file or transcript is cut, altered, of another game, or cannot be written."""
 
 
 class CheckpointError(AzcoreError):

@@ -16,9 +16,9 @@ def transcript_text(
 ) -> str:
     """A game from the usual start."""
     transcript = Transcript(actions=actions, comments=comments, result=result)
-    return game.record_formats()[form].write(transcript)
+    return game.transcript_formats()[form].write(transcript)
 
 
 def actions_read(game: Game, form: str, text: str) -> list[int]:
     """The actions of a text."""
-    return list(game.record_formats()[form].read(text).actions)
+    return list(game.transcript_formats()[form].read(text).actions)

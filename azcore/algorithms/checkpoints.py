@@ -24,7 +24,7 @@ from torch import Tensor
 from azcore.errors import CheckpointError, DivergedError
 from azcore.learner.module import LearnerModule
 from azcore.networks.checkpoint import is_whole, read_checkpoint, weights_alone, write_checkpoint
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory, unused
 
 
@@ -164,7 +164,7 @@ def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
         if path.exists():
             shutil.copyfile(path, aside / path.name)
     with (aside / run.records.name).open("wb") as rest:
-        RecordFile(run.records).copy_from(checkpoint["SelfPlayData"]["record_bytes"], rest)
+        GameFile(run.records).copy_from(checkpoint["SelfPlayData"]["record_bytes"], rest)
     run.best_checkpoint.unlink(missing_ok=True)
     write_checkpoint(checkpoint, last)
     for path in later:

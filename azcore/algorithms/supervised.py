@@ -29,7 +29,7 @@ class Supervised(Algorithm):
         settings: of the run.
 
     Raises:
-        SettingError, RecordError: the games cannot be used.
+        SettingError, GameFileError: the games cannot be used.
     """
 
     def __init__(self, settings: Settings) -> None:

@@ -44,7 +44,7 @@ from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
 from azcore.networks.checkpoint import FAULTS, describe_run, told_in_short
 from azcore.search.evaluators import CachedEvaluator, Evaluator
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory
@@ -110,7 +110,7 @@ class TrainingLoop:
         self._data = SelfPlayData(
             source=source,
             buffer=self._window,
-            records=RecordFile(run.records),
+            records=GameFile(run.records),
             settings=settings.replay,
             batch_size=settings.learner.batch_size,
             steps_per_generation=settings.learner.steps_per_generation,

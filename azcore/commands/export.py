@@ -8,15 +8,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from azcore.errors import RecordError
-from azcore.game import Game, RecordFormat
+from azcore.errors import GameFileError
+from azcore.game import Game, TranscriptFormat
 from azcore.game.registry import make
 from azcore.settings import build, require
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame
 from azcore.storage.referee import Referee
 from azcore.storage.run_directory import RunDirectory
-from azcore.storage.transcripts import file_name, format_named, transcript_of, write_record
+from azcore.storage.transcripts import file_name, format_named, transcript_of, write_transcript
 from azcore.storage.untrusted import require_no_link, require_no_links
 
 
@@ -55,7 +55,7 @@ def export_settings(values: Mapping[str, Any]) -> ExportSettings:
 
 
 def export(config: Mapping[str, Any]) -> int:
-    """Write the record files that the settings ask for, and say where; 0.
+    """Write the transcripts that the settings ask for, and say where; 0.
 
     Raises:
         AzcoreError: settings or records cannot be used; files written before that stay.
@@ -67,14 +67,14 @@ def export(config: Mapping[str, Any]) -> int:
         "a run directory or a file of game records",
         settings.games,
     )
-    records = _record_file(Path(str(settings.games)))
+    records = _game_file(Path(str(settings.games)))
     written = 0
     folder = None
     numbers: set[int] = set()
     for game, record in _games(records, settings):
         form = format_named(game, settings.format)
         if record.game_index in numbers:
-            raise RecordError(
+            raise GameFileError(
                 f"{records.path}: each game must have a number of its own, got two of "
                 f"{record.game_index}: the file holds games of several runs"
             )
@@ -103,29 +103,29 @@ def write_games_of_generation(
         write_game(beside(records, form), game, record, form)
 
 
-def write_game(folder: Path, game: Game, record: GameRecord, form: RecordFormat) -> None:
+def write_game(folder: Path, game: Game, record: GameRecord, form: TranscriptFormat) -> None:
     """One file, named by the number of the game in its run."""
     path = folder / file_name(record.game_index, form)
-    write_record(path, form, transcript_of(game, record, form))
+    write_transcript(path, form, transcript_of(game, record, form))
 
 
-def beside(records: Path, form: RecordFormat) -> Path:
-    """The folder for record files when none is named."""
+def beside(records: Path, form: TranscriptFormat) -> Path:
+    """The folder for transcripts when none is named."""
     return records.parent / form.suffix.removeprefix(".")
 
 
-def _record_file(path: Path) -> RecordFile:
+def _game_file(path: Path) -> GameFile:
     """The records that `export.games` means."""
     if (path / "games").is_dir() or (path / "config.yaml").is_file():
         path = RunDirectory(path).records
     if not path.is_file():
-        raise RecordError(
+        raise GameFileError(
             f"export.games must be a run directory or a file of game records, got {path}"
         )
-    return RecordFile(path)
+    return GameFile(path)
 
 
-def _games(records: RecordFile, settings: ExportSettings) -> Iterator[tuple[Game, GameRecord]]:
+def _games(records: GameFile, settings: ExportSettings) -> Iterator[tuple[Game, GameRecord]]:
     """The games asked for, each record with its game; one at a time is in memory."""
     referee: Referee | None = None
     end = None if settings.count is None else settings.first + settings.count

@@ -18,12 +18,12 @@ from rich.console import Console
 
 from azcore.commands.engine import game_and_evaluator
 from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
-from azcore.errors import AzcoreError, GameError, RecordError
+from azcore.errors import AzcoreError, GameError, GameFileError
 from azcore.game import Game, Transcript
 from azcore.search.settings import SearchSettings
 from azcore.settings import build, require
 from azcore.storage.commentary import TOP, Remark, write_remark
-from azcore.storage.transcripts import format_named, format_of_path, write_record
+from azcore.storage.transcripts import format_named, format_of_path, write_transcript
 
 SEATS = {"first": (0,), "second": (1,), "both": (0, 1), "none": ()}  # those of people
 ROWS = 5  # moves in the table of an opinion
@@ -329,7 +329,7 @@ class Session:
             self._board("")
 
     def _help(self, _: str) -> None:
-        forms = self._game.record_formats().values()
+        forms = self._game.transcript_formats().values()
         formats = f" ({', '.join(form.suffix for form in forms)})" if forms else ""
         state = self._line.states[0]
         actions = self._game.legal_action_mask(state).nonzero()[0]
@@ -429,7 +429,7 @@ class Session:
             path = path.with_name(path.name + form.suffix)
         form = format_of_path(self._game, path)
         if path.exists() and path.absolute() not in self._written:
-            raise RecordError(f"{path} is there already; name another file")
+            raise GameFileError(f"{path} is there already; name another file")
         names = ["a person" if seat in self._people else "azcore" for seat in (0, 1)]
         resigned = self._resigned
         transcript = Transcript(
@@ -438,7 +438,7 @@ class Session:
             players=(names[0], names[1]),
             result=None if resigned is None else form.resignation(resigned),
         )
-        write_record(path, form, transcript)
+        write_transcript(path, form, transcript)
         self._written.add(path.absolute())
         self._terminal.say(f"saved to {path}")
 

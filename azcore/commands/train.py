@@ -86,7 +86,7 @@ def train(config: Config) -> int:
                 trainer=trainer,
                 run=run,
                 terminal=terminal,
-                on_games=_record_files(config, settings, run),
+                on_games=_transcripts(config, settings, run),
                 hyperparameters={key: value for key, value, _ in differences(config, {})},
             )
             if not resume:  # only now, so that settings that are refused change nothing on disk
@@ -233,10 +233,10 @@ def _quiet_lightning() -> None:
     )
 
 
-def _record_files(
+def _transcripts(
     config: Config, settings: Settings, run: RunDirectory
 ) -> Callable[[list[GameRecord]], None]:
-    """What makes record files of each generation's games, as far as settings say so.
+    """What makes transcripts of each generation's games, as far as settings say so.
 
     Raises:
         SettingError: a setting cannot be used.

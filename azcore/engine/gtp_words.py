@@ -75,7 +75,7 @@ def read_sgf(game: Game, text: str) -> Transcript:
     Raises:
         AzcoreError: it is not such a file, or the game reads none.
     """
-    formats = game.record_formats()
+    formats = game.transcript_formats()
     if "sgf" not in formats:
         raise GameError(f"{game.name} has no SGF files")
     return formats["sgf"].read(text)

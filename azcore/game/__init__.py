@@ -1,7 +1,7 @@
 """What a game is, and all that is done with its rules alone.
 
 Begin at `contract.Game`, which a plugin fills in. `facts` is what it states about itself,
-`compiled` the faster way to state rules, `transcript` what record files hold. `registry` finds
+`compiled` the faster way to state rules, `transcript` what transcripts hold. `registry` finds
 games, `batch` replays many positions at once, `symmetries` maps them, `compilation` is how numba is
 used, `faults` what is said of a game whose code fails.
 """
@@ -17,7 +17,7 @@ from azcore.game.facts import (
     Setting,
     Symmetry,
 )
-from azcore.game.transcript import RecordFormat, Transcript
+from azcore.game.transcript import Transcript, TranscriptFormat
 
 __all__ = [
     "BoolArray",
@@ -27,11 +27,11 @@ __all__ = [
     "FloatArray",
     "Game",
     "IntArray",
-    "RecordFormat",
     "Rules",
     "Setting",
     "Symmetry",
     "Transcript",
+    "TranscriptFormat",
     "illegal_action_message",
     "texts_along",
 ]

@@ -104,7 +104,7 @@ class Paths(NamedTuple):
 class GameBatch(ABC):
     """B root states of one game; starts with B initial states.
 
-    What a game gives here is looked at, since trees and records are built on it: a promise of
+    What a game gives here is looked at, since trees and game records are built on it: a promise of
     `azcore.game` that it breaks is a `FaultyGameError`.
     """
 
@@ -331,7 +331,7 @@ class CompiledBatch(GameBatch):
         if self._replay is None:
             self._replay = _replay_paths
             if not config.DISABLE_JIT:
-                kernel = replay_kernel(self._compiled.record_type)
+                kernel = replay_kernel(self._compiled.state_type)
                 self._replay = code_for(kernel, functions, *arguments)
         try:
             broken = self._replay(functions, *arguments)
@@ -360,9 +360,9 @@ def _rule_at_place(at: npt.NDArray[np.int64]) -> str:
 
 
 @cache
-def replay_kernel(record: Any) -> Any:
-    """`_replay_from_table` compiled for one record type."""
-    states = types.Array(record, 1, "C")
+def replay_kernel(state: Any) -> Any:
+    """`_replay_from_table` compiled for one type of state."""
+    states = types.Array(state, 1, "C")
     vector = types.int32[::1]
     paths = types.NamedTuple(  # type: ignore[no-untyped-call]
         [vector, types.int32[:, ::1], vector], Paths
@@ -392,7 +392,7 @@ def rule_table(game: CompiledGame, *, keys: bool = False) -> npt.NDArray[np.int6
     leaves. A row of zeros is a function that is not called, that of keys where none are wanted.
     """
     rules = [getattr(game.rules, name) for name in RULES] + [game.key_rule] * keys
-    signatures = list(rule_signatures(game.record_type).values())
+    signatures = list(rule_signatures(game.state_type).values())
     table = np.zeros((len(signatures), 3), np.int64)
     table[: len(rules)] = function_table(rules, signatures[: len(rules)])
     return table
@@ -410,7 +410,7 @@ rule_at: Any = intrinsic(prefer_literal=True)(_rule_at)
 
 @register_jitable
 def rules_of(table: Any, states: Any) -> Any:
-    """The rules of a `rule_table`, as functions over the record of `states`."""
+    """The rules of a `rule_table`, as functions over one of `states`."""
     return RuleFunctions(
         rule_at(table, states, CURRENT_PLAYER),
         rule_at(table, states, LEGAL_ACTIONS),

@@ -18,12 +18,12 @@ from azcore.game import faults, keys
 from azcore.game.compilation import compiled
 from azcore.game.contract import Game, illegal_action_message
 from azcore.game.facts import BoolArray, Facts, FloatArray
-from azcore.game.keys import KEY_BITS, record_key
+from azcore.game.keys import KEY_BITS, state_key
 
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """The rules of a compiled game: plain functions over its record, scalars in and out.
+    """The rules of a compiled game: plain functions over its state, scalars in and out.
 
     They are compiled with the signatures below, so they may use what numba supports: integers,
     loops, record fields and nested arrays. A helper they call must be decorated with
@@ -34,12 +34,12 @@ class Rules:
     current_player: Callable[[Any], int]  # (state) -> 0 or 1
     # (state that is not terminal, int32 [A]) -> count; written ascending
     legal_actions: Callable[[Any, Any], int]
-    step: Callable[[Any, int], None]  # (state, action): changes the record in place
+    step: Callable[[Any, int], None]  # (state, action): changes the state in place
     is_terminal: Callable[[Any], bool]  # (state)
     outcome: Callable[[Any], int]  # (terminal state) -> -1, 0 or +1, view of seat 0
     observe: Callable[[Any, Any], None]  # (state, uint8 [C, H, W] holding zeros)
-    # (state) -> any 64 bits, signed or not: `Game.position_key`. None: a hash of the whole record,
-    # which is right wherever the record holds nothing of the way to a position.
+    # (state) -> any 64 bits, signed or not: `Game.position_key`. None: a hash of the whole state,
+    # which is right wherever the state holds nothing of the way to a position.
     position_key: Callable[[Any], int] | None = None
 
 
@@ -63,22 +63,22 @@ class RuleFunctions(NamedTuple):
 CURRENT_PLAYER, LEGAL_ACTIONS, STEP, IS_TERMINAL, OUTCOME, OBSERVE, POSITION_KEY = range(7)
 
 
-def rule_signatures(record: Any) -> dict[str, Any]:
-    """The numba signature of each function of `Rules` over one record type."""
+def rule_signatures(state: Any) -> dict[str, Any]:
+    """The numba signature of each function of `Rules` over one type of state."""
     return {
-        "current_player": types.int64(record),
-        "legal_actions": types.int64(record, types.int32[::1]),
-        "step": types.void(record, types.int64),
-        "is_terminal": types.boolean(record),
-        "outcome": types.int64(record),
-        "observe": types.void(record, types.uint8[:, :, ::1]),
-        "position_key": types.uint64(record),
+        "current_player": types.int64(state),
+        "legal_actions": types.int64(state, types.int32[::1]),
+        "step": types.void(state, types.int64),
+        "is_terminal": types.boolean(state),
+        "outcome": types.int64(state),
+        "observe": types.void(state, types.uint8[:, :, ::1]),
+        "position_key": types.uint64(state),
     }
 
 
-def rule_types(record: Any, *names: str) -> list[Any]:
-    """The types by which a kernel takes the rules `names` over one record type as arguments."""
-    signatures = rule_signatures(record)
+def rule_types(state: Any, *names: str) -> list[Any]:
+    """The types by which a kernel takes the rules `names` over one type of state as arguments."""
+    signatures = rule_signatures(state)
     return [types.FunctionType(signatures[name]) for name in names]
 
 
@@ -88,7 +88,7 @@ class CompiledGame(Game):
     A concrete game gives `initial_state` and the texts; the rest follows from its `Rules`.
 
     Args of the constructor beyond those of `Game`:
-        state_dtype: fields of the record. Sizes of nested arrays are compile-time constants, so
+        state_dtype: fields of the state. Sizes of nested arrays are compile-time constants, so
             loops over `state.board.shape[0]` cost nothing extra.
         rules: the functions.
     """
@@ -97,7 +97,7 @@ class CompiledGame(Game):
         super().__init__(facts)
         # np.record lets rules write `state.board` both compiled and interpreted.
         self.state_dtype: np.dtype[Any] = np.dtype((np.record, np.dtype(state_dtype, align=True)))
-        self.record_type = numba.from_dtype(self.state_dtype)
+        self.state_type = numba.from_dtype(self.state_dtype)
         self._rules = rules
 
     def prepare(self) -> None:
@@ -113,9 +113,7 @@ class CompiledGame(Game):
         rules = self._rules
         return replace(
             rules,
-            **{
-                name: _compiled_rule(name, getattr(rules, name), self.record_type) for name in RULES
-            },
+            **{name: _compiled_rule(name, getattr(rules, name), self.state_type) for name in RULES},
         )
 
     @property
@@ -134,7 +132,7 @@ class CompiledGame(Game):
 
     def written(self, rule: str) -> Callable[..., Any]:
         names = {"legal_action_mask": "legal_actions", "observation": "observe"}
-        function: Callable[..., Any] = getattr(self._rules, names.get(rule, rule)) or record_key
+        function: Callable[..., Any] = getattr(self._rules, names.get(rule, rule)) or state_key
         return function
 
     def _ask(self, rule: str, *arguments: Any) -> Any:
@@ -156,7 +154,7 @@ class CompiledGame(Game):
             raise faults.raised(self.name, written, error, again) from error
 
     def blank_state(self) -> Any:
-        """A record of zeros for `initial_state` to fill."""
+        """A state of zeros for `initial_state` to fill."""
         return np.zeros(1, self.state_dtype)[0]
 
     def current_player(self, state: Any) -> int:
@@ -185,7 +183,7 @@ class CompiledGame(Game):
         return successor
 
     def step_in_place(self, state: Any, action: int) -> None:
-        """`step` without a look at whether the action is legal, on the record itself."""
+        """`step` without a look at whether the action is legal, on the state itself."""
         self._ask("step", state, action)
 
     def is_terminal(self, state: Any) -> bool:
@@ -201,7 +199,7 @@ class CompiledGame(Game):
 
     @property
     def has_position_key(self) -> bool:
-        return True  # a hash of the record, if the rules state none; nothing is compiled to say so
+        return True  # a hash of the state, if the rules state none; nothing is compiled to say so
 
     def position_key(self, state: Any) -> int:
         return int(self.key_rule(state)) & KEY_BITS
@@ -209,13 +207,13 @@ class CompiledGame(Game):
     @property
     def key_rule(self) -> Any:
         """The rule `position_key`, or the hash that stands in for it, compiled at its first use."""
-        function = self.rules.position_key or record_key
-        return _compiled_rule("position_key", function, self.record_type)
+        function = self.rules.position_key or state_key
+        return _compiled_rule("position_key", function, self.state_type)
 
 
 @cache
-def _compiled_rule(name: str, function: Callable[..., Any], record: Any) -> Any:
-    signature = rule_signatures(record)[name]
+def _compiled_rule(name: str, function: Callable[..., Any], state: Any) -> Any:
+    signature = rule_signatures(state)[name]
     return compiled(function, signature, sources=_package_sources(function))
 
 

@@ -22,7 +22,7 @@ import numpy as np
 from azcore.errors import GameError
 from azcore.game import faults
 from azcore.game.facts import BoolArray, Facts, FloatArray, Setting
-from azcore.game.transcript import RecordFormat
+from azcore.game.transcript import TranscriptFormat
 
 OUTCOMES = (-1, 0, 1)
 OUTCOMES_IN_WORDS = "-1, 0 or +1"
@@ -53,7 +53,7 @@ class Game(ABC):
     8. Rules compiled and rules interpreted agree.
     9. Where there is a `position_key`, positions with the same key after equally many actions have
        the same player to move, the same legal actions, the same end and the same outcome.
-    10. A transcript is read as it was written: see `RecordFormat`.
+    10. A transcript is read as it was written: see `TranscriptFormat`.
 
     Args of the constructor:
         facts: what is fixed about the game; each is an attribute of the game too.
@@ -76,7 +76,7 @@ class Game(ABC):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Name, version and settings: what must be equal for weights or records to be of use."""
+        """Name, version and settings: what weights and game records must have in common."""
         return {"name": self.name, "version": self.version, "settings": dict(self.settings)}
 
     def prepare(self) -> None:  # noqa: B027 - nothing to do is the usual case
@@ -164,7 +164,7 @@ class Game(ABC):
         return self._by_outcome(state, "first player won", "draw", "second player won")
 
     def result_text(self, state: Any) -> str:
-        """The result of a terminal state as the game's records write it (`B+3.5`, `1-0`).
+        """The result of a terminal state as the game's transcripts write it (`B+3.5`, `1-0`).
 
         Made from the outcome unless a game knows better.
         """
@@ -213,7 +213,7 @@ class Game(ABC):
         """The action as the game's protocol writes it (`D4`, `e7e8q`, `P*5e`)."""
 
     def action_to_notation(self, state: Any, action: int) -> str:
-        """A legal action as comments in record files have it (`Nf3`); `text_to_action` reads it."""
+        """A legal action as comments in transcripts have it (`Nf3`); `text_to_action` reads it."""
         return self.action_to_text(state, action)
 
     @abstractmethod
@@ -242,8 +242,8 @@ class Game(ABC):
     def render(self, state: Any) -> str:
         """The board drawn for a terminal, several lines."""
 
-    def record_formats(self) -> Mapping[str, RecordFormat]:
-        """The formats of record files for this game by name, such as `sgf`; the usual one first.
+    def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
+        """The formats of transcripts for this game by name, such as `sgf`; the usual one first.
 
         Empty unless a game has any. A format whose library is not installed is there as well, and
         says so with a GameError when it is used.

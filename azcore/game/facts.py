@@ -16,7 +16,7 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 PROTOCOLS = ("gtp", "uci", "usi")
-MOST_ACTIONS = 65_536  # trees and records keep an action in two bytes
+MOST_ACTIONS = 65_536  # trees and game records keep an action in two bytes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -38,8 +38,8 @@ class Facts:
 
     Args:
         name: registry name, as in `game=<name>`.
-        version: raised whenever rules or encodings change; checkpoints and records store it and
-            refuse another one.
+        version: raised whenever rules or encodings change; checkpoints and game records store it,
+            and another one is refused.
         settings: what was asked for, `{"board_size": 9, "komi": 7.0}`; stored and compared as well.
         num_actions: A, 1 to 65,536. Actions are the integers 0 to A - 1.
         action_planes: how many planes the actions make, if they are numbered plane by plane and

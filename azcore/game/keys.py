@@ -1,4 +1,4 @@
-"""The key of a position whose game states none: a hash of all fields of its record."""
+"""The key of a position whose game states none: a hash of all fields of its state."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _START = 0xCBF29CE484222325
 _FACTOR = 0x100000001B3
 
 
-def record_key(state: Any) -> int:
-    """The rule `position_key` of a game that states none, to be compiled for its record."""
+def state_key(state: Any) -> int:
+    """The rule `position_key` of a game that states none, to be compiled for its state."""
     return fields_hash(state)
 
 
 def fields_hash(state: Any) -> int:
-    """A hash of all fields of a NumPy record, 0 to 2**64 - 1; padding between them is left out.
+    """A hash of all fields of a state, 0 to 2**64 - 1; padding between them is left out.
 
-    Equal records have equal keys; two others may have so too, with odds near 2**-64.
+    Equal states have equal keys; two others may have so too, with odds near 2**-64.
     """
     key = _START
     for name in state.dtype.names:
@@ -47,9 +47,9 @@ def _fields_hash_compiled(state: Any) -> Any:
 
 
 @intrinsic
-def _hash_fields(_typing: Any, record: Any) -> Any:
-    """`fields_hash` of a record in memory, as an uint64."""
-    parts = [(f.offset, as_dtype(f.type).itemsize) for f in record.fields.values()]
+def _hash_fields(_typing: Any, state: Any) -> Any:
+    """`fields_hash` of a state in memory, as an uint64."""
+    parts = [(f.offset, as_dtype(f.type).itemsize) for f in state.fields.values()]
 
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         word, byte = ir.IntType(64), ir.IntType(8)
@@ -66,4 +66,4 @@ def _hash_fields(_typing: Any, record: Any) -> Any:
                 builder.store(mixed, key)
         return builder.load(key)
 
-    return types.uint64(record), generate
+    return types.uint64(state), generate

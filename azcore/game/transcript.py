@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from azcore.errors import InvalidTextError
 
-HEADERS = ("event", "site", "date")  # what every record format has a place for
+HEADERS = ("event", "site", "date")  # what every transcript format has a place for
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transcript:
-    """A game as a record file has it, whatever its format: what is written and what is read.
+    """A game as a transcript has it, whatever its format: what is written and what is read.
 
     Texts are brought into the form that files keep: lines end with a line feed, other control
     characters become spaces; names and headers are one line without spaces around it.
@@ -58,7 +58,7 @@ def _one_line(text: str) -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RecordFormat:
+class TranscriptFormat:
     """How a game is written to files that other programs read, and read back.
 
     `read(write(t)) == t` for every transcript, but for a `result` of None, which is read as what

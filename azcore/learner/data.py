@@ -22,7 +22,7 @@ from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.learner.sources import GameSource
 from azcore.selfplay.actor import Amount
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer, ReplaySettings
@@ -125,7 +125,7 @@ class SelfPlayData(LightningDataModule):
         *,
         source: GameSource,
         buffer: ReplayBuffer,
-        records: RecordFile,
+        records: GameFile,
         settings: ReplaySettings,
         batch_size: int,
         steps_per_generation: int,
@@ -142,7 +142,7 @@ class SelfPlayData(LightningDataModule):
         self.new_games: list[GameRecord] = []  # records of the generation under way, for logs
         self.total_games = 0
         self.total_positions = 0
-        self._kept_bytes = 0  # of the record file, by the checkpoint
+        self._kept_bytes = 0  # of the game file, by the checkpoint
 
     @property
     def finished_generation(self) -> int:
@@ -215,7 +215,7 @@ class SelfPlayData(LightningDataModule):
         return draw_batch(self.buffer, self.batch_size, self._seed, step, pin=pin)
 
     def state_dict(self) -> dict[str, Any]:
-        """Games in play and how far the record file counts; the window is read back from it."""
+        """Games in play and how far the game file counts; the window is read back from it."""
         return {
             "source": self.source.state_dict(),
             "record_bytes": self.records.size(),
@@ -227,7 +227,7 @@ class SelfPlayData(LightningDataModule):
         """Back to the moment of a checkpoint; `cut_records` does the same with the file.
 
         Raises:
-            CheckpointError, RecordError: the records the checkpoint counts on are not there.
+            CheckpointError, GameFileError: the records the checkpoint counts on are not there.
         """
         games, positions = state_dict["total_games"], state_dict["total_positions"]
         size = state_dict["record_bytes"]
@@ -254,7 +254,7 @@ class SelfPlayData(LightningDataModule):
         """The games in the first `size` bytes of the file, those of the window by the rules.
 
         Raises:
-            CheckpointError, RecordError: they are not as many as a checkpoint says, or not whole.
+            CheckpointError, GameFileError: they are not as many as a checkpoint says, or not whole.
         """
         gone = self.records.forgotten
         referee, found, to_learn = Referee(self.buffer.game), gone.games, gone.positions

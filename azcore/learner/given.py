@@ -23,7 +23,7 @@ from azcore.learner.sources import GameSource
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import ActorStatistics, Amount
 from azcore.settings import require
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
@@ -71,7 +71,7 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
 
     Raises:
         SettingError: no file is named, one is not there, or there is nothing to learn from.
-        RecordError: a record is damaged, of another game or against its rules.
+        GameFileError: a record is damaged, of another game or against its rules.
     """
     require(bool(settings.games), "supervised.games", "a list of .azg files", list(settings.games))
     division = Division(learned=[], held_out=[])
@@ -79,7 +79,7 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
     for name in settings.games:
         path = Path(name)
         require(path.is_file(), "supervised.games", "files of game records (.azg)", name)
-        for record in referee.read(RecordFile(path)):
+        for record in referee.read(GameFile(path)):
             if record.num_samples > 0:
                 side = (
                     division.held_out

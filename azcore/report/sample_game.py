@@ -13,7 +13,7 @@ import numpy as np
 from azcore.errors import AzcoreError
 from azcore.game import Game
 from azcore.game.registry import make
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import MAGIC, GameRecord
 from azcore.storage.referee import Referee
 
@@ -39,7 +39,7 @@ def last_record(path: Path) -> GameRecord | None:
         if place < 0:
             break
         try:
-            records = RecordFile(path)
+            records = GameFile(path)
             for record in records.read(records.place_of(start + place)):
                 return record
         except AzcoreError:

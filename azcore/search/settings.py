@@ -152,7 +152,7 @@ class SearchResult:
         return np.asarray(self.visit_counts / total, np.float32)
 
     def target_counts(self) -> IntArray:
-        """The policy target as whole numbers for a record, int32 [K]; 0 where it is left out.
+        """The policy target as whole numbers for a game record, int32 [K]; 0 where it is left out.
 
         PUCT: the visits. Gumbel: pi' in parts of 65,535. What rounds to 0 is less than what
         learning can tell from 0; without it a record is as short as its policies are sure.

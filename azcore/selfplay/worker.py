@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from azcore.chance import Purpose, generator
-from azcore.errors import CheckpointError, RecordError
+from azcore.errors import CheckpointError, GameFileError
 from azcore.game import FloatArray, Game
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
@@ -343,7 +343,7 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
             np.zeros(0, np.uint8),
             "a game in play of this checkpoint",
         )
-    except RecordError as error:
+    except GameFileError as error:
         raise CheckpointError(str(error)) from error
     if ended:
         raise CheckpointError("a game in play of this checkpoint is over")

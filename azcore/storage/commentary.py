@@ -1,4 +1,4 @@
-"""What a search makes of a move, as the comment on it in a record file, and read back from there.
+"""What a search makes of a move, as the comment on it in a transcript, and read back from there.
 
     value +0.312 visits 800 played 510 top D4 510, C3 200, E5 90 pv D4 C3 E5
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from azcore.errors import RecordError
+from azcore.errors import GameFileError
 from azcore.storage.game_record import (
     FRAME,
     FRAME_MAGICS,
@@ -45,7 +45,7 @@ class Forgotten:
         return FRAME.pack(_FORGOTTEN_MAGIC, len(payload), zlib.crc32(payload)) + payload
 
 
-class RecordFile:
+class GameFile:
     """Appends records to a file and reads them back.
 
     A process killed while it appends leaves a cut record at the end; `truncate` removes it. All
@@ -60,7 +60,7 @@ class RecordFile:
         """What is gone.
 
         Raises:
-            RecordError: the frame that says it is cut or altered.
+            GameFileError: the frame that says it is cut or altered.
         """
         return self._beginning()[0]
 
@@ -83,7 +83,7 @@ class RecordFile:
             for name, value in values.items():
                 demand(is_whole(value, 0, 2**53), name, "a count", value)
         except (ValueError, RecursionError) as error:
-            raise RecordError(
+            raise GameFileError(
                 f"{self.path}: what it has forgotten cannot be read: {error}"
             ) from error
         return Forgotten(**values), FRAME.size + length
@@ -95,7 +95,7 @@ class RecordFile:
         was.
 
         Raises:
-            RecordError: a record is not whole, or the disk refuses.
+            GameFileError: a record is not whole, or the disk refuses.
         """
         gone, _ = self._beginning()
         place, count, positions = gone.place, gone.games, gone.positions
@@ -116,7 +116,7 @@ class RecordFile:
             new.replace(self.path)
         except OSError as error:
             new.unlink(missing_ok=True)
-            raise RecordError(
+            raise GameFileError(
                 f"{self.path}: could not forget old games: {error.strerror}"
             ) from error
 
@@ -130,11 +130,11 @@ class RecordFile:
         """Where a place lies on disk.
 
         Raises:
-            RecordError: its game is gone.
+            GameFileError: its game is gone.
         """
         gone, beginning = self._beginning()
         if place < gone.place:
-            raise RecordError(
+            raise GameFileError(
                 f"{self.path} has forgotten its first {gone.games:,} games, those at byte {place} "
                 "among them (replay.games_on_disk)"
             )
@@ -149,7 +149,7 @@ class RecordFile:
         """Write records at the end and wait until the disk has them.
 
         Raises:
-            RecordError: the disk refuses, with what the system said; the file is as it was.
+            GameFileError: the disk refuses, with what the system said; the file is as it was.
         """
         before = self.size()
         try:
@@ -161,7 +161,7 @@ class RecordFile:
         except OSError as error:
             with contextlib.suppress(OSError):
                 os.truncate(self.path, self._physical(before))
-            raise RecordError(
+            raise GameFileError(
                 f"{self.path}: could not write game records: {error.strerror}"
             ) from error
 
@@ -173,10 +173,10 @@ class RecordFile:
         """Refuse to go on where there are fewer bytes.
 
         Raises:
-            RecordError: records are missing.
+            GameFileError: records are missing.
         """
         if self.size() < size:
-            raise RecordError(
+            raise GameFileError(
                 f"{self.path} must hold at least {size} bytes of records, got {self.size()}: "
                 "games that the checkpoint counts on are missing"
             )
@@ -185,7 +185,7 @@ class RecordFile:
         """Cut the file to `size` bytes, which must be where a record ends.
 
         Raises:
-            RecordError: the file is shorter than that: records are missing.
+            GameFileError: the file is shorter than that: records are missing.
         """
         self.require_size(size)
         if self.size() > size:
@@ -199,7 +199,7 @@ class RecordFile:
             end: None: where the file ends.
 
         Raises:
-            RecordError: what lies there is not a whole frame.
+            GameFileError: what lies there is not a whole frame.
         """
         end = self.size() if end is None else end
         if end == start == 0:
@@ -211,12 +211,12 @@ class RecordFile:
             while offset < end:
                 head = file.read(FRAME.size)
                 if len(head) < FRAME.size or head[:4] not in FRAME_MAGICS:
-                    raise RecordError(f"{self.path}, byte {offset}: no game record begins here")
+                    raise GameFileError(f"{self.path}, byte {offset}: no game record begins here")
                 _, length, _ = FRAME.unpack(head)
                 if offset + FRAME.size + length > end:
-                    raise RecordError(f"{self.path}, byte {offset}: the record is cut short")
+                    raise GameFileError(f"{self.path}, byte {offset}: the record is cut short")
                 if length > _MOST_BYTES:
-                    raise RecordError(
+                    raise GameFileError(
                         f"{self.path}, byte {offset}: a record must be at most {_MOST_BYTES:,} "
                         f"bytes, got {length:,}"
                     )
@@ -227,7 +227,7 @@ class RecordFile:
         """Records from place `start` to `end`, checksums verified.
 
         Raises:
-            RecordError: a record is cut or altered, named by its place.
+            GameFileError: a record is cut or altered, named by its place.
         """
         for offset, frame in self.frames(start, end):
             yield parse_frame(frame, f"{self.path}, byte {offset}")

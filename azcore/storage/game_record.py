@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from azcore.errors import RecordError
+from azcore.errors import GameFileError
 from azcore.game import FloatArray, Game
 
 MAGIC = b"AZG"  # and a digit, the version of the frame
@@ -120,22 +120,22 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
         where: said in errors.
 
     Raises:
-        RecordError: cut, altered, or not a record.
+        GameFileError: cut, altered, or not a record.
     """
     if len(frame) < FRAME.size:
-        raise RecordError(f"{where}: a record is cut after {len(frame)} bytes")
+        raise GameFileError(f"{where}: a record is cut after {len(frame)} bytes")
     magic, length, checksum = FRAME.unpack_from(frame)
     payload = frame[FRAME.size :]
     if magic not in FRAME_MAGICS:
-        raise RecordError(f"{where}: a record must begin with {_MAGIC!r}, got {magic!r}")
+        raise GameFileError(f"{where}: a record must begin with {_MAGIC!r}, got {magic!r}")
     if len(payload) != length:
-        raise RecordError(f"{where}: a record of {length} bytes is cut after {len(payload)}")
+        raise GameFileError(f"{where}: a record of {length} bytes is cut after {len(payload)}")
     if zlib.crc32(payload) != checksum:
-        raise RecordError(f"{where}: a record's bytes were altered, its checksum does not match")
+        raise GameFileError(f"{where}: a record's bytes were altered, its checksum does not match")
     try:
         return _record_of(payload, magic)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise RecordError(f"{where}: not a game record of this azcore: {error}") from error
+        raise GameFileError(f"{where}: not a game record of this azcore: {error}") from error
 
 
 def _record_of(payload: bytes, magic: bytes) -> GameRecord:
@@ -301,7 +301,7 @@ def require_same_game(record: GameRecord, game: Game, where: str) -> None:
     """Refuse a record of another game, version or settings.
 
     Raises:
-        RecordError: naming both.
+        GameFileError: naming both.
     """
     if record.game != game.identity:
-        raise RecordError(f"{where}: records must be of {game.identity}, got {record.game}")
+        raise GameFileError(f"{where}: records must be of {game.identity}, got {record.game}")

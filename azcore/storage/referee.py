@@ -1,7 +1,7 @@
 """Replays games that others played, before anything is done with them.
 
     referee = Referee(game)
-    referee.check(record, where)      # or RecordError: the first thing that the rules forbid
+    referee.check(record, where)      # or GameFileError: the first thing that the rules forbid
 
 Compiled rules check nothing: an illegal action, or one after the end, writes wherever it may. So
 every record that this process did not make is replayed once by whoever reads it, compiled for a
@@ -21,12 +21,12 @@ import numpy.typing as npt
 from numba import config, types
 from numba.extending import register_jitable
 
-from azcore.errors import RecordError
+from azcore.errors import GameFileError
 from azcore.game import CompiledGame, Game, IntArray
 from azcore.game.batch import RULE_SOURCES, rule_table, rules_of
 from azcore.game.compilation import compiled
 from azcore.game.compiled import RuleFunctions
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 
 # What a replay comes to. Up to _CUT all is well so far, and the game has or has not ended.
@@ -64,12 +64,12 @@ class Referee:
         self._table: npt.NDArray[np.int64] | None = None
 
     def read(
-        self, records: RecordFile, start: int = 0, end: int | None = None
+        self, records: GameFile, start: int = 0, end: int | None = None
     ) -> Iterator[GameRecord]:
         """The records of a file from byte `start` to `end`, each checked.
 
         Raises:
-            RecordError: one is damaged, of another game, or against the rules.
+            GameFileError: one is damaged, of another game, or against the rules.
         """
         for offset, frame in records.frames(start, end):
             where = f"{records.path}, byte {offset}"
@@ -85,20 +85,20 @@ class Referee:
             where: said in errors.
 
         Raises:
-            RecordError: naming the ply.
+            GameFileError: naming the ply.
         """
         require_same_game(record, self.game, where)
         ended, outcome = self.replay(
             record.actions, record.visit_offsets, record.visit_actions, record.players, where
         )
         if not ended and record.resigned_by is None:
-            raise RecordError(
+            raise GameFileError(
                 f"{where}: a game must end by the rules or by resignation, got one that goes on "
                 f"after {len(record)} plies"
             )
         if ended and (record.resigned_by is not None or record.outcome != outcome):
             got = "a resignation" if record.resigned_by is not None else record.outcome
-            raise RecordError(f"{where}: the rules' outcome of this game is {outcome}, got {got}")
+            raise GameFileError(f"{where}: the rules' outcome of this game is {outcome}, got {got}")
 
     def replay(
         self,
@@ -118,12 +118,12 @@ class Referee:
             where: said in errors.
 
         Raises:
-            RecordError: the game is too long, an action or a policy target is not legal, or the
+            GameFileError: the game is too long, an action or a policy target is not legal, or the
                 seat to move is another.
         """
         plies, longest = len(actions), self.game.max_game_length
         if plies > longest:
-            raise RecordError(f"{where}: a game must have at most {longest} plies, got {plies}")
+            raise GameFileError(f"{where}: a game must have at most {longest} plies, got {plies}")
         verdict, ply, outcome = self._replayed(
             Moves(  # copied: arrays of a file lie wherever its bytes do, and are not to be changed
                 actions=np.array(actions, np.uint16),
@@ -133,7 +133,7 @@ class Referee:
             )
         )
         if verdict in _FAULTS:
-            raise RecordError(
+            raise GameFileError(
                 f"{where}: ply {ply}, action {actions[ply]}, {_FAULTS[verdict]} in {self.game.name}"
             )
         return verdict == _ENDED, outcome
@@ -150,7 +150,7 @@ class Referee:
             return play(game.rule_functions, states[0], moves, *self._room)
         if self._table is None:
             self._table = rule_table(game)
-        return _kernel(game.record_type)(self._table, states, moves, *self._room)
+        return _kernel(game.state_type)(self._table, states, moves, *self._room)
 
 
 class _Box:
@@ -183,14 +183,14 @@ def _plain_rules(game: Game) -> RuleFunctions:
 
 
 @cache
-def _kernel(record: Any) -> Callable[..., tuple[int, int, int]]:
-    """`_replay_from_table` compiled for one record type."""
+def _kernel(state: Any) -> Callable[..., tuple[int, int, int]]:
+    """`_replay_from_table` compiled for one type of state."""
     moves = types.NamedTuple(  # type: ignore[no-untyped-call]
         [types.uint16[::1], types.uint32[::1], types.uint16[::1], types.uint8[::1]], Moves
     )
     signature = types.Tuple((types.int64,) * 3)(  # type: ignore[no-untyped-call]
         types.int64[:, ::1],
-        types.Array(record, 1, "C"),
+        types.Array(state, 1, "C"),
         moves,
         types.int32[::1],
         types.int32[::1],

@@ -1,8 +1,8 @@
 """Games as files that other programs read: SGF, PGN or whatever formats the game has.
 
     format = format_named(game, "sgf")             # None: the game's usual one
-    write_record(path, format, transcript_of(game, record, format))
-    transcript = read_record(path, game)
+    write_transcript(path, format, transcript_of(game, record, format))
+    transcript = read_transcript(path, game)
 
 A game record of self-play becomes a transcript with what the search thought as comments; so does
 any other game with its actions and its players.
@@ -16,8 +16,8 @@ from typing import Protocol
 
 import numpy as np
 
-from azcore.errors import GameError, InvalidTextError, RecordError
-from azcore.game import Game, RecordFormat, Transcript
+from azcore.errors import GameError, GameFileError, InvalidTextError
+from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.game_record import GameRecord
 
@@ -51,46 +51,46 @@ class PlayedGame(Protocol):
         """The seat that lost; read where there is a `forfeit`."""
 
 
-def format_named(game: Game, name: str | None) -> RecordFormat:
-    """A record format of the game; None: its usual one.
+def format_named(game: Game, name: str | None) -> TranscriptFormat:
+    """A transcript format of the game; None: its usual one.
 
     Raises:
         GameError: it has none, or none of this name.
     """
-    formats = game.record_formats()
+    formats = game.transcript_formats()
     if not formats:
-        raise GameError(f"{game.name} has no format for record files")
+        raise GameError(f"{game.name} has no format for transcripts")
     if name is None:
         return next(iter(formats.values()))
     if name not in formats:
         raise GameError(
-            f"{game.name}: the format of record files must be one of {', '.join(formats)}, "
+            f"{game.name}: the format of transcripts must be one of {', '.join(formats)}, "
             f"got {name!r}"
         )
     return formats[name]
 
 
-def format_of_path(game: Game, path: Path) -> RecordFormat:
-    """The record format that a file's suffix means.
+def format_of_path(game: Game, path: Path) -> TranscriptFormat:
+    """The transcript format that a file's suffix means.
 
     Raises:
         GameError: the game has none, or none with this suffix.
     """
     format_named(game, None)
-    suffixes = {form.suffix: form for form in game.record_formats().values()}
+    suffixes = {form.suffix: form for form in game.transcript_formats().values()}
     if path.suffix.lower() not in suffixes:
         raise GameError(
-            f"{game.name}: a record file must end in {' or '.join(suffixes)}, got {path.name!r}"
+            f"{game.name}: a transcript must end in {' or '.join(suffixes)}, got {path.name!r}"
         )
     return suffixes[path.suffix.lower()]
 
 
-def write_record(path: Path, form: RecordFormat, transcript: Transcript) -> None:
+def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript) -> None:
     """Write one file, whole or not at all, in place of an older one.
 
     Raises:
         AzcoreError: the format cannot say this; nothing was written.
-        RecordError: the disk refuses; an older file is as it was.
+        GameFileError: the disk refuses; an older file is as it was.
     """
     data = form.write(transcript).encode()
     part = path.with_name(path.name + ".part")
@@ -100,42 +100,42 @@ def write_record(path: Path, form: RecordFormat, transcript: Transcript) -> None
         part.replace(path)
     except (OSError, ValueError) as error:  # ValueError: a path that no file can have
         why = error.strerror if isinstance(error, OSError) else error
-        raise RecordError(f"{path}: could not write a record file: {why}") from error
+        raise GameFileError(f"{path}: could not write a transcript: {why}") from error
 
 
-def read_record(path: Path, game: Game) -> Transcript:
+def read_transcript(path: Path, game: Game) -> Transcript:
     """The first game of a file in UTF-8; its suffix says the format.
 
     Raises:
         GameError: no such format, or its library is not installed.
-        RecordError: the file cannot be read, or has more than `LONGEST` bytes.
+        GameFileError: the file cannot be read, or has more than `LONGEST` bytes.
         InvalidTextError: it holds no game of these settings.
     """
     form = format_of_path(game, path)
     try:
         if path.exists() and not path.is_file():  # a pipe would be waited for
-            raise RecordError(f"{path}: could not read a record file: it is no file")
+            raise GameFileError(f"{path}: could not read a transcript: it is no file")
         with path.open("rb") as file:
             data = file.read(LONGEST + 1)
         if len(data) > LONGEST:
-            raise RecordError(f"{path}: a record file must have at most {LONGEST:,} bytes")
+            raise GameFileError(f"{path}: a transcript must have at most {LONGEST:,} bytes")
         text = data.decode()
     except UnicodeDecodeError as error:
         raise InvalidTextError(
             f"{path} must be text in UTF-8, but byte {error.start} is not"
         ) from error
-    except RecordError:
+    except GameFileError:
         raise
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
-        raise RecordError(f"{path}: could not read a record file: {why}") from error
+        raise GameFileError(f"{path}: could not read a transcript: {why}") from error
     try:
         return form.read(text)
     except InvalidTextError as error:
         raise InvalidTextError(f"{path}: {error}") from error
 
 
-def write_records(
+def write_transcripts(
     folder: Path,
     game: Game,
     games: Iterable[PlayedGame],
@@ -161,14 +161,14 @@ def write_records(
 
     Raises:
         GameError: the game has no such format.
-        RecordError: the disk refuses.
+        GameFileError: the disk refuses.
     """
     form = format_named(game, format_name)
     paths = []
     for number, played in enumerate(games, first_number):
         path = folder / file_name(number, form)
         names = players if played.first_seat == 0 else (players[1], players[0])
-        write_record(
+        write_transcript(
             path,
             form,
             Transcript(
@@ -183,12 +183,12 @@ def write_records(
     return paths
 
 
-def file_name(number: int, form: RecordFormat) -> str:
+def file_name(number: int, form: TranscriptFormat) -> str:
     """`000012.sgf`."""
     return f"{number:06}{form.suffix}"
 
 
-def transcript_of(game: Game, record: GameRecord, form: RecordFormat) -> Transcript:
+def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Transcript:
     """A game of self-play, with what the search thought of each move as its comment.
 
     Args:

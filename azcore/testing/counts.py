@@ -33,7 +33,7 @@ def perft(game: Game, depth: int, state: Any = None) -> int:
     states[0] = begin
     actions = np.zeros((depth, game.num_actions), np.int32)
     rules = (game.rules.legal_actions, game.rules.step, game.rules.is_terminal)
-    return int(_kernel(game.record_type)(*rules, states, actions))
+    return int(_kernel(game.state_type)(*rules, states, actions))
 
 
 def _count_plain(game: Game, state: Any, depth: int) -> int:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from azcore.game import CompiledGame
-from azcore.game.keys import KEY_BITS, record_key
+from azcore.game.keys import KEY_BITS, state_key
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, content
@@ -70,7 +70,7 @@ class Keys:
         game, identity = self.checker.game, Identity.INTERPRETED
         if not isinstance(game, CompiledGame):
             return
-        rule: Any = game.rules.position_key or record_key
+        rule: Any = game.rules.position_key or state_key
         rule = getattr(rule, "py_func", rule)
         with np.errstate(over="ignore"), self.checker.during(identity, "position_key, interpreted"):
             got = int(rule(state.copy())) & KEY_BITS

@@ -28,7 +28,7 @@ def rules_us_per_ply(game: Game, seconds: float) -> float:
         seconds: to measure, in all; the rules of a slow game may take longer over a few plies.
     """
     if isinstance(game, CompiledGame):
-        play = random_plies_kernel(game.record_type)
+        play = random_plies_kernel(game.state_type)
         states = np.zeros(2, game.state_dtype)
         states[0] = game.initial_state()
         rules = (game.rules.legal_actions, game.rules.step, game.rules.is_terminal)

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, Facts, RecordFormat, Rules
+from azcore.game import CompiledGame, Facts, Rules, TranscriptFormat
 
 from . import encoding, notation, pgn, rules
 
@@ -47,7 +47,7 @@ class Chess(CompiledGame):
                 seat_names=("white", "black"),
                 protocol="uci",
             ),
-            state_dtype=rules.RECORD,
+            state_dtype=rules.STATE,
             rules=Rules(
                 current_player=rules.current_player,
                 legal_actions=rules.legal_actions,
@@ -98,8 +98,8 @@ class Chess(CompiledGame):
     def render(self, state: Any) -> str:
         return notation.render(self, state)
 
-    def record_formats(self) -> Mapping[str, RecordFormat]:
-        return {"pgn": pgn.record_format(self)}
+    def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
+        return {"pgn": pgn.transcript_format(self)}
 
 
 def check_settings(name: str, max_plies: object) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 
 from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError
-from azcore.game import Game, RecordFormat, Transcript
+from azcore.game import Game, Transcript, TranscriptFormat
 
 from . import rules
 from .notation import action_to_san, result_text, state_to_text, termination, text_to_legal_action
@@ -23,9 +23,9 @@ PGN_PLAYERS = ("White", "Black")  # by seat
 PGN_COLUMNS = 79  # as far as lines of moves go; comments are not broken
 
 
-def record_format(game: Game) -> RecordFormat:
-    """PGN, as `Game.record_formats` gives it."""
-    return RecordFormat(
+def transcript_format(game: Game) -> TranscriptFormat:
+    """PGN, as `Game.transcript_formats` gives it."""
+    return TranscriptFormat(
         suffix=".pgn",
         write=partial(write_pgn, game),
         read=partial(read_pgn, game),

@@ -1,10 +1,10 @@
 """The rules of chess over one NumPy record, for azcore to compile.
 
-Begin with `RECORD`, which says what a position is, then `step` and `legal_actions`. How a position
+Begin with `STATE`, which says what a position is, then `step` and `legal_actions`. How a position
 looks to the network is in `encoding.py`, texts are in `notation.py`, and `game.py` ties the three
 together.
 
-Boards are 64-bit sets, bit `cell` = row × 8 + column. The record keeps White's view:
+Boards are 64-bit sets, bit `cell` = row × 8 + column. The state keeps White's view:
 
          a  b  c  d  e  f  g  h
       8  0  1  2  3  4  5  6  7
@@ -59,7 +59,7 @@ NUM_BOARDS = 8  # positions kept for the network: this one and seven before it
 FIFTY_MOVES = 100  # plies without a capture or pawn move that end the game
 MAX_PLIES = 12_000  # more than the fifty-move rule lets a game last
 
-RECORD = [
+STATE = [
     # Boards of the last eight positions, the one after ply p in row p % 8; zeros before the start.
     ("boards", np.uint64, (NUM_BOARDS, 8)),
     # Hash of the position at each value of the clock, from 0 to the clock now. Positions before the
@@ -525,7 +525,7 @@ def en_passant_sources(state: Any, view: View) -> Any:
     return sources
 
 
-# -- the record --------------------------------------------------------------------------------
+# -- the state ---------------------------------------------------------------------------------
 
 
 @register_jitable
@@ -583,10 +583,10 @@ def set_up(
     clock: int,
     ply: int,
 ) -> None:
-    """Make a record of zeros a position without history; `max_plies` is the caller's.
+    """Make a state of zeros a position without history; `max_plies` is the caller's.
 
     Args:
-        state: the record.
+        state: to be filled.
         pieces: (seat, kind, cell in White's view) of each.
         castling: rights, KING_SIDE | QUEEN_SIDE and the same two bits higher for Black.
         passed: the cell, White's view, over which a pawn has just passed, or -1.

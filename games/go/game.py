@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, Facts, RecordFormat, Rules, Setting
+from azcore.game import CompiledGame, Facts, Rules, Setting, TranscriptFormat
 
 from . import encoding, notation, rules, sgf
 
@@ -69,7 +69,7 @@ class Go(CompiledGame):
                 dirichlet_alpha=0.03 * 361 / num_cells,
                 symmetries=encoding.symmetries(board_size),
             ),
-            state_dtype=rules.record_fields(board_size),
+            state_dtype=rules.state_fields(board_size),
             rules=Rules(
                 current_player=rules.current_player,
                 legal_actions=rules.legal_actions,
@@ -153,8 +153,8 @@ class Go(CompiledGame):
     def render(self, state: Any) -> str:
         return notation.render(state)
 
-    def record_formats(self) -> Mapping[str, RecordFormat]:
-        return {"sgf": sgf.record_format(self)}
+    def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
+        return {"sgf": sgf.transcript_format(self)}
 
 
 def check_settings(board_size: object, komi: object, suicide: object, first_pass: object) -> None:

@@ -1,6 +1,6 @@
 """The rules of Go over one NumPy record, for azcore to compile.
 
-Begin with `record_fields`, which says what a position is, then `step` and `legal_actions`. How a
+Begin with `state_fields`, which says what a position is, then `step` and `legal_actions`. How a
 position looks to the network is in `encoding.py`, texts are in `notation.py`, and `game.py` ties
 the three together.
 
@@ -49,10 +49,10 @@ def max_plies(size: int) -> int:
     return 2 * size * size
 
 
-def record_fields(size: int) -> list[Any]:
+def state_fields(size: int) -> list[Any]:
     """NumPy fields of a position on a `size` × `size` board.
 
-    Kept small: each simulation of a search copies one record (3.3 kB on 9×9, 13.5 kB on 19×19).
+    Kept small: each simulation of a search copies one state (3.3 kB on 9×9, 13.5 kB on 19×19).
     """
     points = num_points(size)
     # Two of at least 8 bits per possible position: with 19×19's 8,192 and 300 positions on the
@@ -424,7 +424,7 @@ def score(state: Any) -> float:
 
 
 def set_up(state: Any, komi: float, suicide: bool, first_pass: int) -> None:
-    """Make a record of zeros the start of a game: an empty board, Black to move."""
+    """Make a state of zeros the start of a game: an empty board, Black to move."""
     size = state.history.shape[0]
     state.board[:] = BORDER
     for action in range(size * size):

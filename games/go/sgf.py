@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import Game, RecordFormat, Transcript
+from azcore.game import Game, Transcript, TranscriptFormat
 
 from . import rules
 from .notation import PLAYERS, STONES, board_rows, score_to_text, state_to_text
@@ -16,9 +16,9 @@ SGF_COLOURS = "BW"  # by seat
 LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves; seconds to read
 
 
-def record_format(game: Game) -> RecordFormat:
-    """SGF, as `Game.record_formats` gives it."""
-    return RecordFormat(
+def transcript_format(game: Game) -> TranscriptFormat:
+    """SGF, as `Game.transcript_formats` gives it."""
+    return TranscriptFormat(
         suffix=".sgf",
         write=partial(write_sgf, game),
         read=partial(read_sgf, game),

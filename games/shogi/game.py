@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, Facts, RecordFormat, Rules
+from azcore.game import CompiledGame, Facts, Rules, TranscriptFormat
 
 from . import encoding, notation, rules, transcripts
 
@@ -50,7 +50,7 @@ class Shogi(CompiledGame):
                 dirichlet_alpha=0.15,  # AlphaZero's (Silver et al. 2018, Methods)
                 protocol="usi",
             ),
-            state_dtype=rules.record_fields(max_plies),
+            state_dtype=rules.state_fields(max_plies),
             rules=Rules(
                 current_player=rules.current_player,
                 legal_actions=rules.legal_actions,
@@ -98,7 +98,7 @@ class Shogi(CompiledGame):
     def render(self, state: Any) -> str:
         return notation.render(self, state)
 
-    def record_formats(self) -> Mapping[str, RecordFormat]:
+    def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
         return {"kif": transcripts.kif(self), "csa": transcripts.csa(self)}
 
 

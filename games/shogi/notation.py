@@ -296,7 +296,7 @@ def _check_pieces(position: Position) -> None:
                 f"shogi: there are {supply} {NAMES[piece]}s in a set, got {total} on board and in "
                 "hands"
             )
-    state = np.zeros(1, np.dtype((np.record, np.dtype(rules.record_fields(1), align=True))))[0]
+    state = np.zeros(1, np.dtype((np.record, np.dtype(rules.state_fields(1), align=True))))[0]
     rules.set_up(state, position.board, position.hands, position.player, 0, 1, False)
     if rules.is_attacked(state, 1 - position.player):
         other = SEATS[1 - position.player]

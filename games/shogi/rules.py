@@ -1,6 +1,6 @@
 """The rules of shogi over one NumPy record, for azcore to compile.
 
-Begin with `record_fields`, which says what a position is, then `step` and `legal_actions`. How a
+Begin with `state_fields`, which says what a position is, then `step` and `legal_actions`. How a
 position looks to the network is in `encoding.py`, texts are in `notation.py`, and `game.py` ties
 the three together.
 
@@ -79,10 +79,10 @@ NOT_ENDED, REPETITION, BLACK_CHECKED, WHITE_CHECKED, ENTERED = range(5)
 _MOST_ACTIONS = 600
 
 
-def record_fields(max_plies: int) -> list[Any]:
+def state_fields(max_plies: int) -> list[Any]:
     """NumPy fields of a position in games of at most `max_plies`.
 
-    Kept small: each simulation of a search copies one record (5.7 kB with 512 plies).
+    Kept small: each simulation of a search copies one state (5.7 kB with 512 plies).
     """
     # In steps of 512, for which code need not be compiled anew for each setting.
     most_pairs = 256 * -(-max_plies // 512)
@@ -801,11 +801,11 @@ def has_action(state: Any) -> bool:
 def set_up(
     state: Any, board: Any, hands: Any, player: int, ply: int, max_plies: int, entering_king: bool
 ) -> None:
-    """Make a record of zeros the position given, as the first one known.
+    """Make a state of zeros the position given, as the first one known.
 
     Args:
-        state: a record of zeros.
-        board: int8 [81], as in `record_fields`.
+        state: of zeros.
+        board: int8 [81], as in `state_fields`.
         hands: int8 [2, 7], count by seat and type.
         player: the seat to move.
         ply: how many plies were played before.

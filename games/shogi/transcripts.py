@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any
 
 from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
-from azcore.game import Game, RecordFormat, Transcript
+from azcore.game import Game, Transcript, TranscriptFormat
 
 from . import notation, rules
 
@@ -54,7 +54,7 @@ def library() -> Any:
         import cshogi.KIF
     except ImportError as error:
         raise GameError(
-            "shogi: KIF and CSA records and the plain form need the library cshogi: "
+            "shogi: KIF and CSA transcripts and the plain form need the library cshogi: "
             "pip install azcore[shogi] (not on Python 3.12, where it wants an old NumPy)"
         ) from error
     return cshogi
@@ -67,9 +67,9 @@ _KIF_HEADERS = {"event": "棋戦", "site": "場所", "date": "開始日時"}
 _KIF_PLAYERS = ("先手", "後手")  # by seat
 
 
-def kif(game: Game) -> RecordFormat:
-    """KIF, as `Game.record_formats` gives it."""
-    return RecordFormat(
+def kif(game: Game) -> TranscriptFormat:
+    """KIF, as `Game.transcript_formats` gives it."""
+    return TranscriptFormat(
         suffix=".kifu",
         write=partial(write_kif, game),
         read=partial(read_kif, game),
@@ -243,9 +243,9 @@ _CSA_ENDS = (
 )
 
 
-def csa(game: Game) -> RecordFormat:
-    """CSA, as `Game.record_formats` gives it."""
-    return RecordFormat(
+def csa(game: Game) -> TranscriptFormat:
+    """CSA, as `Game.transcript_formats` gives it."""
+    return TranscriptFormat(
         suffix=".csa",
         write=partial(write_csa, game),
         read=partial(read_csa, game),
@@ -379,7 +379,7 @@ def _comment_lines(mark: str, comment: str) -> list[str]:
 
 
 def _slashed(header: str, value: str) -> str:
-    """A header's value; a date as Japanese records write it, 2026/01/31."""
+    """A header's value; a date as Japanese transcripts write it, 2026/01/31."""
     whole = header == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)
     return value.replace("-", "/") if whole else value
 
@@ -417,7 +417,7 @@ def _told_result(game: Game, state: Any, told: str, own: str, ends: Sequence[str
 
 
 def _play(game: Game, state: Any, actions: list[int], usi: str, form: str) -> Any:
-    """Play one more move of a record.
+    """Play one more move of a transcript.
 
     Raises:
         InvalidTextError: it is not legal; with its number.

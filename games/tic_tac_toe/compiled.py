@@ -19,7 +19,7 @@ from numba.extending import register_jitable
 from azcore.errors import IllegalActionError, InvalidTextError
 from azcore.game import CompiledGame, Facts, Rules, Symmetry, illegal_action_message
 
-# Every position in play is one such record, and azcore keeps many of them in one array.
+# Every position in play is one such state, and azcore keeps many of them in one array.
 STATE = [
     ("board", np.int8, (9,)),  # 0 empty, 1 a stone of seat 0 (X), 2 a stone of seat 1 (O)
     ("player", np.int8),  # seat to move

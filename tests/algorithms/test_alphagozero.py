@@ -22,7 +22,7 @@ from azcore.networks.checkpoint import load_network, read_checkpoint
 from azcore.networks.evaluator import NetworkEvaluator
 from azcore.search.evaluators import CachedEvaluator, SymmetricEvaluator
 from azcore.selfplay.resignation import is_played_out
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 
@@ -84,7 +84,7 @@ def test_best_player_plays_until_it_is_beaten(
     assert [row["best_step"] for row in metrics] == ["0", "0", "0", "16", "16"]
     assert [row["gate_score"] for row in metrics] == ["0.0", "0.5", "0.0", "1.0", "0.5"]
     # Games are of the best player's weights: the first ones, then those of step 16.
-    records = list(RecordFile(run.records).read())
+    records = list(GameFile(run.records).read())
     versions = [record.weights_version for record in records]
     assert set(versions) == {0, 16}
     assert versions == sorted(versions)
@@ -137,7 +137,7 @@ def test_draws_and_resignations_and_no_symmetries(
     assert train(config) == 0
     run = RunDirectory(tmp_path / "run")
     assert len(Table(run.gate, GATES).rows()) == 5
-    records = list(RecordFile(run.records).read())
+    records = list(GameFile(run.records).read())
     assert any(record.outcome == 0 for record in records)
     resigned = [record for record in records if record.resigned_by is not None]
     assert resigned
@@ -209,7 +209,7 @@ def test_alphazero_always_plays_the_latest_network(tiny: Tiny, tmp_path: Path) -
     config = tiny("algorithm=alphazero", "run_dir=run", "trainer.max_steps=16")
     assert train(config) == 0
     run = RunDirectory(tmp_path / "run")
-    versions = [record.weights_version for record in RecordFile(run.records).read()]
+    versions = [record.weights_version for record in GameFile(run.records).read()]
     assert versions == sorted(versions)
     assert set(versions) == {0, 4, 8, 12}  # four steps a generation
     assert not run.gate.exists()

@@ -14,9 +14,9 @@ import pytest
 import torch
 
 from azcore.commands.train import train
-from azcore.errors import AzcoreError, CheckpointError, RecordError
+from azcore.errors import AzcoreError, CheckpointError, GameFileError
 from azcore.networks.checkpoint import read_checkpoint, write_checkpoint
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from trust_kit import mutated
 
@@ -143,13 +143,13 @@ def test_a_game_in_play_that_is_over_is_refused(sent: Path, tiny: Tiny, tmp_path
 
 def test_records_against_the_rules_are_refused(sent: Path, tiny: Tiny, tmp_path: Path) -> None:
     run = received(sent, tmp_path)
-    records = list(RecordFile(run.records).read())
+    records = list(GameFile(run.records).read())
     lie = replace(records[0], actions=np.roll(records[0].actions, 1))
     size = run.records.stat().st_size
     run.records.unlink()
-    RecordFile(run.records).append([lie, *records[1:]])
+    GameFile(run.records).append([lie, *records[1:]])
     assert run.records.stat().st_size == size
-    with pytest.raises(RecordError, match=r"byte 0: (ply .* is|the rules' outcome|a game must)"):
+    with pytest.raises(GameFileError, match=r"byte 0: (ply .* is|the rules' outcome|a game must)"):
         go_on(tiny)
 
 

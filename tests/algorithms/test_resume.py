@@ -16,9 +16,9 @@ import pytest
 import torch
 
 from azcore.commands.train import train
-from azcore.errors import CheckpointError, RecordError
+from azcore.errors import CheckpointError, GameFileError
 from azcore.networks.checkpoint import is_whole, read_checkpoint
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 from conftest import TINY
@@ -129,7 +129,7 @@ def test_alphagozero_stopped_and_resumed_equals_never_stopped(
         assert min(int(row["games"]) for row in whole) < 8
         assert {row["verdict"] for row in whole} <= {"better", "not better", "open"}
         assert all((row["verdict"] == "better") == (row["promoted"] == "1") for row in whole)
-    records = list(RecordFile(RunDirectory(tmp_path / "whole").records).read())
+    records = list(GameFile(RunDirectory(tmp_path / "whole").records).read())
     assert any(record.resigned_by is not None for record in records)
 
 
@@ -221,7 +221,7 @@ def test_a_run_that_forgets_its_oldest_games_goes_on_alike(tiny: Tiny, tmp_path:
     short = ("replay.window_games=6", "replay.games_on_disk=6", "trainer.max_steps=40")
     rated = "arena.every_generations=1"
     assert train(tiny("run_dir=whole", rated, *short)) == 0
-    records = RecordFile(RunDirectory(tmp_path / "whole").records)
+    records = GameFile(RunDirectory(tmp_path / "whole").records)
     assert records.forgotten.games > 10
     kept = list(records.read())
     assert 6 <= len(kept) < 40
@@ -233,6 +233,6 @@ def test_a_run_that_forgets_its_oldest_games_goes_on_alike(tiny: Tiny, tmp_path:
     run = RunDirectory(tmp_path / "whole")
     early = next(p for p in run.step_checkpoints().values() if is_whole(read_checkpoint(p)))
     before = fingerprint(run.path)
-    with pytest.raises((CheckpointError, RecordError), match="has forgotten"):
+    with pytest.raises((CheckpointError, GameFileError), match="has forgotten"):
         train(tiny(f"resume={early}", rated, *short))
     assert fingerprint(run.path) == before

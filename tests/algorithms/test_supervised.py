@@ -23,7 +23,7 @@ from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.settings import SearchSettings
 from azcore.selfplay.actor import Actor
 from azcore.settings import build
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory
@@ -59,7 +59,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     while len(records) < 150:
         records += actor.play(100)
     path = tmp_path_factory.mktemp("games") / "teacher.azg"
-    RecordFile(path).append(records[:150])
+    GameFile(path).append(records[:150])
     return path
 
 
@@ -71,7 +71,7 @@ def expert(tiny: Tiny, taught: Path, tmp_path: Path) -> Tiny:
 
 
 def record_of(actions: list[int], outcome: int, **changed: Any) -> GameRecord:
-    """A game as a record file of another program gives it: moves and a result."""
+    """A game as a transcript of another program gives it: moves and a result."""
     size = len(actions)
     values: dict[str, Any] = {
         "game": TIC_TAC_TOE.identity,
@@ -172,7 +172,7 @@ def test_foretells_games_it_has_not_seen(expert: Tiny, tmp_path: Path) -> None:
     assert float(first["held_out_accuracy"]) < float(last["held_out_accuracy"])
     # Games are given once, all of them, and the arena rates what came of them.
     assert {row["games"] for row in rows} == {str(len(division.learned))}
-    assert len(list(RecordFile(run.records).read())) == len(division.learned)
+    assert len(list(GameFile(run.records).read())) == len(division.learned)
     assert (run.checkpoints / "step-250.ckpt").exists()
 
 
@@ -190,11 +190,11 @@ def test_held_out_games_are_never_learned_from(
 
     monkeypatch.setattr(ReplayBuffer, "extend", watch)
     assert train(expert("run_dir=run")) == 0
-    given = list(RecordFile(tmp_path / "teacher.azg").read())
+    given = list(GameFile(tmp_path / "teacher.azg").read())
     held_out = {r.actions.tobytes() for r in given if is_held_out(r, 0.2)}
     assert len(held_out) > 10
     assert learned == {r.actions.tobytes() for r in given} - held_out
-    kept = {r.actions.tobytes() for r in RecordFile(tmp_path / "run/games/records.azg").read()}
+    kept = {r.actions.tobytes() for r in GameFile(tmp_path / "run/games/records.azg").read()}
     assert kept == learned
 
 
@@ -220,7 +220,7 @@ def test_stopped_and_resumed_equals_never_stopped(expert: Tiny, tmp_path: Path, 
 def test_other_games_are_refused_on_resume(expert: Tiny, tmp_path: Path) -> None:
     config = expert("run_dir=run")
     train_until(config, 4)
-    games = RecordFile(tmp_path / "teacher.azg")
+    games = GameFile(tmp_path / "teacher.azg")
     games.append([record for record in games.read() if not is_held_out(record, 0.2)][:1])
     with pytest.raises(AzcoreError, match="must hold the games that the run began with"):
         train({**config, "resume": "run"})

@@ -24,7 +24,7 @@ from azcore.commands.play import in_words, play
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.commentary import read_remark
-from azcore.storage.transcripts import read_record
+from azcore.storage.transcripts import read_transcript
 from conftest import compose
 
 FEW = ["play.num_simulations=16"]
@@ -157,13 +157,13 @@ def test_values_in_words(value: float, seat: int, said: str) -> None:
         (["game=go", "game.board_size=5"], "опять 囲碁", "got 'опять 囲碁' (help lists what can"),
         (["game=go", "game.board_size=5"], "c3\nc3", "C3 (action 12) is not legal here (help"),
         (["game=go", "game.board_size=5"], "save", "such as save game.sgf\n"),
-        (["game=go", "game.board_size=5"], "save no/\0.sgf", "could not write a record file"),
+        (["game=go", "game.board_size=5"], "save no/\0.sgf", "could not write a transcript"),
         (["game=go", "game.board_size=5"], "flip now", "flip takes no word"),
         (["game=chess"], "e5", "e5 is not legal here (help lists what can be typed)"),
         (["game=chess"], "Nf3\na6\nNd4\na5\nNc3\nh5\nNb5", "Nb5 may mean any of N"),
         (["game=shogi"], "P*5e", "P*5e (action"),
         (["game=tic_tac_toe"], "pass", "got 'pass' (help lists what can be typed)"),
-        (["game=tic_tac_toe"], "save x.sgf", "tic_tac_toe has no format for record files\n"),
+        (["game=tic_tac_toe"], "save x.sgf", "tic_tac_toe has no format for transcripts\n"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_the_prompt_again(
@@ -196,11 +196,11 @@ def test_a_game_is_saved_with_what_the_engine_thought(screen: Screen, tmp_path: 
     shown = answers(screen(five, *lines))
     assert shown[2] == "saved to a.sgf\n"
     assert shown[3] == "mine.sgf is there already; name another file\n"
-    assert shown[4] == "go: a record file must end in .sgf, got 'a.txt'\n".removeprefix("go: ")
+    assert shown[4] == "go: a transcript must end in .sgf, got 'a.txt'\n".removeprefix("go: ")
     assert shown[6] == "saved to a.sgf\n"  # its own file may be replaced
     assert (tmp_path / "mine.sgf").read_text() == "precious"
     game = azcore.make("go", board_size=5)
-    read = read_record(tmp_path / "a.sgf", game)
+    read = read_transcript(tmp_path / "a.sgf", game)
     assert (read.players, read.result) == (("a person", "azcore"), "W+R")
     assert read.actions[0] == 12
     remark = read_remark(read.comments[1])

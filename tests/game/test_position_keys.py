@@ -11,7 +11,7 @@ import azcore
 from azcore.errors import FaultyGameError
 from azcore.game import CompiledGame, Game
 from azcore.game.batch import make_batch, make_positions
-from azcore.game.keys import record_key
+from azcore.game.keys import state_key
 from azcore.testing import random_states
 
 
@@ -158,7 +158,7 @@ def test_the_key_of_a_whole_record() -> None:
     object.__setattr__(given.rules, "position_key", None)
     state = given.initial_state()
     key = given.position_key(state)
-    assert key == record_key(state)
+    assert key == state_key(state)
     seen = {key}
     fields = state.dtype.fields
     inside = np.zeros(state.dtype.itemsize, np.bool_)
@@ -178,7 +178,7 @@ def test_the_fnv_numbers() -> None:
     for text, want in ((b"a", 0xAF63DC4C8601EC8C), (b"foobar", 0x85944171F73967E8)):
         record = np.zeros(1, np.dtype([("text", np.uint8, (len(text),))]))
         record["text"] = list(text)
-        assert record_key(record[0]) == want
+        assert state_key(record[0]) == want
 
 
 def test_a_game_that_states_none() -> None:

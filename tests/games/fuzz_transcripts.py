@@ -1,5 +1,5 @@
 # ruff: noqa: RUF001, SIM905 (KIF has wide colons and digits; words are easier read so)
-"""Throws spoilt games at the readers of record files: SGF, PGN, KIF and CSA.
+"""Throws spoilt games at the readers of transcripts: SGF, PGN, KIF and CSA.
 
     python tests/games/fuzz_transcripts.py 20000 1      # so many texts, from a seed
 
@@ -24,8 +24,8 @@ import numpy as np
 import azcore
 from azcore.engine.gtp_words import sgf_settings
 from azcore.errors import AzcoreError, InvalidTextError
-from azcore.game import Game, RecordFormat, Transcript
-from azcore.storage.transcripts import read_record
+from azcore.game import Game, Transcript, TranscriptFormat
+from azcore.storage.transcripts import read_transcript
 
 SECONDS = 60  # for one text, on a busy machine; a hundred times what the longest takes
 LONG = 300_000  # characters of what is repeated, now and then
@@ -187,7 +187,7 @@ def played(game: Game, rng: random.Random, plies: int) -> list[int]:
     return actions
 
 
-def written(game: Game, form: RecordFormat, rng: random.Random) -> str:
+def written(game: Game, form: TranscriptFormat, rng: random.Random) -> str:
     actions = played(game, rng, rng.choice((0, 1, 5, 30, 200)))
     comments = [rng.choice(("", "", "said", "[%eval 0.3] value -0.1")) for _ in actions]
     headers = {"event": "E", "site": "S", "date": "2026-01-31"}
@@ -225,7 +225,7 @@ def spoilt(text: str, other: str, kind: str, rng: random.Random) -> str:
     return text[: 4 * LONG]
 
 
-def use(game: Game, form: RecordFormat, transcript: Transcript) -> None:
+def use(game: Game, form: TranscriptFormat, transcript: Transcript) -> None:
     """Play what was read, and write it."""
     state = game.initial_state()
     if transcript.start_text is not None:
@@ -255,7 +255,7 @@ def fuzz(count: int, seed: int) -> Counter[str]:
     known = []
     for name, settings, kind in GAMES:
         game = azcore.make(name, **settings)
-        form = game.record_formats()[kind]
+        form = game.transcript_formats()[kind]
         try:
             known.append((game, form, kind, [written(game, form, rng) for _ in range(12)]))
         except AzcoreError as error:  # its library is not installed
@@ -274,7 +274,7 @@ def fuzz(count: int, seed: int) -> Counter[str]:
                     except ValueError:  # as the command takes it
                         found["sgf refused"] += 1
                         continue
-                transcript = read_record(last, game) if number % 2 else form.read(text)
+                transcript = read_transcript(last, game) if number % 2 else form.read(text)
             except AzcoreError as error:
                 told = str(error)
                 assert "\n" not in told, told

@@ -17,7 +17,7 @@ from azcore.learner.data import GenerationLoader, SelfPlayData, draw_batch
 from azcore.learner.sources import GameSource
 from azcore.learner.speed import feeding_ratio
 from azcore.selfplay.actor import NOTHING, ActorStatistics, Amount
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer, ReplaySettings
 from selfplay_kit import played
@@ -210,7 +210,7 @@ def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None
     return SelfPlayData(
         source=source,
         buffer=ReplayBuffer(game=game, window_games=1000, augment=False),
-        records=RecordFile(tmp_path / "records.azg"),
+        records=GameFile(tmp_path / "records.azg"),
         settings=ReplaySettings(
             window_games=1000,
             samples_per_position=4.0 if games_per_generation is None else None,

@@ -16,7 +16,7 @@ import azcore
 from azcore.report.report import duration, json_for_script, write_report
 from azcore.report.sample_game import last_record
 from azcore.report.tables import MAX_POINTS, last_of_each, read_rows, thinned
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 
 METRICS = [
@@ -160,7 +160,7 @@ def make_run(path: Path, generations: int = 6, num_games: int = 3) -> Path:
     (path / "config.yaml").write_text(yaml.safe_dump(config))
     write_rows(path / "metrics.csv", METRICS, metrics_rows(generations))
     write_rows(path / "matches.csv", MATCHES, match_rows(generations))
-    records = RecordFile(path / "games" / "records.azg")
+    records = GameFile(path / "games" / "records.azg")
     for index in range(num_games):
         records.append([record_of(game_index=index)])
     return path

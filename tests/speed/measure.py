@@ -185,7 +185,7 @@ def count_rules(callgrind: Callgrind, name: str, game: CompiledGame) -> None:
     """Legal actions, a random one of them, and whether that was the end."""
     from azcore.testing.speed import random_plies_kernel
 
-    play = random_plies_kernel(game.record_type)
+    play = random_plies_kernel(game.state_type)
     states = np.zeros(2, game.state_dtype)
     states[0] = game.initial_state()
     rules = (game.rules.legal_actions, game.rules.step, game.rules.is_terminal)

@@ -16,9 +16,9 @@ import numpy.typing as npt
 import pytest
 
 import azcore
-from azcore.errors import RecordError
+from azcore.errors import GameFileError
 from azcore.report.sample_game import last_record
-from azcore.storage.game_file import Forgotten, RecordFile
+from azcore.storage.game_file import Forgotten, GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 from trust_kit import framed, taken_apart
 
@@ -62,7 +62,7 @@ def same(a: GameRecord, b: GameRecord) -> bool:
 
 
 def test_file_round_trip(tmp_path: Path) -> None:
-    file = RecordFile(tmp_path / "games" / "records.azg")
+    file = GameFile(tmp_path / "games" / "records.azg")
     written = [example(i) for i in range(5)]
     file.append(written)
     assert all(same(a, b) for a, b in zip(file.read(), written, strict=True))
@@ -78,39 +78,39 @@ def test_every_altered_byte_is_refused() -> None:
     for i in range(len(frame)):
         altered = bytearray(frame)
         altered[i] ^= 1 << (i % 8)
-        with pytest.raises(RecordError):
+        with pytest.raises(GameFileError):
             parse_frame(bytes(altered), "here")
 
 
 def test_every_cut_is_refused(tmp_path: Path) -> None:
     frame = example().to_bytes()
     for length in range(len(frame)):
-        with pytest.raises(RecordError):
+        with pytest.raises(GameFileError):
             parse_frame(frame[:length], "here")
     path = tmp_path / "records.azg"
     path.write_bytes(frame + frame[:-1])
-    with pytest.raises(RecordError, match=f"byte {len(frame)}"):
-        list(RecordFile(path).read())
+    with pytest.raises(GameFileError, match=f"byte {len(frame)}"):
+        list(GameFile(path).read())
 
 
 def test_truncate_refuses_missing_records(tmp_path: Path) -> None:
-    file = RecordFile(tmp_path / "records.azg")
+    file = GameFile(tmp_path / "records.azg")
     file.append([example()])
-    with pytest.raises(RecordError, match="missing"):
+    with pytest.raises(GameFileError, match="missing"):
         file.truncate(file.size() + 1)
 
 
 def test_full_disk_is_one_sentence_and_leaves_whole_records(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = RecordFile(tmp_path / "records.azg")
+    file = GameFile(tmp_path / "records.azg")
     file.append([example()])
 
     def full(_descriptor: int) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(RecordError, match="could not write game records: No space left"):
+    with pytest.raises(GameFileError, match="could not write game records: No space left"):
         file.append([example(1), example(2)])
     assert [record.game_index for record in file.read()] == [0]
 
@@ -125,7 +125,7 @@ def test_policy_target_is_normalised_visits() -> None:
 
 def test_records_of_another_game_are_refused() -> None:
     require_same_game(example(), GAME, "here")
-    with pytest.raises(RecordError, match="here: records must be of"):
+    with pytest.raises(GameFileError, match="here: records must be of"):
         require_same_game(example(), azcore.make("go", board_size=5), "here")
 
 
@@ -156,7 +156,7 @@ def test_old_frames_do_not_say_what_their_counts_are() -> None:
     header, arrays = taken_apart(record)
     del header["counts"]
     assert parse_frame(framed(header, arrays, b"AZG2"), "here").counts is None
-    with pytest.raises(RecordError, match="counts"):
+    with pytest.raises(GameFileError, match="counts"):
         parse_frame(framed(header, arrays, b"AZG3"), "here")
     again = parse_frame(parse_frame(framed(header, arrays, b"AZG2"), "here").to_bytes(), "here")
     assert again.counts is None
@@ -198,7 +198,7 @@ HEADERS: list[tuple[str, list[Any], str]] = [
 def test_headers_that_no_game_can_have(name: str, values: list[Any], told: str) -> None:
     for value in values:
         header, arrays = taken_apart(example())
-        with pytest.raises(RecordError, match=f"^here: .*({told})"):
+        with pytest.raises(GameFileError, match=f"^here: .*({told})"):
             parse_frame(framed({**header, name: value}, arrays), "here")
 
 
@@ -232,7 +232,7 @@ def test_arrays_that_no_game_can_have(changed: dict[str, Any], told: str) -> Non
     arrays = {
         name: np.array(values, getattr(record, name).dtype) for name, values in changed.items()
     }
-    with pytest.raises(RecordError, match=f"^here: not a game record of this azcore: {told}"):
+    with pytest.raises(GameFileError, match=f"^here: not a game record of this azcore: {told}"):
         parse_frame(replace(record, **arrays).to_bytes(), "here")
 
 
@@ -258,7 +258,7 @@ def payload_frame(payload: bytes) -> bytes:
     ids=lambda payload: repr(payload[:12]),
 )
 def test_payloads_that_are_no_record(payload: bytes) -> None:
-    with pytest.raises(RecordError, match=r"^here: not a game record of this azcore: ") as caught:
+    with pytest.raises(GameFileError, match=r"^here: not a game record of this azcore: ") as caught:
         parse_frame(payload_frame(payload), "here")
     assert len(str(caught.value)) < 300
 
@@ -267,12 +267,12 @@ def test_a_length_is_not_believed(tmp_path: Path) -> None:
     """Of a file that says 4 GB, or has them with nothing in it, next to nothing is read."""
     path = tmp_path / "records.azg"
     path.write_bytes(struct.pack("<4sII", b"AZG3", 2**32 - 1, 0))
-    with pytest.raises(RecordError, match="the record is cut short"):
-        list(RecordFile(path).read())
+    with pytest.raises(GameFileError, match="the record is cut short"):
+        list(GameFile(path).read())
     os.truncate(path, 2**32 + 11)
     tracemalloc.start()
-    with pytest.raises(RecordError, match="a record must be at most 268,435,456 bytes"):
-        list(RecordFile(path).read())
+    with pytest.raises(GameFileError, match="a record must be at most 268,435,456 bytes"):
+        list(GameFile(path).read())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 10**6
@@ -290,7 +290,7 @@ def values(index: int) -> npt.NDArray[np.float32]:
 
 
 def test_old_games_are_forgotten_and_places_stay(tmp_path: Path) -> None:
-    file = RecordFile(tmp_path / "records.azg")
+    file = GameFile(tmp_path / "records.azg")
     games = numbered_games(10)
     file.append(games)
     places, size = [place for place, _ in file.frames()], file.size()
@@ -308,9 +308,9 @@ def test_old_games_are_forgotten_and_places_stay(tmp_path: Path) -> None:
     assert list(file.read()) == []
     file.append(games[5:6])
     assert last_record(file.path) is not None
-    with pytest.raises(RecordError, match=r"has forgotten its first 10 games.*games_on_disk"):
+    with pytest.raises(GameFileError, match=r"has forgotten its first 10 games.*games_on_disk"):
         file.truncate(places[4])
-    with pytest.raises(RecordError, match="has forgotten"):
+    with pytest.raises(GameFileError, match="has forgotten"):
         list(file.read(places[4]))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["records.azg"]
 
@@ -318,7 +318,7 @@ def test_old_games_are_forgotten_and_places_stay(tmp_path: Path) -> None:
 def test_forgetting_is_done_whole_or_not_at_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = RecordFile(tmp_path / "records.azg")
+    file = GameFile(tmp_path / "records.azg")
     file.append(numbered_games(5))
     before = file.path.read_bytes()
 
@@ -327,7 +327,7 @@ def test_forgetting_is_done_whole_or_not_at_all(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", full)
-        with pytest.raises(RecordError, match="could not forget old games: No space left"):
+        with pytest.raises(GameFileError, match="could not forget old games: No space left"):
             file.forget(2)
     assert file.path.read_bytes() == before
     assert list(tmp_path.iterdir()) == [file.path]
@@ -347,14 +347,14 @@ def test_forgetting_is_done_whole_or_not_at_all(
     ],
 )
 def test_what_is_said_to_be_forgotten_may_be_a_lie(tmp_path: Path, payload: bytes) -> None:
-    file = RecordFile(tmp_path / "records.azg")
+    file = GameFile(tmp_path / "records.azg")
     checksum = zlib.crc32(payload)
     file.path.write_bytes(struct.pack("<4sII", b"AZGF", len(payload), checksum))
-    with pytest.raises(RecordError, match="what it has forgotten cannot be read"):
+    with pytest.raises(GameFileError, match="what it has forgotten cannot be read"):
         list(file.read())
     file.path.write_bytes(struct.pack("<4sII", b"AZGF", len(payload), checksum) + payload)
-    with pytest.raises(RecordError, match="what it has forgotten cannot be read"):
+    with pytest.raises(GameFileError, match="what it has forgotten cannot be read"):
         list(file.read())
     file.path.write_bytes(struct.pack("<4sII", b"AZGF", 2**32 - 1, checksum) + payload)
-    with pytest.raises(RecordError, match="what it has forgotten cannot be read"):
+    with pytest.raises(GameFileError, match="what it has forgotten cannot be read"):
         file.size()

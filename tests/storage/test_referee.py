@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.errors import RecordError
+from azcore.errors import GameFileError
 from azcore.learner.given import SupervisedSettings, read_games
 from azcore.report.sample_game import sample_game
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
@@ -114,11 +114,11 @@ def test_a_game_against_the_rules_is_refused(
     record = decided(game)
     lie = replace(record, **change(game, record))
     referee = Referee(game)
-    with pytest.raises(RecordError, match=f"^here: .*({told})"):
+    with pytest.raises(GameFileError, match=f"^here: .*({told})"):
         referee.check(lie, "here")
     referee.check(record, "here")
     # Whoever reads records of others asks.
-    file = RecordFile(tmp_path / "lie.azg")
+    file = GameFile(tmp_path / "lie.azg")
     file.append([lie])
     settings = SupervisedSettings(
         enabled=True,
@@ -127,7 +127,7 @@ def test_a_game_against_the_rules_is_refused(
         held_out=0.5,
         held_out_positions=9,
     )
-    with pytest.raises(RecordError, match=r"lie\.azg, byte 0"):
+    with pytest.raises(GameFileError, match=r"lie\.azg, byte 0"):
         read_games(settings, game)
     assert sample_game(file.path)[0] is None
 

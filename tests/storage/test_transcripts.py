@@ -1,4 +1,4 @@
-"""Record files of self-play and of matches, as `command=export` and training write them."""
+"""Transcripts of self-play and of matches, as `command=export` and training write them."""
 
 from __future__ import annotations
 
@@ -15,12 +15,17 @@ import pytest
 import azcore
 from azcore.commands.export import export
 from azcore.commands.train import train
-from azcore.errors import AzcoreError, GameError, InvalidTextError, RecordError, SettingError
+from azcore.errors import AzcoreError, GameError, GameFileError, InvalidTextError, SettingError
 from azcore.game import Game
 from azcore.storage.commentary import Remark, read_remark
-from azcore.storage.game_file import RecordFile
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
-from azcore.storage.transcripts import format_named, read_record, transcript_of, write_records
+from azcore.storage.transcripts import (
+    format_named,
+    read_transcript,
+    transcript_of,
+    write_transcripts,
+)
 from conftest import TINY, compose
 from run_kit import train_until
 
@@ -104,7 +109,7 @@ class Played:
 
 def test_games_of_a_match_name_the_players_by_their_seats(game: Game, tmp_path: Path) -> None:
     folder = tmp_path / "new/folder"
-    paths = write_records(
+    paths = write_transcripts(
         folder,
         game,
         [Played(0, 1), Played(1, 0)],
@@ -114,7 +119,7 @@ def test_games_of_a_match_name_the_players_by_their_seats(game: Game, tmp_path: 
         first_number=8,
     )
     assert [path.name for path in paths] == ["000008.sgf", "000009.sgf"]
-    first, second = (read_record(path, game) for path in paths)
+    first, second = (read_transcript(path, game) for path in paths)
     assert (first.players, second.players) == (("one", "two"), ("two", "one"))
     assert first.comments == ["drawn at random", "", ""]
     assert second.comments == ["", "", ""]
@@ -132,22 +137,22 @@ def test_what_is_no_record_file_is_refused(game: Game, tmp_path: Path) -> None:
     for name, kind, told in (
         ("a.sgf", InvalidTextError, "must be text in UTF-8, but byte 9 is not"),
         ("b.sgf", InvalidTextError, "b.sgf: go: the SGF board must be 3x3"),
-        ("c.sgf", RecordError, "No such file"),
+        ("c.sgf", GameFileError, "No such file"),
         ("c.pgn", GameError, r"must end in \.sgf, got 'c.pgn'"),
-        ("c\0.sgf", RecordError, "null"),
-        ("pipe.sgf", RecordError, "pipe.sgf: could not read a record file: it is no file"),
-        ("long.sgf", RecordError, "long.sgf: a record file must have at most 16,777,216 bytes"),
+        ("c\0.sgf", GameFileError, "null"),
+        ("pipe.sgf", GameFileError, "pipe.sgf: could not read a transcript: it is no file"),
+        ("long.sgf", GameFileError, "long.sgf: a transcript must have at most 16,777,216 bytes"),
     ):
         with pytest.raises(kind, match=told) as caught:
-            read_record(tmp_path / name, game)
-        assert str(caught.value).count("record file") <= 1
-    with pytest.raises(GameError, match="tic_tac_toe has no format for record files"):
+            read_transcript(tmp_path / name, game)
+        assert str(caught.value).count("transcript") <= 1
+    with pytest.raises(GameError, match="tic_tac_toe has no format for transcripts"):
         format_named(azcore.make("tic_tac_toe"), None)
     with pytest.raises(GameError, match="must be one of sgf, got 'pgn'"):
         format_named(game, "pgn")
     (tmp_path / "file").write_text("")
-    with pytest.raises(RecordError, match="could not write a record file"):
-        write_records(tmp_path / "file", game, [Played(0, 0)], None, ("a", "b"))
+    with pytest.raises(GameFileError, match="could not write a transcript"):
+        write_transcripts(tmp_path / "file", game, [Played(0, 0)], None, ("a", "b"))
 
 
 # -- command=export ----------------------------------------------------------------------------
@@ -160,7 +165,7 @@ def export_with(*overrides: str) -> int:
 def saved(game: Game, tmp_path: Path) -> Path:
     path = tmp_path / "run/games/records.azg"
     games = ["A1 pass pass", "B1 pass pass", "C1 pass pass", "A2 pass pass"]
-    RecordFile(path).append(
+    GameFile(path).append(
         record_of(game, texts, index=index)
         for texts, index in zip(games, (5, 2, 9, 4), strict=True)
     )
@@ -186,17 +191,17 @@ def test_export_writes_the_games_asked_for(
     told = f"{len(names)} game{'s' if len(names) > 1 else ''} written to {tmp_path / '7'}\n"
     assert capsys.readouterr().out == told
     if "000009" in names:
-        read = read_record(tmp_path / "7/000009.sgf", game)
+        read = read_transcript(tmp_path / "7/000009.sgf", game)
         assert read.actions == [8, 9, 9]
 
 
 def test_export_knows_a_run_and_what_its_counts_mean(game: Game, tmp_path: Path) -> None:
-    records = RecordFile(saved(game, tmp_path))
+    records = GameFile(saved(game, tmp_path))
     run = tmp_path / "run"
     assert export_with(f"export.games={run}", "export.count=1") == 0
     assert "visits 8 played 5" in (run / "games/sgf/000005.sgf").read_text()
     # Far from the run that made them, copied records mean what they meant.
-    copy = RecordFile(tmp_path / "copy.azg")
+    copy = GameFile(tmp_path / "copy.azg")
     copy.append(replace(record, counts="policy") for record in records.read())
     out = f"export.out={tmp_path / 'out'}"
     assert export_with(f"export.games={copy.path}", out, "export.format=sgf") == 0
@@ -207,7 +212,7 @@ def test_export_refuses(game: Game, tmp_path: Path) -> None:
     path = saved(game, tmp_path)
     for overrides, kind, told in (
         ([], SettingError, "export.games must be a run directory or a file of game records"),
-        ([f"export.games={tmp_path}"], RecordError, "must be a run directory or a file"),
+        ([f"export.games={tmp_path}"], GameFileError, "must be a run directory or a file"),
         ([f"export.games={path}", "export.first=4"], SettingError, "number of games .*, 4, got 4"),
         ([f"export.games={path}", "export.first=-1"], SettingError, "export.first must be 0"),
         ([f"export.games={path}", "export.count=0"], SettingError, "export.count must be 1 or"),
@@ -216,8 +221,8 @@ def test_export_refuses(game: Game, tmp_path: Path) -> None:
         with pytest.raises(kind, match=told):
             export_with(*overrides)
     assert sorted(p.name for p in path.parent.iterdir()) == ["records.azg"]
-    RecordFile(path).append([record_of(game, "A3 pass pass", index=2)])
-    with pytest.raises(RecordError, match="got two of 2"):
+    GameFile(path).append([record_of(game, "A3 pass pass", index=2)])
+    with pytest.raises(GameFileError, match="got two of 2"):
         export_with(f"export.games={path}", f"export.out={tmp_path / 'out'}")
     with path.open("ab") as file:
         file.write(b"AZG2")
@@ -225,8 +230,8 @@ def test_export_refuses(game: Game, tmp_path: Path) -> None:
         export_with(f"export.games={path}", "export.first=4")
     other = {**game.identity, "version": 99}
     old = tmp_path / "old.azg"
-    RecordFile(old).append([replace(record_of(game, "A1 pass pass"), game=other)])
-    with pytest.raises(RecordError, match="'version': 99"):
+    GameFile(old).append([replace(record_of(game, "A1 pass pass"), game=other)])
+    with pytest.raises(GameFileError, match="'version': 99"):
         export_with(f"export.games={old}")
 
 
@@ -255,12 +260,12 @@ def test_training_writes_some_games_of_each_generation_and_resume_the_same(
             path.write_text("half a file")
     assert train({**halves, "resume": "halves"}) == 0
     assert files(tmp_path / "halves") == whole
-    records = list(RecordFile(tmp_path / "whole/games/records.azg").read())
+    records = list(GameFile(tmp_path / "whole/games/records.azg").read())
     assert 4 <= len(whole) <= min(8, len(records))  # four generations
     game = azcore.make("go", board_size=3)
     by_index = {record.game_index: record for record in records}
     for name in whole:
-        read = read_record(tmp_path / "whole/games/sgf" / name, game)
+        read = read_transcript(tmp_path / "whole/games/sgf" / name, game)
         assert read.actions == by_index[int(name[:6])].actions.tolist()
         remark = read_remark(read.comments[-1])
         assert remark is not None

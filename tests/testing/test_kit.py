@@ -46,7 +46,7 @@ def mutant(base=PLAIN, **changes):
 
 def with_rule(game, **changed):
     """`game` with one compiled rule replaced."""
-    signatures = rule_signatures(game.record_type)
+    signatures = rule_signatures(game.state_type)
     compiled = {name: numba.njit(signatures[name], nogil=True)(f) for name, f in changed.items()}
     game.rules = dataclasses.replace(game.rules, **compiled)
     return game

@@ -34,7 +34,7 @@ from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.settings import require
 from azcore.storage.run_directory import RUNS
-from azcore.storage.transcripts import format_named, write_records
+from azcore.storage.transcripts import format_named, write_transcripts
 
 
 def tournament(config: Config) -> int:
@@ -169,7 +169,7 @@ def _play_all(
                 write_matches(folder / "matches.csv", results, None, sprt)
                 write_games(folder / "games.csv", settings.game, [result], first=number + 1)
                 if arena.export is not None:
-                    write_records(
+                    write_transcripts(
                         folder / "games",
                         settings.game,
                         result.games,

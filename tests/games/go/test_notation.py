@@ -189,7 +189,7 @@ def test_sgf_text_may_be_in_any_script() -> None:
 
 
 def test_how_long_sgf_may_be() -> None:
-    read = azcore.make("go", board_size=9).record_formats()["sgf"].read
+    read = azcore.make("go", board_size=9).transcript_formats()["sgf"].read
     game = "(;SZ[9];B[ee];C[a];C[];C[b];W[ed]C[c])"
     assert read(game).comments == ["a\nb", "c"]
     assert read(game + " " * 10**6 + game).comments == ["a\nb", "c"]  # the first of many games

@@ -50,7 +50,7 @@ class MyGame(CompiledGame):
                 dirichlet_alpha=10 / num_cells,  # the papers' are near 10 / usual legal actions
                 symmetries=encoding.symmetries(board_size),
             ),
-            state_dtype=rules.record_fields(board_size),
+            state_dtype=rules.state_fields(board_size),
             rules=Rules(
                 current_player=rules.current_player,
                 legal_actions=rules.legal_actions,

@@ -7,7 +7,7 @@ row by row from the top left.
 azcore compiles these functions with numba. What bites:
 
 * a helper that a rule calls needs `@register_jitable` and lies in this package;
-* numbers in the record keep their width: an int8 beyond 127 wraps, and NumPy warns of it when the
+* numbers in the state keep their width: an int8 beyond 127 wraps, and NumPy warns of it when the
   rules run uncompiled. Read it into `int(...)` first;
 * uint64 mixed with int64 becomes float64, which has no bits: int64 does for bits 0 to 62;
 * reading or writing beyond the end of an array is not noticed when compiled; the kit looks for it;
@@ -20,7 +20,7 @@ import numpy as np
 from numba.extending import register_jitable
 
 
-def record_fields(board_size: int) -> list[Any]:
+def state_fields(board_size: int) -> list[Any]:
     """The fields of a state. Whatever decides the rest of the game must be here.
 
     Settings that rules ask for are fields too, because rules see nothing else. Sizes of nested
@@ -35,7 +35,7 @@ def record_fields(board_size: int) -> list[Any]:
 
 
 def set_up(state: Any, in_a_row: int) -> None:
-    """Fill a record of zeros with the initial position; seat 0 is to move."""
+    """Fill a state of zeros with the initial position; seat 0 is to move."""
     state.in_a_row = in_a_row
 
 
@@ -76,7 +76,7 @@ def legal_actions(state: Any, actions: Any) -> int:
 
 
 def step(state: Any, action: int) -> None:
-    """Play a legal action by changing the record itself."""
+    """Play a legal action by changing the state itself."""
     size = state.board.shape[0]
     row, column = action // size, action % size
     state.board[row, column] = state.player + 1

@@ -1,4 +1,4 @@
-"""Every record format of every game by one contract, and by the programs that read such files."""
+"""Every transcript format of every game by one contract, and by programs that read it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import pytest
 
 import azcore
 from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
-from azcore.game import Game, RecordFormat, Transcript
+from azcore.game import Game, Transcript, TranscriptFormat
 
 FORMATS = ["go sgf", "chess pgn", "shogi kif", "shogi csa"]
 ALPHABET = "aZ0 9{}()[]<>\\\\;:,.*'\"%+-/!?#$&|=_^~`\n\né囲碁棋😀\u2028\ufeff\u3000\x85\t\r\x00"
@@ -45,12 +45,12 @@ def game_of(name: str) -> Game:
     )
 
 
-def format_of(which: str) -> tuple[Game, RecordFormat]:
+def format_of(which: str) -> tuple[Game, TranscriptFormat]:
     name, form = which.split()
     if name == "shogi":
         pytest.importorskip("cshogi")
     game = game_of(name)
-    return game, game.record_formats()[form]
+    return game, game.transcript_formats()[form]
 
 
 def played(game: Game, seed: int, plies: int = 10_000, start: str | None = None) -> list[int]:
@@ -75,7 +75,7 @@ def random_text(rng: random.Random) -> str:
     return "".join(words[: rng.randrange(31)])
 
 
-def random_transcript(game: Game, form: RecordFormat, seed: int) -> Transcript:
+def random_transcript(game: Game, form: TranscriptFormat, seed: int) -> Transcript:
     rng = random.Random(seed)
     actions = played(game, seed, rng.choice((0, 1, 7, 20, 20, 10_000)))
     over = game.is_terminal(after(game, actions))
@@ -307,7 +307,7 @@ def test_sgfmill_reads_our_sgf() -> None:
     from sgfmill import sgf, sgf_moves
 
     game: Any = azcore.make("go", board_size=9, komi=6.5)
-    form = game.record_formats()["sgf"]
+    form = game.transcript_formats()["sgf"]
     actions = played(game, 1)
     said = "a] [b] \\ :;\n\n囲碁"
     transcript = Transcript(
@@ -339,7 +339,7 @@ def test_sgfmill_reads_our_sgf() -> None:
 @pytest.mark.skipif(GNUGO is None, reason="GNU Go is not installed")
 def test_gnugo_loads_our_sgf(tmp_path: Path) -> None:
     game: Any = azcore.make("go", board_size=9)
-    form = game.record_formats()["sgf"]
+    form = game.transcript_formats()["sgf"]
     start = game.state_to_text(game.state_from_text("\n".join(["." * 9] * 9) + " b"))
     handicap = start.replace(".........", "..X...X..", 1).replace(" b", " w")
     for seed, begin in ((1, None), (2, handicap)):
@@ -369,7 +369,7 @@ def test_cshogi_reads_our_records() -> None:
     import cshogi.KIF
 
     game = game_of("shogi")
-    formats = game.record_formats()
+    formats = game.transcript_formats()
     for seed in range(3):
         actions = played(game, seed, 50)
         usi, state = [], game.initial_state()
@@ -414,7 +414,7 @@ def test_cshogi_reads_our_records() -> None:
 
 
 def test_games_without_formats_have_none() -> None:
-    assert azcore.make("tic_tac_toe").record_formats() == {}
+    assert azcore.make("tic_tac_toe").transcript_formats() == {}
     assert issubclass(InvalidTextError, AzcoreError)
 
 
