@@ -153,18 +153,18 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     single = [each.key_or_group for each in parsed(overrides) if each.key_or_group not in groups]
     for override in parsed(overrides):
         key, line = override.key_or_group, override.input_line
-        chosen = override.value() if key in groups and not override.is_delete() else None
+        choice = override.value() if key in groups and not override.is_delete() else None
         if key.partition(".")[0] not in saved and key not in groups:
             continue  # none of the run's
         own = f"resume={config.resume} goes on with the run's own {key}, got {line}"
         if override.is_delete() or key == "experiment":
             raise SettingError(f"{own}; only single settings can change")
-        if key == "game" and isinstance(chosen, str):
+        if key == "game" and isinstance(choice, str):
             touched = ["game.name"]  # says which run is the latest
-        elif isinstance(chosen, str):
+        elif isinstance(choice, str):
             touched = [
                 at
-                for at in flat(_contents(key, chosen))
+                for at in flat(_contents(key, choice))
                 if not any(f"{at}.".startswith(f"{other}.") for other in single)
             ]
         else:
@@ -172,7 +172,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         for at in touched:
             if at.partition(".")[0] not in saved or wanted.get(at) == has.get(at):
                 continue
-            if isinstance(chosen, str):
+            if isinstance(choice, str):
                 raise SettingError(
                     f"{own}: the run has {at} {has.get(at)!r}, got {wanted.get(at)!r}; only single "
                     f"settings can change"
@@ -225,7 +225,7 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
     from azcore.commands.arena.tournament import wanted_players
     from azcore.game.registry import installed_games
 
-    chosen = {override.key_or_group for override in parsed(overrides)}
+    overridden = {override.key_or_group for override in parsed(overrides)}
     players: Any = {
         key: OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
         for key, value in ((key, config[key]) for key in ("players", "checkpoint"))
@@ -237,19 +237,19 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
         raise GameError(f"a checkpoint is of {identity}, which is no game that is installed")
     if config.command == "play":  # the others compare the whole game with each checkpoint's
         own = {"name": identity["name"], **identity["settings"]}
-        told = {"name"} if "game" in chosen else set()
-        told |= {key.removeprefix("game.") for key in chosen if key.startswith("game.")}
-        for key in sorted(told):
+        named = {"name"} if "game" in overridden else set()
+        named |= {key.removeprefix("game.") for key in overridden if key.startswith("game.")}
+        for key in sorted(named):
             if config.game.get(key) != own.get(key):
                 raise SettingError(
                     f"game.{key} is {own.get(key)!r} in checkpoint={config.checkpoint}, got "
                     f"{config.game.get(key)!r}"
                 )
-    if "game" not in chosen and config.game.name != identity["name"]:
+    if "game" not in overridden and config.game.name != identity["name"]:
         config = hydra.compose("config", [f"game={identity['name']}", *overrides])
     if config.game.name == identity["name"]:
         for key, value in identity["settings"].items():
-            if f"game.{key}" not in chosen and key in config.game:
+            if f"game.{key}" not in overridden and key in config.game:
                 config.game[key] = value
     return config
 
@@ -367,10 +367,10 @@ def _job(config: DictConfig) -> int:
 
 def _status_of(work: Callable[[], int]) -> int:
     """The exit status of a piece of work; 2 and a sentence for input that cannot be used."""
-    from azcore.game.faults import told  # brings numba, for which --help need not wait
+    from azcore.game.faults import game_faults  # brings numba, for which --help need not wait
 
     try:
-        with told():
+        with game_faults():
             return work()
     except FaultyGameError as error:
         print(f"azcore: {error}", file=sys.stderr)  # its lines and boards are for the author
@@ -416,7 +416,7 @@ def main() -> None:
     Plugins.instance().register(PluginConfigs)
     if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack what we print, such as ±
         sys.stdout.reconfigure(errors="replace")
-    sys.argv[1:] = [_of_today(argument) for argument in sys.argv[1:]]
+    sys.argv[1:] = [_renamed(argument) for argument in sys.argv[1:]]
     try:
         application()
     except OverrideParseException as error:
@@ -438,7 +438,7 @@ def main() -> None:
         sys.exit(1)
 
 
-def _of_today(argument: str) -> str:
+def _renamed(argument: str) -> str:
     """An argument with the name that its setting has now, and a word on it."""
     from azcore.storage.run_settings import MOVED
 
@@ -501,13 +501,14 @@ def _composition_error(text: str) -> str:
         points = {point.name: point for point in entry_points(group="azcore.games")}
         if group == "game" and name in points:
             return _no_settings(points[name])
-        told = f"{group} must be one of {options}, got {name!r}"
+        sentence = f"{group} must be one of {options}, got {name!r}"
         if group == "game" and (Path(name) / "pyproject.toml").exists():
             return (
-                f"{told}; the package in the folder {name} must be installed: pip install -e {name}"
+                f"{sentence}; the package in the folder {name} must be installed: "
+                f"pip install -e {name}"
             )
         close = get_close_matches(name, options.split(", "), n=1)
-        return told + (f"; did you mean {close[0]}?" if close else "")
+        return sentence + (f"; did you mean {close[0]}?" if close else "")
     lines = text.splitlines()
     return " ".join(
         line for line in lines if not re.match(r"\s*(full_key|object_type|See http)", line)
@@ -535,5 +536,5 @@ def _unknown(key: str) -> str:
         groups = GlobalHydra.instance().config_loader().list_groups("")
         choices = [c for c in sys.argv[1:] if re.fullmatch(rf"({'|'.join(groups)})=\w+", c)]
         config: Any = OmegaConf.to_container(hydra.compose("config", choices))
-    known = [] if "." in key else [group for group in groups if group != "hydra"]
-    return unknown_key(key, [*known, *flat(config)])
+    top_level = [] if "." in key else [group for group in groups if group != "hydra"]
+    return unknown_key(key, [*top_level, *flat(config)])

@@ -29,7 +29,7 @@ _PATIENCE = 3.0  # seconds after the first until people are told what it waits f
 _GRACE = 1.0  # seconds after the second in which an end that is under way may come
 
 _is_tidy = False  # whether the first signal leaves the end to the command
-_kept: Callable[[], str] = str  # see `say_at_the_end`
+_last_words: Callable[[], str] = str  # see `say_at_the_end`
 
 
 def watch() -> None:
@@ -48,10 +48,10 @@ def be_tidy() -> None:
     _is_tidy = True
 
 
-def say_at_the_end(kept: Callable[[], str]) -> None:
+def say_at_the_end(words: Callable[[], str]) -> None:
     """Tell people, when a second signal ends azcore, what is kept and how to go on."""
-    global _kept
-    _kept = kept
+    global _last_words
+    _last_words = words
 
 
 def interrupt(_signal: int, _frame: FrameType | None) -> None:
@@ -67,11 +67,11 @@ def no_handler(_signal: int, _frame: FrameType | None) -> None:
 def running() -> str:
     """Where each thread is that does something, in a line or two each."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
-    told = []
+    lines = []
     for ident, frame in sys._current_frames().items():
         if ident != threading.get_ident() and (place := _place(frame)):
-            told.append(f"  {names.get(ident, 'a thread')}: {place}")
-    return "\n".join(told)
+            lines.append(f"  {names.get(ident, 'a thread')}: {place}")
+    return "\n".join(lines)
 
 
 def _place(innermost: FrameType) -> str:
@@ -100,12 +100,12 @@ def _is_library(frame: FrameType) -> bool:
 
 def _read(pipe: int, terminal: list[int | list[bytes | int]] | None) -> None:
     first: float | None = None  # when the first signal came
-    told = False
+    has_spoken = False
     while True:
-        wait = first is not None and not told
+        wait = first is not None and not has_spoken
         if not select.select([pipe], [], [], _PATIENCE if wait else None)[0]:
             _say(f"azcore: waits for what is under way; once more ends it at once\n{running()}\n")
-            told = True
+            has_spoken = True
             continue
         if not any(number in SIGNALS for number in os.read(pipe, 64)):
             continue
@@ -121,7 +121,7 @@ def _read(pipe: int, terminal: list[int | list[bytes | int]] | None) -> None:
 def _end(terminal: list[int | list[bytes | int]] | None) -> None:
     under_way = running()  # where it hangs, not where a tidy end has got to
     time.sleep(_GRACE)
-    _say(f"azcore: ended at once, in the midst of\n{under_way}\n{_kept()}".rstrip() + "\n")
+    _say(f"azcore: ended at once, in the midst of\n{under_way}\n{_last_words()}".rstrip() + "\n")
     for child in _children(os.getpid()):
         with contextlib.suppress(OSError):
             os.kill(child, signal.SIGKILL)

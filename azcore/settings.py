@@ -47,16 +47,16 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     return kind(**{name: convert(hints[name], values[name], f"{where}.{name}") for name in names})
 
 
-def unknown_key(key: str, known: list[str]) -> str:
+def unknown_key(key: str, keys: list[str]) -> str:
     """The sentence for a setting that does not exist, with the nearest one that does."""
     group, _, word = key.rpartition(".")
-    beside = {name.rpartition(".")[2]: name for name in known if name.rpartition(".")[0] == group}
+    beside = {name.rpartition(".")[2]: name for name in keys if name.rpartition(".")[0] == group}
     # A group's name in common is no likeness: within the group the last words are compared.
     alike = get_close_matches(word, beside, n=3, cutoff=0.5)
     alike.sort(key=lambda name: sorted(name) != sorted(word))  # two letters in the wrong order
     close = [beside[name] for name in alike]
     if not close:
-        others = [name for name in known if name not in beside.values()]
+        others = [name for name in keys if name not in beside.values()]
         close = get_close_matches(key, others, n=1)
     return f"there is no setting {key}" + (f"; did you mean {close[0]}?" if close else "")
 

@@ -389,7 +389,7 @@ def test_a_command_says_nothing_of_what_the_one_before_has_kept(
     monkeypatch.setattr(cli, "resolve_name", lambda _: lambda config: 0)
     interrupts.say_at_the_end(lambda: "saved up to the checkpoint of another job")
     assert cli.run_command({"command": "compare"}) == 0
-    assert interrupts._kept() == ""
+    assert interrupts._last_words() == ""
 
 
 def test_a_locale_without_our_signs(tmp_path: Path) -> None:

@@ -29,11 +29,11 @@ def actor_of_run(
         say: told what was measured.
     """
     device = settings.device.type
-    known = run.read_sizes()
+    sizes = run.read_sizes()
     selfplay = replace(
         settings.selfplay,
-        num_games=known.get("num_games", settings.selfplay.num_games),
-        workers=known.get("workers", settings.selfplay.workers),
+        num_games=sizes.get("num_games", settings.selfplay.num_games),
+        workers=sizes.get("workers", settings.selfplay.workers),
     )
     selfplay = with_workers(selfplay, device)
     workers = selfplay.workers
@@ -52,7 +52,7 @@ def actor_of_run(
 
     selfplay, trials = with_games(selfplay, device, actor_of)
     tried = ", ".join(f"{trial.num_games}: {trial.evaluations_per_s:,.0f}" for trial in trials)
-    found = f"; evaluations/s by games: {tried}" if trials else ""
-    say(f"self-play {selfplay.num_games} games on {workers} threads{found}")
+    rates = f"; evaluations/s by games: {tried}" if trials else ""
+    say(f"self-play {selfplay.num_games} games on {workers} threads{rates}")
     assert selfplay.num_games is not None
     return actor_of(selfplay), {"num_games": selfplay.num_games, "workers": workers}

@@ -53,11 +53,11 @@ class Supervised(Algorithm):
             )
 
     def metrics(self) -> dict[str, float]:
-        found = self._prediction
-        if found is None:
+        prediction = self._prediction
+        if prediction is None:
             return {}
         return {
-            "held_out_accuracy": found.accuracy,
-            "held_out_policy_loss": found.policy_loss,
-            "held_out_value_loss": found.value_loss,
+            "held_out_accuracy": prediction.accuracy,
+            "held_out_policy_loss": prediction.policy_loss,
+            "held_out_value_loss": prediction.value_loss,
         }

@@ -42,7 +42,7 @@ from azcore.learner.module import LearnerModule
 from azcore.learner.settings import TrainerSettings
 from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
-from azcore.networks.checkpoint import FAULTS, describe_run, told_in_short
+from azcore.networks.checkpoint import FAULTS, describe_run, short_reason
 from azcore.search.evaluators import CachedEvaluator, Evaluator
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
@@ -135,7 +135,7 @@ class TrainingLoop:
             if checkpoint is None or began.is_over or is_told or checkpoint in str(error):
                 raise
             raise CheckpointError(
-                f"{checkpoint}: a run cannot go on from this checkpoint: {told_in_short(error)}"
+                f"{checkpoint}: a run cannot go on from this checkpoint: {short_reason(error)}"
             ) from error
         began.now()
         return self._trainer.global_step

@@ -21,7 +21,7 @@ from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.errors import IllegalActionError
 from azcore.game import Game, illegal_action_message
 from azcore.game.batch import make_batch
-from azcore.game.faults import told
+from azcore.game.faults import game_faults
 from azcore.settings import require
 
 OPENING_ATTEMPTS = 200  # draws before a game counts as having no further opening
@@ -161,7 +161,7 @@ class MatchResult:
         return list(pairs.values())
 
 
-@told()
+@game_faults()
 def play_match(
     game: Game,
     first: Player,
@@ -253,12 +253,12 @@ def _play(
     while live:
         # The one who moves in a row: seat 0 is first's in even rows.
         mover = {row: (states.current_player(row) + row) % 2 for row in live}
-        chosen: dict[int, Decision] = {}
+        decisions: dict[int, Decision] = {}
         for who, player in enumerate(players):
             rows = [row for row in live if mover[row] == who]
             if rows:
-                chosen.update(zip(rows, player.choose(rows), strict=True))
-        for row, action in chosen.items():
+                decisions.update(zip(rows, player.choose(rows), strict=True))
+        for row, action in decisions.items():
             if isinstance(action, Forfeit):
                 forfeits[row] = (states.current_player(row), action)
                 continue
@@ -296,25 +296,25 @@ def random_openings(game: Game, count: int, plies: int, seed: int) -> list[tuple
     """
     require(plies >= 0, "opening_plies", "0 or more", plies)
     rng = np.random.default_rng(seed)
-    found: list[tuple[list[int], Any]] = []
+    openings: list[tuple[list[int], Any]] = []
     seen: set[str] = set()
-    while len(found) < count:
+    while len(openings) < count:
         for _ in range(OPENING_ATTEMPTS):
             opening, state = _random_opening(game, plies, rng)
             # Positions are compared, not actions: two orders of the same moves are one opening.
             if len(opening) == plies and (text := game.state_to_text(state)) not in seen:
                 seen.add(text)
-                found.append((opening, state))
+                openings.append((opening, state))
                 break
         else:
             break
     require(
-        bool(found),
+        bool(openings),
         "opening_plies",
         f"so few that {game.name} is not over by then",
         plies,
     )
-    return [found[i % len(found)] for i in range(count)]
+    return [openings[i % len(openings)] for i in range(count)]
 
 
 def _random_opening(game: Game, plies: int, rng: np.random.Generator) -> tuple[list[int], Any]:

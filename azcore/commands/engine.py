@@ -63,9 +63,9 @@ def _load(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
             f"{config['checkpoint']}: this checkpoint's game must be {config['game']['name']}, "
             f"got {game.name}; game={game.name} speaks its protocol"
         )
-    told = ", ".join(f"{key} {value}" for key, value in game.settings.items())
+    settings_text = ", ".join(f"{key} {value}" for key, value in game.settings.items())
     judge = config["checkpoint"] or "no checkpoint=PATH: searching without a network"
-    print(f"azcore: {judge}: {game.name} {told}", file=sys.stderr)
+    print(f"azcore: {judge}: {game.name} {settings_text}", file=sys.stderr)
     return game, evaluator
 
 

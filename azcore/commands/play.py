@@ -248,19 +248,19 @@ class Session:
         if self._resigned is not None:
             names = (first, second)
             winner: int | None = 1 - self._resigned
-            told = f"{names[self._resigned]} resigns, {names[1 - self._resigned]} wins"
+            result = f"{names[self._resigned]} resigns, {names[1 - self._resigned]} wins"
         else:
             state = self._line.state
             outcome = self._game.outcome(state)
             winner = {1: 0, 0: None, -1: 1}[outcome]
-            told = f"{self._game.result_text(state)}, {self._game.termination(state)}"
+            result = f"{self._game.result_text(state)}, {self._game.termination(state)}"
         you = ""
         if len(self._people) == 1:
             if winner is None:
                 you = " It is a draw."
             else:
                 you = " You win." if winner in self._people else " You lose."
-        return f"Game over: {told}.{you}"
+        return f"Game over: {result}.{you}"
 
     def _text_of_line(self, actions: list[int]) -> str:
         return " ".join(self._texts_of_line(actions, self._game.action_to_text))
@@ -352,8 +352,9 @@ class Session:
             return
         thought = self._think()
         seat = self._line.player
-        said = in_words(thought.value, self._game, seat)
-        self._terminal.say(f"{said[0].upper()}{said[1:]}, after {thought.simulations} simulations.")
+        opinion = in_words(thought.value, self._game, seat)
+        opinion = f"{opinion[0].upper()}{opinion[1:]}"
+        self._terminal.say(f"{opinion}, after {thought.simulations} simulations.")
         rows = [("move", "visits", "value", "prior", "expected")]
         for variation in thought.variations[:ROWS]:
             line = self._text_of_line(variation.actions)
@@ -400,9 +401,9 @@ class Session:
 
     def _sit(self, people: tuple[int, ...]) -> None:
         self._people = people
-        told = {0: "The engine plays both sides.", 2: "Two people play."}
+        seats = {0: "The engine plays both sides.", 2: "Two people play."}
         name = self._game.seat_names[people[0]] if people else ""
-        self._terminal.say(told.get(len(people), f"You are {name} now."))
+        self._terminal.say(seats.get(len(people), f"You are {name} now."))
 
     def _moves(self, _: str) -> None:
         state = self._line.state
@@ -462,8 +463,8 @@ def in_words(value: float, game: Game, seat: int) -> str:
     score = 50 + 50 * abs(value)
     for limit, words in DEGREES:
         if abs(value) < limit:
-            told = words if limit == DEGREES[0][0] else f"{name} is {words}"
+            degree = words if limit == DEGREES[0][0] else f"{name} is {words}"
             break
     else:
-        told = f"{name} is winning"
-    return f"{told} (value {value:+.2f} for {game.seat_names[seat]}; {name} scores {score:.0f} %)"
+        degree = f"{name} is winning"
+    return f"{degree} (value {value:+.2f} for {game.seat_names[seat]}; {name} scores {score:.0f} %)"

@@ -42,10 +42,10 @@ def predict_games(config: Config) -> int:
     ):
         if records:
             with console.status(f"looking at {name}"):
-                found = predict(
+                prediction = predict(
                     evaluator, settings.game, records, settings.supervised.held_out_positions
                 )
-            table.add_row(name, *_cells(found))
+            table.add_row(name, *_cells(prediction))
     console.print(
         f"{config['checkpoint']}, step {step:,}, without search", markup=False, soft_wrap=True
     )
@@ -53,12 +53,12 @@ def predict_games(config: Config) -> int:
     return 0
 
 
-def _cells(found: Prediction) -> list[str]:
+def _cells(prediction: Prediction) -> list[str]:
     return [
-        f"{found.games:,}",
-        f"{found.positions:,}",
-        f"{found.accuracy:.1%}",
-        f"{found.policy_loss:.3f}",
-        f"{found.value_loss:.3f}",
-        f"{found.value_loss / 4:.3f}",
+        f"{prediction.games:,}",
+        f"{prediction.positions:,}",
+        f"{prediction.accuracy:.1%}",
+        f"{prediction.policy_loss:.3f}",
+        f"{prediction.value_loss:.3f}",
+        f"{prediction.value_loss / 4:.3f}",
     ]

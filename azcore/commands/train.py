@@ -69,7 +69,7 @@ def train(config: Config) -> int:
         console=console, max_steps=max_steps, max_seconds=trainer.max_seconds
     )
     step = None
-    interrupts.say_at_the_end(lambda: f"azcore: {_kept(run, name)}")
+    interrupts.say_at_the_end(lambda: f"azcore: {_what_was_saved(run, name)}")
     with _interruptible():
         with (
             contextlib.suppress(Interrupted),
@@ -180,14 +180,15 @@ def _conclude(
             stopped = f"stopped at step {step:,} of {max_steps:,}; {_how_to_go_on(run, name)}"
             terminal.say(f"{stopped} {longer}", as_command=True)
         return 0
-    terminal.say(f"interrupted, {_kept(run, name)}", as_command=True)
+    terminal.say(f"interrupted, {_what_was_saved(run, name)}", as_command=True)
     return interrupts.STATUS
 
 
-def _kept(run: RunDirectory, name: str) -> str:
+def _what_was_saved(run: RunDirectory, name: str) -> str:
     """What a run that was broken off has kept, and how to go on."""
-    kept = f"saved up to {run.last_checkpoint}" if run.last_checkpoint.exists() else "nothing saved"
-    return f"{kept}; {_how_to_go_on(run, name)}"
+    path = run.last_checkpoint
+    saved = f"saved up to {path}" if path.exists() else "nothing saved"
+    return f"{saved}; {_how_to_go_on(run, name)}"
 
 
 def _how_to_go_on(run: RunDirectory, name: str) -> str:
@@ -205,7 +206,7 @@ def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str
         yield
     except FaultyGameError:
         if run.config.exists():
-            terminal.say(f"stopped, {_kept(run, name)}", as_command=True)
+            terminal.say(f"stopped, {_what_was_saved(run, name)}", as_command=True)
         raise
 
 

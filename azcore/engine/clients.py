@@ -85,8 +85,8 @@ class GtpClient(Client):
         """Bring the program to the end of a line."""
         if line.start_text is not None:
             raise AzcoreError("GTP has no words for a position to begin from")
-        known = len(self._actions)
-        if self._settings != line.game.settings or line.actions[:known] != self._actions:
+        played = len(self._actions)
+        if self._settings != line.game.settings or line.actions[:played] != self._actions:
             settings = line.game.settings
             if "board_size" in settings:
                 self._ask(f"boardsize {settings['board_size']}", STARTING)
@@ -96,8 +96,8 @@ class GtpClient(Client):
                 # Canadian time: one move in so many seconds, from the first on.
                 self._ask(f"time_settings 0 {max(1, round(self._limits.seconds))} 1", STARTING)
             self._ask("clear_board", STARTING)
-            self._settings, known = dict(settings), 0
-        for ply in range(known, len(line.actions)):
+            self._settings, played = dict(settings), 0
+        for ply in range(played, len(line.actions)):
             state = line.states[ply]
             colour = "bw"[line.game.current_player(state)]
             move = line.game.action_to_text(state, line.actions[ply])
@@ -132,13 +132,13 @@ class UsiClient(Client):
             "depth": limits.depth,
             "movetime": None if limits.seconds is None else round(1000 * limits.seconds),
         }
-        told = [f"{word} {value}" for word, value in words.items() if value is not None]
-        self._go = " ".join(["go", *told] if told else ["go", "movetime", "1000"])
+        words_of_go = [f"{word} {value}" for word, value in words.items() if value is not None]
+        self._go = " ".join(["go", *words_of_go] if words_of_go else ["go", "movetime", "1000"])
         try:
-            known = self._begin()
+            option_names = self._begin()
             for name, value in options.items():
                 # GUIs set these whether or not a program names them.
-                if name.lower() not in known and not name.startswith("USI_"):
+                if name.lower() not in option_names and not name.startswith("USI_"):
                     raise self._process.fault(f"has no option {name!r}")
                 self._process.send(f"setoption name {name} value {value}")
             self._ask("isready", "readyok", STARTING)
@@ -167,15 +167,15 @@ class UsiClient(Client):
 
     def _begin(self) -> set[str]:
         """The names of its options, in small letters."""
-        known = set()
+        names = set()
 
         def answers(line: str) -> bool:
             if line.startswith("option name "):
-                known.add(line.removeprefix("option name ").partition(" type ")[0].strip().lower())
+                names.add(line.removeprefix("option name ").partition(" type ")[0].strip().lower())
             return line.split()[:1] == [f"{self.protocol}ok"]
 
         self._process.ask(self.protocol, answers, monotonic() + STARTING)
-        return known
+        return names
 
     def _ask(self, words: str, wanted: str, seconds: float) -> str:
         """The line that answers a command."""

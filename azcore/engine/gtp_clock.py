@@ -26,7 +26,7 @@ class SeatClock:
         if self.left <= 0:
             self._next_period()
 
-    def told(self, left: float, stones: int) -> None:
+    def set_left(self, left: float, stones: int) -> None:
         self.left = left
         self.stones = min(stones, 1) if self.settings.periods_told else stones
 

@@ -60,8 +60,8 @@ class EnginePlayer(Player):
                 self._is_given_up = True
                 self.end()
                 raise
-        chosen = {row: action for share in answers for row, action in share.items()}
-        return [chosen[row] for row in rows]
+        actions = {row: action for share in answers for row, action in share.items()}
+        return [actions[row] for row in rows]
 
     def advance(self, row: int, action: int) -> None:
         self._lines[row].play(action)

@@ -16,64 +16,28 @@ legal action ends it.
 
 from __future__ import annotations
 
-import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
 from azcore import __version__
-from azcore.engine.clock import Clock
+from azcore.engine.go_command import GoCommand, read_go
 from azcore.engine.lines import Writer
-from azcore.engine.options import NUMBER, Option, plain_name
+from azcore.engine.options import Option, plain_name
+from azcore.engine.position_command import Follower, GivenGame, read_position
+from azcore.engine.scores import centipawns, wins_at_once
 from azcore.engine.server import AbandonedError, Engine, Server
 from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
-from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
+from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, texts_along
-from azcore.game.faults import told
+from azcore.game.faults import game_faults
 
 LONGEST_NOTE = 300  # characters of a sentence behind `info string`
-
-
 MOST_VARIATIONS = 500
-
-
-MOST_CENTIPAWNS = 10_000  # what a value of -1 or 1 is shown as
-
-
 NO_ANSWER = "bestmove (none)"  # to a position that could not be followed, which is no resignation
-
-
-@dataclass
-class Told:
-    """The game as the other side has told it."""
-
-    start: str | None  # as written; None: the usual position
-    words: list[str]  # the actions as written
-    line: Line
-    forgotten: int = 0  # words before the beginning of `line`, which has no past then
-
-    def cut(self, length: int) -> Told:
-        """A copy up to so many words, no fewer than those forgotten."""
-        line = self.line.copy()
-        for _ in range(len(self.words) - length):
-            line.undo()
-        return Told(self.start, self.words[:length], line, self.forgotten)
-
-
-@dataclass(kw_only=True)
-class Asked:
-    """What stands behind `go`."""
-
-    numbers: dict[str, int] = field(default_factory=dict)  # by keyword; times in milliseconds
-    flags: set[str] = field(default_factory=set)
-    actions: list[str] = field(default_factory=list)  # the only ones to consider
-
-    @property
-    def is_endless(self) -> bool:
-        return not self.flags.isdisjoint(("infinite", "ponder"))
 
 
 class PositionServer(Server):
@@ -116,8 +80,8 @@ class PositionServer(Server):
 
     def __init__(self, engine: Engine, writer: Writer) -> None:
         super().__init__(engine, writer)
-        self._told: Told | None = None  # None: nothing yet, which means the usual position
-        self._is_refused = False  # the last position that was told
+        self._given: GivenGame | None = None  # None: nothing yet, which means the usual position
+        self._is_refused = False  # the last position that was given
         self._variations = 1
         self._forget = False  # the tree, before the next thinking
         self._thinks = False  # a `go` has no answer yet
@@ -154,8 +118,8 @@ class PositionServer(Server):
         return self.answer(line) and not self._closed
 
     def _is_quit(self, line: str) -> bool:
-        known = (word for word in line.split() if not self._is_unknown(word))
-        return next(known, None) == "quit"
+        commands = (word for word in line.split() if not self._is_unknown(word))
+        return next(commands, None) == "quit"
 
     def _rest(self) -> None:
         self._stop_thinking()
@@ -182,7 +146,7 @@ class PositionServer(Server):
         if command == "quit":
             return False
         try:
-            with told():
+            with game_faults():
                 self._commands[command](rest)
         except (NotLoadedError, AbandonedError):
             raise
@@ -226,7 +190,7 @@ class PositionServer(Server):
 
     def _on_isready(self, _words: list[str]) -> None:
         thinker = self._load()
-        if not self._thinks and self._told is None:
+        if not self._thinks and self._given is None:
             # What is compiled or loaded at the first evaluation must not cost time on the clock.
             try:
                 thinker.think(Limits(simulations=1))
@@ -316,15 +280,16 @@ class PositionServer(Server):
 
     @property
     def line(self) -> Line:
-        """The game as far as it has been told, for whoever wants to look."""
-        if self._told is None:
-            self._told = Told(None, [], Line(self._game))
-        return self._told.line
+        """The game as far as it was given."""
+        if self._given is None:
+            self._given = self._follower.begin(None)
+        return self._given.line
 
     def _on_position(self, words: list[str]) -> None:
         try:
-            with told():
-                self._told = self._followed(*self._position(words))
+            with game_faults():
+                start, actions = read_position(words, self.position_word)
+                self._given = self._follower.follow(self._given, start, actions)
         except (NotLoadedError, AbandonedError):
             raise
         except AzcoreError as error:
@@ -333,91 +298,24 @@ class PositionServer(Server):
         else:
             self._is_refused = False
 
-    def _position(self, words: list[str]) -> tuple[str | None, list[str]]:
-        """Where a game begins and its actions, both as written.
-
-        Raises:
-            InvalidTextError: it is not said so.
-        """
-        end = words.index("moves") if "moves" in words else len(words)
-        place, actions = words[:end], words[end + 1 :]
-        if place == ["startpos"]:
-            start = None
-        elif place[:1] == [self.position_word]:
-            start = " ".join(place[1:])
-        else:
-            raise InvalidTextError(
-                f"position is startpos or {self.position_word} and a position, then moves and a "
-                f"list, got {' '.join(place)[:40]!r}"
-            )
-        return start, actions
-
     def _refuse_position(self, reason: str) -> None:
         self._is_refused = True
         self._note(reason)
 
-    def _followed(self, start: str | None, words: list[str]) -> Told:
-        """The game as it is told now; what is the same as before is not played again.
-
-        Raises:
-            AzcoreError: it cannot be followed.
-        """
-        old = self._told
-        same = 0
-        if old is not None and old.start == start:
-            pairs = zip(old.words, words, strict=False)
-            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        if old is not None and old.start == start and same >= old.forgotten:
-            told = old.cut(same)
-        else:
-            same, told = 0, Told(start, [], self._begin(start))
-        for number, word in enumerate(words[same:], same + 1):
-            try:
-                self._play(told, word)
-            except AzcoreError as error:
-                raise IllegalActionError(f"move {number} cannot be played: {error}") from error
-        return told
-
-    def _begin(self, start: str | None) -> Line:
-        try:
-            return Line(self._game, start)
-        except InvalidTextError as error:
-            # Counts beyond what the game knows are no reason to refuse a position.
-            bare = None if start is None else self._without_counters(start)
-            if bare is None:
-                raise
-            try:
-                line = Line(self._game, bare)
-            except InvalidTextError:
-                raise error from None
-            self._note(f"taken without its counters: {error}")
-            return line
-
-    def _play(self, told: Told, word: str) -> None:
-        if told.line.is_over:
-            told.line = self._without_past(told.line)
-            told.forgotten = len(told.words)
-        game, state = self._game, told.line.state
-        if told.line.is_over:
-            raise IllegalActionError(f"the game is over ({game.termination(state)})")
-        told.line.play(game.text_to_action(state, word))
-        told.words.append(word)
-
-    def _without_past(self, line: Line) -> Line:
-        """A finished game's last position as a beginning, where it may be played on."""
-        text = self._without_counters(self._game.state_to_text(line.state))
-        return line if text is None else Line(self._game, text)
+    @property
+    def _follower(self) -> Follower:
+        return Follower(self._game, self._without_counters, self._note)
 
     # -- thinking -------------------------------------------------------------------------------
 
     def think(self, words: list[str]) -> None:
         """`go`: think about the position within the limits that the words name."""
-        asked = self._asked(words)
+        go = read_go(words, self.numbers, self._note)
         self._load()
         self._stop_thinking()
         try:
-            with told():
-                answer = self._begin_thinking(asked)
+            with game_faults():
+                answer = self._begin_thinking(go)
         except (NotLoadedError, AbandonedError):
             raise
         except AzcoreError as error:
@@ -425,32 +323,32 @@ class PositionServer(Server):
             answer = NO_ANSWER
         if answer is None:
             return
-        if asked.is_endless:  # it may come when it is asked for, not before
+        if go.is_endless:  # it may come when it is asked for, not before
             self._held = answer
         else:
             self._say(answer)
 
-    def _begin_thinking(self, asked: Asked) -> str | None:
+    def _begin_thinking(self, go: GoCommand) -> str | None:
         """Begin, or the answer at once where there is nothing to think about."""
         if self._is_refused:
             return NO_ANSWER
         thinker = self._load()
-        if self.line.is_over:
-            self._play_on()
+        if self.line.is_over and self._given is not None:
+            self._given = self._follower.play_on(self._given)
         line = self.line
         answer = self._answer_without_thinking(line)
         if answer is not None:
             return answer
-        limits = self._limits(asked, line)
-        self._after_hit = limits if "ponder" in asked.flags else None
+        limits = self._limits(go, line)
+        self._after_hit = limits if "ponder" in go.flags else None
         thinker.settings = self.engine.settings
         thinker.set_line(line)
         if self._forget:
             thinker.forget()
             self._forget = False
-        if asked.is_endless:
+        if go.is_endless:
             limits = Limits(actions=limits.actions)
-        may_give_up = "infinite" not in asked.flags
+        may_give_up = "infinite" not in go.flags
         self._thinks = True
         thinker.start(
             limits,
@@ -459,15 +357,6 @@ class PositionServer(Server):
             on_error=lambda error: self._say_error(line, error),
         )
         return None
-
-    def _play_on(self) -> None:
-        """Where our rules end the game and the other side wants an action all the same."""
-        assert self._told is not None
-        reason = self._game.termination(self._told.line.state)
-        line = self._without_past(self._told.line)
-        if not line.is_over:
-            self._note(f"the game is over here ({reason}); going on from the position alone")
-            self._told = replace(self._told, line=line, forgotten=len(self._told.words))
 
     def _answer_without_thinking(self, line: Line) -> str | None:
         answer = self._claim(line)
@@ -499,36 +388,12 @@ class PositionServer(Server):
             except Exception:  # has been told by _say_error, with an answer
                 thinker.forget()
 
-    def _asked(self, words: list[str]) -> Asked:
-        """What stands behind `go`; what cannot be understood is noted and left out."""
-        asked = Asked()
-        flags = ("infinite", "ponder")
-        known = {*self.numbers, *flags, "searchmoves"}
-        i = 0
-        while i < len(words):
-            word = words[i]
-            i += 1
-            if word in flags:
-                asked.flags.add(word)
-            elif word == "searchmoves":
-                asked.actions += takewhile(lambda text: text not in known, words[i:])
-            elif word in self.numbers:
-                text = words[i] if i < len(words) else ""
-                least = -math.inf if word in ("wtime", "btime") else 0
-                if NUMBER.fullmatch(text) and int(text) >= least:
-                    asked.numbers[word] = int(text)
-                else:
-                    self._note(
-                        f"{word} behind go must be a whole number, 0 or more, got {text[:20]!r}"
-                    )
-        return asked
-
-    def _limits(self, asked: Asked, line: Line) -> Limits:
-        settings, numbers = self.engine.settings, asked.numbers
+    def _limits(self, go: GoCommand, line: Line) -> Limits:
+        settings, numbers = self.engine.settings, go.numbers
         if "mate" in numbers:
             self._note("mates are not looked for apart: this is a search like any other")
         seconds = []
-        clock = self._clock(numbers, line.player)
+        clock = go.clock(self.clock_letters[line.player])
         if clock is not None:
             seconds.append(clock.seconds_to_think(settings.time_share, settings.move_overhead))
         if "movetime" in numbers:
@@ -537,25 +402,13 @@ class PositionServer(Server):
             simulations=numbers.get("nodes"),
             seconds=min(seconds, default=None),
             depth=numbers.get("depth"),
-            actions=self._only(asked.actions, line),
+            actions=self._only(go.actions, line),
         )
         if limits.is_endless:
             limits = replace(limits, simulations=settings.num_simulations)
         if self._debug:
             self._note(f"limits: {limits}")
         return limits
-
-    def _clock(self, numbers: dict[str, int], player: int) -> Clock | None:
-        """The clock of the player to move; None: nothing was said about it."""
-        letter = self.clock_letters[player]
-        if f"{letter}time" not in numbers and "byoyomi" not in numbers:
-            return None
-        return Clock(
-            remaining=numbers.get(f"{letter}time", 0) / 1000,
-            increment=numbers.get(f"{letter}inc", 0) / 1000,
-            byoyomi=numbers.get("byoyomi", 0) / 1000,
-            moves_to_go=numbers.get("movestogo"),
-        )
 
     def _only(self, words: list[str], line: Line) -> tuple[int, ...]:
         actions = []
@@ -607,7 +460,7 @@ class PositionServer(Server):
     def _say_error(self, line: Line, error: Exception) -> None:
         """The evaluator failed: say so, and answer with something legal rather than not at all."""
         try:
-            with told():
+            with game_faults():
                 action = int(self._game.legal_action_mask(line.state).argmax())
                 answer = f"bestmove {self._game.action_to_text(line.state, action)}"
         except Exception:  # it is the game that fails
@@ -640,22 +493,3 @@ class PositionServer(Server):
 
 class NotLoadedError(AzcoreError):
     """There is no engine to serve, as its cause says: the one error that ends a server."""
-
-
-def centipawns(value: float, per_logit: float) -> int:
-    """A value as a score that GUIs can show: the logit of the expected score.
-
-    E = (1 + value) / 2 is the share of points expected; the score is per_logit * ln(E / (1 - E)),
-    at most `MOST_CENTIPAWNS` either way.
-    """
-    if abs(value) >= 1:
-        return round(math.copysign(MOST_CENTIPAWNS, value))
-    score = per_logit * (math.log1p(value) - math.log1p(-value))
-    return round(max(-MOST_CENTIPAWNS, min(MOST_CENTIPAWNS, score)))
-
-
-def wins_at_once(game: Game, state: Any, action: int) -> bool:
-    """Whether an action ends the game in favour of who plays it."""
-    after = game.step(state, action)
-    sign = 1 if game.current_player(state) == 0 else -1
-    return game.is_terminal(after) and sign * game.outcome(after) == 1

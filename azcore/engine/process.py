@@ -52,11 +52,11 @@ def command_of(text: str, install: str | None = None) -> list[str]:
     if not words:
         raise MissingProgramError("a command must name a program, got nothing")
     places = os.pathsep.join([os.environ.get("PATH", os.defpath), *MORE_PLACES])
-    found = shutil.which(words[0], path=places)
-    if found is None:
+    program = shutil.which(words[0], path=places)
+    if program is None:
         hint = f"; to install it: {install}" if install else ""
         raise MissingProgramError(f"the program {words[0]} is not installed{hint}")
-    return [found, *words[1:]]
+    return [program, *words[1:]]
 
 
 class Process:

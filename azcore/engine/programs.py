@@ -34,8 +34,8 @@ class Program:
     install: str | None
 
     def __post_init__(self) -> None:
-        known = self.protocol is None or self.protocol in PROTOCOLS
-        require(known, "programs.*.protocol", f"one of {', '.join(PROTOCOLS)}", self.protocol)
+        is_known = self.protocol is None or self.protocol in PROTOCOLS
+        require(is_known, "programs.*.protocol", f"one of {', '.join(PROTOCOLS)}", self.protocol)
 
 
 def is_program(text: str, programs: Mapping[str, Any]) -> bool:

@@ -13,7 +13,7 @@ from azcore.engine.lines import Inbox, Writer
 from azcore.engine.thinker import EngineSettings, Thinker
 from azcore.errors import AzcoreError, FaultyGameError, GameError
 from azcore.game import CompiledGame, Game, Setting
-from azcore.game.faults import told
+from azcore.game.faults import game_faults
 from azcore.game.registry import make, unprepared
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.settings import SearchSettings
@@ -49,7 +49,7 @@ class Engine:
     def _load(self, load: Callable[[], tuple[Game, Evaluator]]) -> None:
         with suppress(InvalidStateError):  # abandoned meanwhile
             try:
-                with told():
+                with game_faults():
                     thinker = self._make(*load())
                 self._thinker.set_result(thinker)
             except InvalidStateError:
@@ -108,9 +108,9 @@ class Engine:
             evaluator = UniformEvaluator(new)
         elif (new.num_actions, new.observation_shape) != (old.num_actions, old.observation_shape):
             changed = {key: value for key, value in settings.items() if value != old.settings[key]}
+            before = {key: old.settings[key] for key in changed}
             raise GameError(
-                f"the network is made for {_told({key: old.settings[key] for key in changed})}, "
-                f"got {_told(changed)}"
+                f"the network is made for {_in_words(before)}, got {_in_words(changed)}"
             )
         new = make(old.name, **new.settings)
         thinker.stop()
@@ -127,7 +127,7 @@ class Engine:
         self._thinker.set_result(thinker)
 
 
-def _told(settings: dict[str, Setting]) -> str:
+def _in_words(settings: dict[str, Setting]) -> str:
     """`board size 9`."""
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in settings.items())
 

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from azcore.game import Game
-from azcore.game.faults import told
+from azcore.game.faults import game_faults
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchResult, SearchSettings
@@ -218,10 +218,10 @@ class Thinker:
         If it goes on from the one before, the part of the tree that is still of use is kept.
         """
         self.stop()
-        known = len(self._actions)
-        goes_on = line.start_text == self._start_text and line.actions[:known] == self._actions
+        played = len(self._actions)
+        goes_on = line.start_text == self._start_text and line.actions[:played] == self._actions
         if goes_on and not self._restricted:
-            for action in line.actions[known:]:
+            for action in line.actions[played:]:
                 self._search.advance(0, action)
         else:
             self._search.start(0, line.state)
@@ -345,7 +345,7 @@ class Thinker:
         on_error: Callable[[Exception], None] | None,
     ) -> None:
         try:
-            with told():
+            with game_faults():
                 self._last = self._grow(task, on_report)
                 if on_done is not None:
                     on_done(self._last)

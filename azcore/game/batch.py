@@ -38,7 +38,7 @@ from azcore.game.compiled import (
     rule_signatures,
 )
 from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS
-from azcore.game.faults import broken_promise, raised, told
+from azcore.game.faults import broken_promise, game_faults, raised
 
 # What kernels over rules are compiled from, beside the rules.
 RULE_SOURCES = (__file__, compilation.__file__, compiled_game.__file__)
@@ -175,7 +175,7 @@ class GameBatch(ABC):
         """The error for a promise that does not hold."""
         rule, want = _PROMISES[promise]
         want = want.format(game=self.game, last=self.game.num_actions - 1)
-        return broken_promise(self.game.name, self.game.written(rule), got, want)
+        return broken_promise(self.game.name, self.game.source_of(rule), got, want)
 
 
 # What `replay` looks at in every position: the rule, and what it promises.
@@ -214,7 +214,7 @@ class PlainBatch(GameBatch):
         self._states[row] = state
 
     def step(self, row: int, action: int) -> None:
-        with told():
+        with game_faults():
             self._states[row] = self.game.step(self._states[row], action)
 
     def replay(
@@ -224,7 +224,7 @@ class PlainBatch(GameBatch):
         lengths: npt.NDArray[np.int32],
         out: Positions,
     ) -> None:
-        with told():
+        with game_faults():
             for row, root in enumerate(roots):
                 if root >= 0:
                     state = self._states[root]
@@ -258,9 +258,9 @@ class PlainBatch(GameBatch):
             raise self._fault(_PLANES, f"{planes.dtype} {planes.shape}")
         with np.errstate(invalid="ignore"):  # NaN and infinity become some byte, which is not them
             out.observations[row] = planes
-        kept = out.observations[row] == planes
-        if not kept.all():
-            raise self._fault(_PLANES, planes[~kept][0])
+        same = out.observations[row] == planes
+        if not same.all():
+            raise self._fault(_PLANES, planes[~same][0])
         if len(out.keys):
             key = game.position_key(state)
             if key is None:
@@ -337,7 +337,7 @@ class CompiledBatch(GameBatch):
             broken = self._replay(functions, *arguments)
         except Exception as error:
             rule = _rule_at_place(at)
-            written = self._compiled.written
+            written = self._compiled.source_of
             as_written = RuleFunctions(*map(written, RuleFunctions._fields))
             again = partial(_replay_paths, as_written, *arguments)
             raise raised(self.game.name, written(rule), error, again) from error

@@ -130,7 +130,7 @@ class CompiledGame(Game):
             position_key=self.position_key,
         )
 
-    def written(self, rule: str) -> Callable[..., Any]:
+    def source_of(self, rule: str) -> Callable[..., Any]:
         names = {"legal_action_mask": "legal_actions", "observation": "observe"}
         function: Callable[..., Any] = getattr(self._rules, names.get(rule, rule)) or state_key
         return function
@@ -149,7 +149,7 @@ class CompiledGame(Game):
         try:
             return function(*arguments)
         except Exception as error:
-            written = self.written(rule)
+            written = self.source_of(rule)
             again = partial(written, *arguments)
             raise faults.raised(self.name, written, error, again) from error
 
@@ -168,7 +168,7 @@ class CompiledGame(Game):
             if len(legal) and not (legal.min() >= 0 and legal.max() < self.num_actions):
                 raise faults.broken_promise(
                     self.name,
-                    self.written("legal_actions"),
+                    self.source_of("legal_actions"),
                     f"actions {legal.min()} to {legal.max()}",
                     f"0 to {self.num_actions - 1}",
                 )

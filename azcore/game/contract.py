@@ -82,7 +82,7 @@ class Game(ABC):
     def prepare(self) -> None:  # noqa: B027 - nothing to do is the usual case
         """Do now what takes time, such as compiling; `azcore.make` calls it."""
 
-    def written(self, rule: str) -> Callable[..., Any]:
+    def source_of(self, rule: str) -> Callable[..., Any]:
         """A rule as its author wrote it, to tell where it is."""
         function: Callable[..., Any] = getattr(type(self), rule)
         return function
@@ -175,7 +175,7 @@ class Game(ABC):
         outcome = self.outcome(state)
         if outcome not in OUTCOMES:
             raise faults.broken_promise(
-                self.name, self.written("outcome"), outcome, OUTCOMES_IN_WORDS
+                self.name, self.source_of("outcome"), outcome, OUTCOMES_IN_WORDS
             )
         return {1: won, 0: draw, -1: lost}[outcome]
 

@@ -1,8 +1,8 @@
 """Says where a game's own code is at fault: the lines its author needs, not the way that led there.
 
 numba's messages name the place between pages of attempts; a traceback ends in azcore or numba. What
-a game raises while azcore plays it, be it SystemExit, becomes a `FaultyGameError` in `told`; what
-azcore raises itself stays what it is.
+a game raises while azcore plays it, be it SystemExit, becomes a `FaultyGameError` in `game_faults`;
+what azcore raises itself stays what it is.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def register(name: str, module: str) -> None:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def game_faults() -> Iterator[None]:
     """Turn whatever a game's code raises into a `FaultyGameError`; all else passes."""
     try:
         yield
@@ -137,11 +137,11 @@ def described(error: BaseException, folder: Path | None) -> str:
     if rule is not None:
         return _compilation(error, rule)
     if isinstance(error, SyntaxError):
-        told = f"SyntaxError: {error.msg}"
-        return f"{told}\n  {error.filename}, line {error.lineno}\n    {(error.text or '').strip()}"
-    told = f"{type(error).__name__}: {error}"
+        line = (error.text or "").strip()
+        return f"SyntaxError: {error.msg}\n  {error.filename}, line {error.lineno}\n    {line}"
+    sentence = f"{type(error).__name__}: {error}"
     found = place(error, folder)
-    return f"{told}\n{found}" if found else told
+    return f"{sentence}\n{found}" if found else sentence
 
 
 def place(error: BaseException, folder: Path | None) -> str:

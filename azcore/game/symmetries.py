@@ -38,7 +38,7 @@ class SymmetryTables:
         """D."""
         return len(self.cells)
 
-    def map_observations(self, observations: ByteArray, chosen: npt.NDArray[np.int64]) -> ByteArray:
+    def map_observations(self, observations: ByteArray, which: npt.NDArray[np.int64]) -> ByteArray:
         """Each position through its symmetry.
 
         Args:
@@ -49,10 +49,10 @@ class SymmetryTables:
             uint8 [N, C, H, W].
         """
         planes = observations.reshape(*observations.shape[:2], -1)
-        return _mapped(planes, self.cells, chosen).reshape(observations.shape)
+        return _mapped(planes, self.cells, which).reshape(observations.shape)
 
     def map_actions(
-        self, entries: npt.NDArray[Entry], chosen: npt.NDArray[np.int64]
+        self, entries: npt.NDArray[Entry], which: npt.NDArray[np.int64]
     ) -> npt.NDArray[Entry]:
         """What each position has for each action, through its symmetry.
 
@@ -63,15 +63,15 @@ class SymmetryTables:
         Returns:
             [N, A], of the same dtype.
         """
-        return _mapped(entries[:, None], self.actions, chosen)[:, 0]
+        return _mapped(entries[:, None], self.actions, which)[:, 0]
 
 
 def _mapped(
-    entries: npt.NDArray[Entry], tables: npt.NDArray[np.int64], chosen: npt.NDArray[np.int64]
+    entries: npt.NDArray[Entry], tables: npt.NDArray[np.int64], which: npt.NDArray[np.int64]
 ) -> npt.NDArray[Entry]:
     """Entries [N, C, M] by the tables [D, M] that are chosen [N]."""
     mapped = np.empty_like(entries)
-    _map_kernel()(entries, tables, chosen, mapped)
+    _map_kernel()(entries, tables, which, mapped)
     return mapped
 
 
@@ -80,9 +80,9 @@ def _map_kernel() -> Any:
     return compiled(_map, sources=[__file__])
 
 
-def _map(entries: Any, tables: Any, chosen: Any, out_mapped: Any) -> None:
+def _map(entries: Any, tables: Any, which: Any, out_mapped: Any) -> None:
     for row in range(entries.shape[0]):
-        table = tables[chosen[row]]
+        table = tables[which[row]]
         for plane in range(entries.shape[1]):
             for i in range(entries.shape[2]):
                 out_mapped[row, plane, i] = entries[row, plane, table[i]]

@@ -147,8 +147,8 @@ def backend_named(name: str) -> Backend:
     if name == "auto":
         return AutoBackend()
     points = installed_backends()
-    known = f"one of {', '.join(['auto', *sorted(points)])}"
-    require(name in points, "evaluator.backend", known, name)
+    names = f"one of {', '.join(['auto', *sorted(points)])}"
+    require(name in points, "evaluator.backend", names, name)
     return loaded(points[name], "evaluator", Backend)()  # type: ignore[type-abstract]
 
 
@@ -176,12 +176,12 @@ def choose_device(device: str | None) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        chosen = torch.device(device)
-        torch.zeros(1, device=chosen).item()  # torch's `meta` takes all and gives nothing back
+        found = torch.device(device)
+        torch.zeros(1, device=found).item()  # torch's `meta` takes all and gives nothing back
     except (RuntimeError, AssertionError) as error:
         reason = str(error).split("\n")[0]
         require(False, "device", f"auto, or a device of this machine ({reason})", device)
-    return chosen
+    return found
 
 
 def choose_precision(precision: str, device: torch.device) -> torch.dtype:
@@ -190,8 +190,8 @@ def choose_precision(precision: str, device: torch.device) -> torch.dtype:
     With AVX512-BF16 it does twice the evaluations of float32; without such instructions bfloat16 is
     emulated and slower.
     """
-    known = ("auto", *PRECISIONS)
-    require(precision in known, "evaluator.precision", f"one of {', '.join(known)}", precision)
+    names = ("auto", *PRECISIONS)
+    require(precision in names, "evaluator.precision", f"one of {', '.join(names)}", precision)
     if precision != "auto":
         return PRECISIONS[precision]
     if device.type == "cuda":

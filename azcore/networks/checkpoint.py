@@ -124,7 +124,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         _require_plain(checkpoint, len(data))
     except FAULTS as error:
         raise CheckpointError(
-            f"{path}: this checkpoint cannot be loaded: {told_in_short(error)}"
+            f"{path}: this checkpoint cannot be loaded: {short_reason(error)}"
         ) from error
     ours = checkpoint.get(KEY) if isinstance(checkpoint, dict) else None
     if not isinstance(ours, dict) or ours.get("format") != FORMAT:
@@ -136,12 +136,12 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         _require_parts(checkpoint)
     except FAULTS as error:
         raise CheckpointError(
-            f"{path}: this checkpoint cannot be used: {told_in_short(error)}"
+            f"{path}: this checkpoint cannot be used: {short_reason(error)}"
         ) from error
     return checkpoint  # type: ignore[no-any-return]
 
 
-def told_in_short(error: BaseException) -> str:
+def short_reason(error: BaseException) -> str:
     """One sentence, without torch's advice to load what is refused all the same."""
     text = str(error)
     if isinstance(error, AzcoreError):
@@ -293,7 +293,7 @@ def require_resumable(checkpoint: dict[str, Any], game: Game, path: Path) -> Non
         _require_network(checkpoint, game)
     except FAULTS as error:
         raise CheckpointError(
-            f"{path}: a run cannot go on from this checkpoint: {told_in_short(error)}"
+            f"{path}: a run cannot go on from this checkpoint: {short_reason(error)}"
         ) from error
 
 
@@ -318,7 +318,7 @@ def require_sizes(
         saved = [len(worker["games"]) for worker in source["workers"]]
     except FAULTS as error:
         raise CheckpointError(
-            f"{path}: a run cannot go on from this checkpoint: {told_in_short(error)}"
+            f"{path}: a run cannot go on from this checkpoint: {short_reason(error)}"
         ) from error
     for key, was, now in (("num_games", sum(saved), num_games), ("workers", len(saved), workers)):
         if now not in (None, was):
@@ -382,7 +382,7 @@ def network_of(checkpoint: dict[str, Any], path: Path, game: Game) -> tuple[nn.M
         network.load_state_dict(weights_of(checkpoint))
     except FAULTS as error:
         raise CheckpointError(
-            f"{path}: this checkpoint's network cannot be used: {told_in_short(error)}"
+            f"{path}: this checkpoint's network cannot be used: {short_reason(error)}"
         ) from error
     return network, int(checkpoint["global_step"])
 
@@ -425,8 +425,8 @@ def require_weights(weights: Mapping[str, Any], network: nn.Module) -> None:
     expected = network.state_dict()
     for name in {**expected, **weights}:
         if name not in weights or name not in expected:
-            told = "must be there" if name in expected else "is not one of this network's"
-            raise ValueError(f"the tensor {reprlib.repr(name)} {told}")
+            fault = "must be there" if name in expected else "is not one of this network's"
+            raise ValueError(f"the tensor {reprlib.repr(name)} {fault}")
         require_same_tensor(weights[name], expected[name], f"the tensor {name}")
 
 
@@ -437,7 +437,7 @@ def require_same_tensor(got: object, wanted: Tensor, what: str) -> None:
         ValueError: naming `what`.
     """
     if not isinstance(got, Tensor) or got.shape != wanted.shape or got.dtype != wanted.dtype:
-        told = f"{got.dtype} {list(got.shape)}" if isinstance(got, Tensor) else "none"
-        raise ValueError(f"{what} must be {wanted.dtype} {list(wanted.shape)}, got {told}")
+        kind = f"{got.dtype} {list(got.shape)}" if isinstance(got, Tensor) else "none"
+        raise ValueError(f"{what} must be {wanted.dtype} {list(wanted.shape)}, got {kind}")
     if not bool(got.isfinite().all()):
         raise ValueError(f"the numbers of {what} must be finite")

@@ -37,8 +37,8 @@ class TowerSettings(NetworkSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        known = f"one of {', '.join(POLICY_HEADS)}"
-        require(self.policy_head in POLICY_HEADS, "network.policy_head", known, self.policy_head)
+        heads = f"one of {', '.join(POLICY_HEADS)}"
+        require(self.policy_head in POLICY_HEADS, "network.policy_head", heads, self.policy_head)
 
 
 class PlaneScale(nn.Module):

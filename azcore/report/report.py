@@ -138,10 +138,10 @@ def game_settings(
     config: dict[str, Any], game: dict[str, Any] | None
 ) -> tuple[str, list[tuple[str, str]]]:
     """The game's name, and the settings that tell one run from another."""
-    chosen = config.get("game")
-    chosen = dict(chosen) if isinstance(chosen, dict) else {"name": chosen or ""}
-    name = str(chosen.pop("name", "") or (game or {}).get("name", ""))
-    settings = [(str(key).replace("_", " "), str(value)) for key, value in chosen.items()]
+    game = config.get("game")
+    game = dict(game) if isinstance(game, dict) else {"name": game or ""}
+    name = str(game.pop("name", "") or (game or {}).get("name", ""))
+    settings = [(str(key).replace("_", " "), str(value)) for key, value in game.items()]
     for key, label in (
         ("algorithm", "algorithm"),
         ("network.name", "network"),

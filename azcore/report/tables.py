@@ -110,19 +110,19 @@ def rating_curve(
     rows = {row.get("generation"): row for row in metrics}
     players = {row["player"]: row for row in matches if row.get("player") in ratings}
     points = sorted(players.items(), key=lambda item: cell(item[1], "step") or 0.0)
-    kept = [points[i] for i in thinned(len(points))]
+    sample = [points[i] for i in thinned(len(points))]
     opponents = {row.get("opponent", "") for row in matches}
     return {
         "x": {
-            "step": [cell(row, "step") for _, row in kept],
+            "step": [cell(row, "step") for _, row in sample],
             # The table of matches does not know these two; the table of generations does.
-            "games": [_at_the_time(rows, row, "games") for _, row in kept],
-            "seconds": [_at_the_time(rows, row, "seconds") for _, row in kept],
+            "games": [_at_the_time(rows, row, "games") for _, row in sample],
+            "seconds": [_at_the_time(rows, row, "seconds") for _, row in sample],
         },
-        "names": [name for name, _ in kept],
-        "value": [round(ratings[name].value, 1) for name, _ in kept],
-        "low": [round(ratings[name].low, 1) for name, _ in kept],
-        "high": [round(ratings[name].high, 1) for name, _ in kept],
+        "names": [name for name, _ in sample],
+        "value": [round(ratings[name].value, 1) for name, _ in sample],
+        "low": [round(ratings[name].low, 1) for name, _ in sample],
+        "high": [round(ratings[name].high, 1) for name, _ in sample],
         "lines": [
             {"label": name, "value": round(ratings[name].value, 1)}
             for name in sorted(opponents & set(ratings) - set(players))[:5]
@@ -172,19 +172,19 @@ def _interval(share: float | None, number: float | None) -> tuple[float, float] 
 def gate_curve(gate: list[dict[str, str]], metrics: list[dict[str, str]]) -> dict[str, Any]:
     """Every candidate's score against the best player of its time, with the 95 % interval."""
     rows = {row.get("generation"): row for row in metrics}
-    kept = [gate[i] for i in thinned(len(gate))]
-    points = [tuple(count(row, name) for name in ("wins", "draws", "losses")) for row in kept]
+    sample = [gate[i] for i in thinned(len(gate))]
+    points = [tuple(count(row, name) for name in ("wins", "draws", "losses")) for row in sample]
     bands = [score_interval(*point) for point in points]
     return {
         "x": {
-            "step": [cell(row, "step") for row in kept],
-            "games": [cell(rows.get(row.get("generation"), {}), "games") for row in kept],
-            "seconds": [cell(rows.get(row.get("generation"), {}), "seconds") for row in kept],
+            "step": [cell(row, "step") for row in sample],
+            "games": [cell(rows.get(row.get("generation"), {}), "games") for row in sample],
+            "seconds": [cell(rows.get(row.get("generation"), {}), "seconds") for row in sample],
         },
         "names": [
             f"{row.get('player', '')} against {row.get('opponent', '')}: "
             f"{wins} won, {draws} drawn, {losses} lost"
-            for row, (wins, draws, losses) in zip(kept, points, strict=True)
+            for row, (wins, draws, losses) in zip(sample, points, strict=True)
         ],
         "value": [
             round((wins + 0.5 * draws) / (wins + draws + losses), 4)
@@ -194,5 +194,5 @@ def gate_curve(gate: list[dict[str, str]], metrics: list[dict[str, str]]) -> dic
         ],
         "low": [round(low, 4) for low, _ in bands],
         "high": [round(high, 4) for _, high in bands],
-        "promoted": [row.get("promoted") == "1" for row in kept],
+        "promoted": [row.get("promoted") == "1" for row in sample],
     }

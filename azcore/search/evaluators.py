@@ -83,9 +83,9 @@ class CountingEvaluator(Evaluator):
         return CountingEvaluator(self._evaluator.for_another_thread())
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
-        known = self._evaluator.remembered
+        before = self._evaluator.remembered
         answers = self._evaluator.evaluate(observations)
-        self.count += len(observations) - (self._evaluator.remembered - known)
+        self.count += len(observations) - (self._evaluator.remembered - before)
         return answers
 
 
@@ -123,10 +123,10 @@ class SymmetricEvaluator(Evaluator):
         return other
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
-        chosen = self.choose(observations)
-        mapped = self._tables.map_observations(observations, chosen)
+        which = self.choose(observations)
+        mapped = self._tables.map_observations(observations, which)
         policy_logits, values = self._evaluator.evaluate(mapped)
-        return np.take_along_axis(policy_logits, self._back[chosen], 1), values
+        return np.take_along_axis(policy_logits, self._back[which], 1), values
 
     def choose(self, observations: ByteArray) -> npt.NDArray[np.int64]:
         """Which symmetry each position is seen through, int64 [S], 0 being the identity.

@@ -81,8 +81,8 @@ class Search:
         leaves = settings.leaves_per_tree
         # Sequential halving divides the simulations of one search, so old ones have no place in it.
         self._reuse = settings.reuse_subtree and not settings.is_gumbel
-        kept = int(settings.reuse_limit * settings.num_simulations) if self._reuse else 0
-        self._max_nodes = 1 + settings.num_simulations + kept + leaves
+        reused = int(settings.reuse_limit * settings.num_simulations) if self._reuse else 0
+        self._max_nodes = 1 + settings.num_simulations + reused + leaves
         some_edges = min(game.num_actions, 64) * min(self._max_nodes, 32)  # more when needed
         self._tree = allocate(num_trees, self._max_nodes, some_edges)
         longest = min(game.max_game_length, self._max_nodes) + 1
@@ -157,15 +157,15 @@ class Search:
     def advance(self, row: int, action: int) -> None:
         """Play a legal action at a root; the subtree behind it is kept if settings say so."""
         self.states.step(row, action)
-        known = self._transpositions
-        kept = self._reuse and roots.reroot(
-            self._tree, row, action, known, self._new_id, self._new_tried
+        transpositions = self._transpositions
+        is_kept = self._reuse and roots.reroot(
+            self._tree, row, action, transpositions, self._new_id, self._new_tried
         )
-        if known is not None:
-            known.root_ply[row] += 1
-            kept = kept and self._root_is_true(row)
+        if transpositions is not None:
+            transpositions.root_ply[row] += 1
+            is_kept = is_kept and self._root_is_true(row)
         room = self._max_nodes - self.settings.num_simulations - self.settings.leaves_per_tree
-        if not kept or self._size(row) > room:
+        if not is_kept or self._size(row) > room:
             self._clear(row)
         self._active[row] = False
 
@@ -410,14 +410,14 @@ class Search:
             raise GameError(
                 "a root can be restricted once it is evaluated and before it is searched"
             )
-        kept = np.isin(tree.edge_action[row, edges], actions)
-        if not kept.any():
+        allowed = np.isin(tree.edge_action[row, edges], actions)
+        if not allowed.any():
             raise GameError(f"none of the actions {list(actions)} is legal here")
-        order = np.argsort(~kept, kind="stable")
+        order = np.argsort(~allowed, kind="stable")
         for name in ("edge_action", "edge_prior"):
             values = getattr(tree, name)[row, edges]
             values[:] = values[order]
-        root.num_edges = int(kept.sum())
+        root.num_edges = int(allowed.sum())
         bring_next_candidate(tree, row, 0)
 
     def room(self, row: int) -> int:

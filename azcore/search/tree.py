@@ -194,9 +194,9 @@ def edge_statistics(
     visits, totals = np.zeros(count, np.int32), np.zeros(count, np.float64)
     children = np.full(count, NO_NODE, np.int32)
     if tried > 0:  # before that, first_tried says nothing
-        known = tree.tried[b, node.first_tried : node.first_tried + tried]
-        visits[:tried], totals[:tried] = known["visits"], known["total"]
-        children[:tried] = known["child"]
+        edges = tree.tried[b, node.first_tried : node.first_tried + tried]
+        visits[:tried], totals[:tried] = edges["visits"], edges["total"]
+        children[:tried] = edges["child"]
     return visits, totals, children
 
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 from azcore.errors import CheckpointError
 from azcore.game import Game
-from azcore.game.faults import told
+from azcore.game.faults import game_faults
 from azcore.search.evaluators import Evaluator
 from azcore.search.settings import SearchSettings
 from azcore.selfplay.schedule import SelfPlaySettings
@@ -219,7 +219,7 @@ class Actor:
 
     def _round(self, worker: Worker) -> list[GameRecord]:
         records: list[GameRecord] = []
-        with told():
+        with game_faults():
             for _ in range(WAVES):
                 if self._stopped:
                     break

@@ -102,8 +102,8 @@ def threshold(records: Iterable[GameRecord], false_positives: float) -> float | 
     candidates = np.unique(np.append(lows[lows <= highest], highest))
     below = np.searchsorted(lows[order], candidates, side="left")
     limits = _upper_limit(total_wrong[below], total_resigned[below])
-    kept = candidates[limits < false_positives]
-    return float(kept.max()) if len(kept) else None
+    safe = candidates[limits < false_positives]
+    return float(safe.max()) if len(safe) else None
 
 
 def measured(records: Iterable[GameRecord]) -> FalsePositives:

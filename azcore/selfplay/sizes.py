@@ -94,10 +94,10 @@ def with_games(
     trials = [
         Trial(settings.workers * games, rate) for games, rate in zip(each, rates, strict=False)
     ]
-    return replace(settings, num_games=chosen(trials)), trials
+    return replace(settings, num_games=best_num_games(trials)), trials
 
 
-def chosen(trials: Sequence[Trial]) -> int:
+def best_num_games(trials: Sequence[Trial]) -> int:
     """The fewest games that come near the best rate."""
     best = max(trial.evaluations_per_s for trial in trials)
     near = [t for t in trials if t.evaluations_per_s >= GOOD_ENOUGH * best]

@@ -107,9 +107,9 @@ class _Ring:
         """Add entries at the end, making room where there is too little."""
         end = self.end + len(entries)
         if end - self.first > len(self.room):
-            kept = self.copy(self.first, self.end)
+            window = self.copy(self.first, self.end)
             self.room = np.empty(int((end - self.first) * (1 + _SLACK)), self.room.dtype)
-            self._write(self.first, kept)
+            self._write(self.first, window)
         self._write(self.end, entries)
         self.end = end
 

@@ -75,10 +75,10 @@ def own_settings(run: RunDirectory) -> dict[str, Any]:
     Raises:
         SettingError: the file cannot be read.
     """
-    return _own(_of_today(read_yaml(run.config)))
+    return _own(_renamed(read_yaml(run.config)))
 
 
-def _of_today(config: dict[str, Any]) -> dict[str, Any]:
+def _renamed(config: dict[str, Any]) -> dict[str, Any]:
     """Settings by the names that they have now; those of runs of today as they are."""
     search, evaluator = config.get("search"), config.setdefault("evaluator", {})
     if not isinstance(search, dict) or not isinstance(evaluator, dict):

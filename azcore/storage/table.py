@@ -116,17 +116,17 @@ class Table:
         for row in rows:
             for column in COUNTED.intersection(self.columns):
                 self.whole(row, column)
-        kept = [row for row in rows if self.whole(row, self.columns[0]) < generation]
-        for column in kept[0] if kept else ():
+        earlier = [row for row in rows if self.whole(row, self.columns[0]) < generation]
+        for column in earlier[0] if earlier else ():
             if column not in self.columns:
                 raise SettingError(
                     f"{self.path} has a column {shortened(column)} that azcore has not"
                 )
         new = Table(self.path.with_suffix(".csv.tmp"), self.columns)
         new.path.unlink(missing_ok=True)
-        for row in kept:
+        for row in earlier:
             new.append(row)
-        if kept:
+        if earlier:
             new.path.replace(self.path)
         else:
             self.path.unlink()

@@ -82,8 +82,8 @@ class OracleGame:
             with checker.during(Identity.ORACLE, "termination"):
                 got_words = checker.game.termination(state)
                 want_words = self.oracle.termination(self.state)
-            told = f"termination is {got_words!r}, want {want_words!r}"
-            checker.expect(Identity.ORACLE, got_words == want_words, told)
+            message = f"termination is {got_words!r}, want {want_words!r}"
+            checker.expect(Identity.ORACLE, got_words == want_words, message)
 
     def step(self, state: Any, action: int) -> None:
         """Play in the oracle what `action` means in `state`."""

@@ -53,9 +53,9 @@ class Checker:
         self, identity: Identity, got: View, want: View, what: str, tolerance: float = 0.0
     ) -> None:
         self.checks[identity] += 1
-        told = difference(got, want, tolerance)
-        if told is not None:
-            self.fail(identity, f"{what}: {told}")
+        message = difference(got, want, tolerance)
+        if message is not None:
+            self.fail(identity, f"{what}: {message}")
 
     @contextmanager
     def during(self, identity: Identity, what: str, *allowed: type[Exception]) -> Iterator[None]:
@@ -70,8 +70,8 @@ class Checker:
             # What a compiled rule raised has been told of already, in words of another place.
             first = error.__cause__ if isinstance(error, FaultyGameError) else None
             folder = folder_of(type(self.game).__module__)
-            told = f"{what} raised {described(first or error, folder)}"
-            self.fail(identity, told)
+            message = f"{what} raised {described(first or error, folder)}"
+            self.fail(identity, message)
 
     def expect_refusal(
         self, identity: Identity, kind: type[Exception], method: str, *args: Any
@@ -84,8 +84,8 @@ class Checker:
         except kind:
             return
         except Exception as error:
-            told = f"{what} raised {type(error).__name__} ({error})"
-            self.fail(identity, f"{told}, want {kind.__name__}")
+            message = f"{what} raised {type(error).__name__} ({error})"
+            self.fail(identity, f"{message}, want {kind.__name__}")
         self.fail(identity, f"{what} gave {_shown(result)}, want {kind.__name__}")
 
     def ask(self, identity: Identity, method: str, *args: Any) -> Any:
@@ -111,10 +111,11 @@ class Checker:
         self.expect_form(Identity.OBSERVATION, planes, f"float32 {self.game.observation_shape}")
         top = self.game.observation_maximum[:, None, None]
         bad = np.argwhere(~((planes >= 0) & (planes <= top) & (planes == np.floor(planes))))
-        told = [
+        examples = [
             f"plane {c} holds {planes[c, h, w]}, want 0 to {top[c, 0, 0]:g}" for c, h, w in bad[:3]
         ]
-        self.expect(Identity.OBSERVATION, not told, f"{'; '.join(told)}; {len(bad)} values are bad")
+        message = f"{'; '.join(examples)}; {len(bad)} values are bad"
+        self.expect(Identity.OBSERVATION, not examples, message)
         return View(
             current_player=int(player),
             is_terminal=bool(over),

@@ -99,5 +99,5 @@ def check_whole_numbers(checker: Checker, twin: CompiledGame, state: Any, view: 
     if view.is_terminal:
         outcome = twin.rules.outcome(state.copy())
         whole = isinstance(outcome, int | np.integer | np.bool_)
-        told = f"rules.outcome returns {outcome!r}, want the whole number -1, 0 or 1"
-        checker.expect(Identity.OUTCOME, whole, told)
+        message = f"rules.outcome returns {outcome!r}, want the whole number -1, 0 or 1"
+        checker.expect(Identity.OUTCOME, whole, message)

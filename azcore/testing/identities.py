@@ -167,8 +167,8 @@ class _RandomGames:
             state = successor
         for ply, (given, view) in enumerate(zip(handed_out, views, strict=True)):
             kept = np.array_equal(given, view.observation)
-            told = f"the observation of ply {ply} was written to later"
-            checker.expect(Identity.STEADY, kept, told)
+            message = f"the observation of ply {ply} was written to later"
+            checker.expect(Identity.STEADY, kept, message)
         # What was true on the way must still be: states may share parts with their successors.
         for ply in rng.integers(len(states), size=4).tolist():
             what = f"the state of ply {ply}, at the end"

@@ -45,8 +45,9 @@ class Keys:
         earlier = self.known.setdefault((ply, key), facts)
         names = ("current_player", "is_terminal", "outcome", "legal_action_mask")
         differ = [n for n, a, b in zip(names, earlier, facts, strict=True) if a != b]
-        told = f"key {key} was met after {ply} other actions, with another {' and '.join(differ)}"
-        checker.expect(identity, not differ, told)
+        others = " and ".join(differ)
+        message = f"key {key} was met after {ply} other actions, with another {others}"
+        checker.expect(identity, not differ, message)
         if ply >= _SWAPPED:
             self._check_swapped(states[-1 - _SWAPPED], key, view)
 

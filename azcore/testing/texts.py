@@ -156,8 +156,8 @@ class StateTexts:
         if not checker.actions:  # no history yet, so nothing may differ
             checker.expect_same(identity, seen, view, what)
         player = seen.current_player
-        told = f"{what}: seat {player} is to move, want {view.current_player}"
-        checker.expect(identity, player == view.current_player, told)
+        message = f"{what}: seat {player} is to move, want {view.current_player}"
+        checker.expect(identity, player == view.current_player, message)
         missing = np.flatnonzero(view.legal_action_mask & ~seen.legal_action_mask).tolist()
         checker.expect(identity, not missing, f"{what}: actions {missing} are missing")
         if seen.is_terminal:
@@ -170,8 +170,8 @@ class StateTexts:
             earlier = set(self.placements) - {placement}
             for action in np.flatnonzero(seen.legal_action_mask & ~view.legal_action_mask).tolist():
                 after = game.state_to_text(game.step(again, action)).split()[0]
-                told = f"{what}: action {action} is legal but was not, and repeats no position"
-                checker.expect(identity, after in earlier, told)
+                message = f"{what}: action {action} is legal but was not, and repeats no position"
+                checker.expect(identity, after in earlier, message)
 
     def _check_colours(self, swapped: str, seen: View) -> None:
         """The text with colours swapped must be seen like the one it was made of."""

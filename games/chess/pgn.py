@@ -203,8 +203,8 @@ def read_pgn(game: Game, text: str) -> Transcript:
         comments[len(actions)] = without_eval(comments[len(actions)], black=black)
         actions.append(action)
         state = game.step(state, action)
-    first, second = (_known(headers.get(name, "")) for name in PGN_PLAYERS)
-    found = {name: _known(headers.get(key, "")) for name, key in PGN_HEADERS.items()}
+    first, second = (_without_unknown(headers.get(name, "")) for name in PGN_PLAYERS)
+    found = {name: _without_unknown(headers.get(key, "")) for name, key in PGN_HEADERS.items()}
     if re.fullmatch(r"\d{4}\.\d\d\.\d\d", found["date"], re.ASCII):
         found["date"] = found["date"].replace(".", "-")
     result = headers.get("Result")
@@ -218,7 +218,7 @@ def read_pgn(game: Game, text: str) -> Transcript:
     )
 
 
-def _known(value: str) -> str:
+def _without_unknown(value: str) -> str:
     """A header's value, without those by which PGN says that it is not known."""
     return "" if value in ("?", "????.??.??") else value
 

@@ -187,7 +187,7 @@ def test_one_seat_may_move_twice(go5: Game) -> None:
     server.run(iter(["play w C3", "play w C4", "undo"]))
     texts = []
     state = go5.initial_state()
-    for action in server._line.actions:
+    for action in server._game.line.actions:
         texts.append(go5.action_to_text(state, action))
         state = go5.step(state, action)
     assert texts == ["pass", "C3"]  # one undo takes the pass that was put in too

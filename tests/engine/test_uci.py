@@ -19,7 +19,7 @@ import pytest
 
 import azcore
 from azcore.engine.lines import Writer
-from azcore.engine.position_server import centipawns
+from azcore.engine.scores import centipawns
 from azcore.engine.server import Engine
 from azcore.engine.thinker import EngineSettings
 from azcore.engine.uci import UciServer

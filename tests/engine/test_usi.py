@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.engine.position_server import centipawns
+from azcore.engine.scores import centipawns
 from azcore.engine.usi import UsiServer
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator

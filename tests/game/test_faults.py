@@ -19,7 +19,7 @@ from azcore.engine.uci import UciServer
 from azcore.errors import FaultyGameError
 from azcore.game import faults
 from azcore.game.batch import make_batch
-from azcore.game.faults import told
+from azcore.game.faults import game_faults
 from azcore.networks.checkpoint import read_checkpoint
 from azcore.search.evaluators import UniformEvaluator
 from azcore.selfplay.actor import Actor
@@ -181,7 +181,7 @@ def test_only_what_a_game_raises_is_its_fault(faulty: Install) -> None:
         with pytest.raises(KeyboardInterrupt):
             batch.step(0, 3)
     for error in (RuntimeError("ours"), ProgramError("another's"), SystemExit(0)):
-        with pytest.raises(type(error)), told():
+        with pytest.raises(type(error)), game_faults():
             raise error
     with pytest.raises(TypeError):  # whoever asks it so is at fault
         batch.replay(*([None] * 4))  # type: ignore[arg-type]

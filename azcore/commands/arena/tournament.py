@@ -94,10 +94,10 @@ def wanted_players(config: Mapping[str, Any]) -> list[str]:
     return [str(text) for text in (players if isinstance(players, list) else [players])]
 
 
-def _anchors(given: Mapping[str, float], names: list[str]) -> dict[str, float]:
-    for name in given:
+def _anchors(ratings: Mapping[str, float], names: list[str]) -> dict[str, float]:
+    for name in ratings:
         require(name in names, "arena.anchors", f"ratings of players ({', '.join(names)})", name)
-    return dict(given) or {"random" if "random" in names else names[0]: 0.0}
+    return dict(ratings) or {"random" if "random" in names else names[0]: 0.0}
 
 
 def _new_folder(arena_dir: str | None, game: str) -> Path:

@@ -69,10 +69,10 @@ def find_peers(
     for name in wanted:
         if not isinstance(name, str) or name not in known:
             raise SettingError(f"peers must be some of {names}, got {name!r}")
-    return [_found(name, known[name], options, settings) for name in dict.fromkeys(wanted)]
+    return [_peer(name, known[name], options, settings) for name in dict.fromkeys(wanted)]
 
 
-def _found(name: str, peer: PeerSettings, options: BenchSettings, settings: Settings) -> Peer:
+def _peer(name: str, peer: PeerSettings, options: BenchSettings, settings: Settings) -> Peer:
     game, python = settings.game, options.peers_python or sys.executable
     if game.name not in peer.games:
         raise SettingError(

@@ -120,7 +120,7 @@ def _facts(game: Game, report: Report) -> list[tuple[str, ...]]:
         ("actions", f"{game.num_actions:,}"),
         ("observation", shape),
         ("largest values of its planes", _maxima(game)),
-        ("planes that stayed zero", ranges(~_written(game))),
+        ("planes that stayed zero", ranges(~_used_planes(game))),
         ("symmetries", str(len(game.symmetries))),
         ("plies of a random game, mean", f"{report.mean_length:.1f}"),
         ("longest of them", str(report.longest)),
@@ -176,7 +176,7 @@ def _print_observation(console: Console, game: Game, most: int | None) -> None:
     console.print(game.render(state) + "\n", markup=False)
 
 
-def _written(game: Game) -> BoolArray:
+def _used_planes(game: Game) -> BoolArray:
     """bool [C], whether a plane is other than zero anywhere in some random games."""
     states = random_states(game, 300, np.random.default_rng(2))
     written: BoolArray = np.any([game.observation(s).any((1, 2)) for s in states], axis=0)

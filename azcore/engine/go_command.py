@@ -1,0 +1,67 @@
+"""What stands behind `go`, in UCI and USI."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from azcore.engine.clock import Clock
+from azcore.engine.options import NUMBER
+
+FLAGS = ("infinite", "ponder")
+
+
+@dataclass(kw_only=True)
+class GoCommand:
+    """The words behind one `go`, read."""
+
+    numbers: dict[str, int] = field(default_factory=dict)  # by keyword; times in milliseconds
+    flags: set[str] = field(default_factory=set)
+    actions: list[str] = field(default_factory=list)  # the only ones to consider
+
+    @property
+    def is_endless(self) -> bool:
+        """Whether the answer waits until it is asked for."""
+        return not self.flags.isdisjoint(FLAGS)
+
+    def clock(self, letter: str) -> Clock | None:
+        """The clock of the seat with this letter; None: nothing was said about it."""
+        numbers = self.numbers
+        if f"{letter}time" not in numbers and "byoyomi" not in numbers:
+            return None
+        return Clock(
+            remaining=numbers.get(f"{letter}time", 0) / 1000,
+            increment=numbers.get(f"{letter}inc", 0) / 1000,
+            byoyomi=numbers.get("byoyomi", 0) / 1000,
+            moves_to_go=numbers.get("movestogo"),
+        )
+
+
+def read_go(words: list[str], keywords: tuple[str, ...], note: Callable[[str], None]) -> GoCommand:
+    """The command of these words; what cannot be understood is left out.
+
+    Args:
+        words: behind `go`.
+        keywords: those with a number, in this protocol.
+        note: takes a sentence for each thing left out.
+    """
+    go = GoCommand()
+    all_keywords = {*keywords, *FLAGS, "searchmoves"}
+    i = 0
+    while i < len(words):
+        word = words[i]
+        i += 1
+        if word in FLAGS:
+            go.flags.add(word)
+        elif word == "searchmoves":
+            go.actions += takewhile(lambda text: text not in all_keywords, words[i:])
+        elif word in keywords:
+            text = words[i] if i < len(words) else ""
+            least = -math.inf if word in ("wtime", "btime") else 0
+            if NUMBER.fullmatch(text) and int(text) >= least:
+                go.numbers[word] = int(text)
+            else:
+                note(f"{word} behind go must be a whole number, 0 or more, got {text[:20]!r}")
+    return go

@@ -1,0 +1,344 @@
+"""The game that GTP commands set up, play and take back, for any game; no thinking, no time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from azcore.engine.gtp_words import (
+    Refusal,
+    json_value,
+    number,
+    read_sgf,
+    sgf_settings,
+    whole,
+)
+from azcore.engine.lines import LONGEST_LINE
+from azcore.engine.server import Engine
+from azcore.engine.thinker import Line
+from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
+from azcore.game import Setting
+
+PASS = "pass"
+# The one set of rules with a name that KataGo and we have in common.
+TROMP_TAYLOR = {
+    "hasButton": False,
+    "ko": "POSITIONAL",
+    "scoring": "AREA",
+    "suicide": True,
+    "tax": "NONE",
+    "whiteHandicapBonus": "0",
+    "friendlyPassOk": False,
+}
+
+
+class GtpGame:
+    """The game so far, and the commands that change or describe it.
+
+    Args:
+        engine: whose game is played; commands may change its settings.
+        on_clear: called when a new game begins.
+    """
+
+    def __init__(self, engine: Engine, on_clear: Callable[[], None]) -> None:
+        self._engine, self._on_clear = engine, on_clear
+        self._game_so_far: Line | None = None  # None: there is no game yet
+        self._counts: list[int] = []  # actions of each move, to be undone together
+        self.commands: dict[str, Callable[[list[str]], str]] = {
+            "boardsize": self._boardsize,
+            "clear_board": self._clear_board,
+            "komi": self._komi,
+            "play": self._play,
+            "undo": self._undo,
+            "fixed_handicap": self._fixed_handicap,
+            "place_free_handicap": self._place_free_handicap,
+            "set_free_handicap": self._set_free_handicap,
+            "final_score": self._final_score,
+            "final_status_list": self._final_status_list,
+            "showboard": lambda _: "\n" + self.line.game.render(self.line.state),
+            "loadsgf": self._loadsgf,
+            "kata-get-rules": lambda _: json.dumps(self._named_rules()),
+            "kata-set-rules": self._set_rules,
+            "kata-set-rule": self._set_rule,
+        }
+
+    @property
+    def line(self) -> Line:
+        """The game so far; waits for the game to be loaded."""
+        if self._game_so_far is None:
+            self._game_so_far = Line(self._engine.game)
+        return self._game_so_far
+
+    def clear(self) -> None:
+        """Begin a new game."""
+        self._game_so_far, self._counts = Line(self._engine.game), []
+        self._on_clear()
+
+    def _clear_board(self, _: list[str]) -> str:
+        self.clear()
+        return ""
+
+    def _boardsize(self, words: list[str]) -> str:
+        size, game = whole(words, 0), self._engine.game
+        if "board_size" in game.settings:
+            try:
+                self._engine.change_game(board_size=size)
+            except GameError as error:
+                raise Refusal(f"unacceptable size: {error}") from error
+        elif game.observation_shape[1:] != (size, size):
+            raise Refusal(f"unacceptable size: {game.name} has one board only")
+        self.clear()
+        return ""
+
+    def _komi(self, words: list[str]) -> str:
+        komi, line = number(words, 0), self.line
+        if "komi" not in line.game.settings:
+            raise Refusal(f"{line.game.name} has no komi")
+        self._change_game(komi=komi)
+        return ""
+
+    def _change_game(self, **settings: Setting) -> None:
+        """Other settings under the same moves.
+
+        Raises:
+            Refusal: they would not have been legal.
+        """
+        old, line = self._engine.game, self.line
+        self._engine.change_game(**settings)
+        try:
+            moved = Line(self._engine.game, line.start_text)
+            for action in line.actions:
+                moved.play(action)
+        except AzcoreError as error:
+            self._engine.change_game(**old.settings)
+            raise Refusal(f"the game so far would not be legal: {error}") from error
+        self._game_so_far = moved
+
+    def _named_rules(self) -> Mapping[str, Setting]:
+        """The rules in KataGo's words.
+
+        Raises:
+            Refusal: the game has none.
+        """
+        game = self.line.game
+        if rules := game.named_rules():
+            return rules
+        raise Refusal(f"{game.name} has no rules that can be named or set")
+
+    def _set_rules(self, words: list[str]) -> str:
+        """`tromp-taylor`, or a JSON object of some of KataGo's rules."""
+        now, text = self._named_rules(), " ".join(words)
+        if text.lower() == "tromp-taylor":
+            return self._agree(TROMP_TAYLOR)
+        wanted = json_value(text)
+        if not isinstance(wanted, dict):
+            raise Refusal(
+                f"rules are tromp-taylor or JSON, here {json.dumps(dict(now))}, got {text[:30]!r}"
+            )
+        return self._agree(wanted)
+
+    def _set_rule(self, words: list[str]) -> str:
+        self._named_rules()
+        if len(words) < 2:
+            raise Refusal("syntax error: a rule and its value are wanted")
+        text = " ".join(words[1:])
+        value = json_value(text)
+        return self._agree({words[0]: text if value is None else value})
+
+    def _agree(self, wanted: Mapping[str, Any]) -> str:
+        """Play by these rules, if that is possible.
+
+        Raises:
+            Refusal: one of them cannot be what is wanted.
+        """
+        now, settings = self._named_rules(), self.line.game.settings
+        for name, value in wanted.items():
+            if name not in now:
+                raise Refusal(f"there is no rule {name[:30]!r}, but {', '.join(now)}")
+            if str(value).upper() != str(now[name]).upper() and name not in settings:
+                raise Refusal(f"the rule {name} is always {now[name]}, got {str(value)[:30]!r}")
+        changed = {name: value for name, value in wanted.items() if name in settings}
+        if changed:
+            self._change_game(**changed)
+        return ""
+
+    def seat(self, words: list[str]) -> int:
+        """The seat that the first word names.
+
+        Raises:
+            Refusal: it names none.
+        """
+        seat = self.named_seat(words[0]) if words else None
+        if seat is None:
+            raise Refusal("syntax error: a colour is wanted, b or w")
+        return seat
+
+    def named_seat(self, word: str) -> int | None:
+        names = [name.lower() for name in self.line.game.seat_names]
+        seats = {"b": 0, "black": 0, "w": 1, "white": 1}
+        seats |= {name[:1]: seat for seat, name in enumerate(names)}
+        seats |= {name: seat for seat, name in enumerate(names)}
+        return seats.get(word.lower())
+
+    def has_pass(self) -> bool:
+        game = self.line.game
+        try:
+            game.text_to_action(game.initial_state(), PASS)
+        except IllegalActionError:
+            return True
+        except AzcoreError:
+            return False
+        return True
+
+    def with_turn_of(self, seat: int) -> Line:
+        """A copy of the game in which this seat is to move, by a pass of the other if need be.
+
+        Raises:
+            Refusal: that is not possible.
+        """
+        line = self.line.copy()
+        if line.is_over:
+            raise Refusal("the game is over")
+        if line.player != seat:
+            mover = line.game.seat_names[line.player]
+            try:
+                line.play(line.game.text_to_action(line.state, PASS))
+            except AzcoreError as error:
+                raise Refusal(
+                    f"illegal move: it is the turn of {mover}, who cannot pass"
+                ) from error
+            if line.is_over:
+                raise Refusal(f"illegal move: it is the turn of {mover}, whose pass ends the game")
+        return line
+
+    def keep(self, line: Line) -> None:
+        """Go on from here; what was added is one move."""
+        self._counts.append(len(line.actions) - len(self.line.actions))
+        self._game_so_far = line
+
+    def keep_nothing(self) -> None:
+        """A move that changed nothing, to be undone like any other."""
+        self._counts.append(0)
+
+    def _play(self, words: list[str]) -> str:
+        seat, text = self.seat(words), " ".join(words[1:])
+        line = self.line
+        if text.lower() == PASS and (line.is_over or line.player != seat) and self.has_pass():
+            # It changes nothing: who is to move next is so already. To put in a pass of the
+            # other before it would make two in a row.
+            self.keep_nothing()
+            return ""
+        if line.is_over:
+            raise Refusal("illegal move: the game is over")
+        line = self.with_turn_of(seat)
+        try:
+            line.play(line.game.text_to_action(line.state, text))
+        except IllegalActionError as error:
+            raise Refusal(f"illegal move: {error}") from error
+        except AzcoreError as error:
+            raise Refusal(f"syntax error: {error}") from error
+        self.keep(line)
+        return ""
+
+    def _undo(self, _: list[str]) -> str:
+        if not self._counts:  # a handicap is not to be undone either
+            raise Refusal("cannot undo")
+        line = self.line.copy()
+        for _action in range(self._counts.pop()):
+            line.undo()
+        self._game_so_far = line
+        return ""
+
+    def _fixed_handicap(self, words: list[str]) -> str:
+        count = whole(words, 0)
+        self._require_empty()
+        try:
+            actions = self.line.game.handicap_actions(count)
+        except GameError as error:
+            raise Refusal(f"invalid number of stones: {error}") from error
+        return self._place(actions)
+
+    def _place_free_handicap(self, words: list[str]) -> str:
+        wanted, game = whole(words, 0), self.line.game
+        self._require_empty()
+        for count in range(min(wanted, game.num_actions), 1, -1):  # fewer are allowed
+            try:
+                return self._place(game.handicap_actions(count))
+            except GameError:
+                continue
+        raise Refusal(f"invalid number of stones: {game.name} has no handicap of {wanted}")
+
+    def _set_free_handicap(self, words: list[str]) -> str:
+        self._require_empty()
+        game = self.line.game
+        try:
+            actions = [game.text_to_action(game.initial_state(), word) for word in words]
+        except AzcoreError as error:
+            raise Refusal(f"bad vertex list: {error}") from error
+        if len(words) < 2 or len(set(actions)) < len(words) or PASS in map(str.lower, words):
+            raise Refusal("bad vertex list: two or more different points are wanted")
+        self._place(actions)
+        return ""
+
+    def _require_empty(self) -> None:
+        if self.line.actions or self._counts:
+            raise Refusal("board not empty")
+
+    def _place(self, actions: list[int]) -> str:
+        """A handicap: moves of the first seat, between which the other passes."""
+        line = Line(self.line.game)
+        texts: list[str] = []
+        for action in actions:
+            try:
+                if texts:
+                    line.play(line.game.text_to_action(line.state, PASS))
+                texts.append(line.game.action_to_text(line.state, action))
+                line.play(action)
+            except (IllegalActionError, InvalidTextError) as error:
+                raise Refusal(f"bad vertex list: {error}") from error
+        self._game_so_far = line
+        return " ".join(texts)
+
+    def _loadsgf(self, words: list[str]) -> str:
+        if not words:
+            raise Refusal("syntax error: the name of a file is wanted")
+        before = whole(words, 1) if len(words) > 1 else None
+        old, path = self._engine.game, Path(words[0])
+        try:
+            if not path.is_file():
+                raise Refusal(f"cannot load file: there is no file {path}")
+            with path.open("rb") as file:
+                text = file.read(LONGEST_LINE).decode(errors="replace")
+            self._engine.change_game(
+                **{k: v for k, v in sgf_settings(text).items() if k in old.settings}
+            )
+            transcript = read_sgf(self._engine.game, text)
+        except (OSError, ValueError, Refusal) as error:  # ValueError: ours too, and odd names
+            self._engine.change_game(**old.settings)
+            if isinstance(error, Refusal):
+                raise
+            raise Refusal(f"cannot load file: {error}") from error
+        self.clear()
+        self._game_so_far = Line(self._engine.game, transcript.start_text)
+        for action in transcript.actions[: None if before is None else max(0, before - 1)]:
+            line = self.line.copy()
+            line.play(action)
+            self.keep(line)
+        return ""
+
+    def _final_score(self, _: list[str]) -> str:
+        score = self.line.game.score_text(self.line.state)
+        if score is None:
+            raise Refusal("cannot score: the game is not over")
+        return score
+
+    def _final_status_list(self, words: list[str]) -> str:
+        game = self.line.game
+        chains = game.status_of_stones(self.line.state)
+        if chains is None:
+            raise Refusal(f"{game.name} has no alive, dead or seki")
+        if len(words) != 1 or words[0] not in chains:
+            raise Refusal(f"syntax error: {' or '.join(chains)} is wanted")
+        return "\n".join(chains[words[0]])

@@ -1,0 +1,126 @@
+"""The game as `position` commands give it, in UCI and USI: each is followed from the one before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from azcore.engine.thinker import Line
+from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
+from azcore.game import Game
+
+
+@dataclass
+class GivenGame:
+    """A game as a GUI has given it."""
+
+    start: str | None  # as written; None: the usual position
+    words: list[str]  # the actions as written
+    line: Line
+    forgotten: int = 0  # words before the beginning of `line`, which has no past then
+
+    def cut(self, length: int) -> GivenGame:
+        """A copy up to so many words, no fewer than those forgotten."""
+        line = self.line.copy()
+        for _ in range(len(self.words) - length):
+            line.undo()
+        return GivenGame(self.start, self.words[:length], line, self.forgotten)
+
+
+def read_position(words: list[str], position_word: str) -> tuple[str | None, list[str]]:
+    """Where a game begins and its actions, both as written behind `position`.
+
+    Raises:
+        InvalidTextError: it is not said so.
+    """
+    end = words.index("moves") if "moves" in words else len(words)
+    place, actions = words[:end], words[end + 1 :]
+    if place == ["startpos"]:
+        return None, actions
+    if place[:1] == [position_word]:
+        return " ".join(place[1:]), actions
+    raise InvalidTextError(
+        f"position is startpos or {position_word} and a position, then moves and a list, "
+        f"got {' '.join(place)[:40]!r}"
+    )
+
+
+@dataclass(frozen=True)
+class Follower:
+    """Plays what `position` commands say, and goes on where a GUI goes on after our rules' end.
+
+    Args:
+        game: to be played.
+        without_counters: a position's text less the counts of moves; None: it does not have them.
+        note: takes a sentence for the GUI's log.
+    """
+
+    game: Game
+    without_counters: Callable[[str], str | None]
+    note: Callable[[str], None]
+
+    def begin(self, start: str | None) -> GivenGame:
+        """A game of no actions.
+
+        Raises:
+            InvalidTextError: `start` is no position.
+        """
+        try:
+            return GivenGame(start, [], Line(self.game, start))
+        except InvalidTextError as error:
+            # Counts beyond what the game knows are no reason to refuse a position.
+            bare = None if start is None else self.without_counters(start)
+            if bare is None:
+                raise
+            try:
+                line = Line(self.game, bare)
+            except InvalidTextError:
+                raise error from None
+            self.note(f"taken without its counters: {error}")
+            return GivenGame(start, [], line)
+
+    def follow(self, old: GivenGame | None, start: str | None, words: list[str]) -> GivenGame:
+        """The game that is given now; what is the same as in `old` is not played again.
+
+        Raises:
+            AzcoreError: it cannot be followed.
+        """
+        same = 0
+        if old is not None and old.start == start:
+            pairs = zip(old.words, words, strict=False)
+            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        if old is not None and old.start == start and same >= old.forgotten:
+            given = old.cut(same)
+        else:
+            same, given = 0, self.begin(start)
+        for number, word in enumerate(words[same:], same + 1):
+            try:
+                self._play(given, word)
+            except AzcoreError as error:
+                raise IllegalActionError(f"move {number} cannot be played: {error}") from error
+        return given
+
+    def play_on(self, given: GivenGame) -> GivenGame:
+        """Where our rules end the game and a GUI wants an action all the same: without its past."""
+        reason = self.game.termination(given.line.state)
+        line = self._without_past(given.line)
+        if line.is_over:
+            return given
+        self.note(f"the game is over here ({reason}); going on from the position alone")
+        return replace(given, line=line, forgotten=len(given.words))
+
+    def _play(self, given: GivenGame, word: str) -> None:
+        if given.line.is_over:
+            given.line = self._without_past(given.line)
+            given.forgotten = len(given.words)
+        state = given.line.state
+        if given.line.is_over:
+            raise IllegalActionError(f"the game is over ({self.game.termination(state)})")
+        given.line.play(self.game.text_to_action(state, word))
+        given.words.append(word)
+
+    def _without_past(self, line: Line) -> Line:
+        """A finished game's last position as a beginning, where it may be played on."""
+        text = self.without_counters(self.game.state_to_text(line.state))
+        return line if text is None else Line(self.game, text)
