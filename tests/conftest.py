@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-# As the command line does, before torch is imported: see azcore/cli.py.
+# As the command line does, before torch is imported: see azcore/cli/application.py.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 
 from collections.abc import Callable

@@ -16,7 +16,9 @@ from typing import Any
 
 import pytest
 
-from azcore import cli, interrupts
+from azcore import interrupts
+from azcore.cli.overrides import require_obeyed
+from azcore.cli.status import run_command
 from azcore.commands import COMMANDS, OVERLAYS
 from azcore.commands.train import train
 from azcore.storage.run_settings import flat
@@ -331,7 +333,7 @@ def test_the_command_lines_of_the_documents_are_obeyed() -> None:
     for line in lines:
         words = [w for w in shlex.split(line, comments=True) if "=" in w and "hydra." not in w]
         name = next((w for w in words if w.startswith("command=")), "command=train")
-        cli.require_obeyed(name.partition("=")[2], words, swept=False)
+        require_obeyed(name.partition("=")[2], words, swept=False)
 
 
 def test_names_that_settings_once_had_are_taken_with_a_word(
@@ -352,7 +354,7 @@ def test_names_that_settings_once_had_are_taken_with_a_word(
 @pytest.mark.parametrize("overlay", ["scale=paper", "algorithm=gumbel"])
 def test_overlays_go_with_whatever_plays(overlay: str) -> None:
     for command in ("train", "arena", "engine", "play", "predict", "tune", "bench", "check"):
-        cli.require_obeyed(command, [overlay, "game=go", "device=cpu"], swept=False)
+        require_obeyed(command, [overlay, "game=go", "device=cpu"], swept=False)
 
 
 def test_a_checkpoint_is_played_by_its_own_game(
@@ -386,9 +388,9 @@ def test_every_command_is_there(command: str) -> None:
 def test_a_command_says_nothing_of_what_the_one_before_has_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cli, "resolve_name", lambda _: lambda config: 0)
+    monkeypatch.setattr("azcore.cli.status.resolve_name", lambda _: lambda config: 0)
     interrupts.say_at_the_end(lambda: "saved up to the checkpoint of another job")
-    assert cli.run_command({"command": "compare"}) == 0
+    assert run_command({"command": "compare"}) == 0
     assert interrupts._last_words() == ""
 
 

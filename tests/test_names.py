@@ -8,7 +8,15 @@ from pathlib import Path
 import azcore
 
 ROOT = Path(azcore.__file__).parent
-DIALECTS = ("clients.py", "gtp.py", "uci.py", "usi.py", "position_server.py")  # of one game each
+DIALECTS = (  # of one game each
+    "clients.py",
+    "go_command.py",
+    "gtp.py",
+    "position_command.py",
+    "position_server.py",
+    "uci.py",
+    "usi.py",
+)
 
 
 def test_no_game_is_named_in_azcore() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from azcore import cli
+from azcore.commands import COMMANDS
 from azcore.commands.new import write_package
 from azcore.errors import AzcoreError
 from fresh_environment import FreshEnvironment
@@ -158,7 +158,7 @@ def with_overrides(line: str, overrides: str) -> str:
     if not line.startswith("python -m azcore "):
         return line
     found = re.search(r"command=(\w+)", line)
-    command = cli.COMMANDS[found[1] if found else "train"]
+    command = COMMANDS[found[1] if found else "train"]
     obeyed = [word for word in overrides.split() if command.is_told_by(word.partition("=")[0])]
     return " ".join([line, *obeyed])
 

@@ -279,7 +279,7 @@ class Fuzz:
         line = self._server.line
         got = line.game.state_to_text(line.state).split()
         wanted = self._oracle.follow(self._start, self._words).split()
-        told = self._server._told
+        told = self._server._given
         if told.forgotten or not self._exact:
             number = 4 if len(wanted) == 6 else 3
             got, wanted = got[:number], wanted[:number]

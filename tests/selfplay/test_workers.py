@@ -18,7 +18,7 @@ from azcore.search.evaluators import Evaluator
 from azcore.selfplay import sizes
 from azcore.selfplay.actor import Actor, Amount
 from azcore.selfplay.schedule import SelfPlaySettings
-from azcore.selfplay.sizes import Trial, available_cores, chosen, with_games, with_workers
+from azcore.selfplay.sizes import Trial, available_cores, best_num_games, with_games, with_workers
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 from selfplay_kit import rounds, selfplay_settings
@@ -134,7 +134,7 @@ def test_a_worker_a_core_and_never_more_than_games(monkeypatch: pytest.MonkeyPat
 
 def test_the_fewest_games_near_the_best_rate_are_chosen() -> None:
     rates = {32: 90.0, 64: 97.5, 128: 100.0, 256: 99.0}
-    assert chosen([Trial(games, rate) for games, rate in rates.items()]) == 64
+    assert best_num_games([Trial(games, rate) for games, rate in rates.items()]) == 64
 
 
 def test_cores_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,7 +25,7 @@ from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
 from azcore.assembly.parts import settings_from
-from azcore.cli import PluginConfigs
+from azcore.cli.plugins import PluginConfigs
 from azcore.commands.bench.search import FreeEvaluator
 from azcore.networks import build_network
 from azcore.search.evaluators import Evaluator

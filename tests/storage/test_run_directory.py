@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from azcore import cli
+from azcore.cli import application
+from azcore.commands import COMMANDS
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.run_directory import OWN, RunDirectory
@@ -79,7 +80,7 @@ def test_every_setting_is_the_runs_or_of_whoever_goes_on() -> None:
 
 
 def test_training_obeys_every_setting_that_a_run_keeps() -> None:
-    assert [key for key in RUN if not cli.COMMANDS["train"].is_told_by(key)] == []
+    assert [key for key in RUN if not COMMANDS["train"].is_told_by(key)] == []
 
 
 def test_a_received_run_trains_and_nothing_else(
@@ -341,7 +342,9 @@ def test_the_latest_run_is_looked_for_once(
     """Another one may begin while this one's game is compiled."""
     latest = Path(shutil.copytree(run, tmp_path / "runs/tic_tac_toe/one"))
     resumed: list[str] = []
-    monkeypatch.setattr(cli, "run_command", lambda config: resumed.append(config["resume"]) or 0)
+    monkeypatch.setattr(
+        application, "run_command", lambda config: resumed.append(config["resume"]) or 0
+    )
     assert azcore("game=tic_tac_toe", "resume=latest")[0] == 0
     assert resumed == [str(latest)]
 

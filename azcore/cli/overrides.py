@@ -1,0 +1,210 @@
+"""What a command line sets, held against the command, the run and the checkpoint it names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import hydra
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.errors import HydraException
+from omegaconf import DictConfig, OmegaConf
+
+from azcore.commands import COMMANDS
+from azcore.errors import GameError, SettingError
+
+# What a resumed run may not change: games in play, weights and windows depend on it.
+FIXED = (
+    "game",
+    "network",
+    "seed",
+    "selfplay.num_games",
+    "selfplay.workers",
+    "selfplay.game",
+    "gate.enabled",
+    "learner.steps_per_generation",
+    "supervised",
+)
+
+
+def require_obeyed(name: str, overrides: list[str], *, swept: bool) -> None:
+    """Refuse what a command line sets and the command makes nothing of.
+
+    Args:
+        name: of the command.
+        overrides: of the command line.
+        swept: this is a job of a sweep, after which its runs may be compared.
+
+    Raises:
+        SettingError: naming the key, and what works in its place where something does.
+    """
+    if name not in COMMANDS:
+        raise SettingError(f"command must be one of {', '.join(COMMANDS)}, got {name!r}")
+    command = COMMANDS[name]
+    for override in parsed(overrides):
+        key = override.key_or_group
+        if (
+            key == "command"
+            or command.is_told_by(key)
+            or (swept and f"{key}.".startswith("compare."))
+        ):
+            continue
+        others = ", ".join(other for other, each in COMMANDS.items() if each.is_told_by(key))
+        whose = f"for command={others}"
+        if not others:
+            whose = "for sweeps alone" if key == "compare.after_sweep" else "no setting"
+        place = next(
+            (words for at, words in command.instead.items() if f"{key}.".startswith(f"{at}.")), ""
+        )
+        raise SettingError(
+            f"{key} is {whose}, got {override.input_line} with command={name}"
+            + (f"; {place}" if place else "")
+        )
+
+
+def parsed(overrides: list[str]) -> list[Override]:
+    """The words of a command line, understood."""
+    return OverridesParser.create().parse_overrides(overrides)
+
+
+def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
+    """The settings to go on with: the run's own with this command line's changes, and the rest.
+
+    Whatever the command line says that the run has already is no change, so the command line that
+    began a run goes on with it when `resume=latest` is added.
+
+    Raises:
+        SettingError: a change that a resumed run cannot make.
+    """
+    from azcore.storage.run_directory import find_run
+    from azcore.storage.run_settings import flat, read_config
+
+    resume = str(config.resume)
+    composed = plain_settings(config)
+    if composed["run_dir"] is not None and resume == "latest":
+        resume = composed["run_dir"]
+    run = find_run(resume, config.game.name)
+    if (
+        composed["run_dir"] is not None
+        and run.path.resolve() != Path(composed["run_dir"]).resolve()
+    ):
+        raise SettingError(
+            f"resume={resume} goes on in the run's own folder, got run_dir={composed['run_dir']}"
+        )
+    saved = read_config(run)
+    groups = GlobalHydra.instance().config_loader().list_groups("")
+    wanted, has = flat(composed), flat(saved)
+    single = [each.key_or_group for each in parsed(overrides) if each.key_or_group not in groups]
+    for override in parsed(overrides):
+        key, line = override.key_or_group, override.input_line
+        choice = override.value() if key in groups and not override.is_delete() else None
+        if key.partition(".")[0] not in saved and key not in groups:
+            continue  # none of the run's
+        own = f"resume={config.resume} goes on with the run's own {key}, got {line}"
+        if override.is_delete() or key == "experiment":
+            raise SettingError(f"{own}; only single settings can change")
+        if key == "game" and isinstance(choice, str):
+            touched = ["game.name"]  # says which run is the latest
+        elif isinstance(choice, str):
+            touched = [
+                at
+                for at in flat(_contents(key, choice))
+                if not any(f"{at}.".startswith(f"{other}.") for other in single)
+            ]
+        else:
+            touched = [at for at in wanted if f"{at}.".startswith(f"{key}.")]
+        for at in touched:
+            if at.partition(".")[0] not in saved or wanted.get(at) == has.get(at):
+                continue
+            if isinstance(choice, str):
+                raise SettingError(
+                    f"{own}: the run has {at} {has.get(at)!r}, got {wanted.get(at)!r}; only single "
+                    f"settings can change"
+                )
+            if any(f"{at}.".startswith(f"{fixed}.") for fixed in FIXED):
+                raise SettingError(
+                    f"resume={config.resume} cannot change {at}: the run has {has.get(at)!r}, got "
+                    f"{wanted.get(at)!r}"
+                )
+            _set(saved, at, wanted[at])
+    if foreign := sorted(set(saved["trainer"]) - set(composed["trainer"])):
+        raise SettingError(
+            f"{run.config} has trainer.{foreign[0]}, which no run can set; take it out there"
+        )
+    for key in ("trainer", "export"):
+        saved[key] = {**composed[key], **saved.get(key, {})}
+    # The latest run was found here; looked for again, it could be another one.
+    return {**composed, **saved, "resume": str(run.path) if resume == "latest" else resume}
+
+
+def _contents(group: str, choice: str) -> dict[str, Any]:
+    """What a file of settings holds; of one that chooses files of other groups, what it changes."""
+    from azcore.storage.run_settings import flat
+
+    try:
+        contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
+    except HydraException:  # alone, it has no groups to choose in
+        before, after = (
+            flat(plain_settings(hydra.compose("config", choices)))
+            for choices in ([], [f"{group}={choice}"])
+        )
+        return {at: value for at, value in after.items() if before.get(at) != value}
+    return dict(contents)
+
+
+def _set(settings: dict[str, Any], key: str, value: Any) -> None:
+    *groups, name = key.split(".")
+    for group in groups:
+        settings = settings.setdefault(group, {})
+    settings[name] = value
+
+
+def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
+    """The settings with the game of the first checkpoint that plays, where it was not chosen.
+
+    A checkpoint knows its game, so `game=` and `game.*` need not be said again for it. The game's
+    own settings of search come with it, since all is composed anew.
+    """
+    from azcore.assembly.entrants import game_of
+    from azcore.commands.arena.tournament import wanted_players
+    from azcore.game.registry import installed_games
+
+    overridden = {override.key_or_group for override in parsed(overrides)}
+    players: Any = {
+        key: OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
+        for key, value in ((key, config[key]) for key in ("players", "checkpoint"))
+    }
+    identity = game_of(wanted_players(players), config.programs)
+    if identity is None:
+        return config
+    if identity["name"] not in installed_games() or "${" in str(identity["settings"]):
+        raise GameError(f"a checkpoint is of {identity}, which is no game that is installed")
+    if config.command == "play":  # the others compare the whole game with each checkpoint's
+        own = {"name": identity["name"], **identity["settings"]}
+        named = {"name"} if "game" in overridden else set()
+        named |= {key.removeprefix("game.") for key in overridden if key.startswith("game.")}
+        for key in sorted(named):
+            if config.game.get(key) != own.get(key):
+                raise SettingError(
+                    f"game.{key} is {own.get(key)!r} in checkpoint={config.checkpoint}, got "
+                    f"{config.game.get(key)!r}"
+                )
+    if "game" not in overridden and config.game.name != identity["name"]:
+        config = hydra.compose("config", [f"game={identity['name']}", *overrides])
+    if config.game.name == identity["name"]:
+        for key, value in identity["settings"].items():
+            if f"game.{key}" not in overridden and key in config.game:
+                config.game[key] = value
+    return config
+
+
+def plain_settings(config: DictConfig) -> dict[str, Any]:
+    plain: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+    name = (plain["game"] or {}).get("name")  # a plugin's file may lack it
+    if not isinstance(name, str):
+        raise SettingError(f"game.name must be the registry name that conf/game sets, got {name!r}")
+    for key in ("run_dir", "resume", "checkpoint", "arena_dir", "device"):  # a folder may be 7
+        plain[key] = None if plain[key] is None else str(plain[key])
+    return dict(plain)

@@ -1,0 +1,31 @@
+"""Where Hydra looks for settings: `conf` of azcore and of each installed plugin."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+
+
+class PluginConfigs(SearchPathPlugin):
+    """Lets the package of an installed game or network bring its own `conf` folder."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        groups = ("azcore.games", "azcore.networks", "azcore.evaluators")
+        packages = {p.module.split(".")[0] for group in groups for p in entry_points(group=group)}
+        for package in sorted(packages - {"azcore"}):
+            for folder in package_folders(package):
+                if (folder / "conf").is_dir():
+                    search_path.append(provider=package, path=f"file://{folder / 'conf'}")
+
+
+def package_folders(package: str) -> list[Path]:
+    """Where a package lies; nothing of it is run, so a mistake in one game stops no other."""
+    try:
+        spec = find_spec(package)
+    except (ImportError, ValueError):
+        return []
+    return [Path(place) for place in (spec and spec.submodule_search_locations) or []]

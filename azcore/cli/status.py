@@ -1,0 +1,67 @@
+"""From input that cannot be used to one sentence and an exit status."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Callable
+from pkgutil import resolve_name
+from typing import Any, NoReturn
+
+from hydra.errors import HydraException
+from omegaconf.errors import OmegaConfBaseException
+
+from azcore import interrupts
+from azcore.commands import COMMANDS
+from azcore.errors import AzcoreError, FaultyGameError
+
+
+def run_command(config: dict[str, Any]) -> int:
+    """Run the command that the settings name; its exit status."""
+    run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[config["command"]].run)
+    interrupts.be_tidy()  # before this, nothing is under way but imports
+    interrupts.say_at_the_end(str)  # nothing yet; in a sweep it was of the job before
+    return run(config)
+
+
+def status_of(work: Callable[[], int]) -> int:
+    """The exit status of a piece of work; 2 and a sentence for input that cannot be used."""
+    from azcore.game.faults import game_faults  # brings numba, for which --help need not wait
+
+    try:
+        with game_faults():
+            return work()
+    except FaultyGameError as error:
+        print(f"azcore: {error}", file=sys.stderr)  # its lines and boards are for the author
+    except (AzcoreError, OmegaConfBaseException) as error:
+        tell(str(error))
+    except MemoryError:
+        tell("these settings need more memory than this machine has")
+    except BrokenPipeError:
+        raise
+    except OSError as error:  # whatever else a disk or a file system refuses
+        tell(f"{error.filename or 'a file'}: {error.strerror or error}")
+    return 2
+
+
+def contained(work: Callable[[], int]) -> int:
+    """The same; 1 and a traceback for a fault of the program, which costs a sweep no other job."""
+    try:
+        return status_of(work)
+    except (BrokenPipeError, HydraException):
+        raise
+    except Exception:
+        traceback.print_exc()
+        return 1
+
+
+def tell(sentence: str) -> None:
+    """One line; signs that a terminal would obey, in a name of anyone's, are spelled out."""
+    words = " ".join(sentence.split())
+    shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in words)
+    print(f"azcore: {shown}", file=sys.stderr)
+
+
+def refuse(sentence: str) -> NoReturn:
+    tell(sentence)
+    sys.exit(2)

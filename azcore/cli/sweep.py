@@ -1,0 +1,90 @@
+"""A sweep: its folders, its runs that are there already, and what follows its last job."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from hydra.core.utils import JobReturn
+from hydra.experimental.callback import Callback
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from azcore.cli.overrides import parsed, plain_settings
+from azcore.cli.status import contained, run_command, tell
+from azcore.errors import SettingError
+
+
+class Sweep(Callback):
+    """What the jobs of a sweep share: how their folders are called, and what follows the last one.
+
+    A job that fails stops no other; the sweep's exit status tells of it.
+    """
+
+    def __init__(self) -> None:
+        self._statuses: list[int] = []
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Name a job's folder by the keys that vary, whatever else the command line sets.
+
+        So the same sweep finds its runs again, and settings that changed meanwhile are noticed.
+        """
+        overrides = parsed(list(config.hydra.overrides.task))
+        varied = set(OmegaConf.select(config, "hydra.sweeper.params") or {})
+        varied |= {o.key_or_group for o in overrides if o.is_sweep_override()}
+        fixed = {override.key_or_group for override in overrides} - varied
+        config.hydra.overrides.hydra.append(
+            f"hydra.job.config.override_dirname.exclude_keys=[{','.join(sorted(fixed))}]"
+        )
+
+    def on_job_end(self, config: DictConfig, job_return: JobReturn, **_: Any) -> None:
+        if config.hydra.mode == RunMode.MULTIRUN:
+            self._statuses.append(int(job_return.return_value or 0))
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        status = max(self._statuses, default=0)
+        if status:
+            failed = sum(status != 0 for status in self._statuses)
+            tell(
+                f"{failed} of {len(self._statuses)} jobs failed; the same command again does what "
+                "is left"
+            )
+        if config.compare.after_sweep:
+            settings = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
+            settings.run_dir = config.hydra.sweep.dir
+            settings.compare.runs = [config.hydra.sweep.dir]
+            status = max(
+                status,
+                contained(lambda: run_command({**plain_settings(settings), "command": "compare"})),
+            )
+        if status:
+            sys.exit(status)
+
+
+def begun(config: dict[str, Any]) -> dict[str, Any] | None:
+    """The settings of a sweep's job that trains: to go on, if its run is there already.
+
+    Returns:
+        None if that run is finished.
+
+    Raises:
+        SettingError: it was made with other settings.
+    """
+    from azcore.commands.train import is_finished
+    from azcore.storage.run_directory import RunDirectory
+    from azcore.storage.run_settings import differences, read_config
+
+    run = RunDirectory(Path(config["run_dir"]).absolute())
+    if not run.config.exists():
+        return config
+    if changed := differences(read_config(run), config):
+        key, old, new = changed[0]
+        raise SettingError(
+            f"{config['run_dir']} holds a run with {key} {old!r}, got {new!r}; give this sweep "
+            f"another folder by hydra.sweep.dir=DIR"
+        )
+    if is_finished(run):
+        print(f"{run.path} is finished")
+        return None
+    return {**config, "resume": config["run_dir"]}
