@@ -9,10 +9,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 import azcore
 from azcore.engine import server as engine_module
 from azcore.engine.gtp import GtpServer
+from azcore.engine.server import Engine
 from azcore.game import Game
+from azcore.search.evaluators import Evaluator
 from protocol_kit import Recorder, Target, make_engine
 
 KOMI = (7.5, 0.0, -3.0, 6.5)
@@ -224,3 +228,38 @@ class GtpTarget(Target):
         assert exchanges[-1][0] == self.question()[-1]
         wanted = f"=999 \n{model.game.render(model.state)}\n\n"
         assert exchanges[-1][1] == wanted, f"{exchanges[-1][1]} but wanted {wanted}"
+
+
+def talk(game: Game, *lines: str | None, **changes: Any) -> list[str]:
+    """All that is written for each line, of a fresh engine with few simulations."""
+    recorder = Recorder()
+    engine = make_engine(game, **{"num_simulations": 8, **changes})
+    assert GtpServer(engine, recorder).run(iter(lines)) == 0
+    return [told for _, told in recorder.exchanges]
+
+
+def says(game: Game, conversation: str, **changes: Any) -> None:
+    """Hold a conversation written as `line -> reply` and compare."""
+    pairs = [pair.strip().partition("->") for pair in conversation.strip().splitlines()]
+    told = talk(game, *[line.strip() for line, _, _ in pairs], **changes)
+    got = [text.rstrip("\n") for text in told]
+    wanted = [reply.strip() for _, _, reply in pairs]
+    for (line, _, _), reply, want in zip(pairs, got, wanted, strict=True):
+        if want.endswith("..."):
+            assert reply.startswith(want[:-3]), line
+        else:
+            assert reply.rstrip() == want, line
+
+
+class Judge(Evaluator):
+    """Stands for a network: made for one board."""
+
+    def evaluate(self, observations: Any) -> Any:
+        assert observations.shape[2:] == (5, 5)
+        return np.zeros((len(observations), 26), np.float32), np.zeros(len(observations), "f4")
+
+
+def judged(game: Game, evaluator: Any, **changes: Any) -> Engine:
+    """An engine of another evaluator."""
+    usual = make_engine(game, **changes)
+    return Engine(lambda: (game, evaluator), usual._search, usual.settings)
