@@ -1,7 +1,7 @@
-"""What `command=` can name. Each command is a file or a folder here; nothing below knows one.
+"""The commands that `command=` can name, each a file or a folder here; no lower layer uses them.
 
-`COMMANDS` says where a command begins and which settings make a difference to it; the command line
-refuses the others.
+`COMMANDS` lists the function of each command and the settings that affect it; the command line
+refuses other settings.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """What `command=` can name."""
+    """A command that `command=` can name."""
 
     run: str  # module:function, imported when called: --help needs no Lightning, an engine no torch
-    obeys: str  # the groups and keys of the settings that make a difference to it
-    # Those among them that make none all the same, and what does instead; "" where nothing does.
+    obeys: str  # the groups and keys of the settings that affect it
+    # Exceptions among these, and what to use instead; "" where nothing takes their place.
     instead: Mapping[str, str] = field(default_factory=dict)
 
     def is_told_by(self, key: str) -> bool:
-        """Whether a key, or some key of a group, makes a difference."""
+        """Whether a key, or some key of a group, affects the command."""
         if any(f"{key}.".startswith(f"{other}.") for other in self.instead):
             return False
         return any(
@@ -30,15 +30,15 @@ class Command:
 
 
 OVERLAYS = "algorithm scale preset"  # groups that set keys of other groups
-WEIGHTS = "device evaluator.backend evaluator.precision"  # how a network is run, whoever asks it
+WEIGHTS = "device evaluator.backend evaluator.precision"  # how a network runs, for every caller
 SEARCHING = f"device seed search evaluator {OVERLAYS}"
-PLAYING = {  # in matches and before people there is no noise
+PLAYING = {  # matches and games against people have no noise
     "network": "a checkpoint brings its own",
     "search.dirichlet_alpha": "",
     "search.dirichlet_fraction": "",
     "search.gumbel.scale": "",
 }
-THINKING = {  # one tree that grows for as long as it is asked to
+THINKING = {  # one tree that grows until a limit of the engine
     **PLAYING,
     "search.leaves_per_tree": "engine.leaves_per_tree is the number there",
     "search.reuse_limit": "engine.max_simulations is the limit there",

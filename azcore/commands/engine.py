@@ -1,7 +1,7 @@
 """`command=engine`: a checkpoint as an engine that GUIs and other programs talk to.
 
-Standard output carries the protocol and nothing else. The handshake is answered while the network
-is still being loaded.
+Standard output carries the protocol and nothing else. The engine answers the handshake while it
+still loads the network.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ SERVERS = {  # module and class by `Game.protocol`
 
 
 def serve(config: Mapping[str, Any]) -> NoReturn:
-    """Speak the game's protocol on standard input and output until told to quit; ends the process.
+    """Speak the game's protocol on standard input and output until `quit`, then end the process.
 
     Raises:
-        AzcoreError: a setting cannot be used; a checkpoint's fault is told in the protocol too.
+        AzcoreError: a setting cannot be used; the protocol reports a checkpoint's fault too.
     """
     out = claim_stdout()
     settings = build(EngineSettings, config["engine"], "engine")
@@ -44,11 +44,11 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     kind: type[Server] = getattr(import_module(module), name)
     try:
         status = kind(engine, Writer(out, settings.log)).run(read_lines(claim_stdin()))
-    except BrokenPipeError:  # the other side is gone, and nobody is left to be told of anything
+    except BrokenPipeError:  # the other side is gone
         os._exit(0)
-    # There is nothing to tidy up, what still loads included, and to take torch and OpenVINO down in
-    # order is most of a second for which a GUI would wait.
-    if status == 0:  # else a signal ended it, and perhaps because nobody reads
+    # There is nothing to clean up, even while the engine loads. An orderly shutdown of torch and
+    # OpenVINO takes most of a second, for which a GUI would wait.
+    if status == 0:  # else a signal ended it, perhaps because the other side does not read
         out.flush()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -56,7 +56,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
 
 
 def _load(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
-    """As `game_and_evaluator`, of the game whose protocol is spoken."""
+    """As `game_and_evaluator`, for the game whose protocol is spoken."""
     game, evaluator = game_and_evaluator(config)
     if game.name != config["game"]["name"]:
         raise CheckpointError(
@@ -70,7 +70,7 @@ def _load(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
 
 
 def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
-    """The game and who judges it: a checkpoint's own, or the settings' and nobody.
+    """The game and its evaluator: a checkpoint's, or the configured game without a network.
 
     Raises:
         AzcoreError: a setting or the checkpoint cannot be used.
@@ -89,7 +89,7 @@ def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
     own = {
         **config,
         "game": {"name": identity["name"], **identity["settings"]},
-        "selfplay": {**config["selfplay"], "game": {}},  # a variant that another game may have
+        "selfplay": {**config["selfplay"], "game": {}},  # its variant may belong to another game
     }
     settings = settings_from(own)
     return settings.game, settings.search_evaluator(*network_of(checkpoint, path, settings.game))

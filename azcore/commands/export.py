@@ -1,4 +1,4 @@
-"""`command=export`: game records of a run as SGF, PGN or whatever formats the game has."""
+"""`command=export`: game records of a run as SGF, PGN or another format of the game."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ def export_settings(values: Mapping[str, Any]) -> ExportSettings:
     Raises:
         SettingError: one of them cannot be used.
     """
-    texts = {  # a folder may be called 7
+    texts = {  # a folder's name such as 7 is read as a number
         key: None if values.get(key) is None else str(values[key]) for key in ("games", "out")
     }
     return build(ExportSettings, {**values, **texts}, "export")
 
 
 def export(config: Mapping[str, Any]) -> int:
-    """Write the transcripts that the settings ask for, and say where; 0.
+    """Write the transcripts that the settings ask for and print their folder; 0.
 
     Raises:
         AzcoreError: settings or records cannot be used; files written before that stay.
@@ -93,10 +93,10 @@ def export(config: Mapping[str, Any]) -> int:
 def write_games_of_generation(
     records: Path, game: Game, games: Iterable[GameRecord], settings: ExportSettings
 ) -> None:
-    """Write the first games of a generation beside the records; again, the same files.
+    """Write the first games of a generation next to the records; repeated, the same files.
 
     Raises:
-        AzcoreError: the game has no such format, or the disk refuses.
+        AzcoreError: the game has no such format, or a file cannot be written.
     """
     form = format_named(game, settings.format)
     for record in islice(games, settings.per_generation):
@@ -104,18 +104,18 @@ def write_games_of_generation(
 
 
 def write_game(folder: Path, game: Game, record: GameRecord, form: TranscriptFormat) -> None:
-    """One file, named by the number of the game in its run."""
+    """Write one file, named after the number of the game in its run."""
     path = folder / file_name(record.game_index, form)
     write_transcript(path, form, transcript_of(game, record, form))
 
 
 def beside(records: Path, form: TranscriptFormat) -> Path:
-    """The folder for transcripts when none is named."""
+    """The folder for transcripts if the settings name none."""
     return records.parent / form.suffix.removeprefix(".")
 
 
 def _game_file(path: Path) -> GameFile:
-    """The records that `export.games` means."""
+    """The records that `export.games` names."""
     if (path / "games").is_dir() or (path / "config.yaml").is_file():
         path = RunDirectory(path).records
     if not path.is_file():
@@ -126,7 +126,7 @@ def _game_file(path: Path) -> GameFile:
 
 
 def _games(records: GameFile, settings: ExportSettings) -> Iterator[tuple[Game, GameRecord]]:
-    """The games asked for, each record with its game; one at a time is in memory."""
+    """The requested games, each record with its game; only one at a time is in memory."""
     referee: Referee | None = None
     end = None if settings.count is None else settings.first + settings.count
     found = 0

@@ -1,7 +1,7 @@
 """`command=play`: a person against a checkpoint, or against search alone, in a terminal.
 
-The board is drawn by the game; what is typed is a move in the game's notation or one of the words
-that `help` lists. Works as well with lines from a file or another program.
+The game draws the board. A person types a move in the game's notation or one of the words that
+`help` lists. The lines can also come from a file or another program.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class PlaySettings:
 
 
 def play(config: Mapping[str, Any]) -> int:
-    """Play until told to quit or the input ends, 0; 130 when interrupted.
+    """Play until `quit` or the end of the input; 0, or 130 when interrupted.
 
     Raises:
         AzcoreError: a setting or the checkpoint cannot be used.
@@ -95,7 +95,7 @@ def play(config: Mapping[str, Any]) -> int:
     settings = build(PlaySettings, config["play"], "play")
     engine = build(EngineSettings, config["engine"], "engine")
     search = build(SearchSettings, config["search"], "search")
-    if settings.num_simulations is not None:  # what is asked for must have room
+    if settings.num_simulations is not None:  # the tree must have room for them
         room = max(engine.max_simulations, settings.num_simulations)
         engine = replace(engine, max_simulations=room)
     terminal = Terminal()
@@ -117,12 +117,12 @@ def play(config: Mapping[str, Any]) -> int:
 
 
 class Terminal:
-    """Lines out and in; a sign of life while something takes long, if a person is watching."""
+    """Reads and prints lines; on an interactive terminal, shows that a long task is running."""
 
     def __init__(self) -> None:
         self.is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
         self._console = Console()
-        for stream in (sys.stdin, sys.stdout):  # whatever is typed or named gets an answer
+        for stream in (sys.stdin, sys.stdout):  # no input or name may raise an encoding error
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")
         if self.is_interactive:
@@ -142,7 +142,7 @@ class Terminal:
                 return None
         print(prompt, end="", flush=True)
         line = sys.stdin.readline()
-        print(line.rstrip("\n"), flush=True)  # nobody has seen it typed
+        print(line.rstrip("\n"), flush=True)  # echo it, because no terminal did
         return line if line else None
 
     def busy(self, text: str) -> AbstractContextManager[Any]:
@@ -150,7 +150,7 @@ class Terminal:
 
 
 class Session:
-    """One sitting: games one after another with the same engine."""
+    """One session: games one after another with the same engine."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class Session:
 
     def _begin(self) -> None:
         self._line = Line(self._game)
-        self._remarks: list[str] = []  # by ply, what the engine thought of its own moves
+        self._remarks: list[str] = []  # by ply, the engine's evaluations of its own moves
         self._resigned: int | None = None
 
     @property
@@ -189,7 +189,7 @@ class Session:
         return self._resigned is not None or self._line.is_over
 
     def run(self) -> None:
-        """Until `quit` or the end of the input."""
+        """Play until `quit` or the end of the input."""
         self._introduce()
         self._board("")
         while True:
@@ -266,7 +266,7 @@ class Session:
         return " ".join(self._texts_of_line(actions, self._game.action_to_text))
 
     def _texts_of_line(self, actions: list[int], text: Callable[[Any, int], str]) -> list[str]:
-        """What may follow, in the words of either of the game's notations."""
+        """The texts of an expected line, in either of the game's notations."""
         texts, state = [], self._line.state
         for action in actions[:PLIES]:
             texts.append(text(state, action))
@@ -325,7 +325,7 @@ class Session:
             why = str(error).removeprefix(f"{self._game.name}: ")
             raise GameError(f"{why} (help lists what can be typed)") from error
         self._play(action, "")
-        if self._is_over or self._line.player in self._people:  # else the answer comes with it
+        if self._is_over or self._line.player in self._people:  # else after the engine's move
             self._board("")
 
     def _help(self, _: str) -> None:
@@ -374,7 +374,7 @@ class Session:
                 last = ply
                 break
         if self._resigned is not None and self._line.player in people:
-            last = len(self._line.actions)  # giving up was the last decision
+            last = len(self._line.actions)  # resigning was the last decision
         if last is None:
             raise GameError("there is nothing to take back")
         self._resigned = None
@@ -445,7 +445,7 @@ class Session:
 
 
 def seats_named(word: str, game: Game) -> tuple[int, ...] | None:
-    """The seats of people that a word names, which may be the game's own; None: it names none."""
+    """The seats of people that a word names, perhaps by the game's name; None if it names none."""
     names = {name.lower(): (seat,) for seat, name in enumerate(game.seat_names)}
     return {**SEATS, **names}.get(word.lower())
 
@@ -456,7 +456,7 @@ def sides(game: Game) -> str:
 
 
 def in_words(value: float, game: Game, seat: int) -> str:
-    """A value in [-1, 1] as `seat` sees it: who stands how well, and the points expected of 1."""
+    """A value in [-1, 1], view of `seat`, in words: the better side and its expected score."""
     value = round(value, 2) + 0.0  # no minus before a zero
     better = seat if value >= 0 else 1 - seat
     name = game.seat_names[better]

@@ -1,7 +1,7 @@
 """`command=predict`: how well a checkpoint predicts games, without search.
 
-Silver 2017, figure 3, compares networks so: how often the likeliest move is the one that an expert
-played, and the squared error of the value, a quarter of which the paper draws.
+Silver 2017, figure 3, compares networks by two measures: how often the likeliest move is the
+expert's move, and the squared error of the value, of which the paper plots a quarter.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from azcore.networks.checkpoint import load_network
 
 
 def predict_games(config: Config) -> int:
-    """Measure `checkpoint` on `supervised.games`, apart for held-out games and the others; 0.
+    """Measure `checkpoint` on `supervised.games`, held-out games and the others separately; 0.
 
     Raises:
-        AzcoreError: no checkpoint or no games given, or they cannot be used.
+        AzcoreError: there is no checkpoint or there are no games, or they cannot be used.
     """
     if config["checkpoint"] is None:
         raise SettingError(

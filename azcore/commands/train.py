@@ -1,6 +1,6 @@
-"""`command=train`: begins a run or goes on with one, and says at the end what there is.
+"""`command=train`: starts or resumes a run, and prints at the end what it saved.
 
-The loop itself is `azcore.algorithms.training`.
+The loop itself is in `azcore.algorithms.training`.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ from azcore.storage.transcripts import format_named
 
 
 class Interrupted(BaseException):
-    """Ctrl-C or SIGTERM: leave the loop wherever it is; the last checkpoint stands."""
+    """Ctrl-C or SIGTERM: leave the loop at any point; the last checkpoint stays valid."""
 
 
 def train(config: Config) -> int:
-    """Train by the composed configuration; 0 when the run reached its end, 130 when interrupted.
+    """Train with the composed configuration; 0 when the run reached its end, 130 when interrupted.
 
     Raises:
-        AzcoreError: something given cannot be used; nothing saved is lost.
+        AzcoreError: a setting, file or game cannot be used; nothing saved is lost.
     """
     _quiet_lightning()
     resume = config["resume"]
-    trainer = _trainer_settings(config)  # with those of settings_from, before anything is compiled
+    trainer = _trainer_settings(config)  # like settings_from, checked before anything is compiled
     settings = settings_from(config)
     check_before_training(config, settings.game)
     name = settings.game.name
@@ -79,7 +79,7 @@ def train(config: Config) -> int:
             checkpoint = None
             if resume:
                 run.open()
-                # Before anything is built: what settings ask for is then no more than it holds.
+                # Read before anything is built: settings cannot ask for more than it holds.
                 checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
             loop = TrainingLoop(
                 settings=settings,
@@ -89,25 +89,25 @@ def train(config: Config) -> int:
                 on_games=_transcripts(config, settings, run),
                 hyperparameters={key: value for key, value, _ in differences(config, {})},
             )
-            if not resume:  # only now, so that settings that are refused change nothing on disk
+            if not resume:  # only now, so that refused settings change nothing on disk
                 run.open_new()
             save_config(run, config)
             run.save_sizes(loop.sizes)
             terminal.say(f"run directory {run.path}")
             with terminal:
                 step = loop.fit(checkpoint)
-        _ignore_interrupts()  # what is left to do takes a moment
+        _ignore_interrupts()  # the rest takes only a moment
         return _conclude(run, terminal, name, step, max_steps)
 
 
 def _checkpoint_to_go_on_from(
     run: RunDirectory, resume: str, settings: Settings, terminal: TrainingDisplay
 ) -> str | None:
-    """The last one or the one that is named; None if the run was stopped before its first.
+    """The last checkpoint or the named one; None if the run was stopped before its first.
 
     Raises:
-        CheckpointError: it is cut or altered, or of another game, network or number of games; or no
-            run can go back to it.
+        CheckpointError: it is truncated or altered, or of another game, network or number of games;
+            or the run cannot go back to it.
     """
     path = run.last_checkpoint
     goes_back = Path(resume).match("step-*.ckpt")
@@ -115,7 +115,7 @@ def _checkpoint_to_go_on_from(
         path = Path(resume)
     elif not path.exists():
         generations = len(Table(run.metrics, list(METRICS)).rows())
-        if generations > 1:  # one may be written before its checkpoint is
+        if generations > 1:  # one row may be written before its checkpoint
             raise CheckpointError(
                 f"{path} must be there to go on: the run has made {generations} generations"
             )
@@ -135,7 +135,7 @@ def _checkpoint_to_go_on_from(
 
 
 def is_finished(run: RunDirectory) -> bool:
-    """Whether a run has come to the end that its own settings name, in steps or in time.
+    """Whether a run has reached the limit of its own settings, in steps or in time.
 
     Raises:
         AzcoreError: its settings or its checkpoint cannot be read.
@@ -153,10 +153,10 @@ def is_finished(run: RunDirectory) -> bool:
 
 
 def _seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
-    """What Lightning's timer has counted.
+    """The seconds that Lightning's timer has counted.
 
     Raises:
-        CheckpointError: it is no number.
+        CheckpointError: they are not a number.
     """
     empty = {"Timer": {"time_elapsed": {"train": 0.0}}}
     timer = like(checkpoint.get("callbacks"), empty, f"{path}: callbacks").get("Timer", {})
@@ -166,7 +166,7 @@ def _seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
 def _conclude(
     run: RunDirectory, terminal: TrainingDisplay, name: str, step: int | None, max_steps: int
 ) -> int:
-    """Write the report and say how to go on; the exit status. `step` None: interrupted."""
+    """Write the report and print how to resume; the exit status. `step` None: interrupted."""
     if not run.config.exists():
         terminal.say("interrupted before anything was written")
         return interrupts.STATUS
@@ -185,7 +185,7 @@ def _conclude(
 
 
 def _what_was_saved(run: RunDirectory, name: str) -> str:
-    """What a run that was broken off has kept, and how to go on."""
+    """What an interrupted run has saved, and how to resume it."""
     path = run.last_checkpoint
     saved = f"saved up to {path}" if path.exists() else "nothing saved"
     return f"{saved}; {_how_to_go_on(run, name)}"
@@ -193,7 +193,7 @@ def _what_was_saved(run: RunDirectory, name: str) -> str:
 
 def _how_to_go_on(run: RunDirectory, name: str) -> str:
     resume = f"resume={run.path}"
-    if re.search(r"[^\w./+-]", str(run.path)):  # read as keys and lists, unless in quotes
+    if re.search(r"[^\w./+-]", str(run.path)):  # parsed as keys and lists, unless quoted
         quoted = str(run.path).replace("\\", "\\\\").replace('"', '\\"')
         resume = f'resume="{quoted}"'
     return f"go on with: python -m azcore game={name} {shlex.quote(resume)}"
@@ -201,7 +201,7 @@ def _how_to_go_on(run: RunDirectory, name: str) -> str:
 
 @contextlib.contextmanager
 def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str) -> Iterator[None]:
-    """Where a game's own code fails, tell its author that the run can go on once it is mended."""
+    """If a game's own code fails, tell its author that the run can resume after a fix."""
     try:
         yield
     except FaultyGameError:
@@ -211,7 +211,7 @@ def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str
 
 
 def _resignation_in_words(run: RunDirectory) -> str:
-    """How many resignations would have been wrong, as games played to their end tell of late."""
+    """The share of wrong resignations, as measured in the latest games played to their end."""
     table = Table(run.metrics, list(METRICS))
     last = next((row for row in reversed(table.rows()) if row.get("resign_false_positives")), None)
     if last is None:
@@ -224,11 +224,11 @@ def _resignation_in_words(run: RunDirectory) -> str:
 def _quiet_lightning() -> None:
     """Keep Lightning's notes on hardware and its products off the terminal."""
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
-    # Lightning 2.6 asks torch's tree functions in a way that torch 2.13 is about to drop.
+    # Lightning 2.6 uses torch's tree functions in a way that torch 2.13 deprecates.
     warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
-    # One process makes the games; workers would each need a copy of the window.
+    # One process plays the games; workers would each need a copy of the window.
     warnings.filterwarnings("ignore", message=".*does not have many workers")
-    # Such as the timer of a run that goes on without trainer.max_time.
+    # Such as the timer of a run that is resumed without trainer.max_time.
     warnings.filterwarnings(
         "ignore", message=".*callbacks used to create the checkpoint need to be"
     )
@@ -237,7 +237,7 @@ def _quiet_lightning() -> None:
 def _transcripts(
     config: Config, settings: Settings, run: RunDirectory
 ) -> Callable[[list[GameRecord]], None]:
-    """What makes transcripts of each generation's games, as far as settings say so.
+    """A function that writes the transcripts of a generation that the settings ask for.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -272,7 +272,7 @@ def _ignore_interrupts() -> None:
 
 
 def _trainer_settings(config: Config) -> TrainerSettings:
-    """The settings of Lightning's Trainer, which this machine can follow.
+    """The settings of Lightning's Trainer, checked against this machine.
 
     Raises:
         SettingError: one of them cannot be used, or this machine has no such accelerator.

@@ -1,7 +1,7 @@
 """Other programs as players: a client for each protocol.
 
-A client keeps one program running and asks it for one move after another, of any game: it tells
-the program the position each time, and only what changed where the protocol allows that.
+A client keeps one program running and asks it for moves in any game. It sends the position each
+time, or only the changes where the protocol allows that.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from azcore.engine.process import Process, ProgramError, cut
 from azcore.engine.thinker import Line
 from azcore.errors import AzcoreError
 
-STARTING = 20.0  # seconds a program may take to begin
-MOST_LINES = 1000  # of an answer in GTP
+STARTING = 20.0  # seconds a program may take to start
+MOST_LINES = 1000  # of a GTP answer
 RESIGN = "resign"
 
 
 @dataclass(frozen=True, kw_only=True)
 class MoveLimits:
-    """How long a program may think about a move; what its protocol cannot say is refused."""
+    """How long a program may think about a move; limits that its protocol lacks are refused."""
 
     nodes: int | None = None
     seconds: float | None = None
@@ -32,20 +32,20 @@ class MoveLimits:
 
 
 class Client(ABC):
-    """A running program that is asked for moves.
+    """A running program that chooses moves.
 
     Args of the constructor:
-        command: the program's words.
-        options: what its protocol can set, by name.
+        command: the program's command line, in words.
+        options: values to set through its protocol, by name.
         limits: for each move.
 
     Raises:
-        ProgramError: from any method: it crashed, hangs or talks nonsense. `close` it then.
+        ProgramError: from any method: it crashed, hangs or sent invalid output. Call `close` then.
     """
 
     @abstractmethod
     def choose(self, line: Line) -> int | None:
-        """An action in the position at the end of a line; None: it resigns."""
+        """An action in the position at the end of a line; None if the program resigns."""
 
     @abstractmethod
     def close(self) -> None:
@@ -65,14 +65,14 @@ class GtpClient(Client):
         self._limits = limits
         self._process = Process(command)
         self._settings: Mapping[str, Any] | None = None
-        self._actions: list[int] = []  # what the program has been told
+        self._actions: list[int] = []  # those sent to the program
 
     def choose(self, line: Line) -> int | None:
         self._tell(line)
         colour = "bw"[line.player]
         text = self._ask(f"genmove {colour}", self._limits.timeout).strip()
         if text.lower() == RESIGN:
-            self._settings = None  # it may think that the game is over
+            self._settings = None  # it may consider the game over
             return None
         action = _understood(line, text, self._process)
         self._actions.append(action)
@@ -93,7 +93,7 @@ class GtpClient(Client):
             if "komi" in settings:
                 self._ask(f"komi {settings['komi']}", STARTING)
             if self._limits.seconds is not None:
-                # Canadian time: one move in so many seconds, from the first on.
+                # Canadian time: one move in each period, from the first move on.
                 self._ask(f"time_settings 0 {max(1, round(self._limits.seconds))} 1", STARTING)
             self._ask("clear_board", STARTING)
             self._settings, played = dict(settings), 0
@@ -105,7 +105,7 @@ class GtpClient(Client):
         self._actions = list(line.actions)
 
     def _ask(self, words: str, seconds: float) -> str:
-        """What a command is answered with."""
+        """Send a command and return the answer."""
         deadline = monotonic() + seconds
         line = self._process.ask(words, lambda line: line.startswith(("=", "?")), deadline)
         answer = [line[1:].lstrip()]
@@ -119,7 +119,7 @@ class GtpClient(Client):
 
 
 class UsiClient(Client):
-    """A program that speaks USI or, in nearly the same words, UCI."""
+    """A program that speaks USI; `UciClient` adapts this to UCI, which is nearly the same."""
 
     protocol = "usi"
     position = "sfen"
@@ -137,7 +137,7 @@ class UsiClient(Client):
         try:
             option_names = self._begin()
             for name, value in options.items():
-                # GUIs set these whether or not a program names them.
+                # GUIs set these whether or not a program declares them.
                 if name.lower() not in option_names and not name.startswith("USI_"):
                     raise self._process.fault(f"has no option {name!r}")
                 self._process.send(f"setoption name {name} value {value}")
@@ -166,7 +166,7 @@ class UsiClient(Client):
         self._process.close()
 
     def _begin(self) -> set[str]:
-        """The names of its options, in small letters."""
+        """Start the protocol and return the names of the options, in lower case."""
         names = set()
 
         def answers(line: str) -> bool:
@@ -178,7 +178,7 @@ class UsiClient(Client):
         return names
 
     def _ask(self, words: str, wanted: str, seconds: float) -> str:
-        """The line that answers a command."""
+        """Send a command and return the line that answers it."""
         return self._process.ask(
             words, lambda line: line.split()[:1] == [wanted], monotonic() + seconds
         ).strip()

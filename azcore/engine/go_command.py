@@ -1,4 +1,4 @@
-"""What stands behind `go`, in UCI and USI."""
+"""The arguments of the `go` command in UCI and USI."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLAGS = ("infinite", "ponder")
 
 @dataclass(kw_only=True)
 class GoCommand:
-    """The words behind one `go`, read."""
+    """The parsed arguments of one `go`."""
 
     numbers: dict[str, int] = field(default_factory=dict)  # by keyword; times in milliseconds
     flags: set[str] = field(default_factory=set)
@@ -23,11 +23,11 @@ class GoCommand:
 
     @property
     def is_endless(self) -> bool:
-        """Whether the answer waits until it is asked for."""
+        """Whether the engine holds its answer back until the GUI asks for it."""
         return not self.flags.isdisjoint(FLAGS)
 
     def clock(self, letter: str) -> Clock | None:
-        """The clock of the seat with this letter; None: nothing was said about it."""
+        """The clock of the seat with this letter; None if the command gives no clock."""
         numbers = self.numbers
         if f"{letter}time" not in numbers and "byoyomi" not in numbers:
             return None
@@ -40,12 +40,12 @@ class GoCommand:
 
 
 def read_go(words: list[str], keywords: tuple[str, ...], note: Callable[[str], None]) -> GoCommand:
-    """The command of these words; what cannot be understood is left out.
+    """Parse the words after `go`; invalid ones are left out.
 
     Args:
-        words: behind `go`.
-        keywords: those with a number, in this protocol.
-        note: takes a sentence for each thing left out.
+        words: those after `go`.
+        keywords: those of this protocol that take a number.
+        note: called with a sentence for each invalid number.
     """
     go = GoCommand()
     all_keywords = {*keywords, *FLAGS, "searchmoves"}

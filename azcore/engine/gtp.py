@@ -1,10 +1,11 @@
-"""GTP 2, the Go Text Protocol, for every game that can be put into its words.
+"""GTP 2, the Go Text Protocol, for every game that it can express.
 
-Gunnar Farnebäck's specification (version 2, draft 2, 2002) and what GUIs ask beyond it: analysis as
-Leela Zero and KataGo print it, KGS's clocks, GoGui's interrupt. `docs/engines.md` lists it all.
+The server implements Gunnar Farnebäck's specification (version 2, draft 2, 2002) and the extensions
+that GUIs use: analysis in the formats of Leela Zero and KataGo, KGS's clocks, GoGui's interrupt.
+`docs/engines.md` lists all commands.
 
-Seats are `b` and `w`, or what the game calls them; moves are the game's own texts. Where a game has
-a `pass`, one is put in for the seat that is passed over when the other moves twice.
+Seats are `b` and `w`, or the game's own names for them; moves are the game's own texts. If a seat
+moves twice in a row and the game has a `pass`, the server inserts a pass for the other seat.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ from azcore.engine.thinker import Limits, Line, Report, Thought
 from azcore.errors import AzcoreError, IllegalActionError
 from azcore.game.faults import game_faults
 
-LONGEST_ERROR = 300  # characters; an error is a sentence, whatever was sent
+LONGEST_ERROR = 300  # characters; an error stays one sentence, whatever was sent
 
 
-# These neither need the position nor change it, so pondering goes on.
+# These leave the position and its search alone, so pondering goes on.
 ADMINISTRATIVE = {
     "protocol_version",
     "name",
@@ -57,7 +58,7 @@ class GtpServer(Server):
         self._settings: TimeSettings | None = None
         self._clocks: list[SeatClock] = []  # by seat; empty: no clock
         self._id = ""
-        self._is_open = False  # the head of a reply is out
+        self._is_open = False  # the head of a reply has been sent
         self._is_pondering = False
         self._commands: dict[str, Callable[[list[str]], str | None]] = {
             "protocol_version": lambda _: "2",
@@ -106,7 +107,7 @@ class GtpServer(Server):
         if not name and not self._id:
             return True
         sign, text = self._run_command(name, words)
-        if self._is_open:  # the head and some lines are out
+        if self._is_open:  # the head and some lines have been sent
             if sign == "?":
                 print(f"azcore: {text}", file=sys.stderr)
             self.writer.write("")
@@ -126,9 +127,9 @@ class GtpServer(Server):
         except (Refusal, AzcoreError) as error:
             self._tell_author(error)
             return "?", str(error)
-        except BrokenPipeError:  # nobody listens any more
+        except BrokenPipeError:  # the other side is gone
             raise
-        except Exception as error:  # a fault of ours: the game need not end
+        except Exception as error:  # a bug in azcore: the game can go on
             traceback.print_exc()
             return "?", f"internal error: {error!r}"
 
@@ -140,7 +141,7 @@ class GtpServer(Server):
         self.writer.write("\n".join([f"{sign}{number} {first}", *rest]) + "\n")
 
     def _open(self) -> None:
-        """Begin a reply of which lines come as they are known."""
+        """Begin a reply whose lines are sent one by one as they become available."""
         self.writer.write(f"={self._id} ")
         self._is_open = True
 
@@ -185,7 +186,7 @@ class GtpServer(Server):
 
     def _time_left(self, words: list[str]) -> str:
         seat, left, stones = self._game.seat(words), number(words, 1), whole(words, 2)
-        if not self._clocks:  # a controller may tell only this
+        if not self._clocks:  # a controller may send nothing else
             settings = TimeSettings(main=max(left, 0.0), period=0.0, stones=0)
             self._clocks = [SeatClock(settings), SeatClock(settings)]
         self._clocks[seat].set_left(left, stones)
@@ -203,14 +204,14 @@ class GtpServer(Server):
     def _genmove(
         self, words: list[str], question: Question | None = None, *, is_played: bool = True
     ) -> str:
-        """Think, and play what comes out; its text, or `resign`."""
+        """Think and return the best move's text, or `resign`; play the move if `is_played`."""
         began, seat = time.perf_counter(), self._game.seat(words)
         if self._game.line.is_over:
             if not self._game.has_pass():
                 raise Refusal("the game is over")
             if is_played:
                 self._game.keep_nothing()
-            return PASS  # as a controller expects that lets both go on passing
+            return PASS  # expected by a controller that lets both sides go on passing
         line = self._game.with_turn_of(seat)
         thinker = self.engine.thinker
         thinker.set_line(line)
@@ -230,7 +231,7 @@ class GtpServer(Server):
         text = line.game.action_to_text(line.state, best.action)
         if is_played:
             if text == PASS and self._game.line.player != seat:
-                line = self._game.line  # see `GtpGame`
+                line = self._game.line  # see `GtpGame._play`
             else:
                 line.play(best.action)
             self._game.keep(line)
@@ -243,14 +244,14 @@ class GtpServer(Server):
         return text
 
     def _genmove_cleanup(self, words: list[str]) -> str:
-        """A move that takes dead stones before passing, as every move does by area scoring."""
+        """A move that captures dead stones before passing, as all do under area scoring."""
         game = self._game.line.game
         if game.status_of_stones(self._game.line.state) is None:
             raise Refusal(f"{game.name} has no dead stones to take")
         return self._genmove(words)
 
     def _rest(self) -> None:
-        """End pondering; what went wrong with it is no matter of the next command."""
+        """End pondering; if it failed, the next command is not affected."""
         if self._is_pondering:
             self._is_pondering = False
             try:
@@ -269,7 +270,7 @@ class GtpServer(Server):
         return None
 
     def _analyze(self, words: list[str], *, is_kata: bool) -> str | None:
-        """Think aloud until anything arrives."""
+        """Think and report until any input arrives."""
         question = self._question(words, is_kata)
         seat = self._game.line.player if question.seat is None else question.seat
         line = self._game.with_turn_of(seat)
@@ -288,15 +289,15 @@ class GtpServer(Server):
         thinker.start(limits, tell_until_asked, report_seconds=question.seconds)
         self._inbox.wait()
         thought = thinker.stop()
-        if thought is not None and not reported:  # however short it was
+        if thought is not None and not reported:  # report once, however short it was
             tell(thought)
         return None
 
     def _question(self, words: list[str], is_kata: bool) -> Question:
-        """`[colour] [centiseconds] [word value]...`.
+        """Parse `[colour] [centiseconds] [word value]...`.
 
         Raises:
-            Refusal: it is something else.
+            Refusal: the words have another form.
         """
         question = Question(seconds=self.engine.settings.report_seconds, is_kata=is_kata)
         rest = list(words)
@@ -308,7 +309,7 @@ class GtpServer(Server):
         while rest:
             key = rest.pop(0).lower()
             if key in ("avoid", "allow"):
-                whole(rest, 2)  # plies, of which we look at the first
+                whole(rest, 2)  # plies; only the first one counts
                 question.rules.append((key == "allow", self._game.seat(rest), rest[1].split(",")))
                 del rest[:3]
                 continue
@@ -331,7 +332,7 @@ class GtpServer(Server):
     def _considered(self, question: Question, line: Line) -> tuple[int, ...]:
         """The root's actions that `allow` and `avoid` leave; empty: all of them.
 
-        They hold for the first move alone, however many plies they were given for.
+        The rules apply to the first move only, whatever number of plies they name.
         """
         rules = [(allowed, moves) for allowed, seat, moves in question.rules if seat == line.player]
         if not rules:

@@ -1,4 +1,4 @@
-"""Analysis as Leela Zero and KataGo ask for it and print it."""
+"""Analysis with the arguments and in the output formats of Leela Zero and KataGo."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from dataclasses import dataclass, field
 from azcore.engine.thinker import Line, Thought
 from azcore.game import texts_along
 
-LONG, MANY, SHORT = 20, 10, 5  # plies told of the first 10 variations and of those after
+LONG, MANY, SHORT = 20, 10, 5  # 20 plies of each of the first 10 variations, 5 of the others
 
 
-# Words of KataGo that ask for more to be printed beside the moves, of which we know nothing.
+# KataGo's words for further output beside the moves, which azcore cannot compute.
 UNKNOWN = ("ownership", "ownershipstdev", "movesownership", "pvvisits", "pvedgevisits")
 
 
 @dataclass(kw_only=True)
 class Question:
-    """What an analysis is to tell."""
+    """What an analysis should report."""
 
     seat: int | None = None
     seconds: float  # between two lines
@@ -29,10 +29,10 @@ class Question:
 
 
 def analysis(question: Question, line: Line, thought: Thought) -> str:
-    """One line about the moves of the root, as Leela Zero or as KataGo prints it; or nothing.
+    """One line about the moves of the root in Leela Zero's or KataGo's format; may be empty.
 
-    Winning rates are those of the player to move. `lcb` is the lower end of a 95 % interval as if
-    each visit were a game, for the spread of values is not kept.
+    Win rates are those of the player to move. `lcb` is the lower end of a 95 % interval that counts
+    each visit as a game, because the search does not store the variance of values.
     """
     tried = sum(variation.visits > 0 for variation in thought.variations)
     shown = thought.variations[: max(tried, question.fewest)][: question.most]

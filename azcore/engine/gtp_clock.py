@@ -1,4 +1,4 @@
-"""The clocks of GTP: what controllers tell of time, and what is left of it."""
+"""The clocks of GTP: the time settings that controllers send, and the time left."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from azcore.engine.clock import Clock
 
 @dataclass(frozen=True, kw_only=True)
 class TimeSettings:
-    """What `time_settings` says; seconds."""
+    """The arguments of `time_settings`, in seconds."""
 
     main: float
     period: float
@@ -18,7 +18,7 @@ class TimeSettings:
 
 
 class SeatClock:
-    """One seat's clock, kept by ourselves between what the controller tells of it."""
+    """One seat's clock, which the engine runs itself between the controller's updates."""
 
     def __init__(self, settings: TimeSettings) -> None:
         self.settings = settings
@@ -31,7 +31,7 @@ class SeatClock:
         self.stones = min(stones, 1) if self.settings.periods_told else stones
 
     def spend(self, seconds: float) -> None:
-        """A move took this long."""
+        """Subtract the time that a move took."""
         self.left -= seconds
         if self.stones > 0:
             self.stones -= 1

@@ -1,4 +1,4 @@
-"""The game that GTP commands set up, play and take back, for any game; no thinking, no time."""
+"""The game that GTP commands set up, play and undo, for any game; no search and no clocks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTex
 from azcore.game import Setting
 
 PASS = "pass"
-# The one set of rules with a name that KataGo and we have in common.
+# The only named set of rules that KataGo and azcore share.
 TROMP_TAYLOR = {
     "hasButton": False,
     "ko": "POSITIONAL",
@@ -38,14 +38,14 @@ class GtpGame:
     """The game so far, and the commands that change or describe it.
 
     Args:
-        engine: whose game is played; commands may change its settings.
+        engine: holds the game; commands may change the game's settings.
         on_clear: called when a new game begins.
     """
 
     def __init__(self, engine: Engine, on_clear: Callable[[], None]) -> None:
         self._engine, self._on_clear = engine, on_clear
         self._game_so_far: Line | None = None  # None: there is no game yet
-        self._counts: list[int] = []  # actions of each move, to be undone together
+        self._counts: list[int] = []  # number of actions of each move, undone together
         self.commands: dict[str, Callable[[list[str]], str]] = {
             "boardsize": self._boardsize,
             "clear_board": self._clear_board,
@@ -100,10 +100,10 @@ class GtpGame:
         return ""
 
     def _change_game(self, **settings: Setting) -> None:
-        """Other settings under the same moves.
+        """Change settings and keep the moves played so far.
 
         Raises:
-            Refusal: they would not have been legal.
+            Refusal: the moves would not have been legal.
         """
         old, line = self._engine.game, self.line
         self._engine.change_game(**settings)
@@ -117,7 +117,7 @@ class GtpGame:
         self._game_so_far = moved
 
     def _named_rules(self) -> Mapping[str, Setting]:
-        """The rules in KataGo's words.
+        """The rules in KataGo's terms.
 
         Raises:
             Refusal: the game has none.
@@ -148,10 +148,10 @@ class GtpGame:
         return self._agree({words[0]: text if value is None else value})
 
     def _agree(self, wanted: Mapping[str, Any]) -> str:
-        """Play by these rules, if that is possible.
+        """Switch to these rules if possible.
 
         Raises:
-            Refusal: one of them cannot be what is wanted.
+            Refusal: a rule is unknown or cannot have the wanted value.
         """
         now, settings = self._named_rules(), self.line.game.settings
         for name, value in wanted.items():
@@ -193,10 +193,10 @@ class GtpGame:
         return True
 
     def with_turn_of(self, seat: int) -> Line:
-        """A copy of the game in which this seat is to move, by a pass of the other if need be.
+        """A copy of the game with this seat to move, after a pass of the other if necessary.
 
         Raises:
-            Refusal: that is not possible.
+            Refusal: this is not possible.
         """
         line = self.line.copy()
         if line.is_over:
@@ -214,19 +214,19 @@ class GtpGame:
         return line
 
     def keep(self, line: Line) -> None:
-        """Go on from here; what was added is one move."""
+        """Continue from this line; the actions added count as one move."""
         self._counts.append(len(line.actions) - len(self.line.actions))
         self._game_so_far = line
 
     def keep_nothing(self) -> None:
-        """A move that changed nothing, to be undone like any other."""
+        """Record a move that changed nothing; it can be undone like any other."""
         self._counts.append(0)
 
     def _play(self, words: list[str]) -> str:
         seat, text = self.seat(words), " ".join(words[1:])
         line = self.line
         if text.lower() == PASS and (line.is_over or line.player != seat) and self.has_pass():
-            # It changes nothing: who is to move next is so already. To put in a pass of the
+            # It changes nothing: the right seat is to move next already. Inserting a pass of the
             # other before it would make two in a row.
             self.keep_nothing()
             return ""
@@ -243,7 +243,7 @@ class GtpGame:
         return ""
 
     def _undo(self, _: list[str]) -> str:
-        if not self._counts:  # a handicap is not to be undone either
+        if not self._counts:  # a handicap cannot be undone either
             raise Refusal("cannot undo")
         line = self.line.copy()
         for _action in range(self._counts.pop()):
@@ -263,7 +263,7 @@ class GtpGame:
     def _place_free_handicap(self, words: list[str]) -> str:
         wanted, game = whole(words, 0), self.line.game
         self._require_empty()
-        for count in range(min(wanted, game.num_actions), 1, -1):  # fewer are allowed
+        for count in range(min(wanted, game.num_actions), 1, -1):  # GTP allows fewer
             try:
                 return self._place(game.handicap_actions(count))
             except GameError:
@@ -287,7 +287,7 @@ class GtpGame:
             raise Refusal("board not empty")
 
     def _place(self, actions: list[int]) -> str:
-        """A handicap: moves of the first seat, between which the other passes."""
+        """Place a handicap: moves of the first seat, with passes of the other in between."""
         line = Line(self.line.game)
         texts: list[str] = []
         for action in actions:
@@ -315,7 +315,7 @@ class GtpGame:
                 **{k: v for k, v in sgf_settings(text).items() if k in old.settings}
             )
             transcript = read_sgf(self._engine.game, text)
-        except (OSError, ValueError, Refusal) as error:  # ValueError: ours too, and odd names
+        except (OSError, ValueError, Refusal) as error:  # ValueError: azcore's too, and odd names
             self._engine.change_game(**old.settings)
             if isinstance(error, Refusal):
                 raise

@@ -1,4 +1,4 @@
-"""The words of a GTP command, and the refusal of those that are none."""
+"""Parsing the words of a GTP command, and refusing invalid ones."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from azcore.game import Game, Transcript
 
 
 class Refusal(Exception):  # noqa: N818 - a reply, not a fault
-    """The error reply to give."""
+    """The error reply to send."""
 
 
 def split(line: str) -> tuple[str, str, list[str]]:
-    """Number, command and arguments of a line; empty where there is none."""
+    """Number, command and arguments of a line; each may be empty."""
     visible = "".join(
         " " if c == "\t" else c for c in line.partition("#")[0] if c >= " " or c == "\t"
     )
@@ -27,7 +27,7 @@ def split(line: str) -> tuple[str, str, list[str]]:
 
 
 def json_value(text: str) -> Any:
-    """What JSON text says; None: it is none."""
+    """The value of a JSON text; None if it is not JSON."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -60,10 +60,10 @@ def number(words: list[str], at: int) -> float:
 
 
 def sgf_settings(text: str) -> dict[str, Any]:
-    """Size and komi of the first game of an SGF file, by the names games give them."""
-    head = re.sub(r"\\.", "", text)  # an escaped bracket ends no value
+    """Size and komi of the first game of an SGF file, under the games' names for them."""
+    head = re.sub(r"\\.", "", text)  # an escaped bracket does not end a value
     size, komi = re.search(r"\bSZ\s*\[([^]]*)\]", head), re.search(r"\bKM\s*\[([^]]*)\]", head)
-    settings: dict[str, Any] = {"board_size": int(size[1]) if size else 19}  # as SGF 4 says
+    settings: dict[str, Any] = {"board_size": int(size[1]) if size else 19}  # SGF 4's default
     if komi and komi[1].strip():
         settings["komi"] = float(komi[1])
     return settings
@@ -73,7 +73,7 @@ def read_sgf(game: Game, text: str) -> Transcript:
     """The game of an SGF file.
 
     Raises:
-        AzcoreError: it is not such a file, or the game reads none.
+        AzcoreError: the text is not SGF, or the game has no SGF files.
     """
     formats = game.transcript_formats()
     if "sgf" not in formats:

@@ -1,4 +1,4 @@
-"""Lines in and lines out, whatever comes: the ground on which the protocols stand."""
+"""Reading and writing lines, whatever the input: the basis of all protocols."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ CHUNK = 1 << 16
 def claim_stdin() -> RawIOBase:
     """Standard input without a buffer: a thread may still read it when the program ends.
 
-    With a buffer Python stops at its lock then, and ends by a fatal error.
+    With a buffer, Python would then wait for the buffer's lock and end with a fatal error.
     """
     return FileIO(sys.stdin.fileno(), closefd=False)
 
 
 def read_lines(source: RawIOBase | BytesIO) -> Iterator[str | None]:
-    """Every line of a stream, without its end, at once when it is there.
+    """Every line of a stream, without its line break, as soon as it arrives.
 
     Args:
-        source: whose `read` gives what has arrived, without waiting for more.
+        source: its `read` returns what has arrived, without waiting for more.
 
-    Bytes that are no UTF-8 become replacement characters. A line longer than `LONGEST_LINE` comes
-    as None: it is dropped as it arrives, so that endless input takes no memory. What stands after
+    Invalid UTF-8 becomes replacement characters. A line longer than `LONGEST_LINE` is yielded as
+    None; its bytes are dropped as they arrive, so that endless input takes no memory. Text after
     the last line break is a line too.
     """
     kept, too_long = bytearray(), False
@@ -53,26 +53,27 @@ def read_lines(source: RawIOBase | BytesIO) -> Iterator[str | None]:
 
 
 class Inbox:
-    """Lines read ahead by a thread of their own, so that an answer under way can be broken off.
+    """Lines read ahead on a separate thread, so that a command in progress can be interrupted.
 
     Args:
-        lines: what arrives.
-        on_arrival: told of each line (None: too long) and of `Inbox.END` with its burst, on the
-            reading thread; True: nothing after it is to be read.
+        lines: the lines to read.
+        on_arrival: called on the reading thread with each line (None: too long) or `Inbox.END`,
+            and its burst; returns True to stop reading.
 
-    Lines that come together, as from a file, are a burst; bursts are counted. What is waited for is
-    measured, not when a line is read, so that a busy machine takes no burst apart.
+    Lines that arrive together, as from a file, form a burst; bursts are numbered. A new burst
+    begins when the reading thread has had to wait for a line. The times at which lines are read do
+    not count, so a busy machine does not split a burst.
     """
 
     END = object()
     PAUSE = 0.1  # seconds of waiting after which a line begins another burst
-    MOST = 1000  # lines that wait; until there is room no more are read
+    MOST = 1000  # lines that wait; reading pauses until there is room
 
     def __init__(
         self, lines: Iterator[str | None], on_arrival: Callable[[object, int], bool]
     ) -> None:
         self._waiting: deque[tuple[int, object]] = deque()
-        self.burst = 0  # of the line got last
+        self.burst = 0  # of the line that `get` returned last
         self._changed = threading.Condition()
         self._arguments = (lines, on_arrival)
         threading.Thread(target=self._read, daemon=True).start()
@@ -83,16 +84,16 @@ class Inbox:
         return bool(self._waiting)
 
     def wait(self) -> None:
-        """Until there is something to get."""
+        """Wait until there is something to get."""
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting))
 
     def get(self) -> str | None:
-        """The next line; None: it was too long.
+        """The next line; None if it was too long.
 
         Raises:
-            EOFError: there are no more.
-            Exception: what `fail` was given, or what the lines raised.
+            EOFError: there are no more lines.
+            Exception: the one passed to `fail` or raised by the lines.
         """
         with self._changed:
             self._changed.wait_for(lambda: bool(self._waiting))
@@ -106,7 +107,7 @@ class Inbox:
         return item
 
     def fail(self, error: BaseException) -> None:
-        """Have `get` raise this when it comes to it; from any thread."""
+        """Make `get` raise this error in its turn; callable from any thread."""
         self._put(0, error)
 
     def _read(self) -> None:
@@ -122,7 +123,7 @@ class Inbox:
                 with self._changed:
                     self._changed.wait_for(lambda: len(self._waiting) < self.MOST)
                 self._put(burst, line)
-        except BaseException as error:  # raised where the lines are wanted
+        except BaseException as error:  # raised again by `get`
             self.fail(error)
 
     def _put(self, burst: int, item: object) -> None:
@@ -132,21 +133,21 @@ class Inbox:
 
 
 class Writer:
-    """Writes whole lines, from any thread, at once; a copy goes to a log.
+    """Writes whole lines at once, from any thread, and copies them to a log.
 
     Args:
-        out: where the other side listens.
-        log: a file to write all lines to, theirs with `<` and ours with `>`.
+        out: the stream that the other side reads.
+        log: a file for all lines, received ones marked `<` and sent ones `>`.
 
     Raises:
         SettingError: the log cannot be written to.
     """
 
-    PATIENCE = 5.0  # seconds that the last words wait for someone to read them
+    PATIENCE = 5.0  # seconds that the last lines wait for the other side to read them
 
     def __init__(self, out: TextIO, log: str | None = None) -> None:
         self._out = out
-        self._since: float | None = None  # when the write under way began
+        self._since: float | None = None  # when the current write began
         self._lock = threading.Lock()
         self._log: TextIO | None = None
         if log is not None:
@@ -158,7 +159,7 @@ class Writer:
                 ) from error
 
     def write(self, text: str) -> None:
-        """Send a line, or several at once with nothing of another thread in between."""
+        """Send one or several lines; no other thread's lines come in between."""
         with self._lock:
             self._since = time.monotonic()
             self._out.write(text + "\n")
@@ -167,10 +168,10 @@ class Writer:
             self._note(">", text)
 
     def give_up_unread(self) -> None:
-        """From now on, end the process when a line waits too long for someone to read it.
+        """From now on, end the process if the other side takes too long to read a line.
 
-        For the time after `quit`: who has said that may read nothing more, and a full pipe would
-        keep us for ever.
+        This is for the time after `quit`: the other side may read nothing more, and a full pipe
+        would block the process forever.
         """
 
         def watch() -> None:
@@ -183,7 +184,7 @@ class Writer:
         threading.Thread(target=watch, daemon=True).start()
 
     def received(self, text: str) -> None:
-        """Note in the log what the other side said."""
+        """Log a line from the other side."""
         with self._lock:
             self._note("<", text)
 
@@ -193,7 +194,7 @@ class Writer:
 
 
 def claim_stdout() -> TextIO:
-    """Standard output for the protocol alone: whatever else is printed goes to standard error."""
+    """Standard output for the protocol alone: everything else printed goes to standard error."""
     ours = os.fdopen(os.dup(sys.stdout.fileno()), "w", encoding="utf-8", newline="\n")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     return ours

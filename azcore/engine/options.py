@@ -8,16 +8,16 @@ from dataclasses import dataclass
 
 from azcore.errors import InvalidTextError
 
-NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)  # more digits are no time and no number of nodes
+NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)  # no time or number of nodes has more digits
 
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
-    """One line that begins with `option`, and what setting it does."""
+    """One option: its declaration, and the effect of setting it."""
 
     name: str
     kind: str  # check, spin or button
-    apply: Callable[[int], None]  # given 0 or 1 for a check, 0 for a button
+    apply: Callable[[int], None]  # called with 0 or 1 for a check, 0 for a button
     default: int = 0
     least: int = 0
     most: int = 0
@@ -31,10 +31,10 @@ class Option:
         return text
 
     def set(self, text: str) -> None:
-        """Take a value as the other side writes it.
+        """Set the option to a value as the other side writes it.
 
         Raises:
-            InvalidTextError: names the value got and the values possible.
+            InvalidTextError: the value is impossible; the text names it and the possible ones.
         """
         if self.kind == "button":
             self.apply(0)

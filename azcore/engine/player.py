@@ -1,4 +1,4 @@
-"""Another program as a player of matches: several copies of it, side by side."""
+"""Another program as a player in matches, with several copies running in parallel."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ log = logging.getLogger(__name__)
 class EnginePlayer(Player):
     """Asks a program for each action.
 
-    A program that crashes, hangs or plays what is illegal loses that game, with the reason; a new
-    copy of it is started for the next.
+    A program that crashes, hangs or plays an illegal move loses that game, and the result states
+    the reason. A new copy is started for the next game.
 
     Args of the constructor:
-        game: what is played.
+        game: the game played.
         name: in results.
         start: starts a copy of the program.
-        processes: how many copies at most run at once, each with games of its own.
+        processes: the most copies that run at once, each with its own games.
     """
 
     def __init__(
@@ -37,7 +37,7 @@ class EnginePlayer(Player):
         self._start = start
         self._clients: list[Client | None] = [None] * processes
         self._lines: dict[int, Line] = {}
-        self._is_given_up = False  # nobody waits for the answers under way
+        self._is_given_up = False  # pending answers are no longer wanted
 
     def begin(self, num_games: int, seed: int) -> None:
         self._lines, self._is_given_up = {}, False
@@ -49,14 +49,14 @@ class EnginePlayer(Player):
             self._lines[row].play(action)
 
     def choose(self, rows: list[int]) -> list[Decision]:
-        # A copy keeps to its rows, so that most of what it must be told it knows already.
+        # A copy keeps its rows, so it already knows most of each game.
         shares = [
             [r for r in rows if r % len(self._clients) == i] for i in range(len(self._clients))
         ]
         with ThreadPoolExecutor(len(shares)) as pool:
             try:
                 answers = list(pool.map(self._choose, range(len(shares)), shares))
-            except BaseException:  # Ctrl-C, which a program that hangs must not outlast
+            except BaseException:  # Ctrl-C, which must end a hanging program too
                 self._is_given_up = True
                 self.end()
                 raise
@@ -86,7 +86,7 @@ class EnginePlayer(Player):
                 action = client.choose(self._lines[row])
                 decisions[row] = Forfeit("resignation") if action is None else action
             except ProgramError as fault:
-                if self._is_given_up:  # it was ended here
+                if self._is_given_up:  # we ended the program ourselves
                     return decisions
                 decisions[row] = Forfeit(str(fault))
                 log.warning("%s: %s", self.name, fault)

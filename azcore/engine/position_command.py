@@ -1,4 +1,4 @@
-"""The game as `position` commands give it, in UCI and USI: each is followed from the one before."""
+"""The game that `position` commands give in UCI and USI, each followed from the previous one."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from azcore.game import Game
 class GivenGame:
     """A game as a GUI has given it."""
 
-    start: str | None  # as written; None: the usual position
+    start: str | None  # as written; None: the initial position
     words: list[str]  # the actions as written
     line: Line
-    forgotten: int = 0  # words before the beginning of `line`, which has no past then
+    forgotten: int = 0  # words before the beginning of `line`, if its history was dropped
 
     def cut(self, length: int) -> GivenGame:
-        """A copy up to so many words, no fewer than those forgotten."""
+        """A copy with the first `length` words, which must be at least `forgotten`."""
         line = self.line.copy()
         for _ in range(len(self.words) - length):
             line.undo()
@@ -29,10 +29,10 @@ class GivenGame:
 
 
 def read_position(words: list[str], position_word: str) -> tuple[str | None, list[str]]:
-    """Where a game begins and its actions, both as written behind `position`.
+    """The starting position of a game and its actions, both as written after `position`.
 
     Raises:
-        InvalidTextError: it is not said so.
+        InvalidTextError: the words have another form.
     """
     end = words.index("moves") if "moves" in words else len(words)
     place, actions = words[:end], words[end + 1 :]
@@ -48,12 +48,12 @@ def read_position(words: list[str], position_word: str) -> tuple[str | None, lis
 
 @dataclass(frozen=True)
 class Follower:
-    """Plays what `position` commands say, and goes on where a GUI goes on after our rules' end.
+    """Plays the games of `position` commands, even beyond the point where our rules end them.
 
     Args:
-        game: to be played.
-        without_counters: a position's text less the counts of moves; None: it does not have them.
-        note: takes a sentence for the GUI's log.
+        game: the game played.
+        without_counters: returns a position's text without its move counters; None if it has none.
+        note: called with a sentence for the GUI's log.
     """
 
     game: Game
@@ -61,15 +61,15 @@ class Follower:
     note: Callable[[str], None]
 
     def begin(self, start: str | None) -> GivenGame:
-        """A game of no actions.
+        """A game without actions.
 
         Raises:
-            InvalidTextError: `start` is no position.
+            InvalidTextError: `start` is not a position.
         """
         try:
             return GivenGame(start, [], Line(self.game, start))
         except InvalidTextError as error:
-            # Counts beyond what the game knows are no reason to refuse a position.
+            # Move counters beyond the game's range are no reason to refuse a position.
             bare = None if start is None else self.without_counters(start)
             if bare is None:
                 raise
@@ -81,10 +81,10 @@ class Follower:
             return GivenGame(start, [], line)
 
     def follow(self, old: GivenGame | None, start: str | None, words: list[str]) -> GivenGame:
-        """The game that is given now; what is the same as in `old` is not played again.
+        """The game that is given now; actions shared with `old` are not played again.
 
         Raises:
-            AzcoreError: it cannot be followed.
+            AzcoreError: the position or an action is invalid.
         """
         same = 0
         if old is not None and old.start == start:
@@ -102,7 +102,7 @@ class Follower:
         return given
 
     def play_on(self, given: GivenGame) -> GivenGame:
-        """Where our rules end the game and a GUI wants an action all the same: without its past."""
+        """Continue without the history when our rules end the game but the GUI wants an action."""
         reason = self.game.termination(given.line.state)
         line = self._without_past(given.line)
         if line.is_over:
@@ -121,6 +121,6 @@ class Follower:
         given.words.append(word)
 
     def _without_past(self, line: Line) -> Line:
-        """A finished game's last position as a beginning, where it may be played on."""
+        """A finished game's last position as a starting position, where play may continue."""
         text = self.without_counters(self.game.state_to_text(line.state))
         return line if text is None else Line(self.game, text)

@@ -1,17 +1,18 @@
-"""What UCI and USI share: positions as texts, limits of every kind, options, lines of analysis.
+"""What UCI and USI share: position texts, limits of every kind, options and analysis lines.
 
-USI was made from UCI, so both servers are this one with other words. The reader of commands never
-waits for a search: `stop`, `ponderhit` and `quit` act at once while one is under way.
+USI derives from UCI, so both servers are this one with different keywords. Reading commands never
+waits for a search: `stop`, `ponderhit` and `quit` take effect at once during one.
 
-Neither protocol has an error reply. What cannot be understood or followed gets one sentence behind
-`info string`, which GUIs show or put into their logs, and changes nothing, save that there is no
-position where one is refused, until one comes that can be followed. Other engines go as far as they
-can follow, or keep the position before, and answer for one that nobody asked about. A `go` always
-gets its answer, whatever stands behind it; after a refused position it is `bestmove (none)`.
+Neither protocol has an error reply. The server reports invalid input in one sentence after
+`info string`, which GUIs show or log. Such input changes nothing, with one exception: after a
+refused position there is no position until a valid one arrives. Other engines follow the moves as
+far as they can, or keep the previous position, and then answer for a position that the GUI did not
+ask about. Every `go` gets an answer, whatever follows it; after a refused position it is
+`bestmove (none)`.
 
-A GUI may go on where our rules end the game (a third repetition that nobody has claimed, a limit of
-plies): then we go on from the same position without its past, and only a position that has no
-legal action ends it.
+A GUI may continue where our rules end the game (an unclaimed third repetition, a limit of plies).
+The server then continues from the same position without its history, and only a position without
+legal actions ends the game.
 """
 
 from __future__ import annotations
@@ -35,38 +36,38 @@ from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, texts_along
 from azcore.game.faults import game_faults
 
-LONGEST_NOTE = 300  # characters of a sentence behind `info string`
+LONGEST_NOTE = 300  # characters of a sentence after `info string`
 MOST_VARIATIONS = 500
-NO_ANSWER = "bestmove (none)"  # to a position that could not be followed, which is no resignation
+NO_ANSWER = "bestmove (none)"  # to a position that could not be followed; not a resignation
 
 
 class PositionServer(Server):
-    """The server of either protocol; what differs is below, under "the dialect"."""
+    """The server of either protocol; the differences are below, under "the dialect"."""
 
     # -- the dialect ----------------------------------------------------------------------------
 
     protocol: str  # its name, which is also the first command
     position_word: str  # what comes before a position's text
     clock_letters: tuple[str, str]  # of seat 0 and 1, in `wtime`
-    numbers: tuple[str, ...]  # words behind `go` with a number
+    numbers: tuple[str, ...]  # keywords of `go` that take a number
     no_action: str  # the answer where there is no legal action
-    centipawns_per_logit: float  # how much one unit of ln(E / (1 - E)) is shown as
+    centipawns_per_logit: float  # the score shown for one unit of ln(E / (1 - E))
 
     @abstractmethod
     def _own_options(self) -> list[Option]:
-        """Those beside the common ones."""
+        """The options besides the common ones."""
 
     @abstractmethod
     def _own_commands(self) -> dict[str, Callable[[list[str]], None]]:
-        """Those beside the common ones, given the words behind the command."""
+        """The commands besides the common ones, each called with the words after its name."""
 
     @abstractmethod
     def _without_counters(self, text: str) -> str | None:
-        """A position's text less the counts of moves; None: it has not the form that has them."""
+        """A position's text without its move counters; None if it has no counters."""
 
     @abstractmethod
     def _claim(self, line: Line) -> str | None:
-        """What to answer instead of any action, if the position is one to end the game with."""
+        """The answer that claims the end of the game here; None if there is nothing to claim."""
 
     @abstractmethod
     def _gives_up(self, thought: Thought) -> bool:
@@ -74,21 +75,21 @@ class PositionServer(Server):
 
     @abstractmethod
     def _chances(self, value: float) -> str:
-        """What follows the score in a line of analysis, with a space before it; may be empty."""
+        """The text after the score in an analysis line, with a leading space; may be empty."""
 
     # -- lines ----------------------------------------------------------------------------------
 
     def __init__(self, engine: Engine, writer: Writer) -> None:
         super().__init__(engine, writer)
-        self._given: GivenGame | None = None  # None: nothing yet, which means the usual position
-        self._is_refused = False  # the last position that was given
+        self._given: GivenGame | None = None  # None: nothing yet, so the initial position
+        self._is_refused = False  # whether the last position was
         self._variations = 1
-        self._forget = False  # the tree, before the next thinking
-        self._thinks = False  # a `go` has no answer yet
-        self._held: str | None = None  # an answer that may only be given when asked for
-        self._after_hit: Limits | None = None  # while pondering
+        self._forget = False  # drop the tree before the next search
+        self._thinks = False  # a `go` is still unanswered
+        self._held: str | None = None  # an answer held back until the GUI asks for it
+        self._after_hit: Limits | None = None  # limits after `ponderhit`, while pondering
         self._debug = False
-        self._closed = False  # nobody listens any more
+        self._closed = False  # the other side is gone
         self._failure_is_told = False
         self._options = {plain_name(option.name): option for option in self._all_options()}
         self._commands = {
@@ -111,7 +112,7 @@ class PositionServer(Server):
             raise error.__cause__ or error from None
 
     def _take(self, line: str | None) -> bool:
-        if line is None:  # no other command is as long as that
+        if line is None:  # only this command can be that long
             self._refuse_position("a line was too long and is ignored")
             return True
         self.writer.received(line)
@@ -129,12 +130,12 @@ class PositionServer(Server):
             self._note(str(error))
 
     def answer(self, line: str) -> bool:
-        """Do what one line says; False: to quit.
+        """Execute one line; False to quit.
 
-        Words before the first command are passed over, as UCI wants it.
+        Words before the first command are skipped, as UCI demands.
 
         Raises:
-            AzcoreError: the game or checkpoint cannot be loaded; told to the other side as well.
+            AzcoreError: the game or checkpoint cannot be loaded; reported to the other side too.
         """
         words = line.split()
         unknown = sum(1 for _ in takewhile(self._is_unknown, words))
@@ -158,19 +159,19 @@ class PositionServer(Server):
         return word != "quit" and word not in self._commands
 
     def _say(self, text: str) -> None:
-        """Write, or note that the other side is gone."""
+        """Write a text, or record that the other side is gone."""
         try:
             self.writer.write(text)
         except (OSError, ValueError):
             self._closed = True
 
     def _note(self, text: str) -> None:
-        """One sentence to whoever reads the GUI's log."""
+        """Send one sentence to the GUI's log."""
         line = "".join(letter if letter.isprintable() else " " for letter in text)
         self._say(f"info string {line[:LONGEST_NOTE]}")
 
     def _note_error(self, error: Exception, before: str = "") -> None:
-        """The same of what was raised."""
+        """Send an error to the GUI's log."""
         self._tell_author(error)
         self._note(before + (str(error) if isinstance(error, AzcoreError) else repr(error)))
 
@@ -191,12 +192,12 @@ class PositionServer(Server):
     def _on_isready(self, _words: list[str]) -> None:
         thinker = self._load()
         if not self._thinks and self._given is None:
-            # What is compiled or loaded at the first evaluation must not cost time on the clock.
+            # Warm up: compiling and loading at the first evaluation must not cost clock time.
             try:
                 thinker.think(Limits(simulations=1))
-            except Exception as error:  # every `go` will say it too, and answer
+            except Exception as error:  # every `go` will report it too, and answer
                 self._note_error(error, "thinking fails: ")
-                with suppress(Exception):  # the same one again
+                with suppress(Exception):  # the same error again
                     thinker.stop()
             thinker.forget()
         self._say("readyok")
@@ -262,7 +263,7 @@ class PositionServer(Server):
         )
 
     def _ponder_option(self, name: str) -> Option:
-        """Says that we can; we do it when `go ponder` comes, so its value changes nothing."""
+        """Declares that the engine can ponder; `go ponder` starts it, whatever the value."""
         return Option(
             name=name,
             kind="check",
@@ -280,7 +281,7 @@ class PositionServer(Server):
 
     @property
     def line(self) -> Line:
-        """The game as far as it was given."""
+        """The game given so far."""
         if self._given is None:
             self._given = self._follower.begin(None)
         return self._given.line
@@ -309,7 +310,7 @@ class PositionServer(Server):
     # -- thinking -------------------------------------------------------------------------------
 
     def think(self, words: list[str]) -> None:
-        """`go`: think about the position within the limits that the words name."""
+        """`go`: search the position within the limits that the words give."""
         go = read_go(words, self.numbers, self._note)
         self._load()
         self._stop_thinking()
@@ -323,13 +324,13 @@ class PositionServer(Server):
             answer = NO_ANSWER
         if answer is None:
             return
-        if go.is_endless:  # it may come when it is asked for, not before
+        if go.is_endless:  # the answer waits until the GUI asks for it
             self._held = answer
         else:
             self._say(answer)
 
     def _begin_thinking(self, go: GoCommand) -> str | None:
-        """Begin, or the answer at once where there is nothing to think about."""
+        """Begin; returns the answer if there is nothing to think about."""
         if self._is_refused:
             return NO_ANSWER
         thinker = self._load()
@@ -375,7 +376,7 @@ class PositionServer(Server):
             self._note("ponderhit without go ponder is ignored")
 
     def _stop_thinking(self) -> None:
-        """End it; the answer that is due is given before this returns."""
+        """End the search; a pending answer is sent before this returns."""
         self._after_hit = None
         if self._held is not None:
             self._say(self._held)
@@ -385,7 +386,7 @@ class PositionServer(Server):
             thinker = self._load()
             try:
                 thinker.stop()
-            except Exception:  # has been told by _say_error, with an answer
+            except Exception:  # _say_error has reported it, with an answer
                 thinker.forget()
 
     def _limits(self, go: GoCommand, line: Line) -> Limits:
@@ -431,7 +432,7 @@ class PositionServer(Server):
         return f"{self._analysis(thought)}\nbestmove {texts[0]}{ponder}"
 
     def _analysis(self, thought: Thought) -> str:
-        """A line for each of the best variations, those that were never visited left out."""
+        """A line for each of the best variations, without those never visited."""
         seen = [v for v in thought.variations if v.visits > 0]
         shown = (seen or thought.variations[:1])[: self._variations]
         deepest = max(len(variation.actions) for variation in thought.variations)
@@ -448,9 +449,9 @@ class PositionServer(Server):
         )
 
     def _score(self, thought: Thought, variation: Variation) -> str:
-        """`mate 1` if the action wins at once, by the rules; else centipawns.
+        """`mate 1` if the action wins at once by the rules, else centipawns.
 
-        A longer mate that the search has seen is not proven, so none is claimed.
+        The search does not prove longer mates, so none is reported.
         """
         value = variation.value if variation.visits > 0 else thought.value
         if wins_at_once(self._game, thought.state, variation.action):
@@ -458,12 +459,12 @@ class PositionServer(Server):
         return f"cp {centipawns(value, self.centipawns_per_logit)}{self._chances(value)}"
 
     def _say_error(self, line: Line, error: Exception) -> None:
-        """The evaluator failed: say so, and answer with something legal rather than not at all."""
+        """Report that the evaluator failed, and answer with any legal move rather than none."""
         try:
             with game_faults():
                 action = int(self._game.legal_action_mask(line.state).argmax())
                 answer = f"bestmove {self._game.action_to_text(line.state, action)}"
-        except Exception:  # it is the game that fails
+        except Exception:  # the game itself fails
             answer = NO_ANSWER
         any_move = "" if answer == NO_ANSWER else ", the answer is any legal move"
         self._note_error(error, f"thinking failed{any_move}: ")
@@ -476,10 +477,10 @@ class PositionServer(Server):
         return self._load().game
 
     def _load(self) -> Thinker:
-        """Waits until it is there.
+        """The thinker; waits until it is loaded.
 
         Raises:
-            NotLoadedError: it cannot be; has been told to the other side.
+            NotLoadedError: it cannot be loaded; reported to the other side.
         """
         try:
             return self.engine.thinker
@@ -492,4 +493,4 @@ class PositionServer(Server):
 
 
 class NotLoadedError(AzcoreError):
-    """There is no engine to serve, as its cause says: the one error that ends a server."""
+    """The engine cannot be loaded, for the reason in the cause; only this error ends a server."""

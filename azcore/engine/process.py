@@ -1,4 +1,4 @@
-"""Another program, spoken to in lines; whatever it does, nobody waits for it forever."""
+"""Another program that communicates in lines; whatever it does, no call waits forever."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from typing import IO
 
 from azcore.errors import AzcoreError
 
-# Where Debian puts programs that play; not on every PATH.
+# Where Debian installs game programs; not on every PATH.
 MORE_PLACES = ("/usr/games", "/usr/local/games")
-# A talkative program takes 16 MB of memory at most.
-LONGEST_LINE = 1 << 14  # bytes of a line that are kept; the rest of it is dropped
-MOST_WAITING = 1000  # lines that may wait unread; until there is room no more are read
+# With these two limits, a talkative program takes 16 MB of memory at most.
+LONGEST_LINE = 1 << 14  # bytes of a line that are stored; the rest is dropped
+MOST_WAITING = 1000  # lines that may wait in the queue; reading pauses until there is room
 LAST_WORDS = 3  # lines of standard error that are shown when the program fails
 SHOWN = 200  # characters of a line that are shown
 
 
 class ProgramError(Exception):
-    """The other program crashed, was too slow or said what makes no sense; the text says which."""
+    """The other program crashed, was too slow or sent invalid output; the text says which."""
 
 
 class MissingProgramError(AzcoreError):
@@ -36,14 +36,14 @@ class MissingProgramError(AzcoreError):
 
 
 def command_of(text: str, install: str | None = None) -> list[str]:
-    """A command line as words, its program found.
+    """Split a command line into words and locate its program.
 
     Args:
-        text: as typed in a shell, without its expansions.
+        text: as typed in a shell, but without the shell's expansions.
         install: how to get the program, for the error.
 
     Raises:
-        MissingProgramError: naming it, and how to get it.
+        MissingProgramError: there is no such program; the text says how to get it.
     """
     try:
         words = shlex.split(text)
@@ -63,7 +63,7 @@ class Process:
     """A running program.
 
     Args:
-        command: its words, the first one a path.
+        command: the words of its command line, the first one a path.
 
     Raises:
         ProgramError: it cannot be started.
@@ -77,12 +77,12 @@ class Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # our Ctrl-C is not for it
+                start_new_session=True,  # our Ctrl-C must not reach it
             )
         except OSError as error:
             raise ProgramError(f"{self.name} cannot be started: {error.strerror}") from error
         self._lines: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
-        self._passed_over: str | None = None  # the last line that answered nothing
+        self._passed_over: str | None = None  # the last line skipped as no answer
         self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -93,7 +93,7 @@ class Process:
         """Write a line.
 
         Raises:
-            ProgramError: nobody reads it any more.
+            ProgramError: the program does not read any more.
         """
         assert self._process.stdin is not None
         try:
@@ -103,21 +103,21 @@ class Process:
             raise self._ended() from error
 
     def ask(self, words: str, answers: Callable[[str], bool], deadline: float) -> str:
-        """Write a line; the first line from then on that answers it. Others are passed over.
+        """Write a line and return the first later line that answers it; others are skipped.
 
-        So are those that wait already: what was said before the question is no answer to it.
+        Lines that wait already are skipped too: output before the question cannot answer it.
 
         Args:
-            words: the line.
-            answers: whether a line does.
+            words: the line to write.
+            answers: returns whether a line is the answer.
             deadline: on the clock of `time.monotonic`.
 
         Raises:
-            ProgramError: it ended, or said nothing that answers until then.
+            ProgramError: the program ended, or did not answer before the deadline.
         """
         self._passed_over = None
         for _ in range(self._lines.qsize()):
-            if self._lines.get() is None:  # the end, for whoever asks
+            if self._lines.get() is None:  # keep the end mark for `receive`
                 self._lines.put(None)
         self.send(words)
         while not answers(line := self.receive(deadline)):
@@ -133,7 +133,7 @@ class Process:
         """
         seconds = deadline - monotonic()
         try:
-            if seconds <= 0:  # whatever waits: a program that never pauses is too late as well
+            if seconds <= 0:  # even if lines wait: a program that never pauses is too late as well
                 raise queue.Empty
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
@@ -142,17 +142,17 @@ class Process:
             said = f"said what is no answer, and nothing else in time: {cut(self._passed_over)}"
             raise self.fault(said) from None
         if line is None:
-            self._lines.put(None)  # for whoever asks again
+            self._lines.put(None)  # for the next call
             raise self._ended()
         return line
 
     def fault(self, text: str) -> ProgramError:
-        """What it did wrong, with the last it wrote to standard error."""
+        """An error that says what the program did wrong, with its last lines of standard error."""
         words = " / ".join(self._last_words)
         return ProgramError(f"{self.name} {text}" + (f"; standard error: {words}" if words else ""))
 
     def close(self) -> None:
-        """End it, by force where it must be."""
+        """End the program, by force if necessary."""
         process = self._process
         assert process.stdin is not None
         with contextlib.suppress(OSError):
@@ -161,10 +161,10 @@ class Process:
             process.wait(0.5)
         except subprocess.TimeoutExpired:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with what it has started
+                os.killpg(process.pid, signal.SIGKILL)  # with its child processes
             process.wait()
         until = monotonic() + 1
-        while self._reader.is_alive() and monotonic() < until:  # it may wait for room
+        while self._reader.is_alive() and monotonic() < until:  # it may wait for room in the queue
             with contextlib.suppress(queue.Empty):
                 self._lines.get(timeout=0.01)
 
@@ -173,7 +173,7 @@ class Process:
             status = self._process.wait(1)
         except subprocess.TimeoutExpired:
             return self.fault("closed its output")
-        self._listener.join(1)  # its last words may still be on their way
+        self._listener.join(1)  # its last lines may still be on their way
         return self.fault(f"ended with status {status}")
 
     def _read(self) -> None:
@@ -190,13 +190,13 @@ class Process:
 
 
 def cut(line: str) -> str:
-    """A line as it is shown in a message: printable, and not too long."""
+    """A line as a message shows it: printable and not too long."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line.strip())
     return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
 
 
 def _lines_of(stream: IO[bytes]) -> Iterator[str]:
-    """Every line as it comes, without its end and what is beyond `LONGEST_LINE`."""
+    """Every line as it arrives, without its line break, cut at `LONGEST_LINE`."""
     with stream:
         is_rest = False
         while part := stream.readline(LONGEST_LINE):

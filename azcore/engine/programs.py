@@ -1,8 +1,8 @@
-"""From the words that name another program to the player that asks it.
+"""Makes a player from the words that name another program.
 
 gnugo level=5                         a program of conf/programs
 stockfish nodes=1000 Skill_Level=0    with a limit, and an option of its protocol
-gtp gnugo --mode gtp                  any command, behind the protocol it speaks
+gtp gnugo --mode gtp                  any command, after the protocol it speaks
 uci nodes=200 my-engine --threads 1   limits and options stand before the command
 """
 
@@ -28,9 +28,9 @@ LIMITS: Mapping[str, type] = {"nodes": int, "seconds": float, "depth": int, "tim
 class Program:
     """A program that is known by name; see `conf/programs`."""
 
-    protocol: str | None  # None: what the game's programs speak
+    protocol: str | None  # None: that of the game
     command: str
-    level: str | None  # the command's option behind `level=`
+    level: str | None  # the command's option that `level=` sets
     install: str | None
 
     def __post_init__(self) -> None:
@@ -39,7 +39,7 @@ class Program:
 
 
 def is_program(text: str, programs: Mapping[str, Any]) -> bool:
-    """Whether words name a program: a known one, or a command behind its protocol."""
+    """Whether words name a program: a configured one, or a command after its protocol."""
     first = text.split(maxsplit=1)[:1]
     return bool(first) and (first[0] in programs or first[0] in PROTOCOLS)
 
@@ -48,13 +48,13 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
     """The player that words name.
 
     Args:
-        text: as at the head of this file; also its name in results.
-        game: what is played.
-        programs: the group of that name.
+        text: as at the top of this file; also the player's name in results.
+        game: the game played.
+        programs: the group of settings of that name.
 
     Raises:
-        SettingError: a word cannot be understood.
-        MissingProgramError: it is not installed.
+        SettingError: a word is invalid, or the program does not start with these words.
+        MissingProgramError: the program is not installed.
     """
     words = text.split()
     name, rest = words[0], words[1:]
@@ -79,14 +79,14 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
         return kind(command, options, limits)
 
     try:
-        start().close()  # so that what it cannot do is told before any game
+        start().close()  # unsupported options are reported before any game
     except ProgramError as error:
         raise SettingError(f"the player {text!r}: {error}") from error
     return EnginePlayer(game=game, name=text, start=start, processes=os.cpu_count() or 1)
 
 
 def _read(text: str, words: list[str]) -> tuple[MoveLimits, dict[str, str], list[str]]:
-    """The limits, options and level among NAME=VALUE words; `_` in an option's name is a space."""
+    """The limits, options and level in NAME=VALUE words; `_` in an option's name means a space."""
     limits: dict[str, Any] = {}
     options: dict[str, str] = {}
     levels: list[str] = []

@@ -1,4 +1,4 @@
-"""The engine that a protocol's server stands before: loaded in the background, of one game."""
+"""The engine behind a protocol, which loads in the background, and the base of all servers."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from azcore.search.settings import SearchSettings
 
 
 class AbandonedError(AzcoreError):
-    """The other side did not wait for the engine to be loaded."""
+    """The other side quit before the engine was loaded."""
 
 
 class Engine:
-    """A thinker that is made while the protocol's first words are exchanged.
+    """A thinker that loads while the protocol's handshake takes place.
 
     Args:
-        load: gives the game and who judges its positions; may take seconds.
+        load: returns the game and its evaluator; may take seconds.
         search: how to search.
         settings: of the engine.
     """
@@ -43,7 +43,7 @@ class Engine:
         self.settings = settings
         self._search = search
         self._thinker: Future[Thinker] = Future()
-        # A daemon, so that nobody waits for it who wants to end.
+        # A daemon, so that the end of the process does not wait for it.
         threading.Thread(target=self._load, args=(load,), daemon=True).start()
 
     def _load(self, load: Callable[[], tuple[Game, Evaluator]]) -> None:
@@ -54,12 +54,12 @@ class Engine:
                 self._thinker.set_result(thinker)
             except InvalidStateError:
                 raise
-            except BaseException as error:  # raised where the thinker is wanted
+            except BaseException as error:  # raised again by `thinker`
                 self._thinker.set_exception(error)
 
     @property
     def thinker(self) -> Thinker:
-        """Waits until it is there.
+        """The thinker; waits until it is loaded.
 
         Raises:
             AzcoreError: the checkpoint or game cannot be used, or the loading was abandoned.
@@ -68,11 +68,11 @@ class Engine:
 
     @property
     def game(self) -> Game:
-        """Of the thinker."""
+        """The thinker's game."""
         return self.thinker.game
 
     def on_failure(self, tell: Callable[[BaseException], None]) -> None:
-        """Have `tell` called, from another thread, if the loading fails; at once if it has."""
+        """Call `tell` from another thread if loading fails; at once if it has failed already."""
 
         def look(thinker: Future[Thinker]) -> None:
             error = thinker.exception()
@@ -82,19 +82,19 @@ class Engine:
         self._thinker.add_done_callback(look)
 
     def interrupt(self) -> None:
-        """Have the thinking under way, if any, end soon; from any thread."""
+        """Make the current search, if any, end soon; callable from any thread."""
         thinker = self._thinker
         if thinker.done() and thinker.exception() is None:
             thinker.result().interrupt()
 
     def abandon(self) -> None:
-        """Have nobody wait any longer for the loading or thinking under way; from any thread."""
+        """Release all callers that wait for loading or search; callable from any thread."""
         with suppress(InvalidStateError):  # loaded
             self._thinker.set_exception(AbandonedError("told to quit before all was loaded"))
         self.interrupt()
 
     def change_game(self, **settings: Setting) -> None:
-        """Play the same game with other settings, such as another komi, from now on.
+        """Switch to the same game with other settings, such as another komi.
 
         Raises:
             GameError: the game refuses them, or the network is made for another board.
@@ -128,12 +128,12 @@ class Engine:
 
 
 def _in_words(settings: dict[str, Setting]) -> str:
-    """`board size 9`."""
+    """Settings as words, such as `board size 9`."""
     return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in settings.items())
 
 
 def _differ_in_positions_alone(one: Game, other: Game) -> bool:
-    """Whether what searches one game can search the other: the difference is in their states."""
+    """Whether one search can serve both games, because only their states differ."""
     return (
         isinstance(one, CompiledGame)
         and isinstance(other, CompiledGame)
@@ -144,7 +144,7 @@ def _differ_in_positions_alone(one: Game, other: Game) -> bool:
 
 
 class Server(ABC):
-    """A protocol spoken over lines, which are read ahead so that `quit` is never waited for."""
+    """A protocol over lines, which are read ahead so that `quit` takes effect at once."""
 
     def __init__(self, engine: Engine, writer: Writer) -> None:
         self.engine = engine
@@ -153,12 +153,12 @@ class Server(ABC):
         self._is_busy = False  # with a command
 
     def run(self, lines: Iterator[str | None]) -> int:
-        """Answer every line (None: one too long) until told to quit or they end; exit status.
+        """Answer every line (None: one too long) until `quit` or the end; the exit status.
 
-        Nothing that arrives raises: what cannot be understood gets the protocol's own error reply.
+        No input raises an error: invalid input gets the protocol's own error reply.
 
         Raises:
-            AzcoreError: the checkpoint or game cannot be used, which the other side was told.
+            AzcoreError: the checkpoint or game cannot be used; reported to the other side.
         """
         self._inbox = Inbox(lines, self._arrived)
         failures: list[BaseException] = []
@@ -191,14 +191,14 @@ class Server(ABC):
 
     @staticmethod
     def _tell_author(error: Exception) -> None:
-        """A game's fault on standard error too, whole: answers are short, and a GUI's to show."""
+        """Print a game's fault in full on standard error too: answers to a GUI are short."""
         if isinstance(error, FaultyGameError):
             print(f"azcore: {error}", file=sys.stderr)
 
     def _arrived(self, line: object, burst: int) -> bool:
-        """See whether this line breaks off what is done; on the reading thread.
+        """Interrupt the current command if this line requires it; runs on the reading thread.
 
-        One that came together with the command under way, as from a file, does not.
+        A line that came in one burst with the current command, as from a file, does not.
         """
         is_quit = isinstance(line, str) and self._is_quit(line)
         if is_quit:
@@ -212,15 +212,15 @@ class Server(ABC):
 
     @abstractmethod
     def _take(self, line: str | None) -> bool:
-        """Do what one line says; False: to quit."""
+        """Execute one line; False to quit."""
 
     @abstractmethod
     def _is_quit(self, line: str) -> bool:
-        """Whether nothing is to be read after this line."""
+        """Whether reading stops after this line."""
 
     @abstractmethod
     def _rest(self) -> None:
-        """End the thinking under way."""
+        """End the current search."""
 
     def _tell_failure(self, error: Exception) -> None:  # noqa: B027 - GTP answers each command
-        """Say that the engine could not be loaded, where the protocol has words for it."""
+        """Report that the engine could not be loaded, if the protocol has a message for it."""

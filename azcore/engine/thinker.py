@@ -1,11 +1,11 @@
-"""One game, thought about beside whoever reads commands: the engine behind every protocol.
+"""A background search of one game: the engine behind every protocol.
 
     thinker = Thinker(game=game, evaluator=evaluator, search=search, settings=settings)
-    thinker.set_line(line)                      # the game so far; a known part keeps its tree
+    thinker.set_line(line)                      # the game so far; reuses the tree if it continues
     thought = thinker.think(Limits(seconds=2))  # or start(...), and stop() at any time
 
-The search runs on a thread of its own; all methods here are called from one other thread, the
-reader of commands. Reports and the final thought are given from the thinking thread.
+The search runs on its own thread. All methods here except `interrupt` are called from one other
+thread, which reads the commands. Reports and the final thought come from the search thread.
 """
 
 from __future__ import annotations
@@ -56,11 +56,11 @@ class EngineSettings:
 
 
 class Line:
-    """A game so far: where it began, the actions, and every state on the way.
+    """A game so far: its starting position, the actions, and every state on the way.
 
     Args:
-        game: whose rules hold.
-        start_text: position to begin from, as `Game.state_from_text` reads it; None: the usual one.
+        game: the game played.
+        start_text: the starting position for `Game.state_from_text`; None: the initial one.
 
     Raises:
         InvalidTextError: the text is not a position.
@@ -75,7 +75,7 @@ class Line:
 
     @property
     def state(self) -> Any:
-        """The position now."""
+        """The current position."""
         return self.states[-1]
 
     @property
@@ -91,7 +91,7 @@ class Line:
         """Play an action.
 
         Raises:
-            IllegalActionError: it is not legal; the line is as it was.
+            IllegalActionError: the action is not legal; the line is unchanged.
         """
         self.states.append(self.game.step(self.state, action))
         self.actions.append(action)
@@ -102,7 +102,7 @@ class Line:
         self.states.pop()
 
     def copy(self) -> Line:
-        """Another line with the same past."""
+        """Another line with the same history."""
         line = object.__new__(Line)
         line.game, line.start_text = self.game, self.start_text
         line.states, line.actions = list(self.states), list(self.actions)
@@ -111,13 +111,13 @@ class Line:
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """When to stop: at whichever of these comes first, and always when told to.
+    """When to stop: at whichever of these comes first, and always on `stop`.
 
-    With none of them thinking goes on until it is told to stop, however full the tree.
+    Without any of them the search goes on until `stop`, however full the tree.
     """
 
-    simulations: int | None = None  # new ones, beside what the tree holds
-    seconds: float | None = None  # since thinking began, or since `change_limits`
+    simulations: int | None = None  # new ones, besides those in the tree
+    seconds: float | None = None  # since the search began, or since `change_limits`
     depth: int | None = None  # plies of the best variation
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
 
@@ -128,30 +128,30 @@ class Limits:
 
 @dataclass(frozen=True, kw_only=True)
 class Variation:
-    """One action of the root and what the search makes of it."""
+    """One action of the root and its search results."""
 
     action: int
     visits: int
-    value: float  # mean of its simulations in [-1, 1], as the player to move at the root sees it
+    value: float  # mean of its simulations in [-1, 1], view of the player to move at the root
     prior: float  # P of the network
-    actions: list[int]  # the line expected, `action` first
+    actions: list[int]  # the expected line, `action` first
 
 
 @dataclass(frozen=True, kw_only=True)
 class Thought:
-    """What the search knows at some moment; values as the player to move at the root sees them."""
+    """A snapshot of the search; values are in the view of the player to move at the root."""
 
     state: Any  # the root
     variations: list[Variation]  # all considered actions, best first; empty in a finished game
     value: float  # of the root, in [-1, 1]
-    simulations: int  # in the tree, those kept from earlier moves included
+    simulations: int  # in the tree, including those reused from earlier moves
     new_simulations: int
     seconds: float
     fullness: float = 0.0  # of the tree's nodes or memory, whichever is fuller, 0 to 1
 
     @property
     def best(self) -> Variation | None:
-        """What to play; None in a finished game."""
+        """The variation to play; None in a finished game."""
         return self.variations[0] if self.variations else None
 
 
@@ -160,7 +160,7 @@ Report = Callable[[Thought], None]
 
 @dataclass
 class _Task:
-    """One round of thinking, shared by the two threads."""
+    """One search, shared by the two threads."""
 
     limits: Limits
     began: float  # time.perf_counter() from which limits.seconds count
@@ -173,10 +173,10 @@ class Thinker:
     """A search tree for one game and a thread that grows it.
 
     Args of the constructor:
-        game: what is played.
-        evaluator: judge of leaves.
-        search: how to search; the numbers of simulations and leaves are those of `settings`.
-            Gumbel's rule, which must know the number of simulations beforehand, gives way to PUCT.
+        game: the game played.
+        evaluator: evaluates leaves.
+        search: how to search; the numbers of simulations and leaves come from `settings`. PUCT
+            replaces Gumbel's rule, which needs the number of simulations in advance.
         settings: of the engine.
     """
 
@@ -213,9 +213,9 @@ class Thinker:
     # -- the position ---------------------------------------------------------------------------
 
     def set_line(self, line: Line) -> None:
-        """Think about the end of this game from now on.
+        """Search the last position of this game from now on.
 
-        If it goes on from the one before, the part of the tree that is still of use is kept.
+        If the game continues the previous one, the part of the tree that is still useful is reused.
         """
         self.stop()
         played = len(self._actions)
@@ -235,7 +235,7 @@ class Thinker:
         self._drop_tree()
 
     def change_game(self, game: Game) -> None:
-        """Think about a game whose positions alone differ, such as by another komi, from now on.
+        """Switch to a game of which only the positions differ, such as by another komi.
 
         Its facts and its compiled rules must be those of the game so far.
         """
@@ -260,14 +260,14 @@ class Thinker:
         on_error: Callable[[Exception], None] | None = None,
         report_seconds: float | None = None,
     ) -> None:
-        """Begin to think; what went on before is stopped.
+        """Start a search; the current one is stopped.
 
         Args:
             limits: when to stop.
-            on_report: given a thought every `report_seconds`.
-            on_done: given the last one.
-            on_error: given what the evaluator, the game or one of the others raised, instead of a
-                last thought or after it. None of these may call this object.
+            on_report: called with a thought every `report_seconds`.
+            on_done: called with the last thought.
+            on_error: called with the error of the evaluator, the game or another callback, instead
+                of `on_done` or after it. No callback may call this object.
             report_seconds: None: that of the settings.
         """
         self.stop()
@@ -285,12 +285,12 @@ class Thinker:
         on_report: Report | None = None,
         report_seconds: float | None = None,
     ) -> Thought:
-        """Think to the end of the limits, which must have one."""
+        """Search until a limit is reached; at least one must be set."""
         self.start(limits, on_report, report_seconds=report_seconds)
         return self.wait()
 
     def wait(self) -> Thought:
-        """Wait for the end of the thinking under way; the last thought."""
+        """Wait for the end of the current search; returns the last thought."""
         if self._thread is not None:
             self._thread.join()
         self._raise_error()
@@ -298,7 +298,7 @@ class Thinker:
         return self._last
 
     def change_limits(self, limits: Limits) -> None:
-        """Other limits for the thinking under way; seconds count from now (a ponder hit)."""
+        """Change the limits of the current search; seconds count from now (a ponder hit)."""
         task = self._task
         if task is not None:
             with task.changed:
@@ -306,7 +306,7 @@ class Thinker:
                 task.changed.notify_all()
 
     def stop(self) -> Thought | None:
-        """End the thinking under way after the evaluation that is out; the last thought, if any."""
+        """End the current search after its pending evaluation; returns the last thought, if any."""
         task, thread = self._task, self._thread
         if task is None or thread is None:
             return None
@@ -319,9 +319,9 @@ class Thinker:
         return self._last
 
     def interrupt(self) -> None:
-        """Have the thinking under way end soon, without waiting for it; from any thread.
+        """Make the current search end soon, without waiting for it; callable from any thread.
 
-        Whoever waits for it gets its thought as if it had ended by itself.
+        A caller that waits for the search gets its thought as if a limit had been reached.
         """
         task = self._task
         if task is not None:
@@ -330,7 +330,7 @@ class Thinker:
                 task.changed.notify_all()
 
     def _raise_error(self) -> None:
-        """What the thinking ended with, once: after that there is thinking again."""
+        """Raise the error that ended the search, once; after that a new search is possible."""
         error, self._error = self._error, None
         if error is not None:
             raise error
@@ -349,9 +349,9 @@ class Thinker:
                 self._last = self._grow(task, on_report)
                 if on_done is not None:
                     on_done(self._last)
-        except Exception as error:  # told to the thread that asks for the thought
+        except Exception as error:  # raised again in the thread that asks for the thought
             self._error = error
-            self._drop_tree()  # leaves may wait in it for ever
+            self._drop_tree()  # leaves may wait in it forever
             if on_error is not None:
                 on_error(error)
 
@@ -368,7 +368,7 @@ class Thinker:
         while not self._is_enough(task, done):
             left = None if task.limits.simulations is None else task.limits.simulations - done
             batch = self._next_batch(left)
-            if batch == 0:  # no room is left: only being told to stop, or the clock, ends this
+            if batch == 0:  # the tree is full: an endless search waits for `stop` or new limits
                 if not task.limits.is_endless:
                     break
                 with task.changed:
@@ -386,8 +386,8 @@ class Thinker:
         return self._thought(done, began)
 
     def _evaluate_root(self, actions: tuple[int, ...]) -> None:
-        """Let the network see the root, so that there is an answer however short the time."""
-        if actions or self._restricted:  # the edges that are missing must come back
+        """Evaluate the root, so that there is an answer however short the time."""
+        if actions or self._restricted:  # edges left out before must come back
             self._search.start(0, self._state)
             self._restricted = bool(actions)
         self._search.begin(0, 0)
@@ -397,7 +397,7 @@ class Thinker:
             self._search.restrict(0, np.array(actions, np.int32))
 
     def _next_batch(self, left: int | None) -> int:
-        """Simulations until the limits are looked at again: as many as are evaluated together."""
+        """Simulations until the limits are checked again: as many as form a batch."""
         room = self._search.room(0)
         if self._search.bytes_used(0) > self.settings.memory_mb * 1_000_000:
             room = 0

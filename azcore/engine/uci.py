@@ -1,6 +1,6 @@
-"""The Universal Chess Interface (Meyer-Kahlen and Huber, 2006), for GUIs of chess.
+"""The Universal Chess Interface (Meyer-Kahlen and Huber, 2006), for chess GUIs.
 
-What is common with USI, and how errors are told, is in `position_server.py`.
+`position_server.py` has the part shared with USI and describes how errors are reported.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from azcore.engine.thinker import Line, Thought
 class UciServer(PositionServer):
     """UCI. Castling is the king's move (`e1g1`); no tablebases, no Chess960.
 
-    A centipawn is a point of Elo: score = 400 log10(E / (1 - E)) with E the expected score, so that
-    100 is an expectation of 64 % and 400 of 91 %.
+    A centipawn is an Elo point: score = 400 log10(E / (1 - E)) with E the expected score, so 100
+    means an expected score of 64 % and 400 one of 91 %.
     """
 
     protocol = "uci"
@@ -39,7 +39,7 @@ class UciServer(PositionServer):
         "mate",
         "movetime",
     )
-    no_action = "(none)"  # what Stockfish says; python-chess and GUIs know it
+    no_action = "(none)"  # Stockfish's answer, which python-chess and GUIs know
     centipawns_per_logit = 400 / math.log(10)
 
     def __init__(self, engine: Engine, writer: Writer) -> None:
@@ -73,10 +73,9 @@ class UciServer(PositionServer):
         return False  # UCI has no word for it; GUIs adjudicate by the score
 
     def _chances(self, value: float) -> str:
-        """Wins, draws and losses in thousand.
+        """Wins, draws and losses per thousand.
 
-        The network has one value and no notion of draws, so none are claimed: the wins are the
-        expected score.
+        The network predicts one value and no draws, so draws are 0 and wins are the expected score.
         """
         if not self._shows_chances:
             return ""

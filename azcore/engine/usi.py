@@ -1,8 +1,8 @@
-"""The Universal Shogi Interface (Romstad 2007, with Shogidokoro's additions), for GUIs of shogi.
+"""The Universal Shogi Interface (Romstad 2007, with Shogidokoro's additions), for shogi GUIs.
 
-What is common with UCI, and how errors are told, is in `position_server.py`. Beyond UCI there are
-byoyomi, resignation, the declared win of an entered king, and problems of mate (`go mate`), which
-we do not solve and say so.
+`position_server.py` has the part shared with UCI and describes how errors are reported. Beyond UCI,
+USI has byoyomi, resignation, the declared win of an entering king, and mate problems (`go mate`).
+The server does not solve mate problems and says so.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from azcore.engine.thinker import Line, Thought
 
 @final
 class UsiServer(PositionServer):
-    """USI. It wants no spaces in the names of options.
+    """USI. It allows no spaces in the names of options.
 
-    The score is 600 ln(E / (1 - E)) with E the expected score, as engines of shogi scale theirs
-    since Ponanza: 600 is an expectation of 73 %.
+    The score is 600 ln(E / (1 - E)) with E the expected score, the scale of shogi engines since
+    Ponanza: 600 means an expected score of 73 %.
     """
 
     protocol = "usi"

@@ -1,4 +1,4 @@
-"""What the page draws of metrics.csv, and what it tells a reader who sees such a chart first."""
+"""The charts that the page draws from metrics.csv, explained for a first-time reader."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ class Series:
 
     column: str  # of metrics.csv
     label: str
-    dashed: bool = False  # something to compare with, rather than the matter itself
+    dashed: bool = False  # a reference to compare with, not the measured quantity
     of: str | None = (
-        None  # a share of so many, which says how sure it is: the column of their number
+        None  # for a share: the column of its sample size, from which its interval follows
     )
 
 
 @dataclass(frozen=True, kw_only=True)
 class Chart:
-    """What to draw, and what to tell a reader who sees such a chart for the first time."""
+    """What to draw, and the explanation for a first-time reader."""
 
     section: str
     name: str
@@ -31,7 +31,7 @@ class Chart:
     percent: bool = False
     to_hundred: bool = True  # where percent: the axis goes up to 100 %
     from_zero: bool = True
-    bound: tuple[str, str] | None = None  # a dotted line: the setting it stands at, what is said
+    bound: tuple[str, str] | None = None  # a dotted line: the setting with its value, its label
 
 
 CHARTS = (
@@ -170,11 +170,11 @@ SECTIONS = {
     "speed": "Speed",
 }
 
-OPTIONAL = ("resignation",)  # sections that a run without any such number does without
+OPTIONAL = ("resignation",)  # sections left out for a run without such numbers
 
 
 def chart_data(chart: Chart, config: dict[str, Any]) -> dict[str, Any]:
-    """What report.js needs of a chart."""
+    """The description of a chart for report.js."""
     lines = []
     if chart.bound is not None and (value := share_of(config, chart.bound[0])) is not None:
         lines.append({"label": chart.bound[1], "value": value})
@@ -207,7 +207,7 @@ def setting(config: dict[str, Any], key: str) -> Any:
 
 
 def share_of(config: dict[str, Any], key: str) -> float | None:
-    """A setting that is a share of 0 to 1; None where it is none."""
+    """A setting that is a share from 0 to 1; None if it is not."""
     value = setting(config, key)
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if is_number and 0 <= value <= 1 else None

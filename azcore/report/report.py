@@ -1,11 +1,11 @@
-"""One page about one run: `report.html`, which opens anywhere and needs no network.
+"""One page about one run: `report.html`, which opens anywhere, offline too.
 
-The page is `template.html` with `report.css` and `report.js` put into it and the run's numbers as
-JSON beside them. Everything is read from the run directory; what is not there is named on the page
-in the place where it would have been, so a report can be written at any moment of a run.
+The page is `template.html` with `report.css`, `report.js` and the run's numbers as JSON inserted.
+All data comes from the run directory. Where data is missing, the page says so in its place, so a
+report can be written at any moment of a run.
 
-This file writes the page. Beside it `tables.py` reads the run's tables, `figures.py` says which
-charts there are, and `sample_game.py` replays the last game.
+This file writes the page. `tables.py` reads the run's tables, `figures.py` lists the charts, and
+`sample_game.py` replays the last game.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def write_report(run_dir: Path) -> Path:
         run_dir: holds any of config.yaml, metrics.csv, matches.csv, gate.csv and games/records.azg.
 
     Returns:
-        The page's path. It appears whole or not at all.
+        The page's path. The page is replaced atomically.
 
     Raises:
         OSError: the page cannot be written.
@@ -76,7 +76,7 @@ def render_report(run: RunDirectory) -> str:
     gate = last_of_each(read_rows(run.gate), ("generation",))
     ratings = fit_ratings(scores(matches), ANCHOR)
     game, game_note = sample_game(run.records)
-    if game:  # Gumbel's counts are parts of the improved policy
+    if game:  # Gumbel's counts encode the improved policy, not visits
         search = config.get("search")
         game["counts_visits"] = not (isinstance(search, dict) and search.get("rule") == "gumbel")
     curve = rating_curve(matches, metrics, ratings)
@@ -111,7 +111,7 @@ def render_report(run: RunDirectory) -> str:
         "js": (folder / "report.js").read_text(encoding="utf-8"),
     }
     template = (folder / "template.html").read_text(encoding="utf-8")
-    # In one pass: braces in what is put in are not looked at again.
+    # In one pass, so that braces in inserted text are not replaced again.
     return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
 
 
@@ -119,7 +119,7 @@ def render_report(run: RunDirectory) -> str:
 
 
 def json_for_script(data: Any) -> str:
-    """JSON that cannot end the script element it stands in, nor begin a comment there."""
+    """JSON that can neither end its script element nor begin a comment there."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
@@ -129,7 +129,7 @@ def note_html(note: str) -> str:
 
 
 def title_of(name: str) -> str:
-    """`a_game` as people write it: `A game`."""
+    """A game's name for readers: `a_game` becomes `A game`."""
     words = name.replace("_", " ").strip()
     return words[:1].upper() + words[1:] or "Unknown game"
 
@@ -163,7 +163,7 @@ def settings_html(settings: list[tuple[str, str]]) -> str:
 
 
 def facts_html(metrics: list[dict[str, str]], curve: dict[str, Any]) -> str:
-    """The numbers one asks for first."""
+    """The key numbers of a run."""
     last = metrics[-1] if metrics else {}
 
     def whole(column: str) -> str:
@@ -217,7 +217,7 @@ def rating_html(curve: dict[str, Any], matches: list[dict[str, str]]) -> str:
 
 
 def gate_html(gate: list[dict[str, str]], threshold: float | None) -> str:
-    """How candidates did against the best player; nothing of a run that has no gate."""
+    """How candidates did against the best player; empty for a run without a gate."""
     if not gate:
         return ""
     passed = [row for row in gate if row.get("promoted") == "1"]
@@ -240,7 +240,7 @@ def gate_html(gate: list[dict[str, str]], threshold: float | None) -> str:
 
 
 def section_html(key: str, metrics: list[dict[str, str]]) -> str:
-    """The charts of one section; nothing of an optional one without numbers."""
+    """The charts of one section; empty for an optional section without numbers."""
     figures, any_found = [], False
     for chart in CHARTS:
         if chart.section == key:

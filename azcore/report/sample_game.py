@@ -1,4 +1,4 @@
-"""The last game of a run as plain values, to be stepped through on the page.
+"""The last game of a run as plain values, through which the page steps.
 
 Letters: T plies.
 """
@@ -19,12 +19,12 @@ from azcore.storage.referee import Referee
 
 MAX_PLIES = 1000
 TOP_ACTIONS = 5
-TAIL_BYTES = 16 << 20  # where the last record is looked for; records are far smaller
-MOST_BEGINNINGS = 100  # places looked at that may be its beginning; by chance there are none
+TAIL_BYTES = 16 << 20  # searched for the last record; records are far smaller
+MOST_BEGINNINGS = 100  # candidates for its beginning that are tried; none occur by chance
 
 
 def last_record(path: Path) -> GameRecord | None:
-    """The last whole record of a file whose tail may be cut; None if there is none."""
+    """The last complete record of a file whose end may be cut off; None if there is none."""
     if not path.is_file():
         return None
     with path.open("rb") as file:
@@ -32,7 +32,7 @@ def last_record(path: Path) -> GameRecord | None:
         file.seek(start)
         tail = file.read(TAIL_BYTES)
     place = len(tail)
-    # Walking backwards finds it at once in a file of any size; the checksum tells a record from
+    # Searching backwards is fast in a file of any size; the checksum distinguishes a record from
     # bytes that look like the beginning of one.
     for _ in range(MOST_BEGINNINGS):
         place = tail.rfind(MAGIC, 0, place)
@@ -48,7 +48,7 @@ def last_record(path: Path) -> GameRecord | None:
 
 
 def sample_game(path: Path) -> tuple[dict[str, Any] | None, str]:
-    """The last game as plain values for the page, or None and why not."""
+    """The last game as plain values for the page, or None and the reason."""
     record = last_record(path)
     if record is None:
         return None, "games/records.azg holds no finished game yet."
@@ -62,7 +62,7 @@ def replayed(record: GameRecord) -> dict[str, Any]:
     """A record with its boards and texts, up to `MAX_PLIES` plies.
 
     Raises:
-        AzcoreError: the game is not installed, is another version, or was not played by its rules.
+        AzcoreError: the game is not installed, has another version, or was not played by its rules.
     """
     game = make(record.game["name"], **record.game["settings"])
     Referee(game).check(record, "the last game")
@@ -93,7 +93,7 @@ def replayed(record: GameRecord) -> dict[str, Any]:
         "name": record.game["name"],
         "seats": list(game.seat_names),
         "boards": boards,  # [T + 1], before each ply and at the end
-        "plies": plies,  # [T]; values as the player to move sees them
+        "plies": plies,  # [T]; values in the view of the player to move
         "length": len(record),
         "outcome": record.outcome,
         "ended_by": ended_by(game, state, record),
@@ -103,7 +103,7 @@ def replayed(record: GameRecord) -> dict[str, Any]:
 
 
 def ended_by(game: Game, state: Any, record: GameRecord) -> str:
-    """How the game came to its end, in a few words; nothing of one that is cut short."""
+    """How the game ended, in a few words; empty if its replay is cut short."""
     if record.resigned_by is not None:
         return "resignation"
     return game.termination(state) if game.is_terminal(state) else ""

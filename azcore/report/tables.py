@@ -1,6 +1,6 @@
 """The tables of a run directory as the page needs them: rows, ratings, matches at the gate.
 
-Rows are taken as they are found: what is no number is None, what is cut is left out.
+Damaged tables are tolerated: a cell that is not a number is None, and a truncated row is left out.
 
 Letters: R rows of a table.
 """
@@ -25,9 +25,9 @@ MAX_POINTS = 1000  # of a chart; a curve of more points looks no different
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
-    """Whole rows of a CSV file; none if there is no file.
+    """Complete rows of a CSV file; none if there is no file.
 
-    A last line without its end is left out: its writer was stopped, or is still at it.
+    A last line without a line break is left out: its writer was stopped or is still writing.
     """
     if not path.is_file():
         return []
@@ -44,12 +44,12 @@ def read_rows(path: Path) -> list[dict[str, str]]:
 
 
 def last_of_each(rows: list[dict[str, str]], key: Sequence[str]) -> list[dict[str, str]]:
-    """Rows with the same key replace each other: a resumed run repeats its last generations."""
+    """The last row of each key: a resumed run repeats its last generations."""
     return list({tuple(row.get(name, "") for name in key): row for row in rows}.values())
 
 
 def cell(row: dict[str, str], column: str) -> float | None:
-    """A number of six digits, or None where there is none."""
+    """The number in a cell, rounded to six digits; None if there is none."""
     try:
         value = float(row.get(column, ""))
     except ValueError:
@@ -58,7 +58,7 @@ def cell(row: dict[str, str], column: str) -> float | None:
 
 
 def count(row: dict[str, str], column: str) -> int:
-    """A whole number, 0 where there is none that could be a count."""
+    """The count in a cell; 0 if it holds no possible count."""
     value = cell(row, column)
     return 0 if value is None or not 0 <= value < MAX_COUNT else int(float(row[column]))
 
@@ -80,7 +80,7 @@ def scores(matches: list[dict[str, str]]) -> list[MatchScore | PairScore]:
 
 
 def _score(row: dict[str, str]) -> MatchScore | PairScore:
-    """The pairs of games, or the games alone where a table has no pairs."""
+    """The pairs of games, or the single games if the table has no pairs."""
     player, opponent = row["player"], row["opponent"]
     try:
         return PairScore.from_text(player, opponent, row.get("pairs", ""))
@@ -90,7 +90,7 @@ def _score(row: dict[str, str]) -> MatchScore | PairScore:
 
 
 def measured_by(matches: list[dict[str, str]]) -> str:
-    """How the players of these matches searched and whom they met, in words."""
+    """The simulations and opponents of the players of these matches, in words."""
     simulations = sorted({number for row in matches if (number := count(row, "num_simulations"))})
     fixed = sorted({row.get("opponent", "") for row in matches} & {"random", "search"})
     shown = [
@@ -115,7 +115,7 @@ def rating_curve(
     return {
         "x": {
             "step": [cell(row, "step") for _, row in sample],
-            # The table of matches does not know these two; the table of generations does.
+            # The table of matches lacks these two; the table of generations has them.
             "games": [_at_the_time(rows, row, "games") for _, row in sample],
             "seconds": [_at_the_time(rows, row, "seconds") for _, row in sample],
         },
@@ -133,7 +133,7 @@ def rating_curve(
 def _at_the_time(
     generations: Mapping[str | None, dict[str, str]], match: dict[str, str], column: str
 ) -> float | None:
-    """What the run had come to in this column; the first weights play before its first game."""
+    """The run's value in this column at a match; 0 for the first weights, made before any game."""
     if count(match, "step") == 0:
         return 0.0
     return cell(generations.get(match.get("generation"), {}), column)
@@ -142,9 +142,9 @@ def _at_the_time(
 def columns_of(
     metrics: list[dict[str, str]], charts: Sequence[Chart]
 ) -> dict[str, list[float | None]]:
-    """The columns that charts are drawn from, [R] each.
+    """The columns that the charts need, [R] each.
 
-    A share whose number is known has its 95 % interval beside it, as `<column>.low` and `.high`.
+    A share with a known sample size also has its 95 % interval, as `<column>.low` and `.high`.
     """
     columns: dict[str, list[float | None]] = {}
     for series in (series for chart in charts for series in chart.series):
@@ -170,7 +170,7 @@ def _interval(share: float | None, number: float | None) -> tuple[float, float] 
 
 
 def gate_curve(gate: list[dict[str, str]], metrics: list[dict[str, str]]) -> dict[str, Any]:
-    """Every candidate's score against the best player of its time, with the 95 % interval."""
+    """Every candidate's score against the best player at that time, with the 95 % interval."""
     rows = {row.get("generation"): row for row in metrics}
     sample = [gate[i] for i in thinned(len(gate))]
     points = [tuple(count(row, name) for name in ("wins", "draws", "losses")) for row in sample]

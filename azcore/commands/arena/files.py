@@ -1,4 +1,4 @@
-"""What `command=arena` keeps: ratings.csv, matches.csv, games.csv and the figure."""
+"""The files that `command=arena` writes: ratings.csv, matches.csv, games.csv and the figure."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ GAMES = ["match", "game", "first", "second", "opening_plies", "actions", "outcom
 
 
 def write_ratings(path: Path, standings: Sequence[Standing]) -> None:
-    """ratings.csv: the list, with numbers of a tenth of a point."""
+    """Write ratings.csv: the rating list, with Elo to a tenth of a point."""
     rows = [
         {
             "rank": rank,
@@ -64,7 +64,7 @@ def write_matches(
     rated: RatingList | None,
     sprt: SprtSettings | None,
 ) -> None:
-    """matches.csv: a row a pairing; `rated` None: the list is not known yet."""
+    """Write matches.csv: one row per pairing; `rated` None: the ratings are not known yet."""
     rows = []
     for result in results:
         distinct = result.distinct
@@ -81,15 +81,15 @@ def write_matches(
 
 
 def write_games(path: Path, game: Game, results: Sequence[MatchResult], *, first: int = 1) -> None:
-    """games.csv: every game of these matches, behind those that the file holds already.
+    """Append every game of these matches to games.csv.
 
-    `first` has seat 0, `outcome` is as it sees it, and `actions` are texts with spaces between,
-    the opening included.
+    The player in the column `first` has seat 0, `outcome` is in its view, and `actions` are texts
+    separated by spaces, including the opening.
 
     Args:
         path: the file.
-        game: what was played.
-        results: matches that are over.
+        game: the game played.
+        results: finished matches.
         first: number of the first of them.
     """
     rows = []
@@ -120,7 +120,7 @@ def write_games(path: Path, game: Game, results: Sequence[MatchResult], *, first
 
 
 def _write(path: Path, columns: list[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """A whole table in place of an older one, so that no half of it is ever seen."""
+    """Replace a table atomically, so that no reader sees half of it."""
     new = path.with_name(path.name + ".tmp")
     with new.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, columns)
@@ -130,7 +130,7 @@ def _write(path: Path, columns: list[str], rows: Iterable[Mapping[str, Any]]) ->
 
 
 def draw_ratings(path: Path, standings: Sequence[Standing]) -> str:
-    """ratings.png, and the sentence that says so, or what it would take."""
+    """Draw ratings.png; returns a sentence that names the file, or the missing package."""
     try:
         from matplotlib.figure import Figure  # of the optional extra `plot`
     except ImportError:

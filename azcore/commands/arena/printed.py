@@ -1,4 +1,4 @@
-"""What `command=arena` prints: the rating list, the cross table, and in words what they rest on."""
+"""The output of `command=arena`: the rating list, the cross table, and sentences about both."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _rating_table(standings: Sequence[Standing], k: float | None) -> Table:
 
 
 def _cross_table(results: Sequence[MatchResult], standings: Sequence[Standing]) -> Table:
-    """Points of row against column, of all games played."""
+    """The points of each row against each column in all games played."""
     points: dict[tuple[str, str], str] = {}
     sizes = {len(result.games) for result in results}
     of_all = f", of {sizes.pop()}" if len(sizes) == 1 else ""

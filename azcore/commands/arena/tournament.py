@@ -1,12 +1,12 @@
-"""`command=arena`: matches between any players, and the rating list they come to.
+"""`command=arena`: matches between any players, and the resulting rating list.
 
-Every pairing is a match of `azcore.arena.match`; all matches together are rated by
-`azcore.arena.elo.rating_list`. What is found is printed and kept in a folder:
+Every pairing is a match of `azcore.arena.match`; `azcore.arena.elo.rating_list` rates all matches
+together. The command prints the results and saves them in a folder:
 
-    ratings.csv   the list           matches.csv   a row a pairing
-    ratings.png   the same drawn     games.csv     every game, move by move
+    ratings.csv   the list             matches.csv   one row per pairing
+    ratings.png   the list as a plot   games.csv     every game, move by move
 
-Ctrl-C rates what was played until then.
+After Ctrl-C, it rates the matches played so far.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from azcore.storage.transcripts import format_named, write_transcripts
 
 
 def tournament(config: Config) -> int:
-    """Play, print and keep; 0, or 130 when interrupted.
+    """Play the matches, print and save the results; 0, or 130 when interrupted.
 
     Raises:
         AzcoreError: a setting or a player cannot be used; nothing was written.
@@ -54,9 +54,9 @@ def tournament(config: Config) -> int:
         raise SettingError(
             f"arena.sprt is a test between two players, got {len(players)}: {', '.join(names)}"
         )
-    random_openings(game, 1, arena.opening_plies, settings.seed)  # refused before anything is made
+    random_openings(game, 1, arena.opening_plies, settings.seed)  # checked before files are made
     if arena.export is not None:
-        format_named(game, arena.export)  # the same
+        format_named(game, arena.export)  # checked too
     folder = _new_folder(config["arena_dir"], game.name)
     console = table_console()
     pairings = [pair for pair in combinations(players, 2) if not gauntlet or pair[0] is players[0]]
@@ -76,7 +76,7 @@ def tournament(config: Config) -> int:
 
 
 def wanted_players(config: Mapping[str, Any]) -> list[str]:
-    """The texts of `players`, or of `checkpoint` against what every checkpoint should beat.
+    """The texts of `players`, or `checkpoint` and the players that every checkpoint should beat.
 
     Raises:
         SettingError: neither is given.
@@ -101,7 +101,7 @@ def _anchors(ratings: Mapping[str, float], names: list[str]) -> dict[str, float]
 
 
 def _new_folder(arena_dir: str | None, game: str) -> Path:
-    """The folder for what is found, made.
+    """Create the folder for the results.
 
     Raises:
         SettingError: it holds a rating list, or cannot be written to.
@@ -125,7 +125,7 @@ def _play_all(
     folder: Path,
     console: Console,
 ) -> tuple[list[MatchResult], bool]:
-    """The matches that were finished, and whether Ctrl-C left others out."""
+    """The finished matches, and whether Ctrl-C prevented the others."""
     arena = settings.arena
     sprt = settings.sprt if arena.sprt else None
     results: list[MatchResult] = []

@@ -1,5 +1,5 @@
-"""`command=bench`: how fast rules, search, self-play and learner are on this machine.
+"""`command=bench`: measures the speed of rules, search, self-play and learner on this machine.
 
-Begin at `bench`. Each row of `bench.rows` has a module that measures it; `results` is the table and
-`bench.json`; `beside` runs other programs on the same work, by the scripts in `peers`.
+Start with `bench`. A module measures each row of `bench.rows`; `results` prints the table and
+writes `bench.json`; `beside` runs other programs on the same work, with the scripts in `peers`.
 """

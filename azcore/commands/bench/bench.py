@@ -1,7 +1,7 @@
-"""The command: every row for azcore, each followed by the same row of the peers.
+"""The command: measures every row for azcore, each followed by the same row for the peers.
 
-Figures that are compared are taken in turn within one run, and medians are given, because machines
-are shared and drift.
+Figures to compare are measured in turn within one run, and medians are reported, because machines
+are shared and their speed drifts.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from azcore.testing.speed import rules_us_per_ply
 
 @dataclass(frozen=True, kw_only=True)
 class Task:
-    """What is measured."""
+    """What to measure."""
 
     config: Config  # as composed
     sized: Config  # the same with the benchmark's network and number of games
@@ -52,7 +52,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Figure:
-    """A row that does not yet know of which game and program it is."""
+    """A row without its game and program."""
 
     what: str
     value: float
@@ -88,7 +88,7 @@ def bench(config: Config) -> int:
     peers = find_peers(config["peers"], known, options, settings)
     path = Path(options.path).absolute()
     if not os.access(path.parent, os.W_OK):
-        raise SettingError(f"{path} cannot be written")  # told before the work
+        raise SettingError(f"{path} cannot be written")  # report it before the work
     game, header = settings.game, machine(settings)
     rows: list[Row] = []
     failed: list[str] = []
@@ -110,7 +110,7 @@ def bench(config: Config) -> int:
                         add(Figure(**found), peer.name)
                 except PeerError as error:
                     failed.append(str(error))
-            # After each, so that a run that is stopped leaves what it has.
+            # After each row, so that a stopped run leaves the rows it has.
             versions = {peer.name: peer.versions for peer in peers}
             write_results(path, machine=header, peers=versions, failed=failed, rows=rows)
     console = table_console()
@@ -122,7 +122,7 @@ def bench(config: Config) -> int:
 
 
 class Progress:
-    """Says on standard error what is measured: in one line of a terminal, else in a line each."""
+    """Shows progress on standard error: in one line of a terminal, else in a line per message."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False)

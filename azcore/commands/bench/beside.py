@@ -1,6 +1,6 @@
-"""Runs other programs on azcore's work, each by a script in a process of its own.
+"""Runs other programs on azcore's work, each with a script in its own process.
 
-`peers/__init__.py` says how a script is spoken to.
+`peers/__init__.py` describes the input and output of a script.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Peer:
 def find_peers(
     wanted: object, known: Mapping[str, PeerSettings], options: BenchSettings, settings: Settings
 ) -> list[Peer]:
-    """The peers that were asked for, before anything is measured.
+    """The requested peers, checked before anything is measured.
 
     Args:
         wanted: the names in `peers`.
         known: the peers of the settings by name.
-        options: which Python has them.
-        settings: what is played.
+        options: name the Python that has them.
+        settings: name the game.
 
     Raises:
         SettingError: one is unknown, does not play the game or is not installed.
@@ -124,17 +124,17 @@ def _versions(python: str, packages: Sequence[str]) -> dict[str, str | None]:
 
 
 def work_for(peer: Peer, row: str, options: BenchSettings, settings: Settings) -> dict[str, Any]:
-    """What a script is asked."""
+    """The work that a script receives."""
     return {
         "rows": [row],  # of bench.rows
         "game": peer.game,
         "began": time.time(),  # when its process was started, for the row `ready`
-        "seconds": options.seconds,  # of measuring, about, for each figure
-        "num_simulations": options.num_simulations,  # a move, of the row `search`
-        "opening_plies": options.opening_plies,  # random ones before it
-        "selfplay_simulations": settings.search.num_simulations,  # a move, of `selfplay`, `ready`
+        "seconds": options.seconds,  # to measure each figure, about
+        "num_simulations": options.num_simulations,  # a move, in the row `search`
+        "opening_plies": options.opening_plies,  # random plies before it
+        "selfplay_simulations": settings.search.num_simulations,  # a move, in `selfplay`, `ready`
         "num_games": settings.selfplay.num_games,  # at once; a peer may do better with another
-        "batches": list(options.peer_batches),  # numbers of games that may be tried for that
+        "batches": list(options.peer_batches),  # numbers of games that a peer may try for that
         "blocks": options.blocks,  # of the network
         "channels": options.channels,
     }
@@ -143,16 +143,16 @@ def work_for(peer: Peer, row: str, options: BenchSettings, settings: Settings) -
 def run_peer(
     peer: Peer, work: Mapping[str, Any], minutes: float, doing: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a peer as they come in: what, value, unit, note.
+    """The rows of a peer as they arrive: what, value, unit, note.
 
     Args:
-        peer: who.
+        peer: the program.
         work: see `work_for`.
-        minutes: after which it is ended.
-        doing: called with what it is at.
+        minutes: time limit, after which the process is killed.
+        doing: called with the peer's current task.
 
     Raises:
-        PeerError: it failed, said what is no row, or took too long.
+        PeerError: the peer failed, wrote an invalid row, or took too long.
     """
     where = f"peer {peer.name}, {', '.join(work['rows'])}"
     with (
@@ -178,7 +178,7 @@ def run_peer(
             yield from _read_rows(process, work, where, doing)
         finally:
             timer.cancel()
-            process.kill()  # it has ended, unless we stop before it
+            process.kill()  # it has ended, unless we stop first
             status = process.wait()
         if late.is_set():
             raise PeerError(f"{where}: not done within bench.peer_minutes={minutes:g}")
@@ -200,7 +200,7 @@ def _read_rows(
         process.stdin.write(json.dumps(work))
         process.stdin.close()
     except BrokenPipeError:
-        pass  # its status tells
+        pass  # its exit status says more
     for line in process.stdout:
         try:
             said = json.loads(line)

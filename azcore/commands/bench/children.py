@@ -1,4 +1,4 @@
-"""Measures that want a process of their own: a start, a peak of memory, fewer cores."""
+"""Measurements that need their own process: start time, peak memory, fewer cores."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 from azcore.assembly.parts import Config
 from azcore.errors import AzcoreError
 
-# The cores are chosen before torch is imported, which counts them.
+# The cores are set before the import of torch, which counts them.
 _CODE = """
 import json, os, sys
 function, cores, arguments = json.load(sys.stdin)
@@ -30,14 +30,14 @@ def in_new_process(
     cores: Sequence[int] = (),
     environment: dict[str, str] | None = None,
 ) -> Any:
-    """What a function answers in a fresh Python.
+    """The result of a function in a new Python process.
 
     Args:
         function: as `azcore.commands.bench.ready:first_move`; takes the configuration and the
             arguments.
         config: the composed configuration.
         arguments: plain values.
-        cores: that it may use; none: those of this process.
+        cores: those it may use; empty: those of this process.
         environment: variables to set.
 
     Raises:

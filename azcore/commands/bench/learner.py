@@ -1,4 +1,4 @@
-"""The learner: what drawing batches from the window costs beside the steps themselves."""
+"""The learner: the overhead of drawing batches from the window."""
 
 from __future__ import annotations
 

@@ -14,18 +14,18 @@ from azcore.search.mcts import Search
 from azcore.selfplay.actor import Actor
 from azcore.storage.replay import ReplayBuffer
 
-GAMES = 4  # of self-play, whose records are weighed
+GAMES = 4  # of self-play, whose records are measured
 
 
 def resident_mb(config: Config, options: BenchSettings) -> float:
-    """Most memory that self-play with a network was ever given, MiB, in a process of its own."""
+    """Peak resident memory of self-play with a network, MiB, in its own process."""
     return float(
         in_new_process("azcore.commands.bench.memory:resident_here", config, options.seconds)
     )
 
 
 def resident_here(config: Config, seconds: float) -> float:
-    """The same of this process; `getrusage` would begin with what its parent had."""
+    """The same for this process; `getrusage` would start from its parent's peak."""
     rate_here(config, seconds)
     lines = Path("/proc/self/status").read_text().splitlines()
     peak = next(line for line in lines if line.startswith("VmHWM:"))
@@ -33,9 +33,9 @@ def resident_here(config: Config, seconds: float) -> float:
 
 
 def full_trees_mb(config: Config, options: BenchSettings, num_games: int) -> tuple[float, float]:
-    """MiB of the trees of so many games when they are full, and the legal actions of a position.
+    """MiB of the full trees of `num_games` games, and the legal actions assumed per position.
 
-    Positions have as many as in the middle of random games.
+    Their number is the mean over positions in the middle of random games.
     """
     settings = settings_from(config)
     games = MiddleGames(
@@ -55,9 +55,9 @@ def full_trees_mb(config: Config, options: BenchSettings, num_games: int) -> tup
 
 
 def replay_bytes_per_position(config: Config) -> float:
-    """Bytes of a game in the replay window by its positions, with the configured simulations.
+    """Bytes per position in the replay window, with the configured simulations.
 
-    The policy is a random one, so targets name more actions than those of a trained network.
+    The policy is random, so targets hold more actions than those of a trained network.
     """
     settings = settings_from(config)
     actor = Actor(

@@ -1,4 +1,4 @@
-"""How soon a new process has played its first move."""
+"""The time from the start of a new process to its first move."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from azcore.commands.bench.children import in_new_process
 from azcore.networks import build_network
 from azcore.search.mcts import Search
 
-STARTS = 3  # with numba's cache; the one without it compiles everything and is done once
+STARTS = 3  # with numba's cache; the one without it compiles everything and is measured once
 
 
 def ready_seconds(config: Config) -> float:
-    """Seconds from its start to its first move, with what numba has compiled before."""
+    """Seconds from the start of a process to its first move, with a warm numba cache."""
     return statistics.median(_start(config, {}) for _ in range(STARTS))
 
 
 def ready_cold_seconds(config: Config) -> float:
-    """The same with nothing compiled before."""
+    """The same with an empty numba cache."""
     with tempfile.TemporaryDirectory() as folder:
         return _start(config, {"NUMBA_CACHE_DIR": folder})
 

@@ -1,4 +1,4 @@
-"""Rows of figures: what one is, the table of them, and the file that keeps them.
+"""Rows of figures: their fields, the table, and the file that stores them.
 
 `bench.json` is `{"format", "machine", "peers", "failed", "rows"}`; a row is `Row` as an object.
 """
@@ -38,11 +38,11 @@ class Row:
     value: float
     unit: str
     peer: str | None = None  # None: azcore itself
-    note: str = ""  # how it was counted, where that is not the same for all
+    note: str = ""  # how it was measured, if that differs between programs
 
 
 def machine(settings: Settings) -> dict[str, Any]:
-    """What the figures depend on beside the program."""
+    """The conditions, besides the program, that the figures depend on."""
     device = settings.device
     on_gpu = device.type == "cuda"
     return {
@@ -69,7 +69,7 @@ def _cpu() -> str:
 
 
 def _commit() -> str | None:
-    """The checkout that azcore lies in, `-dirty` if files have changed; None outside of one."""
+    """The commit of azcore's checkout, with `-dirty` if files have changed; None outside of one."""
     folder = Path(__file__).parent
     tracked = ["git", "ls-files", "--error-unmatch", "settings.py"]
     described = ["git", "describe", "--always", "--dirty", "--abbrev=40", "--exclude=*"]
@@ -89,13 +89,13 @@ def write_results(
     failed: Sequence[str],
     rows: Iterable[Row],
 ) -> None:
-    """All of it as JSON, whole or not at all.
+    """Write all results as JSON, atomically.
 
     Args:
         path: of the file.
         machine: see `machine`.
         peers: the versions of their packages, by peer.
-        failed: sentences on what could not be measured.
+        failed: sentences about failed measurements.
         rows: the figures.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Search with a network that costs nothing, on one core: its cost, and how it grows."""
+"""The cost of search with an evaluator that costs nothing, on one core, and how it grows."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
 
-TREES = 64  # searched together, where their number does not vary
-FEW_TREES = 8  # the same where trees are large, so that they fit into memory
-ROUNDS = 5  # of a measure, at least
-PARTS, STEP = 1021, 61  # of numbers given in turn; without a common divisor
+TREES = 64  # searched together, if their number does not vary
+FEW_TREES = 8  # the same for large trees, so that they fit into memory
+ROUNDS = 5  # of a measurement, at least
+PARTS, STEP = 1021, 61  # of the random numbers, used in turn; coprime
 
 
 class FreeEvaluator(Evaluator):
-    """Answers at once with random numbers: what is left is the cost of searching.
+    """Returns random numbers at once, so that only the cost of search remains.
 
-    They were drawn before and are given in turn, another part of them each time. Were they always
-    the same for one tree, its values would only change sign from ply to ply, and on a 19x19 board
-    100 simulations would lead 35 plies deep instead of 7.
+    The numbers are drawn in advance, and each call returns another part of them. If a tree always
+    got the same numbers, its values would only change sign from ply to ply, and on a 19x19 board
+    100 simulations would reach 35 plies deep instead of 7.
     """
 
     def __init__(self, game: Game, size: int) -> None:
@@ -43,10 +43,10 @@ class FreeEvaluator(Evaluator):
 
 
 class MiddleGames:
-    """Games in their middle, searched together move by move; a new one begins where one ends.
+    """Games in their middle, searched together move by move; a new game replaces a finished one.
 
     Args:
-        game: what is played.
+        game: the game played.
         search: how each move is searched.
         num_trees: games at once.
         opening_plies: random plies before the first search.
@@ -81,7 +81,7 @@ class MiddleGames:
         self.search.start(row, state)
 
     def us_per_simulation(self) -> float:
-        """Play a move in every game and search the next one."""
+        """Play a move in every game and search the next one; returns the cost of that search."""
         search = self.search
         for row in self._rows:
             result = search.result(row)
@@ -99,14 +99,14 @@ class MiddleGames:
 
 
 def search_us_per_simulation(settings: Settings, options: BenchSettings) -> float:
-    """The cost of `num_simulations` a move, microseconds a simulation."""
+    """Microseconds per simulation, with `num_simulations` a move."""
     return search_by_trees(settings, options, [TREES])[0]
 
 
 def search_by_trees(
     settings: Settings, options: BenchSettings, numbers: Sequence[int]
 ) -> list[float]:
-    """The same with so many trees at once, measured in turn."""
+    """The same for several numbers of trees at once, measured in turn."""
     search = replace(settings.search, num_simulations=options.num_simulations)
     return _in_turn([_games(settings, options, search, number) for number in numbers], options)
 
@@ -114,9 +114,9 @@ def search_by_trees(
 def search_by_simulations(
     settings: Settings, options: BenchSettings, numbers: Sequence[int]
 ) -> list[float]:
-    """The same with so many simulations in one tree; it begins empty, so that it holds just those.
+    """The same for several numbers of simulations in one tree, measured in turn.
 
-    Measured in turn.
+    Each tree begins empty, so that it holds exactly these simulations.
     """
     games = [
         _games(

@@ -1,4 +1,4 @@
-"""Self-play against the bare network: what the search around the network costs."""
+"""Self-play compared with the bare network: the overhead of the search."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SLICE = 0.5  # seconds of one measurement, of many in turn
 
 
 def make_actor(settings: Settings, evaluator: Evaluator) -> Actor:
-    """Self-play as the settings say; the moves of its games are not in step any more."""
+    """Self-play by the settings, run until the moves of its games are no longer in step."""
     actor = Actor(
         game=settings.game,
         search=settings.search,
@@ -54,7 +54,7 @@ def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[fl
         own.prepared(rng.integers(0, 2, (share, *settings.game.observation_shape), np.uint8))
         for share, own in zip(shares, evaluator.for_threads(len(shares)), strict=True)
     ]
-    bare_rate(bare, shares, SLICE)  # the first call of a thread prepares memory
+    bare_rate(bare, shares, SLICE)  # warm up: the first call of a thread prepares memory
     rates = [
         (evaluations_per_s(actor, SLICE), bare_rate(bare, shares, SLICE))
         for _ in range(max(5, round(options.seconds / SLICE)))
@@ -69,7 +69,7 @@ def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[fl
 def bare_rate(
     calls: Sequence[Callable[[], object]], shares: Sequence[int], seconds: float
 ) -> float:
-    """Evaluations/s of networks whose input is in their memory already, each on a thread.
+    """Evaluations/s of networks whose input is already in their memory, each on its own thread.
 
     Args:
         calls: each evaluates a batch once.
@@ -97,11 +97,11 @@ def bare_rate(
 def selfplay_by_cores(config: Config, options: BenchSettings) -> tuple[list[int], list[float]]:
     """Evaluations/s of self-play on 1, 2, 4 ... cores and on all of them, in turn, three times.
 
-    Each core has as many games as it has with all of them.
+    The number of games per core is the same each time.
 
     Args:
         config: with the sizes that the benchmark measures.
-        options: how long.
+        options: how long to measure.
 
     Returns:
         The numbers of cores, and the rate on each.
@@ -139,11 +139,11 @@ def rate_here(config: Config, seconds: float) -> float:
     return evaluations_per_s(make_actor(settings, evaluator), seconds)
 
 
-# -- a device that is not here ------------------------------------------------------------------
+# -- a simulated device -------------------------------------------------------------------------
 
 
 class _Device:
-    """The time at which a device that works on one batch after the other will be free."""
+    """The time at which a device that processes one batch after the other will be free."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -151,16 +151,16 @@ class _Device:
 
 
 class SimulatedDevice(FreeEvaluator):
-    """Answers at random, as late as a device of some rate and latency would, using no core.
+    """Returns random numbers with the delay of a device of some rate and latency, using no core.
 
-    Batches of several threads queue, as they do on a GPU: one is worked on at a time, while the
-    others travel.
+    Batches of several threads queue, as on a GPU: the device processes one at a time while the
+    others are in transfer.
 
     Args:
-        game: whose positions.
+        game: the game of the positions.
         size: of the largest batch.
-        rate: positions a second that the device can do.
-        latency: seconds of a batch's way there, and of its way back.
+        rate: positions per second that the device can evaluate.
+        latency: seconds of a batch's transfer, in each direction.
     """
 
     def __init__(self, game: Game, size: int, rate: float, latency: float) -> None:
@@ -178,7 +178,7 @@ class SimulatedDevice(FreeEvaluator):
 
 
 def simulated_device_ratio(settings: Settings, options: BenchSettings) -> float:
-    """Evaluations/s of self-play before a simulated device, over those that the device can do."""
+    """Evaluations/s of self-play on a simulated device, divided by the rate of the device."""
     selfplay = with_workers(
         replace(settings.selfplay, num_games=options.device_games, workers=options.device_workers),
         "cuda",

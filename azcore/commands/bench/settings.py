@@ -1,4 +1,4 @@
-"""What to measure, and beside whom; the numbers are in `conf/bench`."""
+"""What to measure, and which other programs too; the numbers are in `conf/bench`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROWS = ("rules", "search", "selfplay", "learner", "ready", "memory", "growth", "
 
 @dataclass(frozen=True, kw_only=True)
 class BenchSettings:
-    """How to measure azcore, and whoever is measured beside it."""
+    """How to measure azcore and other programs."""
 
     path: str
     rows: tuple[str, ...]
@@ -66,7 +66,7 @@ class BenchSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class PeerSettings:
-    """Another program that can be measured beside azcore."""
+    """Another program that can be measured on the same work as azcore."""
 
     script: str | None  # path; None: the one of its name in azcore/commands/bench/peers
     requires: tuple[str, ...]  # distributions that its Python must have

@@ -1,4 +1,4 @@
-"""How busy a GPU is while something runs, as `nvidia-smi` tells it."""
+"""The utilisation of a GPU while something runs, as reported by `nvidia-smi`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ HEADER = "seconds,utilization_percent"
 
 
 class Trace:
-    """Samples while they come in: (seconds since the start, percent of time it was busy)."""
+    """Samples as they arrive: (seconds since the start, percent of time the GPU was busy)."""
 
     def __init__(self) -> None:
         self.samples: list[tuple[float, float]] = []
 
     @property
     def median(self) -> float | None:
-        """Of all samples; None without one."""
+        """The median of all samples; None if there are none."""
         return statistics.median(busy for _, busy in self.samples) if self.samples else None
 
 
 def gpu_of(device: torch.device) -> str | None:
-    """What `nvidia-smi -i` calls a device of torch; None for what is no NVIDIA GPU."""
+    """The name of a torch device for `nvidia-smi -i`; None if it is not an NVIDIA GPU."""
     if device.type != "cuda" or torch.version.cuda is None:
         return None
     return f"GPU-{torch.cuda.get_device_properties(device).uuid}"
@@ -39,7 +39,7 @@ def traced(gpu: str | None, every_ms: int, path: Path) -> Iterator[Trace]:
     """Sample a GPU while the block runs, and write the samples to a CSV file.
 
     Args:
-        gpu: as `gpu_of` says; None: nothing is sampled or written.
+        gpu: as `gpu_of` returns it; None: nothing is sampled or written.
         every_ms: between two samples.
         path: of the file.
     """
@@ -71,7 +71,7 @@ def traced(gpu: str | None, every_ms: int, path: Path) -> Iterator[Trace]:
 
 
 def _started(gpu: str, every_ms: int) -> subprocess.Popen[str] | None:
-    """The program that samples; None where it is not installed."""
+    """The sampling process; None if `nvidia-smi` is not installed."""
     query = ["--query-gpu=utilization.gpu", "--format=csv,noheader,nounits"]
     try:
         return subprocess.Popen(

@@ -1,5 +1,5 @@
-"""`command=check`: whether a game keeps the contract, and what its author wants to know of it.
+"""`command=check`: checks that a game keeps the contract, and reports facts for its author.
 
-`report.py` is the command; `planes.py` draws what the network sees; `estimate.py` measures how long
-a game of self-play will take.
+`report.py` is the command; `planes.py` draws what the network sees; `estimate.py` estimates the
+time of a self-play game.
 """

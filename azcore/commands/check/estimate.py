@@ -1,4 +1,4 @@
-"""How long a game of self-play takes on this machine with the composed settings: an estimate."""
+"""An estimate of the time of a self-play game on this machine with the composed settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TREES = 64  # at most, while the search is timed: enough to fill its loops
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What self-play will cost at the start of training."""
+    """The cost of self-play at the start of training."""
 
     batch: int  # positions evaluated at once
     evaluations_per_s: float  # of the network alone
@@ -27,12 +27,12 @@ class Estimate:
 
 
 def estimate(settings: Settings, plies: float, seconds: float) -> Estimate:
-    """Measure network and search apart, for about `seconds` each.
+    """Measure network and search separately, for about `seconds` each.
 
     Args:
-        settings: composed ones; self-play's `num_games` positions make a batch.
-        plies: of a usual game.
-        seconds: to measure; a large network may take longer over its first position.
+        settings: the composed ones; a batch has self-play's `num_games` positions.
+        plies: of a typical game.
+        seconds: to measure; a large network may take longer for its first position.
     """
     network = build_network(settings.game, settings.network, settings.seed)
     batch, rate = _network_rate(
@@ -51,14 +51,14 @@ def estimate(settings: Settings, plies: float, seconds: float) -> Estimate:
 def _network_rate(
     evaluator: Evaluator, game: Game, largest: int, seconds: float
 ) -> tuple[int, float]:
-    """The batch reached, `largest` if there is time, and positions evaluated in a second."""
+    """The batch size reached, `largest` if time allows, and positions evaluated per second."""
     rng = np.random.default_rng(1)
     size = 1
     while True:
         observations = rng.integers(0, 2, (size, *game.observation_shape), np.uint8)
-        evaluator.evaluate(observations)  # the first of a size prepares memory
+        evaluator.evaluate(observations)  # warm up: the first call of a size prepares memory
         times = []
-        for _ in range(3):  # the best of them: other programs may be running
+        for _ in range(3):  # the fastest counts: other programs may be running
             began = time.perf_counter()
             evaluator.evaluate(observations)
             times.append(time.perf_counter() - began)
@@ -73,7 +73,7 @@ def _network_rate(
 
 
 def _search_seconds(settings: Settings, seconds: float) -> float:
-    """Seconds of rules and search for each evaluation, with a network that costs nothing."""
+    """Seconds of rules and search per evaluation, with an evaluator that costs nothing."""
     worker = Worker(
         game=settings.game,
         variant=settings.selfplay_game,
@@ -85,7 +85,7 @@ def _search_seconds(settings: Settings, seconds: float) -> float:
         seed=settings.seed,
         evaluator=UniformEvaluator(settings.game),
     )
-    worker.play_wave()  # loads or compiles what it needs
+    worker.play_wave()  # warm up: loads or compiles what it needs
     worker.reset_statistics()
     began = time.perf_counter()
     while time.perf_counter() - began < seconds or not worker.statistics.evaluations:

@@ -17,7 +17,7 @@ def drawn_planes(observation: FloatArray, *, most: int | None, width: int) -> li
 
     Args:
         observation: float32 [C, H, W] of whole numbers.
-        most: boards drawn; the others are only named. None: no limit.
+        most: the most boards to draw; the others are only named. None: no limit.
         width: columns of text to use, at least one board wide.
     """
     constant: dict[int, list[int]] = {}  # value: planes that hold nothing else

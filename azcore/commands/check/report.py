@@ -24,7 +24,7 @@ from azcore.testing.view import ranges
 
 @dataclass(frozen=True, kw_only=True)
 class CheckSettings:
-    """How much to look at; the numbers are in `conf/check`."""
+    """How much to check; the numbers are in `conf/check`."""
 
     positions: int
     seconds: float
@@ -46,7 +46,7 @@ class CheckSettings:
 
 
 def check(config: Mapping[str, Any]) -> int:
-    """Check the composed game, and print what there is to know about it; 0.
+    """Check the composed game and print a report about it; 0.
 
     Raises:
         ContractError: an identity does not hold.
@@ -77,7 +77,7 @@ def check(config: Mapping[str, Any]) -> int:
 
 
 def check_before_training(config: Mapping[str, Any], game: Game) -> None:
-    """The kit for a moment, so that a game at fault is told of before anything is written.
+    """Run the kit briefly, so that a faulty game is reported before anything is written.
 
     Games that come with azcore are left out: azcore's own tests check them.
 
@@ -141,7 +141,7 @@ def _maxima(game: Game) -> str:
 
 
 def _perft_rows(game: Game, settings: CheckSettings) -> list[tuple[str, ...]]:
-    """Depth by depth, as far as the next one promises to stay within the limits."""
+    """Depth by depth, as long as the next one is expected to stay within the limits."""
     perft(game, 1)  # loads or compiles the loop
     rows: list[tuple[str, ...]] = []
     visited = 1  # positions whose actions are listed
@@ -150,7 +150,7 @@ def _perft_rows(game: Game, settings: CheckSettings) -> list[tuple[str, ...]]:
         count = perft(game, depth)
         used = time.perf_counter() - began
         rows.append((str(depth), f"{count:,}", f"{used:.3f}", f"{count / used / 1e6:.1f}"))
-        # The next depth visits what this one has counted.
+        # The next depth visits the positions that this one has counted.
         expected = used * count / visited
         if count == 0 or count > settings.perft_nodes or expected > settings.seconds:
             break
@@ -170,14 +170,14 @@ def _print_observation(console: Console, game: Game, most: int | None) -> None:
     console.print("\n".join(lines).rstrip() + "\n", markup=False)
     for action in actions[len(actions) // 2 :]:
         state = game.step(state, action)
-    # No kit knows who ought to have won: let the author see it.
+    # The kit cannot know who should have won, so show it to the author.
     verdict = {1: "seat 0 has won", 0: "a draw", -1: "seat 1 has won"}[game.outcome(state)]
     console.print(f"where that game ended: {verdict} ({game.termination(state)})", markup=False)
     console.print(game.render(state) + "\n", markup=False)
 
 
 def _used_planes(game: Game) -> BoolArray:
-    """bool [C], whether a plane is other than zero anywhere in some random games."""
+    """bool [C], whether a plane is nonzero anywhere in some random games."""
     states = random_states(game, 300, np.random.default_rng(2))
     written: BoolArray = np.any([game.observation(s).any((1, 2)) for s in states], axis=0)
     return written
@@ -186,7 +186,7 @@ def _used_planes(game: Game) -> BoolArray:
 def _speed(
     game: Game, config: Mapping[str, Any], report: Report, check: CheckSettings
 ) -> list[tuple[str, ...]]:
-    # These import torch: seconds that nobody waits for whose game is at fault.
+    # These import torch, which takes seconds; a faulty game fails before that.
     from azcore.assembly.parts import settings_from
     from azcore.commands.check.estimate import estimate
 

@@ -1,15 +1,15 @@
-"""`command=compare`: kept checkpoints of several runs, rated together, drawn over what they cost.
+"""`command=compare`: rates saved checkpoints of several runs together and plots them over cost.
 
-Each checkpoint meets the anchors `random` (any legal action, 0 Elo) and `search` (PUCT without a
-network), its neighbours within its own run, and runs that had taken about as many steps. Matches
-are kept as they end, so a comparison that was stopped goes on, and runs added later cost only their
-own matches.
+Each checkpoint plays against the anchors `random` (any legal action, 0 Elo) and `search` (PUCT
+without a network), its neighbours in its own run, and checkpoints of other runs at about the same
+step. Matches are saved as they end, so a comparison that was stopped resumes, and runs added later
+cost only their own matches.
 
-Writes, into the folder that was compared or `run_dir`:
+The command writes into the compared folder or `run_dir`:
 
-comparison.csv           a row a match
-ratings.csv              a row a checkpoint
-figure.png, figure.svg   if matplotlib is there
+comparison.csv           one row per match
+ratings.csv              one row per checkpoint
+figure.png, figure.svg   if matplotlib is installed
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from azcore.storage.untrusted import require_no_link
 MATCHES = [
     "player",
     "opponent",
-    "player_digest",  # what the players were, beside their names
+    "player_digest",  # tells the players from others of the same name
     "opponent_digest",
     "games",
     "opening_plies",
@@ -57,14 +57,14 @@ MATCHES = [
 ]
 RATINGS = ["run", "variant", "seed", "step", "evaluations", "seconds", "rating", "low", "high"]
 FILES = ["comparison.csv", "ratings.csv", "ratings.csv.tmp", "figure.png", "figure.svg"]
-RANDOM, SEARCH = "random", "search"  # the anchors; no run's checkpoint is called so
+RANDOM, SEARCH = "random", "search"  # the anchors; no checkpoint of a run has these names
 
 
 def compare(config: Config) -> int:
-    """Rate, write the tables, draw the figure and print what the last checkpoints come to; 0.
+    """Rate, write the tables, draw the figure and print the ratings of the last checkpoints; 0.
 
     Raises:
-        AzcoreError: a setting or a run cannot be used; matches already played are kept.
+        AzcoreError: a setting or a run cannot be used; matches already played stay saved.
     """
     options = _settings(config)
     runs = find_runs(options.runs, config["device"], options.checkpoints)
@@ -114,7 +114,7 @@ def _settings(config: Config) -> CompareSettings:
 
 
 def _folder(run_dir: str | None, runs: Sequence[str]) -> Path:
-    """Where to write: as told, or beside the runs if one folder holds them all."""
+    """Where to write: `run_dir`, or the folder of the runs if one holds them all."""
     if run_dir is not None:
         return Path(run_dir)
     if len(runs) == 1:
@@ -123,10 +123,10 @@ def _folder(run_dir: str | None, runs: Sequence[str]) -> Path:
 
 
 def pairings(runs: Sequence[Run], rivals: int) -> Iterator[tuple[str, str]]:
-    """Who meets whom, by name, no pair twice.
+    """The pairings by name, no pair twice.
 
-    Every checkpoint meets both anchors and the next one of its run. At each level the runs stand in
-    a ring, sorted by seed and variant, and challenge the next `rivals` ones: variants meet each
+    Every checkpoint meets both anchors and the next one of its run. At each level the runs form a
+    ring, sorted by seed and variant, and each meets the next `rivals` ones. Variants meet each
     other there, and so do seeds.
     """
     yield SEARCH, RANDOM
@@ -222,14 +222,14 @@ def _play(
 
 
 def _baseline(runs: Sequence[Run], options: CompareSettings) -> Settings:
-    """The settings of `search`: those of the first run, by PUCT whatever its rule."""
+    """The settings of `search`: those of the first run, but always with PUCT."""
     settings = runs[0].settings
     search = replace(settings.search, gumbel=None, num_simulations=options.num_simulations)
     return replace(settings, search=search)
 
 
 def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """What must be the same for a match not to be played again."""
+    """The columns that identify a match, which is not played again."""
     return tuple(str(row.get(column)) for column in MATCHES[:7])
 
 
@@ -274,7 +274,7 @@ def _print_last(
     pool: Pool,
     options: CompareSettings,
 ) -> None:
-    """What each variant came to, and how far all of them together lie from random play."""
+    """Print each variant's last rating, and the error of all of them relative to random play."""
     table = RichTable(title="last checkpoints, Elo above random play")
     for column in ("variant", "seeds", "mean", "95 % interval"):
         table.add_column(column, justify="left" if column == "variant" else "right")

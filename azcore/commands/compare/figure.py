@@ -1,6 +1,6 @@
-"""The figure of a comparison: Elo over what it cost, a colour for each variant.
+"""The figure of a comparison: Elo over cost, one colour per variant.
 
-The only importer of matplotlib, which comes with the extra `plot`.
+It needs matplotlib, which comes with the extra `plot`.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from azcore.commands.compare.runs import Run, labels
 from azcore.commands.compare.settings import CompareSettings
 from azcore.errors import SettingError
 
-# Told apart by people who see colours differently (Okabe and Ito 2008, without the yellow, which is
-# too light on white), and by marker and dash in print without colours.
+# Colour-blind people can distinguish these colours (Okabe and Ito 2008, without the yellow, which
+# is too light on white); markers and dashes distinguish the lines in print without colours.
 STYLES = (
     ("#0072B2", "o", "-"),
     ("#D55E00", "s", "--"),
@@ -43,10 +43,10 @@ def draw(
     search: float,
     options: CompareSettings,
 ) -> list[Path]:
-    """Write figure.png and figure.svg; their paths.
+    """Write figure.png and figure.svg; returns their paths.
 
     Raises:
-        SettingError: the disk refuses.
+        SettingError: a file cannot be written.
     """
     scale = 1 / 60 if options.x == "seconds" else 1.0
     figure = Figure(figsize=(8, 5.5), layout="constrained")
@@ -75,7 +75,7 @@ def draw(
                 alpha=0.15,
                 linewidth=0,
             )
-        else:  # a band has no width there
+        else:  # a single point has no band
             axes.errorbar(
                 x,
                 [point.value for point in points],
@@ -112,7 +112,7 @@ def draw(
     axes.set_title(title([entry.run for entry in rated], options), fontsize=9)
     paths = [folder / "figure.png", folder / "figure.svg"]
     try:
-        # The same ratings make the same bytes.
+        # The same ratings give the same files byte for byte.
         with matplotlib.rc_context({"svg.hashsalt": "azcore"}):
             figure.savefig(paths[0], dpi=160)
             figure.savefig(paths[1], metadata={"Date": None})
@@ -122,7 +122,7 @@ def draw(
 
 
 def title(runs: Sequence[Run], options: CompareSettings) -> str:
-    """What was played, by which networks, how it was searched, and how often it was tried."""
+    """The title: game, networks, simulations, matches and seeds."""
 
     def together(values: Sequence[str]) -> str:
         return " or ".join(dict.fromkeys(values))

@@ -1,4 +1,4 @@
-"""What several seeds say together, and how sure the ratings of one pool are."""
+"""Means over several seeds, and the intervals of the ratings of one pool."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ class MeanPoint:
 
 
 def student_t_95(freedom: int) -> float:
-    """Within so many standard errors of their mean lies 95 %, for `freedom` + 1 values.
+    """Half the 95 % interval of the mean of `freedom` + 1 values, in standard errors.
 
     Args:
-        freedom: degrees of freedom, 1 or more. Above 10 by the expansion around the normal
-            distribution (Abramowitz and Stegun 26.7.5), right to the third decimal there.
+        freedom: degrees of freedom, 1 or more. Above 10 the result comes from the expansion around
+            the normal distribution (Abramowitz and Stegun 26.7.5), correct to the third decimal.
     """
     if freedom <= len(T_95):
         return T_95[freedom - 1]
@@ -56,15 +56,16 @@ def student_t_95(freedom: int) -> float:
 def mean_over_seeds(ratings: Sequence[float], own: float) -> Rating:
     """The mean of a variant's ratings with the 95 % interval of that mean.
 
-    Half its width is the root of t^2 s^2 / n + own^2. The first part is Student's interval for n
-    seeds whose ratings scatter by s: a few seeds say little of s, for which t pays (4.3 for three
-    seeds, 12.7 for two). The second is what chance in the matches does to this mean. Some of it is
-    in s already, so the interval is too wide rather than too narrow. With one seed only the second
-    part is left, and the interval says nothing of other seeds.
+    Half its width is the square root of t^2 s^2 / n + own^2. The first term is Student's interval
+    for n seeds whose ratings have the standard deviation s. A few seeds determine s poorly, so t is
+    large for them (4.3 for three seeds, 12.7 for two). The second term is the effect of chance in
+    the matches on this mean. Part of it is in s already, so the interval is too wide rather than
+    too narrow. With one seed only the second term is left, and the interval does not cover other
+    seeds.
 
     Args:
         ratings: of the same moment in n runs that differ in the seed alone.
-        own: half the 95 % interval of their mean by the matches alone, see `Pool.half_width`.
+        own: half the 95 % interval of their mean from the matches alone, see `Pool.half_width`.
     """
     mean = statistics.fmean(ratings)
     n = len(ratings)
@@ -74,16 +75,17 @@ def mean_over_seeds(ratings: Sequence[float], own: float) -> Rating:
 
 
 class Pool:
-    """Ratings from matches of many players, and the errors of sums and differences of them.
+    """Ratings from matches of many players, and the errors of their sums and differences.
 
-    The interval of a rating above its anchor hides how the errors hang together: far from the
-    anchor all are wide, though neighbours are known well beside each other. Fitted once with each
-    player as anchor, the squared widths are the variances D_ij of all differences; and a sum with
-    weights c that add up to 0 has the variance -1/2 sum_ij c_i c_j D_ij.
+    The interval of a rating relative to its anchor hides the correlation of the errors: far from
+    the anchor all intervals are wide, although neighbours are well known relative to each other.
+    The pool is therefore fitted once with each player as anchor; the squared widths are the
+    variances D_ij of all differences. A sum with weights c that add up to 0 has the variance
+    -1/2 sum_ij c_i c_j D_ij.
 
     Args:
-        results: that join all players.
-        anchor: whose rating is 0.
+        results: matches that connect all players.
+        anchor: the player rated 0.
 
     Raises:
         SettingError: a result is impossible.
@@ -110,9 +112,9 @@ class Pool:
         return Z_95 * math.sqrt(max(0.0, variance))
 
     def half_width_among(self, names: Sequence[str], group: Sequence[str]) -> float:
-        """Half the 95 % interval of the mean of `names` beside the mean of a group.
+        """Half the 95 % interval of the mean of `names` relative to the mean of a group.
 
-        One that is alone is beside the anchor.
+        If the group is one player and `names` is the same, it is relative to the anchor.
         """
         if len(group) == 1 and list(names) == list(group):
             group = [self._anchor]
@@ -123,9 +125,9 @@ class Pool:
 
 
 def mean_curves(rated: Sequence[Rated], pool: Pool, x: str) -> dict[str, list[MeanPoint]]:
-    """By variant: at each level that all of its runs have, the mean over them.
+    """By variant, the mean over its runs at each level that all of them have.
 
-    The seeds' checkpoints of a level stand at about the same x; the point stands at their mean.
+    The checkpoints of a level have about the same x; the point has their mean.
     """
     everyone = [entry.kept.name for entry in rated]
     by_variant: dict[str, dict[int, list[Rated]]] = {}

@@ -26,12 +26,12 @@ class Kept:
     path: Path
     digest: str  # of its bytes
     step: int
-    level: int  # place among the steps that all runs are rated at
+    level: int  # index of its step among those at which all runs are rated
     evaluations: float | None  # of networks until then; None: the run did not count them
     seconds: float | None
 
     def cost(self, x: str) -> float | None:
-        """What it had cost, on the axis of this name."""
+        """Its cost, on the axis of this name."""
         return {"evaluations": self.evaluations, "steps": self.step, "seconds": self.seconds}[x]
 
 
@@ -54,14 +54,14 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
     Args:
         folders: run directories, or folders that hold some at any depth.
         device: where their networks are to run.
-        count: of checkpoints to a run, at most.
+        count: the most checkpoints of a run.
 
     Raises:
-        SettingError: there is none, they are of different games, or two share a name that should
-            not.
-        CheckpointError: none has a checkpoint.
+        SettingError: there is no run, the games differ, or two runs wrongly share a name or
+            variant.
+        CheckpointError: no run has a checkpoint.
     """
-    found: dict[str, tuple[Path, str]] = {}  # folder of the run, and what a lone seed is called
+    found: dict[str, tuple[Path, str]] = {}  # folder of the run, and its variant if it has no other
     for folder in folders:
         root = Path(folder)
         inside = sorted(path.parent for path in root.rglob("config.yaml"))
@@ -104,7 +104,7 @@ def _variant(name: str) -> str:
 
 
 def labels(variants: Iterable[str]) -> dict[str, str]:
-    """Variants by what sets them apart: settings that all of them share are left out."""
+    """Short labels of variants, without the settings that all of them share."""
     settings = {variant: re.split(r",(?=[\w./]+=)", variant) for variant in variants}
     shared = set.intersection(*map(set, settings.values())) if len(settings) > 1 else set()
     return {
@@ -116,7 +116,7 @@ def labels(variants: Iterable[str]) -> dict[str, str]:
 def _require_comparable(
     configs: Mapping[str, Mapping[str, Any]], variants: Mapping[str, str]
 ) -> None:
-    """One game for all, and one seed and otherwise the same settings within a variant."""
+    """Require one game for all runs, and settings that differ only in the seed in a variant."""
     first = next(iter(configs))
     of_variant: dict[str, list[str]] = {}
     for name, config in configs.items():
@@ -137,7 +137,7 @@ def _require_comparable(
 
 
 def _steps(path: Path) -> dict[int, Path]:
-    """The kept checkpoints by optimizer steps, the last one included, the first weights not."""
+    """The saved checkpoints by optimizer steps, with the last one but without the first weights."""
     run = RunDirectory(path)
     steps = {step: kept for step, kept in run.step_checkpoints().items() if step > 0}
     if run.last_checkpoint.exists():

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from azcore.arena.match import require_pairs
 from azcore.settings import require
 
-X = ("evaluations", "steps", "seconds")  # what the figure's horizontal axis may be
+X = ("evaluations", "steps", "seconds")  # choices for the figure's horizontal axis
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,7 @@
-"""Writes the package of a new game, complete and passing the kit: `command=new`.
+"""`command=new`: writes the package of a new game, which is complete and passes the kit.
 
-The template beside this file is itself such a package, for a game called `my_game`, and is linted,
-typed and tested as it stands; a new package is a copy with that name replaced.
+The template next to this file is itself such a package, for a game called `my_game`, and is linted,
+type-checked and tested unchanged; a new package is a copy with that name replaced.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from azcore.settings import require
 
 TEMPLATE = "package-template"  # with a hyphen, or builds would take it for a package of azcore
 TEMPLATE_NAME = "my_game"
-# Names that the template's game.py uses itself; a class of such a name would hide them. Words of
-# Python, such as None, are no class's name either.
+# Names that the template's game.py uses itself; a class of such a name would hide them. A Python
+# keyword such as None cannot name a class either.
 _TAKEN = ("Any", "CompiledGame", "GameError", "IllegalActionError", "Rules")
 
 
 def new_package(config: Mapping[str, Any]) -> int:
-    """`command=new`: write the package and say how to go on; 0.
+    """`command=new`: write the package and print the next steps; 0.
 
     Raises:
         SettingError: a name or folder is missing or cannot be used.
@@ -42,8 +42,8 @@ def new_package(config: Mapping[str, Any]) -> int:
     folder = place.get("path") if isinstance(place, dict) else place
     if name is None:
         raise SettingError("command=new needs name=NAME, what the game is to be called")
-    require(isinstance(folder, str | int), "new.path", "a folder", folder)  # it may be called 7
-    # Hydra takes ~ only in quotes, within which no shell replaces it.
+    require(isinstance(folder, str | int), "new.path", "a folder", folder)  # 7 is a name too
+    # Hydra accepts ~ only in quotes, where no shell expands it.
     written = write_package(str(name), Path(os.path.expanduser(str(folder))))
     print(f"{written} holds a complete game, to be made into yours; next:")
     print(f"  pip install -e {shlex.quote(str(written))}")
@@ -53,7 +53,7 @@ def new_package(config: Mapping[str, Any]) -> int:
 
 
 def write_package(name: str, folder: Path) -> Path:
-    """Write the package of a game called `name` into `folder`, which is made if need be.
+    """Write the package of a game called `name` into `folder`, which is created if necessary.
 
     Args:
         name: of the game, of its package and of the folder that holds it; a lower-case word such
@@ -64,7 +64,7 @@ def write_package(name: str, folder: Path) -> Path:
         The folder written, `folder / name`.
 
     Raises:
-        SettingError: `name` cannot be used, something of that name is there, or it cannot be
+        SettingError: `name` cannot be used, something of that name exists, or the package cannot be
             written.
         GameError: a game of that name is installed.
     """
@@ -86,13 +86,13 @@ def write_package(name: str, folder: Path) -> Path:
 
 
 def check_name(name: str) -> None:
-    """Refuse what cannot be the name of a game and of a package.
+    """Refuse a name that cannot be that of a game and of a package.
 
     Raises:
-        SettingError: it is no lower-case word, or would hide a package of Python.
+        SettingError: it is not a lower-case word, or it would hide a Python package.
         GameError: a game of that name is installed.
     """
-    # Python allows a _ at the end, the name of a distribution does not.
+    # Python allows a _ at the end of a name; distributions do not.
     word = re.fullmatch("[a-z]([a-z0-9_]*[a-z0-9])?", name) and not keyword.iskeyword(name)
     if not word or yaml.safe_load(name) != name:  # YAML takes `on` and `null` for other things
         raise SettingError(f"name must be a lower-case Python name such as my_game, got {name!r}")
@@ -106,7 +106,7 @@ def check_name(name: str) -> None:
 
 def _importable(name: str) -> bool:
     spec = importlib.util.find_spec(name)
-    # A folder without code counts as a package too; those in the way are of no concern.
+    # A folder without code counts as a package too, but does no harm.
     return spec is not None and spec.origin is not None
 
 

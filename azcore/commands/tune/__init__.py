@@ -1,4 +1,4 @@
-"""`command=tune`: constants of the search by which a checkpoint plays best.
+"""`command=tune`: finds the search constants with which a checkpoint plays best.
 
-Begin at `tune`. `surface` says what scores of many matches tell about all constants.
+Start with `tune`. `surface` models the score of all constants from the scores of many matches.
 """

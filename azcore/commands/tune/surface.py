@@ -1,10 +1,10 @@
-"""What scores of matches with different constants tell about all constants: a Gaussian process.
+"""A Gaussian process that models the score of all constants from the scores of some matches.
 
-The score is a smooth function f of the constants, seen with noise (Rasmussen and Williams 2006,
+The score is a smooth function f of the constants, observed with noise (Rasmussen and Williams 2006,
 chapter 2): y = f(x) + e. The best trial is mostly the luckiest one. The highest point of the mean
-of f given all trials is not: there each trial speaks about its neighbours.
+of f given all trials is not, because there each trial also counts for its neighbours.
 
-The noise is not guessed: pairs of games within a match tell how far chance moves its score.
+The noise is not guessed: pairs of games within a match show how far chance moves its score.
 
 Letters: n trials, d constants, each mapped to [0, 1].
 """
@@ -18,13 +18,13 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-# What is thought of f before any match: (median, spread of the logarithm). A constant matters over
-# about half its range; scores differ by some tenths over all of it.
+# The prior of f: (median, spread of the logarithm). f varies over about half the range of a
+# constant, and by some tenths over all of it.
 LENGTH_SCALE = (0.5, 0.7)
 AMPLITUDE = (0.15, 0.7)
-LEAST_NOISE = 1e-4  # of a score: where all pairs of games ended alike
-STARTS = 20  # points from which the highest one is climbed to
-SCATTERED = 2000  # points among which those are found
+LEAST_NOISE = 1e-4  # of a score: for matches in which all pairs of games ended alike
+STARTS = 20  # starting points of the search for the highest point
+SCATTERED = 2000  # random points, of which the best are starting points
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class Surface:
 
     Args:
         points: float64 [n, d] in [0, 1].
-        scores: float64 [n], shares of the points made.
-        deviations: float64 [n], how far chance moves each score, in standard deviations.
+        scores: float64 [n], shares of the points scored.
+        deviations: float64 [n], the standard deviation of each score by chance.
     """
 
     def __init__(self, points: Floats, scores: Floats, deviations: Floats) -> None:
@@ -98,7 +98,7 @@ class Surface:
 
         covariance = self._covariance(log_parameters, self._points, self._points)
         factor = cholesky(covariance + np.diag(self._noise), lower=True)
-        # The mean is whatever explains the scores best (the same, section 2.7).
+        # The mean is the one that explains the scores best (section 2.7 there).
         ones = cho_solve((factor, True), np.ones(len(self._scores)))
         mean = float(ones @ self._scores / ones.sum())
         return factor, mean, cho_solve((factor, True), self._scores - mean)

@@ -1,17 +1,17 @@
 """`command=tune`: search constants by Gaussian-process optimisation of strength.
 
     repeat for each trial:
-        constants are proposed where, by all trials so far, they promise most (Optuna's GPSampler)
-        the checkpoint with them plays a match against itself with the old ones
-        the score is kept
-    what all trials say about all constants (`azcore.commands.tune.surface`) has a highest point
-    those constants meet the old ones in fresh games
+        Optuna's GPSampler proposes the most promising constants, given all trials so far
+        the checkpoint with these constants plays a match against itself with the old ones
+        the score is saved
+    a model of all trials (`azcore.commands.tune.surface`) gives the constants with the best score
+    these constants play against the old ones in fresh games
 
 A trial is a function of the seed, its number and the trials before it, so a tuning that was stopped
-goes on as if it never had been. Its folder holds
+resumes as if it had not been. Its folder holds
 
 settings.yaml     what is tuned, and by which matches
-tuning.csv        a row a trial
+tuning.csv        one row per trial
 confirmation.csv  the last match
 """
 
@@ -53,8 +53,7 @@ Constants = Mapping[str, float]  # by key, such as search.c_init
 Match = Callable[[Constants, int, int], MatchResult]  # (constants tried, games, seed)
 
 GROUP = "search"
-# Numbers of the search that do nothing in a match: its simulations are the arena's and it is
-# without noise.
+# Numbers of the search without effect in a match, which uses the arena's simulations and no noise.
 NOT_IN_MATCHES = ("num_simulations", "dirichlet_fraction", "dirichlet_alpha", "gumbel.scale")
 
 
@@ -77,7 +76,7 @@ class TuneSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Parameter:
-    """A constant and the range it is looked for in."""
+    """A constant and the range in which it is tuned."""
 
     key: str  # as on the command line
     low: float
@@ -95,13 +94,13 @@ class Parameter:
         return min(max(value, self.low), self.high)
 
     def to_unit(self, value: float) -> float:
-        """The share of the range that a value lies at."""
+        """The share of the range at which a value lies."""
         if self.is_log:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
 
     def distribution(self) -> BaseDistribution:
-        """The range as Optuna writes it."""
+        """The range as a distribution of Optuna."""
         from optuna.distributions import FloatDistribution, IntDistribution
 
         if self.is_whole:
@@ -110,10 +109,10 @@ class Parameter:
 
 
 def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
-    """What is to be tuned, from `tune.parameters`.
+    """The constants to tune, from `tune.parameters`.
 
     Raises:
-        SettingError: a key is no number of the search, or its range is none.
+        SettingError: a key is not a number of the search, or its range is invalid.
     """
     kinds = {f"{GROUP}.{field.name}": str(field.type) for field in fields(SearchSettings)}
     kinds |= {f"{GROUP}.gumbel.{field.name}": str(field.type) for field in fields(GumbelSettings)}
@@ -160,7 +159,7 @@ def with_constants(search: SearchSettings, constants: Constants) -> SearchSettin
     """The search with other constants.
 
     Raises:
-        SettingError: it refuses one of them.
+        SettingError: a constant is not valid for this search.
     """
     changed: dict[str, Any] = {key.partition(".")[2]: value for key, value in constants.items()}
     gumbel = {key.partition(".")[2]: changed.pop(key) for key in list(changed) if "." in key}
@@ -175,12 +174,12 @@ class Tuning:
     """The trials so far and the next one.
 
     Args:
-        parameters: what is tuned.
-        options: how.
-        match: plays one; the result is that of the constants tried.
-        folder: where rows are kept; those that are there already count.
+        parameters: the constants to tune.
+        options: how to tune.
+        match: plays a match; the result is that of the constants tried.
+        folder: where rows are saved; rows already there count.
         seed: of proposals and matches.
-        report: told of each trial that was played.
+        report: called after each trial that was played.
     """
 
     def __init__(
@@ -212,8 +211,8 @@ class Tuning:
         return self._table.rows()
 
     def run(self) -> None:
-        """Play the trials that are not there yet."""
-        self._table.keep_before(len(self.trials))  # without what a killed process began to write
+        """Play the trials that are missing."""
+        self._table.keep_before(len(self.trials))  # drops what a killed process began to write
         for number in range(len(self.trials), self._options.trials):
             constants = self._proposal(number)
             result = self._match(constants, self._options.games, self._seed_of(number))
@@ -221,11 +220,11 @@ class Tuning:
             self._report(number, constants, result)
 
     def _seed_of(self, number: int) -> int:
-        """Of a trial's constants and openings: chance is drawn anew for each."""
+        """The seed of a trial's constants and openings; each trial has its own."""
         return int(generator(Purpose.TUNING, self._seed, number).integers(2**31))
 
     def _proposal(self, number: int) -> dict[str, float]:
-        """The constants of a trial, by the trials before it."""
+        """The constants of a trial, given the trials before it."""
         optuna = _optuna()
         distributions = {p.key: p.distribution() for p in self._parameters}
         # A fresh sampler for each trial, so that nothing but the trials themselves is remembered.
@@ -244,7 +243,7 @@ class Tuning:
                 )
             )
         proposed = study.ask(distributions).params
-        # As rows have them, so that a match is of just the constants that are written down.
+        # Rounded as in the rows, so that the match uses exactly the constants written there.
         return {p.key: p.from_unit(p.to_unit(proposed[p.key])) for p in self._parameters}
 
     def _constants(self, row: Mapping[str, str]) -> dict[str, float]:
@@ -252,7 +251,7 @@ class Tuning:
         return {p.key: int(value) if p.is_whole else value for p, value in values.items()}
 
     def best(self) -> tuple[dict[str, float], Estimate]:
-        """The constants at which the score is highest by all trials, and that score."""
+        """The constants with the highest score given all trials, and an estimate of that score."""
         rows, pairs = self.trials, self._options.games // 2
         variance = float(np.mean([self._table.number(row, "pair_variance") for row in rows]))
         surface = Surface(
@@ -268,7 +267,7 @@ class Tuning:
         return np.array([p.to_unit(constants[p.key]) for p in self._parameters])
 
     def confirm(self, constants: Constants) -> dict[str, str] | None:
-        """The row of the last match; None if none is wanted."""
+        """The row of the last match, played if it is missing; None if none is wanted."""
         games = self._options.confirming_games
         if not games:
             return None
@@ -293,13 +292,13 @@ def _row(result: MatchResult) -> dict[str, Any]:
         "draws": result.draws,
         "losses": result.losses,
         "distinct_games": result.distinct_games,
-        # Both games of a pair have one opening, so pairs, not games, are drawn by chance.
+        # Both games of a pair share an opening, so pairs, not games, are independent samples.
         "pair_variance": float(pairs.var(ddof=1)) if len(pairs) > 1 else 0.125,
     }
 
 
 def _optuna() -> Any:
-    """The library, its own words kept off the terminal.
+    """The library, with its log messages kept off the terminal.
 
     Raises:
         SettingError: it is not installed.
@@ -330,7 +329,7 @@ def tune(config: Config) -> int:
     parameters = parameters_from(given.pop("parameters"))
     options = build(TuneSettings, given, "tune")
     settings, checkpoint = settings_from(config), checkpoint_of(config["checkpoint"])
-    for share in (0.0, 1.0):  # refused now rather than at the first such trial
+    for share in (0.0, 1.0):  # refuse now rather than at the first such trial
         with_constants(settings.search, {p.key: p.from_unit(share) for p in parameters})
     console = table_console()
     with warnings.catch_warnings():
@@ -454,7 +453,7 @@ def _folder(
     options: TuneSettings,
     checkpoint: Path,
 ) -> Path:
-    """Where this tuning is kept: `run_dir`, or a folder that the same command finds again.
+    """The folder of this tuning: `run_dir`, or one that the same command finds again.
 
     Raises:
         SettingError: the folder holds another tuning.
@@ -477,12 +476,12 @@ def _folder(
         "parameters": {p.key: [p.low, p.high, "log" if p.is_log else ""] for p in parameters},
     }
     text = yaml.safe_dump(identity, sort_keys=False)
-    identity = yaml.safe_load(text)  # as it is read back: YAML has lists alone
+    identity = yaml.safe_load(text)  # as it is read back: YAML has lists, no tuples
     name = hashlib.sha256(text.encode()).hexdigest()[:12]
     folder = Path(config["run_dir"] or RUNS / "tune" / settings.game.name / name).absolute()
     kept = folder / "settings.yaml"
     if kept.exists():
-        require_no_links(folder)  # it may have come from anyone
+        require_no_links(folder)  # the folder is untrusted
         before = read_yaml(kept)
         for key, value in identity.items():
             require(before.get(key) == value, f"{key} in {folder}", f"{before.get(key)}", value)

@@ -1,11 +1,11 @@
-"""One script for each program that `command=bench` runs beside azcore: `python -m peers.NAME`.
+"""One script for each program that `command=bench` runs besides azcore: `python -m peers.NAME`.
 
-They run in another process, often of another Python, and import nothing of azcore. A script reads
-its work as one JSON object from standard input (see `azcore.commands.bench.beside.work_for`) and
-writes JSON objects, one a line:
+The scripts run in another process, often with another Python, and import nothing from azcore. A
+script reads its work as one JSON object from standard input (see
+`azcore.commands.bench.beside.work_for`) and writes JSON objects, one per line:
 
-    {"doing": "search, batch 64"}                            a word for who waits
-    {"what": ..., "value": ..., "unit": ..., "note": ...}    a row, named as azcore names its own
+    {"doing": "search, batch 64"}                            progress for the user
+    {"what": ..., "value": ..., "unit": ..., "note": ...}    a row, with azcore's name for it
 
-It writes nothing for rows that it does not know. `exchange.py` has what the scripts share.
+It writes nothing for rows that it does not know. `exchange.py` has the code that the scripts share.
 """

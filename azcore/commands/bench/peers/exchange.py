@@ -1,4 +1,4 @@
-"""What the scripts share: reading the work, writing rows, repeating a measure."""
+"""Code that the scripts share: reading the work, writing rows, repeating a measurement."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Measures = Mapping[str, Callable[[Work], None]]  # by the name of a row in bench
 
 
 def serve(measures: Measures) -> None:
-    """Measure the rows that standard input asks for, as far as they are known."""
+    """Measure the rows that standard input asks for, except unknown ones."""
     work = json.load(sys.stdin)
     for name in work["rows"]:
         if name in measures:
@@ -37,7 +37,7 @@ def timed(run: Callable[[], object]) -> float:
 
 
 def median_seconds(run: Callable[[], object], seconds: float) -> float:
-    """Median of three runs at least, and of as many as fit into `seconds`."""
+    """The median of at least three runs, or of as many as fit into `seconds`."""
     times = [timed(run) for _ in range(3)]
     while sum(times) < seconds:
         times.append(timed(run))

@@ -1,7 +1,7 @@
-"""A residual network in plain JAX, of the size that azcore is measured with.
+"""A residual network in plain JAX, of the size with which azcore is measured.
 
-In its favour: batch norms are folded into the convolutions, the layout is the one that XLA likes
-(channels last), and the policy head is AlphaGo Zero's small one whatever the game.
+Three choices favour it: batch norms are folded into the convolutions, the layout is the one that
+XLA prefers (channels last), and the policy head is AlphaGo Zero's small one for every game.
 
 Letters: N batch, H rows, W columns, C planes, K channels, A actions.
 """

@@ -1,7 +1,7 @@
 """OpenSpiel: rules in C++, tree search in Python, as its Python AlphaZero uses them.
 
-That AlphaZero judges one position at a time (its evaluator keeps a cache of them). Its own network
-needs flax; here its evaluator asks a network of the same size in plain JAX.
+That AlphaZero evaluates one position at a time (its evaluator caches the results). Its own network
+needs flax; here its evaluator calls a network of the same size in plain JAX.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ UCT_C = 2.0  # the default of its AlphaZero
 
 
 class FreeEvaluator:
-    """Uniform priors and a value of 0: what is left is the cost of searching."""
+    """Returns uniform priors and a value of 0, so that only the cost of search remains."""
 
     def evaluate(self, state: Any) -> Any:
         return np.zeros(2)
@@ -65,7 +65,7 @@ class Network:
 def rules(work: Work) -> None:
     """Random games in C++, by the rollouts of its search.
 
-    It does not count their plies; their mean length is that of random games played in Python.
+    The search does not count their plies; the mean length comes from random games in Python.
     """
     game = pyspiel.load_game(work["game"])
     doing("rules")
@@ -101,7 +101,7 @@ def search(work: Work) -> None:
 
 
 def selfplay(work: Work) -> None:
-    """Self-play by one actor of its AlphaZero; counted is what the network was asked."""
+    """Self-play by one actor of its AlphaZero; the calls of the network are counted."""
     from open_spiel.python.algorithms.alpha_zero.evaluator import AlphaZeroEvaluator
 
     game = pyspiel.load_game(work["game"])
@@ -148,7 +148,7 @@ def _random_game(game: Any, rng: np.random.Generator) -> int:
 
 
 def _middle_game(game: Any, rng: np.random.Generator, plies: int) -> Any:
-    """A state after so many random plies, short of the end."""
+    """A state after `plies` random plies, or fewer if the game would end."""
     state = game.new_initial_state()
     for _ in range(plies):
         following = state.clone()

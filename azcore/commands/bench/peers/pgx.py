@@ -1,8 +1,8 @@
 """pgx with mctx: games and search as one JAX program, compiled for a batch of games.
 
-Every row is the best of the batch sizes tried (`batches`), which the note names; compilation is not
-in it but has rows of its own. Search is mctx's `muzero_policy`, which is PUCT, with pgx's rules as
-the model, as in pgx's own example of AlphaZero.
+Every row is the best over the batch sizes tried (`batches`); the note names that size. Compilation
+is not included but has its own rows. Search is mctx's `muzero_policy`, which is PUCT, with pgx's
+rules as the model, as in pgx's own AlphaZero example.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ PLIES = 64  # of random play in one call
 def rules(work: Work) -> None:
     """Random plies: the legal actions, a step, the end test, a new game after each end.
 
-    The observation is not part of it: it is dropped from the state, so XLA leaves it out.
+    The observation is not included: it is dropped from the state, so XLA does not compute it.
     """
     env, first = _begin(work)
 
@@ -71,8 +71,8 @@ def search(work: Work) -> None:
 def selfplay(work: Work) -> None:
     """Self-play with a network: search, a move drawn by visits, a new game after each end.
 
-    Counted as evaluations: one a simulation and one for the root, of every game, though some of
-    them are of positions that are over or known already.
+    Every game counts one evaluation per simulation and one for the root, although some of them are
+    of positions that are finished or already evaluated.
     """
     env, first = _begin(work)
     weights = make_weights(env.observation_shape, env.num_actions, work["blocks"], work["channels"])
@@ -128,7 +128,7 @@ def _copies(state: Any, size: int) -> Any:
 
 
 def _compiled(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[[], Any], float]:
-    """A call of it that waits for its end, warm, and the seconds that compiling took."""
+    """A warmed-up call that waits for the result, and the seconds that compiling took."""
     began = time.perf_counter()
     program = jax.jit(function).lower(*arguments).compile()
     compiling = time.perf_counter() - began
@@ -141,7 +141,7 @@ def _compiled(function: Callable[..., Any], *arguments: Any) -> tuple[Callable[[
 
 
 def _renewed(first: Any, states: Any) -> Any:
-    """States [N], those that are over replaced by the first one."""
+    """States [N], with finished ones replaced by the first state."""
 
     def choose(start: Any, leaf: Any) -> Any:
         over = states.terminated.reshape(-1, *[1] * (leaf.ndim - 1))
@@ -158,7 +158,7 @@ def _random_step(env: Any, first: Any, states: Any, key: Any) -> Any:
 
 
 def _middle_game(env: Any, first: Any, size: int, plies: int) -> Any:
-    """States [N] after so many random plies."""
+    """States [N] after `plies` random plies."""
     states = _copies(first, size)
     step = jax.jit(partial(_random_step, env, first))
     for key in jax.random.split(jax.random.PRNGKey(5), plies):
@@ -169,7 +169,7 @@ def _middle_game(env: Any, first: Any, size: int, plies: int) -> Any:
 def _search(
     env: Any, network: Any, weights: Any, states: Any, key: Any, *, num_simulations: int
 ) -> Any:
-    """mctx's answer for states [N]."""
+    """mctx's search result for states [N]."""
 
     def model(weights: Any, _: Any, actions: Any, states: Any) -> tuple[Any, Any]:
         mover = states.current_player

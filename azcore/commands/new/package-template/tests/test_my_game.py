@@ -1,4 +1,4 @@
-"""My game keeps azcore's contract, and the facts that its author knows hold."""
+"""My game keeps azcore's contract, and facts known to its author hold."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def test_another_size_keeps_it_too() -> None:
 
 
 def test_number_of_positions() -> None:
-    # Counted by hand: nobody has won before ply 5, so 9 × 8 × 7 × 6 × 5 sequences of five plies.
+    # Counted by hand: nobody can win before ply 5, so 9 × 8 × 7 × 6 × 5 sequences of five plies.
     game = azcore.make("my_game", board_size=3)
     assert [perft(game, depth) for depth in (1, 2, 5)] == [9, 72, 15120]
 

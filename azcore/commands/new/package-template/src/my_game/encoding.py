@@ -1,4 +1,4 @@
-"""What the network sees of My game, and which positions are the same but turned or mirrored."""
+"""The planes that the network sees of My game, and the symmetries of its board."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ NUM_PLANES = 2
 
 
 def observe(state: Any, planes: Any) -> None:
-    """Fill `planes`, uint8 [C, H, W] of zeros, as the player to move sees the position.
+    """Fill `planes`, uint8 [C, H, W] of zeros, in the view of the player to move.
 
-    Own stones come first whoever moves, so that one network plays both seats; a game that looks
-    different from the two sides also turns its board. Values are whole numbers: 0 and 1, or up to
-    255 in a plane whose largest value `game.py` states as `observation_maximum`.
+    The stones of the player to move always come first, so that one network plays both seats. A game
+    that looks different from the two sides also turns its board. Values are whole numbers: 0 and 1,
+    or up to 255 in a plane whose largest value `game.py` states as `observation_maximum`.
     """
     size = state.board.shape[0]
     for row in range(size):
@@ -27,7 +27,7 @@ def observe(state: Any, planes: Any) -> None:
 def symmetries(board_size: int) -> tuple[Symmetry, ...]:
     """Turns and reflections of the square, without the identity; () if your game has none.
 
-    Entry i of a permutation names the cell, or the action, that comes to lie at i.
+    Entry i of a permutation is the cell, or the action, that moves to i.
     """
     grid = np.arange(board_size * board_size, dtype=np.int32).reshape(board_size, board_size)
     turned = [np.rot90(grid, quarters) for quarters in range(4)]

@@ -1,6 +1,6 @@
 """My game for azcore: static facts, settings and their checks; the rest is in the files beside it.
 
-The contract is in azcore/game/contract.py, what each fact means in azcore/game/facts.py.
+The contract is in azcore/game/contract.py, the meaning of each fact in azcore/game/facts.py.
 """
 
 from typing import Any
@@ -19,7 +19,7 @@ class MyGame(CompiledGame):
 
     Args:
         board_size: N, 2 to 12.
-        in_a_row: how many stones in a line win, 2 to N.
+        in_a_row: number of stones in a line that win, 2 to N.
 
     Raises:
         GameError: a setting is of another type or out of range.
@@ -46,8 +46,8 @@ class MyGame(CompiledGame):
                 settings={"board_size": board_size, "in_a_row": in_a_row},
                 num_actions=num_cells,
                 observation_shape=(encoding.NUM_PLANES, board_size, board_size),
-                max_game_length=num_cells,  # a bound that no game passes, in plies
-                dirichlet_alpha=10 / num_cells,  # the papers' are near 10 / usual legal actions
+                max_game_length=num_cells,  # no game is longer, in plies
+                dirichlet_alpha=10 / num_cells,  # papers: about 10 / usual number of legal actions
                 symmetries=encoding.symmetries(board_size),
             ),
             state_dtype=rules.state_fields(board_size),

@@ -1,16 +1,16 @@
-"""The rules of My game: what a position is, and plain functions over it. Replace them with yours.
+"""The rules of My game: the fields of a state, and plain functions on it. Replace them with yours.
 
-What stands here makes the package work from the start: two players put stones on an N × N board in
-turn, and the first with `in_a_row` of them in a line wins. Cells and actions share their numbers,
+The rules here make the package work from the start: two players put stones on an N × N board in
+turn, and the first with `in_a_row` of them in a line wins. Cells and actions have the same numbers,
 row by row from the top left.
 
-azcore compiles these functions with numba. What bites:
+azcore compiles these functions with numba. Pitfalls:
 
-* a helper that a rule calls needs `@register_jitable` and lies in this package;
+* a helper that a rule calls needs `@register_jitable` and must be in this package;
 * numbers in the state keep their width: an int8 beyond 127 wraps, and NumPy warns of it when the
-  rules run uncompiled. Read it into `int(...)` first;
-* uint64 mixed with int64 becomes float64, which has no bits: int64 does for bits 0 to 62;
-* reading or writing beyond the end of an array is not noticed when compiled; the kit looks for it;
+  rules run uncompiled. Convert it with `int(...)` first;
+* uint64 mixed with int64 becomes float64, which has no bit operations; int64 holds bits 0 to 62;
+* compiled code does not notice access beyond the end of an array; the kit checks for it;
 * NUMBA_DISABLE_JIT=1 runs all of this as ordinary Python, for print, breakpoints and tracebacks.
 """
 
@@ -21,9 +21,9 @@ from numba.extending import register_jitable
 
 
 def state_fields(board_size: int) -> list[Any]:
-    """The fields of a state. Whatever decides the rest of the game must be here.
+    """The fields of a state, which must hold everything that affects the rest of the game.
 
-    Settings that rules ask for are fields too, because rules see nothing else. Sizes of nested
+    Settings that the rules use are fields too, because the rules see nothing else. Sizes of nested
     arrays are known when the rules are compiled, so they cost nothing to read.
     """
     return [
@@ -62,9 +62,9 @@ def current_player(state: Any) -> int:
 
 
 def legal_actions(state: Any, actions: Any) -> int:
-    """Write the legal actions into `actions`, int32 [A], in ascending order; their number.
+    """Write the legal actions into `actions`, int32 [A], in ascending order; returns their number.
 
-    It is not asked once the game is over.
+    azcore does not call it once the game is over.
     """
     size = state.board.shape[0]
     count = 0
@@ -86,12 +86,12 @@ def step(state: Any, action: int) -> None:
 
 
 def is_terminal(state: Any) -> bool:
-    """Whether the game is over; as long as it is not, there must be a legal action."""
+    """Whether the game is over; until then there must be a legal action."""
     return state.winner != 0 or bool(np.all(state.board != 0))
 
 
 def outcome(state: Any) -> int:
-    """+1 seat 0 has won, 0 a draw, -1 seat 1 has won: always as seat 0 sees it, whoever moves."""
+    """+1 if seat 0 has won, 0 for a draw, -1 if seat 1 has won: always the view of seat 0."""
     if state.winner == 0:
         return 0
     return 1 if state.winner == 1 else -1
