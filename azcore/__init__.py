@@ -1,8 +1,8 @@
 """azcore: state the rules of a board game, get an AlphaZero player.
 
-Where to begin: `azcore.game` is the contract a game fills in; `azcore.testing` checks it;
-`azcore.search` plays; `azcore.algorithms` reads as the papers' loops; `azcore.cli` is the command
-line. What is offered here is imported when it is asked for, so that a start costs nothing.
+Where to begin: `azcore.game` defines the contract that a game implements; `azcore.testing` checks
+it; `azcore.search` plays; `azcore.algorithms` follows the papers' loops; `azcore.cli` is the
+command line. The names below are imported on first use, so importing azcore costs nothing.
 """
 
 from importlib import import_module

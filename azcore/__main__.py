@@ -1,10 +1,10 @@
-"""`python -m azcore`."""
+"""The entry point of `python -m azcore`."""
 
 from azcore import interrupts
 
 
 def main() -> None:
-    interrupts.watch()  # before all that takes seconds to import
+    interrupts.watch()  # before the imports that take seconds
     from azcore.cli import main
 
     main()

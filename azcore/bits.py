@@ -1,4 +1,4 @@
-"""Bits of bitboards, for rules to call: what Python's integers can do and numba's cannot."""
+"""Bit operations on bitboards, for use in rules: Python's integers have them, numba's do not."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from numba.extending import intrinsic, overload
 
 
 def lowest_bit(board: Any) -> int:
-    """The index of the lowest bit that is set, of a 64-bit integer that is not 0.
+    """The index of the lowest set bit of a non-zero 64-bit integer.
 
-    One machine instruction when compiled. Take a board apart by `board &= board - 1`.
+    Compiles to one machine instruction. `board &= board - 1` then clears that bit.
     """
     number = int(board)
     return (number & -number).bit_length() - 1
@@ -30,7 +30,7 @@ def _lowest_bit_compiled(board: Any) -> Any:
 
 @intrinsic
 def _trailing_zeros(_typing: Any, board: Any) -> Any:
-    """llvm's cttz of a 64-bit integer, as an int64."""
+    """LLVM's cttz of a 64-bit integer, as an int64."""
 
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], context.get_constant(types.boolean, True))

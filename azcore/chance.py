@@ -1,6 +1,6 @@
-"""Where all chance of a run comes from: generators by counter, so that no state needs saving.
+"""All random numbers of a run: counter-based generators, so that no generator state is saved.
 
-Each draw belongs to a purpose, the run's seed, an index (of a game, a batch or a match) and a ply.
+A purpose, the run's seed, an index (of a game, a batch or a match) and a ply identify each draw.
 The same four give the same numbers in any process at any time; different ones are independent.
 """
 
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class Purpose(IntEnum):
-    """What the numbers are for. The values are part of what makes a run repeatable."""
+    """The use of the numbers. Changing a value changes the numbers that a run draws."""
 
     OPENING = 1  # random first plies of a self-play game
     ROOT_NOISE = 2  # Dirichlet noise of one move
@@ -20,12 +20,12 @@ class Purpose(IntEnum):
     BATCH = 4  # positions of one optimizer step
     MATCH = 5  # a player's choices in a match
     GUMBEL = 6  # Gumbel noise of one move
-    SYMMETRY = 7  # through which symmetry a position is judged
-    TUNING = 8  # constants of one trial of a tuning, and the openings of its match
+    SYMMETRY = 7  # symmetry through which a position is evaluated
+    TUNING = 8  # constants of one tuning trial, and the openings of its match
 
 
 def generator(purpose: Purpose, seed: int, index: int, ply: int = 0) -> np.random.Generator:
     """A fresh generator at the beginning of its stream."""
-    # Philox counts blocks in the lowest word; the others tell the streams apart.
+    # Philox counts blocks in the lowest word; the other words separate the streams.
     counter = (0, 0, int(purpose), ply)
     return np.random.Generator(np.random.Philox(key=(seed, index), counter=counter))

@@ -1,8 +1,8 @@
-"""What azcore says when it is given something it cannot use.
+"""The errors that azcore raises for input it cannot use.
 
-Every error a user can cause is an `AzcoreError` whose text is one sentence naming the value got and
-the value wanted. The command line prints that sentence and leaves with status 2; anything else that
-is raised is a fault of the program and keeps its traceback.
+Every error a user can cause is an `AzcoreError`, whose text is one sentence with the value received
+and the value wanted. The command line prints that sentence and exits with status 2. Any other
+exception is a bug in the program and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ class SettingError(AzcoreError):
 
 
 class GameError(AzcoreError):
-    """A game is unknown, was asked for an impossible board, or breaks the contract."""
+    """A game is unknown, cannot have the board requested, or breaks the contract."""
 
 
 class FaultyGameError(GameError):
-    """A game's own code is at fault; several lines, all of use to its author."""
+    """A game's own code is at fault; the text has several lines, written for its author."""
 
 
 class InvalidTextError(AzcoreError):
@@ -37,12 +37,12 @@ class AmbiguousTextError(AzcoreError):
 
 
 class GameFileError(AzcoreError):
-    """A game file or transcript is cut, altered, of another game, or cannot be written."""
+    """A game file or transcript is truncated, altered, of another game, or cannot be written."""
 
 
 class CheckpointError(AzcoreError):
-    """A checkpoint is cut, altered, of another game or version, or missing."""
+    """A checkpoint is truncated, altered, of another game or version, or missing."""
 
 
 class DivergedError(AzcoreError):
-    """Training gave a loss or weights that are not finite; what was saved before stands."""
+    """Training produced a loss or weights that are not finite; earlier checkpoints stay valid."""

@@ -1,10 +1,10 @@
 """Ctrl-C and SIGTERM: the first asks azcore to end, a second one ends it.
 
-Python runs the handler of a signal on its main thread, between two of its own instructions: never,
-if that thread is in a compiled rule that does not return, or waits for one. So `watch` has the
-interpreter write each signal to a pipe as well, and a thread of its own reads them there. Compiled
-rules and kernels run without the GIL, and plain Python lets other threads run; only a library in C
-that keeps the GIL stops this one too, and then SIGQUIT is left.
+Python runs a signal handler on its main thread, between two bytecode instructions. The handler
+never runs if that thread is in a compiled rule that does not return, or waits for one. So `watch`
+makes the interpreter also write each signal to a pipe, which a separate thread reads. Compiled
+rules and kernels run without the GIL, and plain Python lets other threads run. Only a C library
+that holds the GIL stops this thread too; then SIGQUIT still works.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 
-STATUS = 130  # exit status after Ctrl-C or SIGTERM, as shells have it
+STATUS = 130  # exit status after Ctrl-C or SIGTERM, as in shells
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
-_AS_ONE = 0.2  # seconds: a terminal and the program that started us may both send the same Ctrl-C
-_PATIENCE = 3.0  # seconds after the first until people are told what it waits for
-_GRACE = 1.0  # seconds after the second in which an end that is under way may come
+_AS_ONE = 0.2  # seconds: the terminal and the parent process may both send the same Ctrl-C
+_PATIENCE = 3.0  # seconds after the first signal until we report what azcore waits for
+_GRACE = 1.0  # seconds after the second signal in which a shutdown under way may finish
 
-_is_tidy = False  # whether the first signal leaves the end to the command
+_is_tidy = False  # whether the first signal leaves the shutdown to the command
 _last_words: Callable[[], str] = str  # see `say_at_the_end`
 
 
 def watch() -> None:
-    """Look after both signals from now on; the first one ends azcore at once until `be_tidy`."""
+    """Handle both signals from now on; until `be_tidy`, the first one ends azcore at once."""
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
@@ -43,13 +43,13 @@ def watch() -> None:
 
 
 def be_tidy() -> None:
-    """From now on the first signal is a KeyboardInterrupt, so that what is under way is kept."""
+    """Raise KeyboardInterrupt on the first signal from now on, so that work under way is saved."""
     global _is_tidy
     _is_tidy = True
 
 
 def say_at_the_end(words: Callable[[], str]) -> None:
-    """Tell people, when a second signal ends azcore, what is kept and how to go on."""
+    """Set the text to print when a second signal ends azcore: what is saved, how to resume."""
     global _last_words
     _last_words = words
 
@@ -61,11 +61,11 @@ def interrupt(_signal: int, _frame: FrameType | None) -> None:
 
 
 def no_handler(_signal: int, _frame: FrameType | None) -> None:
-    """The handler while azcore is ending: not SIG_IGN, by which a second one would be missed."""
+    """The handler while azcore is ending; SIG_IGN would miss a second signal."""
 
 
 def running() -> str:
-    """Where each thread is that does something, in a line or two each."""
+    """The place of each busy thread, in a line or two each."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     lines = []
     for ident, frame in sys._current_frames().items():
@@ -75,10 +75,10 @@ def running() -> str:
 
 
 def _place(innermost: FrameType) -> str:
-    """The rule or function that a thread is in; nothing for one that only waits."""
+    """The rule or function that a thread is in; empty if it only waits."""
     if innermost.f_globals.get("__name__") in ("threading", "selectors", "queue"):
         return ""
-    # What is compiled has no frame of its own: who calls rules has a local function that knows.
+    # Compiled code has no frame of its own: its callers define a local function that names it.
     under_way = innermost.f_locals.get("under_way")
     if under_way is not None:
         return str(under_way())
@@ -119,7 +119,7 @@ def _read(pipe: int, terminal: list[int | list[bytes | int]] | None) -> None:
 
 
 def _end(terminal: list[int | list[bytes | int]] | None) -> None:
-    under_way = running()  # where it hangs, not where a tidy end has got to
+    under_way = running()  # where it hangs now, before a tidy shutdown moves on
     time.sleep(_GRACE)
     _say(f"azcore: ended at once, in the midst of\n{under_way}\n{_last_words()}".rstrip() + "\n")
     for child in _children(os.getpid()):
@@ -129,19 +129,19 @@ def _end(terminal: list[int | list[bytes | int]] | None) -> None:
         if terminal is not None:
             termios.tcsetattr(0, termios.TCSANOW, terminal)
         if os.isatty(1):
-            os.write(1, b"\x1b[?25h")  # the cursor, which a progress bar hides
+            os.write(1, b"\x1b[?25h")  # show the cursor, which a progress bar hides
     os._exit(STATUS)
 
 
 def _say(text: str) -> None:
-    """Write to standard error, unless nobody takes it away there."""
+    """Write to standard error, unless that would block."""
     with contextlib.suppress(OSError):
         if select.select([], [2], [], 0)[1]:
             os.write(2, text.encode()[: select.PIPE_BUF])
 
 
 def _children(process: int) -> Iterator[int]:
-    """All processes that this one has started, and theirs."""
+    """All descendants of a process."""
     for task in Path(f"/proc/{process}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in map(int, task.read_text().split()):
@@ -150,7 +150,7 @@ def _children(process: int) -> Iterator[int]:
 
 
 def _terminal() -> list[int | list[bytes | int]] | None:
-    """How the terminal is set: the line being typed changes it."""
+    """The terminal's settings, which line editing changes."""
     try:
         return termios.tcgetattr(0)
     except (OSError, termios.error):

@@ -1,8 +1,8 @@
-"""Turns the plain values of a configuration into typed settings, refusing what does not fit.
+"""Converts the plain values of a configuration to typed settings and refuses invalid ones.
 
-The numbers live in `conf/*.yaml` and nowhere else, each with a comment. A part of azcore declares
-what it needs as a frozen dataclass without defaults; `build` fills it, so a missing, unknown or
-ill-typed key is one clear sentence before any work starts.
+The numbers live in `conf/*.yaml` and nowhere else, each with a comment. Each part of azcore
+declares its settings as a frozen dataclass without defaults, which `build` fills. A missing,
+unknown or ill-typed key is thus reported in one clear sentence before any work starts.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from azcore.errors import SettingError
 T = TypeVar("T")
 
 LARGEST_WHOLE = 2**31 - 1  # counts end up in arrays of int32
-# Numbers end up in float32: what it would make inf or 0 is no setting, and neither are inf and nan.
+# Numbers end up in float32: refuse inf, nan and numbers that float32 would round to inf or 0.
 FINEST, LARGEST = 1.1754944e-38, 3.4028234e38
 
 
@@ -26,14 +26,14 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     """A `kind` dataclass from `values`.
 
     Args:
-        kind: a dataclass whose fields are int, float, bool, str, tuples or dicts by name of those,
-            dataclasses like it, or optional.
-        values: exactly its fields by name.
+        kind: a dataclass whose fields are int, float, bool, str, tuples of those, dicts from names
+            to those, dataclasses of this kind, or optional.
+        values: one value for each field by name, and no others.
         where: the group's name in the configuration, for error messages.
 
     Raises:
-        SettingError: a key is unknown or missing, or a value has the wrong type or is out of the
-            range of what computes with it.
+        SettingError: a key is unknown or missing, or a value has the wrong type or does not fit
+            the int32 or float32 that computes with it.
     """
     require(isinstance(values, Mapping), where, "settings by name", values)
     hints = get_type_hints(kind)
@@ -48,12 +48,12 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
 
 
 def unknown_key(key: str, keys: list[str]) -> str:
-    """The sentence for a setting that does not exist, with the nearest one that does."""
+    """The error sentence for an unknown setting, with the closest existing one."""
     group, _, word = key.rpartition(".")
     beside = {name.rpartition(".")[2]: name for name in keys if name.rpartition(".")[0] == group}
-    # A group's name in common is no likeness: within the group the last words are compared.
+    # Within a group, compare only the last words: sharing the group's name is no similarity.
     alike = get_close_matches(word, beside, n=3, cutoff=0.5)
-    alike.sort(key=lambda name: sorted(name) != sorted(word))  # two letters in the wrong order
+    alike.sort(key=lambda name: sorted(name) != sorted(word))  # swapped letters first
     close = [beside[name] for name in alike]
     if not close:
         others = [name for name in keys if name not in beside.values()]
@@ -62,16 +62,16 @@ def unknown_key(key: str, keys: list[str]) -> str:
 
 
 def require(condition: bool, where: str, wanted: str, got: object) -> None:
-    """Raise a SettingError naming the value got and the value wanted unless `condition`."""
+    """Raise a SettingError with the value received and the value wanted unless `condition`."""
     if not condition:
         raise SettingError(f"{where} must be {wanted}, got {got!r}")
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:
-    """A value as the type of its field; `build` says which there are.
+    """Convert a value to the type of its field; `build` lists the types.
 
     Raises:
-        SettingError: it does not fit.
+        SettingError: the value does not fit.
     """
     origin = get_origin(hint)
     if origin in (Union, UnionType):

@@ -1,10 +1,9 @@
-"""Matches of one network against itself, searching by different settings.
+"""Matches of one network against itself with different search settings.
 
     python examples/compare_search.py runs/first 400 "value_range=[-1,1]" "value_range=[0,1]"
 
 Each argument after the number of games is a search: settings of the group `search`, separated by
-spaces. The first meets each of the others, at the simulations of `arena.num_simulations` as the run
-has them.
+spaces. The first plays each of the others, with the run's `arena.num_simulations`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from azcore.storage.run_settings import read_config
 
 
 def player_of(settings: Settings, checkpoint: str, words: str) -> Player:
-    """A player by the run's settings, changed as the words say."""
+    """A player with the run's settings, overridden by `words`."""
     changed = dict(word.split("=", 1) for word in words.split())
     values = {**vars(settings.search), **{key: yaml.safe_load(v) for key, v in changed.items()}}
     searched = replace(settings, search=build(SearchSettings, values, "search"))

@@ -178,8 +178,8 @@ FAULTS = [
     Fault(
         "Symmetries in search",
         "azcore/search/evaluators.py",
-        "np.take_along_axis(policy_logits, self._back[chosen], 1)",
-        "np.take_along_axis(policy_logits, self._tables.actions[chosen], 1)",
+        "np.take_along_axis(policy_logits, self._back[which], 1)",
+        "np.take_along_axis(policy_logits, self._tables.actions[which], 1)",
     ),
     Fault(
         "Time control",
@@ -220,8 +220,8 @@ FAULTS = [
     Fault(
         "Resignation",
         "azcore/selfplay/resignation.py",
-        "kept = candidates[limits < false_positives]",
-        "kept = candidates[limits < 3 * false_positives]",
+        "safe = candidates[limits < false_positives]",
+        "safe = candidates[limits < 3 * false_positives]",
     ),
     Fault(
         "Games played out",
@@ -622,8 +622,8 @@ WIRING = [
     Fault(
         "no limit to a subtree",
         "azcore/search/mcts.py",
-        "if not kept or self._size(row) > room:",
-        "if not kept:",
+        "if not is_kept or self._size(row) > room:",
+        "if not is_kept:",
         ("tests/search/test_matches_reference.py",),
     ),
     Fault(

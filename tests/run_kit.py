@@ -8,7 +8,7 @@ from typing import Any
 
 from azcore.algorithms import display
 from azcore.commands.train import train
-from azcore.networks.checkpoint import read_checkpoint
+from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 
 

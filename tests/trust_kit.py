@@ -35,9 +35,10 @@ from azcore.commands.bench.search import FreeEvaluator
 from azcore.errors import AzcoreError
 from azcore.learner.given import with_targets
 from azcore.networks import build_network
-from azcore.networks.checkpoint import describe_run, load_network, write_checkpoint
+from azcore.networks.saved import describe_run, load_network
 from azcore.networks.towers import DualRes
 from azcore.selfplay.actor import Actor
+from azcore.storage.checkpoint import write_checkpoint
 from azcore.storage.game_record import GameRecord, parse_frame
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer

@@ -1,5 +1,5 @@
-"""The papers' loops, put together from the parts below.
+"""The papers' training loops, assembled from the packages below.
 
-Begin at `alphazero` or `alphagozero`, each of which says what its paper does; `training` drives
+Begin with `alphazero` or `alphagozero`, each of which describes its paper's loop; `training` drives
 both.
 """

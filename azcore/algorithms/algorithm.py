@@ -1,4 +1,4 @@
-"""What sets one paper's loop apart from another's: where its games come from."""
+"""The part that differs between the papers' loops: the source of the games."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from torch import nn
 
 from azcore.learner.sources import GameSource
 
-# Of the network in training and the optimizer steps behind it: the network that makes the next
-# generation's games, and the steps behind that one.
+# Maps the network in training and the optimizer steps behind it to the network that plays the next
+# generation's games and the steps behind that one.
 WhoPlays = Callable[[nn.Module, int], tuple[nn.Module, int]]
 
 
 class Algorithm(Callback, ABC):
-    """A Lightning callback, so that it may act when a generation ends and keep a state."""
+    """A Lightning callback, so that it can act when a generation ends and save its state."""
 
     @abstractmethod
     def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
-        """Where its games come from.
+        """The source of its games.
 
         Args:
-            self_play: makes the source in which that network plays itself.
+            self_play: makes a source in which the network of a `WhoPlays` plays itself.
         """
 
     @abstractmethod
     def metrics(self) -> dict[str, float]:
-        """Its part of the row in metrics.csv of the generation that just ended.
+        """Its columns of metrics.csv for the generation that just ended.
 
-        `evaluations`: those it asked for beside self-play's.
+        `evaluations`: the number it needed in addition to self-play's.
         """

@@ -1,14 +1,14 @@
-"""AlphaGo Zero's loop (Silver 2017): the best player so far makes the games until it is beaten.
+"""AlphaGo Zero's loop (Silver 2017): the best player so far plays the games until it is beaten.
 
     repeat for each generation:
         the best player plays itself until there are enough new positions; lost games are resigned
-        the network takes `steps_per_generation` steps on positions drawn from the window
-        it plays a match against the best player; scoring above 55 % it becomes the best
-        everything is saved, the best player too
+        the network takes `steps_per_generation` steps on positions sampled from the window
+        it plays a match against the best player; with a score above 55 % it becomes the best
+        everything is saved, including the best player
 
-`training.py` drives it. What else the paper does any run may have, and conf/algorithm turns it on
-for this one: resignation (`azcore.selfplay.resignation`), a random symmetry for each evaluation
-(`azcore.search.evaluators`) and for each position learned from (`azcore.storage.replay`).
+`training.py` drives it. Any run can use the paper's other methods, and conf/algorithm enables them
+for this one: resignation (`azcore.selfplay.resignation`), and a random symmetry for each evaluation
+(`azcore.search.evaluators`) and for each training position (`azcore.storage.replay`).
 """
 
 from __future__ import annotations
@@ -33,23 +33,24 @@ from azcore.errors import CheckpointError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
-from azcore.networks.checkpoint import like, require_weights
+from azcore.networks.saved import require_weights
 from azcore.search.evaluators import CountingEvaluator
+from azcore.storage.checkpoint import like
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 
-# Columns of gate.csv; matches.csv holds those that ratings are of. The verdict is the sequential
-# test's, empty where all games were to be played.
+# Columns of gate.csv; the matches behind ratings are in matches.csv. The verdict is that of the
+# sequential test, empty where all games were to be played.
 GATES = [*MATCHES, "promoted", "verdict"]
 
 
 class AlphaGoZero(Algorithm):
-    """The best player so far, and the gate through which a candidate takes its place.
+    """The best player so far, and the gate that a candidate must pass to replace it.
 
     Args:
-        network: its first weights are the first best player.
+        network: its initial weights are the first best player.
         settings: of the run.
-        run: where gate.csv and the best player's checkpoint are.
+        run: the directory of gate.csv and of the best player's checkpoint.
         terminal: for progress.
     """
 
@@ -63,12 +64,12 @@ class AlphaGoZero(Algorithm):
     ) -> None:
         self._settings, self._run = settings, run
         self._terminal = terminal
-        self._data: SelfPlayData  # tells the generation
+        self._data: SelfPlayData  # knows the generation
         self._best = copy.deepcopy(network)
         self._best_step = 0
         self._sprt = settings.sprt if settings.gate.sprt else None
-        self._score: float | None = None  # of the generation's candidate, if it was tried
-        self._evaluations = 0  # asked for by the generation's match
+        self._score: float | None = None  # of the generation's candidate, if it was tested
+        self._evaluations = 0  # in the generation's match
         self._table = Table(run.gate, GATES)
 
     def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
@@ -110,7 +111,7 @@ class AlphaGoZero(Algorithm):
             pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
 
     def _match(self, candidate: nn.Module, step: int) -> MatchResult:
-        """The candidate against the best player: most visits, no noise (Methods "Evaluator")."""
+        """The candidate plays the best player: most visits, no noise (Methods "Evaluator")."""
         settings, gate = self._settings, self._settings.gate
         evaluators = [
             CountingEvaluator(settings.search_evaluator(network, version))
@@ -142,7 +143,7 @@ class AlphaGoZero(Algorithm):
 
     @property
     def _num_simulations(self) -> int:
-        """A move of a match, of both players."""
+        """Simulations per move in a match, for both players."""
         settings = self._settings
         return settings.gate.num_simulations or settings.search.num_simulations
 

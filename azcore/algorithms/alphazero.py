@@ -1,8 +1,8 @@
-"""AlphaZero's loop (Silver 2018): the latest network plays itself, learns from the games, again.
+"""AlphaZero's loop (Silver 2018): the latest network plays itself and learns from the games.
 
     repeat for each generation:
         the latest network plays itself until there are enough new positions
-        it takes `steps_per_generation` steps on positions drawn from the window
+        it takes `steps_per_generation` steps on positions sampled from the window
         everything is saved
 
 `training.py` drives it.
@@ -19,7 +19,7 @@ from azcore.learner.sources import GameSource
 
 
 class AlphaZero(Algorithm):
-    """One network, always the latest: nobody has to be beaten, so nothing needs to be kept."""
+    """Always uses the latest network: there is no best player to beat, so it stores no network."""
 
     def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
         return self_play(self.who_plays)

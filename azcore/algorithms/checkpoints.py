@@ -1,10 +1,10 @@
-"""What is saved at the end of a generation, what is kept of it, and the way back to it.
+"""Checkpoints: saved at the end of a generation, thinned with age, and resumed from.
 
-last.ckpt    all it takes to go on, written at the end of each generation
-step-N.ckpt  weights that were rated. Whole at first, so that a run can go back there; whole ones
-             get sparser with age, the others keep their weights alone: see `is_kept_whole`
+last.ckpt    everything needed to resume, written at the end of each generation
+step-N.ckpt  weights that were rated. Whole at first, so that a run can go back there; with age
+             fewer stay whole, and the others keep only their weights: see `is_kept_whole`
 
-Nothing is saved that is not finite, so each of them is a place to go on from.
+Only finite values are saved, so each checkpoint is fit to continue from.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from torch import Tensor
 
 from azcore.errors import CheckpointError, DivergedError
 from azcore.learner.module import LearnerModule
-from azcore.networks.checkpoint import is_whole, read_checkpoint, weights_alone, write_checkpoint
+from azcore.storage.checkpoint import is_whole, read_checkpoint, weights_alone, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory, unused
 
 
 class DivergenceGuard(Callback):
-    """Ends a run whose loss or weights are no longer finite, before any of it is used or saved.
+    """Ends a run whose loss or weights are no longer finite, before they are used or saved.
 
-    It looks when a generation ends, and a GPU is not waited for until then.
+    It checks when a generation ends, and does not wait for a GPU before then.
 
     Args:
-        run: whose last checkpoint is told of.
+        run: its last checkpoint is named in the error.
     """
 
     def __init__(self, run: RunDirectory) -> None:
         self._run = run
-        self._losses: list[Tensor] = []  # of the steps since the last look, where they were made
+        self._losses: list[Tensor] = []  # of the steps since the last check, on their device
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -47,7 +47,7 @@ class DivergenceGuard(Callback):
         self._losses.append(outputs["loss"].detach())
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """First of all callbacks.
+        """Check losses, weights and momentum, before all other callbacks.
 
         Raises:
             DivergedError: naming the first step that went wrong and its learning rate.
@@ -81,7 +81,7 @@ def _is_finite(tensors: Mapping[str, Any]) -> bool:
 
 
 class SafeCheckpointIO(TorchCheckpointIO):
-    """Lightning's checkpoints by way of ours: whole, checked, never executed."""
+    """Lightning's checkpoint files through azcore's functions: whole, checked, never executed."""
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
@@ -95,11 +95,11 @@ class SafeCheckpointIO(TorchCheckpointIO):
 
 
 class Checkpoints(Checkpoint):
-    """Saves, and keeps what is worth its place; Lightning calls it after all other callbacks.
+    """Saves checkpoints and thins out old ones; Lightning calls it after all other callbacks.
 
     Args:
-        run: where.
-        rated_step: the optimizer steps of the weights that were rated last.
+        run: the directory to save to.
+        rated_step: returns the optimizer steps of the weights that were rated last.
     """
 
     def __init__(self, run: RunDirectory, rated_step: Callable[[], int | None]) -> None:
@@ -113,26 +113,27 @@ class Checkpoints(Checkpoint):
         _link(run.last_checkpoint, run.step_checkpoint(trainer.global_step))
         rated = [path for step, path in run.step_checkpoints().items() if step > 0]
         for number, path in enumerate(rated, 1):
-            # One or two a rating: to read all of them would take longer with each.
+            # One or two per rating; reading all of them would take longer each time.
             if is_kept_whole(number, len(rated) - 1) and not is_kept_whole(number, len(rated)):
                 write_checkpoint(weights_alone(read_checkpoint(path)), path)
 
 
 def is_kept_whole(number: int, count: int) -> bool:
-    """Whether rated checkpoint `number` of `count`, counted from 1, is kept whole.
+    """Whether rated checkpoint `number` of `count`, counted from 1, stays whole.
 
-    The last two, and of those that are older by 2^k to 2^(k+1) - 1 ratings one in 2^k: about
-    log2(count) in all, spread over the run. One that goes is never wanted again.
+    The last two do, and one in 2^k of those that are older by 2^k to 2^(k+1) - 1 ratings: about
+    log2(count) in all, spread over the run. One that does not stay whole is never needed whole
+    again.
     """
     age = count - number
     return number % (1 << (age // 2).bit_length()) == 0
 
 
 def require_way_back(run: RunDirectory, to: Path, checkpoint: Mapping[str, Any]) -> None:
-    """Refuse to go back to a checkpoint that is not what its name says, or not whole.
+    """Refuse to go back to a checkpoint that does not match its name or is not whole.
 
     Raises:
-        CheckpointError: naming those that are whole.
+        CheckpointError: naming the whole ones if this one is not.
     """
     step = checkpoint["global_step"]
     if to.stem != f"step-{step}":
@@ -146,11 +147,11 @@ def require_way_back(run: RunDirectory, to: Path, checkpoint: Mapping[str, Any])
 
 
 def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
-    """Make an earlier checkpoint the last; what the run did since is set aside in a folder.
+    """Make an earlier checkpoint the last; move what the run did since to a folder.
 
-    Called once all that it holds has been restored, for what is refused then changes nothing.
-    Killed in between, the same again does the rest. The best player's file, where there is one, is
-    written anew by whoever knows that player.
+    It is called once everything in the checkpoint has been restored, so that a refused checkpoint
+    changes nothing. If it is killed midway, the same call does the rest. `AlphaGoZero` writes the
+    best player's file again.
     """
     checkpoint = read_checkpoint(to)
     step, last = checkpoint["global_step"], run.last_checkpoint
@@ -173,7 +174,7 @@ def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    """The same content under another name; a checkpoint is never changed in place."""
+    """Link or copy a file to another name; a checkpoint is never changed in place."""
     target.unlink(missing_ok=True)
     try:
         os.link(source, target)

@@ -1,4 +1,4 @@
-"""What training shows on the terminal: a bar for what is under way, a line a generation."""
+"""Terminal output of training: a progress bar, and one line per generation."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 @dataclass
 class TrainingDisplay:
-    """Progress for whoever watches: a bar for the generation under way, a line for each finished.
+    """Shows a progress bar for the current generation, and one line for each finished one.
 
-    Plain lines when standard output is no terminal.
+    It prints plain lines when standard output is not a terminal.
     """
 
     console: Console
@@ -43,12 +43,12 @@ class TrainingDisplay:
         self._bar.stop()
 
     def say(self, text: str, *, as_command: bool = False) -> None:
-        """One line, broken between words where a terminal is narrower; a command is not."""
+        """Print one line; a narrower terminal wraps it between words, unless it is a command."""
         soft_wrap = as_command or not self.console.is_terminal
         self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
     def show(self, description: str, done: float, total: float, unit: str) -> None:
-        """Move the bar of what is under way."""
+        """Update the progress bar."""
         if self._task is None:
             self._task = self._bar.add_task(description, total=total, unit=unit)
         self._bar.update(
@@ -56,7 +56,7 @@ class TrainingDisplay:
         )
 
     def generation(self, row: dict[str, float]) -> None:
-        """One line for a finished generation."""
+        """Print one line for a finished generation."""
         seconds, step = row["seconds"], int(row["step"])
         if self._began is None:
             self._began = (0.0, 0) if row["generation"] == 0 else (seconds, step)
@@ -86,23 +86,23 @@ class TrainingDisplay:
 
 
 def fitted(parts: list[str], width: int | None) -> str:
-    """Parts side by side, those that are too many for a terminal's width on lines of their own.
+    """Join parts into lines that fit a terminal's width.
 
     Args:
         parts: none of them is broken.
-        width: in characters; None: all on one line, for whoever reads it by a program.
+        width: in characters; None: all on one line, for programs that read it.
     """
     lines: list[str] = []
     for part in parts:
         if lines and (width is None or len(lines[-1]) + 2 + len(part) <= width):
             lines[-1] += f"  {part}"
         else:
-            lines.append(f"         {part}" if lines else part)  # under what follows the time
+            lines.append(f"         {part}" if lines else part)  # under the text after the time
     return "\n".join(lines)
 
 
 def _new_games(row: dict[str, float]) -> list[str]:
-    """How long the generation's own games were, and how fast they were made; if it made any."""
+    """The length of the generation's own games and the speed of playing them, if it played any."""
     parts = [f"length {row['game_length']:.0f}"] if "game_length" in row else []
     if "evaluations_per_s" in row:
         parts.append(f"{row['evaluations_per_s']:,.0f} evaluations/s")
@@ -112,7 +112,7 @@ def _new_games(row: dict[str, float]) -> list[str]:
 
 
 def _resignation(row: dict[str, float]) -> list[str]:
-    """How many games were given up, and of how many played to their end that would be wrong."""
+    """How many games were resigned, and how often wrongly, as games played to their end show."""
     if "resign_threshold" not in row:
         return []
     wrong = f"{row.get('resign_false_positives', 0):.1%} of {row['resign_measured']:.0f} wrongly"
@@ -120,7 +120,7 @@ def _resignation(row: dict[str, float]) -> list[str]:
 
 
 def _held_out(row: dict[str, float]) -> list[str]:
-    """How well games that are not learned from are predicted."""
+    """How well the network predicts held-out games."""
     if "held_out_accuracy" not in row:
         return []
     return [

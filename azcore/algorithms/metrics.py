@@ -1,4 +1,4 @@
-"""The row of metrics.csv that a generation ends with, and the curves of TensorBoard."""
+"""Writes one row of metrics.csv per generation, and the curves of TensorBoard."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.tensorboard.summary import hparams
 
 from azcore.learner.data import SelfPlayData
-from azcore.networks.checkpoint import like
+from azcore.storage.checkpoint import like
 from azcore.storage.table import Table
 
 _FROM_LEARNER = [  # epoch means that the Lightning module logs
@@ -30,7 +30,7 @@ METRICS = [
     "seconds",
     "games",
     "positions",
-    "evaluations",  # so far, of networks: self-play and gate matches, not those that only rate
+    "evaluations",  # of networks so far, in self-play and gate matches but not in rating matches
     *_FROM_LEARNER,
     "learning_rate",
     "game_length",
@@ -53,7 +53,7 @@ METRICS = [
     "held_out_value_loss",
 ]
 
-# In TensorBoard, by groups. What the learner tells of every step is not told again.
+# In TensorBoard, by groups, without the values that the learner logs at every step.
 CURVES = {
     "games": "selfplay/games",
     "positions": "selfplay/positions",
@@ -82,7 +82,7 @@ CURVES = {
 
 
 class Hyperparameters(Callback):
-    """Puts the run's settings beside the curves, for TensorBoard's table of runs.
+    """Logs the run's settings beside the curves, for TensorBoard's table of runs.
 
     Args:
         settings: by name.
@@ -97,7 +97,7 @@ class Hyperparameters(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
-                # What Lightning would write has a value of the rating, which is not known yet.
+                # Lightning would also write a value of the rating, which is not known yet.
                 parts = hparams(self._settings, {RATING: 0.0})  # type: ignore[no-untyped-call]
                 for part in parts:
                     logger.experiment._get_file_writer().add_summary(part)
@@ -108,8 +108,8 @@ class GenerationMetrics(Callback):
 
     Args:
         table: metrics.csv.
-        data: whose games are described.
-        more: what the algorithm adds to a row.
+        data: provides the games to describe.
+        more: returns what the algorithm adds to a row.
         report: called with each row.
     """
 

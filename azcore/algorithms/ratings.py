@@ -1,11 +1,12 @@
 """Ratings of the weights in training.
 
-Opponents: `random` (any legal action, the anchor of the ratings), `search` (PUCT with
-uniform evaluations and the same simulations), the weights of the last rating before and those at
-half the steps. The first weights are rated before the first game, the last ones when the run ends.
+Opponents: `random` (any legal action, the anchor of the ratings), `search` (PUCT with uniform
+evaluations and the same number of simulations), the weights that were rated last before, and those
+halfway through the ratings so far. The first weights are rated before the first game, the last ones
+when the run ends.
 
-As in any rating list, pairs of games count, those that repeat each other once, and what the first
-move is worth is found beside the ratings: see `azcore.arena.elo`.
+As in any rating list, pairs of games count, and pairs that repeat each other count once. The first
+mover's advantage is estimated along with the ratings: see `azcore.arena.elo`.
 """
 
 from __future__ import annotations
@@ -38,17 +39,17 @@ MATCHES = [
     "draws",
     "losses",
     "distinct_games",
-    "num_simulations",  # a move, of both players that search
+    "num_simulations",  # per move, for players that search
     "pairs",  # distinct ones, see `PairScore.to_text`
     "seconds",
 ]
-SURE_WIN = 0.99  # an opponent beaten so clearly is met no more in this run
+SURE_WIN = 0.99  # a baseline beaten with this score is not played again in this run
 
 
 def match_row(
     result: MatchResult, generation: int, step: int, num_simulations: int, seconds: float
 ) -> dict[str, Any]:
-    """The columns of `MATCHES` for a match of weights of `step`, its first player."""
+    """The columns of `MATCHES` for a match whose first player has the weights of `step`."""
     return {
         "generation": generation,
         "step": step,
@@ -63,7 +64,7 @@ def match_scores(table: Table) -> list[PairScore]:
     """The results in matches.csv, whose players are checkpoints of the run.
 
     Raises:
-        SettingError: the table holds something else.
+        SettingError: the table contains something else.
     """
     scores = [
         PairScore.from_text(*(table.text(row, name) for name in ("player", "opponent", "pairs")))
@@ -80,12 +81,12 @@ def match_scores(table: Table) -> list[PairScore]:
 
 
 class ArenaRating(Callback):
-    """At both ends of a run and every `arena.every_generations` generations: matches and ratings.
+    """Rates the weights at both ends of a run and every `arena.every_generations` generations.
 
     Args:
         settings: of the run.
-        run: where matches.csv and the earlier weights are.
-        data: tells the generation.
+        run: the directory of matches.csv and of the earlier weights.
+        data: knows the generation.
         terminal: for progress.
     """
 
@@ -98,13 +99,13 @@ class ArenaRating(Callback):
         self.rated_step: int | None = None  # of the weights rated last, since the process began
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        match_scores(self._table)  # refused as it is, before anything in it is changed
+        match_scores(self._table)  # refuses a faulty table before anything in it is changed
         self._table.keep_before(self._data.loader.generation)
         assert isinstance(pl_module, LearnerModule)
         if trainer.global_step == 0:
             self._rate(pl_module, 0, self._settings.seed)
             first = self._run.step_checkpoint(0)
-            pl_module.save_weights(first, pl_module.network, 0)  # for later weights to meet
+            pl_module.save_weights(first, pl_module.network, 0)  # an opponent for later weights
         else:
             self._describe()
 
@@ -116,7 +117,7 @@ class ArenaRating(Callback):
             self._rate(pl_module, generation, self._settings.seed + 1 + generation)
 
     def _rate(self, pl_module: LearnerModule, generation: int, seed: int) -> None:
-        """Matches of the weights as they are, into the table, and the rating that they come to."""
+        """Play matches with the current weights, add them to the table and log the rating."""
         settings, step = self._settings, pl_module.trainer.global_step
         name = f"step-{step}"
         evaluator = settings.search_evaluator(pl_module.network, step)
@@ -147,7 +148,7 @@ class ArenaRating(Callback):
         return result, time.perf_counter() - began
 
     def _opponents(self) -> list[Player]:
-        """Baselines not yet beaten surely, and the last weights that were rated."""
+        """Baselines that are not yet clearly beaten, and weights that were rated before."""
         settings, scores = self._settings, match_scores(self._table)
         last = {score.opponent: score.total.score for score in scores}
         opponents: list[Player] = []
@@ -155,8 +156,8 @@ class ArenaRating(Callback):
             opponents.append(RandomPlayer(game=settings.game))
         if last.get("search", 0.0) < SURE_WIN:
             opponents.append(search_baseline(settings))
-        # The last weights tell of progress; those at half the steps keep the ladder of ratings
-        # short, so that its errors do not add up over hundreds of rungs.
+        # The last weights show the progress; those halfway through the ratings keep the ladder
+        # short, so that errors do not add up over hundreds of rungs.
         rated = list(dict.fromkeys(score.player for score in scores))
         for name in dict.fromkeys(rated[-1:] + rated[(len(rated) - 1) // 2 :][:1]):
             evaluator = settings.checkpoint_evaluator(self._run.checkpoints / f"{name}.ckpt")
@@ -164,12 +165,12 @@ class ArenaRating(Callback):
         return opponents
 
     def _describe(self) -> Rating | None:
-        """Put the newest rating on the terminal's lines; it is returned."""
+        """Show the newest rating on the terminal's lines, and return it."""
         scores = match_scores(self._table)
         if not scores:
             return None
         rating = fit_ratings(scores, anchor="random").get(scores[-1].player)
-        if rating is None:  # no match leads from it to the anchor
+        if rating is None:  # no chain of matches connects it to the anchor
             return None
         self._terminal.rating = f"{rating.value:+.0f} ± {(rating.high - rating.low) / 2:.0f} Elo"
         return rating

@@ -1,4 +1,4 @@
-"""The actor of a run, as large as the run was begun with or as this machine does best."""
+"""Makes the actor of a run, with the sizes that the run began with or that suit this machine."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ def actor_of_run(
 ) -> tuple[Actor, dict[str, int]]:
     """The actor, and its sizes by the names of their settings.
 
-    What settings leave open is taken from the run's sizes.json; a new run measures it, which takes
-    seconds.
+    The sizes come from the run's sizes.json or else from the settings. A new run measures those
+    that the settings leave open, which takes seconds.
 
     Args:
         settings: of the run.
         network: of the shape that will play.
-        run: where sizes.json is, if the run was begun before.
-        say: told what was measured.
+        run: the directory of sizes.json, if the run was begun before.
+        say: called with the sizes and the measurements, as a line of text.
     """
     device = settings.device.type
     sizes = run.read_sizes()

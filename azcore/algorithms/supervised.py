@@ -1,12 +1,12 @@
-"""Learning from games of experts (Silver 2017, Methods "Supervised learning"), not from its own.
+"""Learning from expert games (Silver 2017, Methods "Supervised learning") instead of self-play.
 
     repeat for each generation:
-        the network takes `steps_per_generation` steps on positions drawn from the given games
-        its predictions are measured on games held out
+        the network takes `steps_per_generation` steps on positions sampled from the given games
+        its predictions are measured on held-out games
         everything is saved
 
-AlphaGo Zero was compared with the same network trained so: that one predicted the moves of experts
-better and played worse. `training.py` drives it; the games are divided in `azcore.learner.given`.
+The paper compared AlphaGo Zero with the same network trained this way, which predicted expert moves
+better and played worse. `training.py` drives it; `azcore.learner.given` divides the games.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from azcore.learner.sources import GameSource
 
 
 class Supervised(Algorithm):
-    """Nobody plays: the games were given, and some of them are kept to be predicted.
+    """Learns from given games, without self-play; some of them are held out for predictions.
 
     Args:
         settings: of the run.

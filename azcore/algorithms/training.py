@@ -1,16 +1,16 @@
 """The loop that all algorithms share. Lightning runs it: an epoch of its `fit` is a generation.
 
-    self-play  games by whoever plays (`Algorithm`), until there are enough new positions
-    learn      `steps_per_generation` optimizer steps on positions drawn from the window
+    self-play  the network chosen by the `Algorithm` plays until there are enough new positions
+    learn      `steps_per_generation` optimizer steps on positions sampled from the window
     guard      a run whose loss or weights are not finite ends here
-    publish    who makes the next games is settled: AlphaGo Zero plays a match for it
-    rate       now and then: matches against earlier weights and baselines
+    publish    choose the network that plays the next games: AlphaGo Zero plays a match for it
+    rate       every few generations: matches against earlier weights and baselines
     report     a row of metrics.csv, curves, a line on the terminal
-    save       a checkpoint from which the run goes on exactly
+    save       a checkpoint from which the run resumes exactly
 
 The first two are `SelfPlayData` and `LearnerModule`; `TrainingLoop.after_learning` has the others.
-`alphazero.py`, `alphagozero.py` and `supervised.py` say what each algorithm changes: read them
-first. Callbacks, loggers, precision and devices work as Lightning's users know them.
+`alphazero.py`, `alphagozero.py` and `supervised.py` describe what each algorithm changes: read them
+first. Callbacks, loggers, precision and devices work as usual in Lightning.
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ from azcore.learner.module import LearnerModule
 from azcore.learner.settings import TrainerSettings
 from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
-from azcore.networks.checkpoint import FAULTS, describe_run, short_reason
+from azcore.networks.saved import describe_run
 from azcore.search.evaluators import CachedEvaluator, Evaluator
+from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
@@ -52,15 +53,15 @@ from azcore.storage.table import Table
 
 
 class TrainingLoop:
-    """The parts of one run, and Lightning to drive them.
+    """The parts of one run, driven by Lightning.
 
     Args:
         settings: of the run.
-        trainer: Lightning's own.
-        run: where it is written.
-        terminal: for whoever watches.
-        on_games: given the games of each generation once they are on disk.
-        hyperparameters: what TensorBoard lists beside the curves.
+        trainer: settings of Lightning's trainer.
+        run: the directory to write to.
+        terminal: for progress and messages.
+        on_games: called with the games of each generation once they are on disk.
+        hyperparameters: settings that TensorBoard lists beside the curves.
 
     Raises:
         AzcoreError: a setting cannot be used.
@@ -123,7 +124,7 @@ class TrainingLoop:
         terminal.say(f"memory {source.in_words()}{self._window_in_words()}{self._cache_in_words()}")
 
     def fit(self, checkpoint: str | None) -> int:
-        """Run to the end, from a checkpoint if one is given; the optimizer steps reached."""
+        """Run to the end, from a checkpoint if given; return the optimizer steps reached."""
         began = _Beginning(lambda: self._begin(checkpoint))
         self._trainer.callbacks.insert(0, began)  # type: ignore[attr-defined]
         try:
@@ -141,7 +142,7 @@ class TrainingLoop:
         return self._trainer.global_step
 
     def after_learning(self) -> list[Callback]:
-        """What ends a generation, in the order in which Lightning calls it."""
+        """The callbacks that end a generation, in the order in which Lightning calls them."""
         run, terminal = self._run, self._terminal
         rating = ArenaRating(self._settings, run, self._data, terminal)
         return [
@@ -160,14 +161,14 @@ class TrainingLoop:
     def _make_trainer(self, settings: TrainerSettings) -> Trainer:
         learner = self._settings.learner
         options = asdict(settings)
-        del options["max_time"]  # its timer is ours
+        del options["max_time"]  # azcore has its own timer
         # Lightning warns of an interval longer than an epoch.
         options["log_every_n_steps"] = min(settings.log_every_n_steps, learner.steps_per_generation)
         watching: list[Callback] = [
             LearnerProgress(self._terminal, learner.steps_per_generation),
             Hyperparameters(self._hyperparameters),
         ]
-        if self._timer is not None:  # first: it tells the others that a generation is the last
+        if self._timer is not None:  # first: it lets the others know that a generation is the last
             watching.insert(0, self._timer)
         try:
             return Trainer(
@@ -208,19 +209,19 @@ class TrainingLoop:
         return SelfPlay(actor=actor, window=self._window, evaluator_in_play=evaluator_in_play)
 
     def _begin(self, checkpoint: str | None) -> None:
-        """Only now, when all has been restored, is anything cut off or set aside."""
+        """Rewind the run and cut off records, only now that everything has been restored."""
         if checkpoint is not None and Path(checkpoint) != self._run.last_checkpoint:
             rewind(self._run, Path(checkpoint), self._terminal.say)
         self._data.cut_records()
 
     def _time_share(self) -> float:
-        """How much of the time that the run may take has passed, parts before a resume included."""
+        """The share of the run's time limit that has passed, including time before a resume."""
         if self._timer is None or not self._max_seconds:
             return 0.0
         return self._timer.time_elapsed() / self._max_seconds
 
     def _window_in_words(self) -> str:
-        """What games may come to in memory and on disk, which hold them alike."""
+        """Upper limits of the games in memory and on disk, where a game takes the same space."""
         settings, game = self._settings, self._settings.game
         window = self._window.max_bytes(settings.search.most_targets(game.num_actions))
         words = f", and at most {window / 1e6:,.0f} MB of games in the replay window"
@@ -243,10 +244,10 @@ class TrainingLoop:
 
 
 class _Beginning(Callback):
-    """Knows whether all that a checkpoint holds has been restored.
+    """Knows whether everything in a checkpoint has been restored.
 
     Args:
-        then: is called once, at that moment.
+        then: called once, at that moment.
     """
 
     def __init__(self, then: Callable[[], None]) -> None:
@@ -257,7 +258,7 @@ class _Beginning(Callback):
         self.now()
 
     def now(self) -> None:
-        """Also where no step is left to train."""
+        """Call `then` unless it was called before; also used when no step is left to train."""
         if not self.is_over:
             self.is_over = True
             self._then()

@@ -1,5 +1,5 @@
-"""Measuring strength.
+"""Measures playing strength.
 
-`match` plays games between two players, `elo` turns results into ratings by the model of
-`likelihood`, `sprt` says when a match has said enough, `gate` who passes.
+`match` plays games between two players, `elo` turns results into ratings with the model of
+`likelihood`, `sprt` decides when a match can stop, and `gate` which candidate passes.
 """

@@ -1,12 +1,12 @@
-"""Ratings: what results say about strength, and how sure they are of it.
+"""Ratings: the strength of players estimated from results, with its uncertainty.
 
-A rating difference is a statement about the expected score, wins counted 1 and draws 1/2: 0 means
-even, +200 means 76 %, +400 means 91 %. Only differences mean anything, so one player, the anchor,
-is put at 0.
+A rating difference is a statement about the expected score, where a win counts 1 and a draw 1/2: 0
+means even, +200 means 76 %, +400 means 91 %. Only differences have a meaning, so one player, the
+anchor, is set to 0.
 
-`expected_score` and `updated_rating` are the formulas as they are taught and as clubs use them.
-`rating_list` is what azcore reports: all matches at once, in any order, with draws, the first
-mover's advantage and intervals. `docs/ratings.md` says in plain words what the numbers mean.
+`expected_score` and `updated_rating` are the textbook formulas, as clubs use them. `rating_list` is
+what azcore reports: it fits all matches at once, in any order, with draws, the first mover's
+advantage and intervals. `docs/ratings.md` explains the numbers in plain words.
 
 Letters: P players, K pairings, theta a rating on the natural scale, 400 / ln 10 = 173.7 Elo to one
 unit.
@@ -25,14 +25,14 @@ from azcore.arena.likelihood import POINTS, PRIOR, Floats, Rows, maximum_likelih
 from azcore.settings import require
 
 ELO_PER_UNIT = 400.0 / math.log(10.0)  # a rating of theta is theta * 173.7 Elo
-Z_95 = 1.959964  # 95 % of a normal distribution lies within so many standard deviations
+Z_95 = 1.959964  # standard deviations within which 95 % of a normal distribution lies
 MOST_PAIRS = 10**9  # of a match in a table
 Joint = tuple[tuple[int, int, int], tuple[int, int, int], tuple[int, int, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class MatchScore:
-    """What came of the games between two players, as the first of them sees it."""
+    """The results of games between two players, view of `player`."""
 
     player: str
     opponent: str
@@ -46,13 +46,13 @@ class MatchScore:
 
     @property
     def score(self) -> float:
-        """Share of the points in [0, 1], a draw being half a point; 1/2 before any game."""
+        """Share of the points in [0, 1], where a draw is half a point; 1/2 before any game."""
         return (self.wins + 0.5 * self.draws) / self.games if self.games else 0.5
 
 
 @dataclass(frozen=True, kw_only=True)
 class PairScore:
-    """What came of pairs of games with seats swapped from one opening, as `player` sees it.
+    """The results of pairs of games with seats swapped from one opening, view of `player`.
 
     `joint[a][b]` counts the pairs in which it made a/2 points with seat 0 and b/2 with seat 1.
     """
@@ -67,7 +67,7 @@ class PairScore:
 
     @property
     def pentanomial(self) -> tuple[int, int, int, int, int]:
-        """How many pairs came to 0, 1/2, 1, 3/2 and 2 points."""
+        """Number of pairs with 0, 1/2, 1, 3/2 and 2 points."""
         counts = [0] * 5
         for a, row in enumerate(self.joint):
             for b, number in enumerate(row):
@@ -76,7 +76,7 @@ class PairScore:
 
     @property
     def total(self) -> MatchScore:
-        """The games one by one."""
+        """The games counted one by one."""
         seats = (
             [sum(row) for row in self.joint],
             [sum(row) for row in zip(*self.joint, strict=True)],
@@ -87,15 +87,15 @@ class PairScore:
         )
 
     def to_text(self) -> str:
-        """The nine counts of `joint`, row by row, as tables keep them."""
+        """The nine counts of `joint`, row by row, as stored in tables."""
         return " ".join(str(count) for row in self.joint for count in row)
 
     @classmethod
     def from_text(cls, player: str, opponent: str, text: str) -> PairScore:
-        """What `to_text` wrote.
+        """Parse the text that `to_text` writes.
 
         Raises:
-            SettingError: it is not that.
+            SettingError: it is not such a text.
         """
         counts = [int(word) for word in text.split() if word.isascii() and word.isdecimal()]
         require(
@@ -108,7 +108,7 @@ class PairScore:
         return cls(player=player, opponent=opponent, joint=(rows[0], rows[1], rows[2]))
 
     def turned(self) -> PairScore:
-        """The same as the opponent sees it."""
+        """The same results, view of the opponent."""
         j = self.joint
         rows = [(j[2][2 - b], j[1][2 - b], j[0][2 - b]) for b in range(3)]
         return PairScore(
@@ -127,17 +127,18 @@ class Rating:
 
 @dataclass(frozen=True, kw_only=True)
 class RatingList:
-    """Ratings that belong together, and what else the results told."""
+    """Ratings from one fit, and its other results."""
 
     ratings: dict[str, Rating]  # by name, in Elo
-    first_move: Rating | None  # advantage of the first mover in Elo; None: seats are not known
-    draws: float | None  # share of games between equals that are drawn; None: none was
+    first_move: Rating | None  # advantage of the first mover in Elo; None: seats are unknown
+    draws: float | None  # share of games between equals that are drawn; None: no draws
     covariance: Floats  # [P, P] of the ratings in their order, Elo squared
 
     def superiority(self, player: str, opponent: str) -> float:
-        """Probability that `player` is the stronger of two, given the results (LOS).
+        """Probability that `player` is the stronger of the two, given the results (LOS).
 
-        Normal distributions around both ratings, as for the intervals; 1/2 if nothing is known.
+        It assumes normal distributions around both ratings, like the intervals; 1/2 if nothing is
+        known.
         """
         names = list(self.ratings)
         i, j = names.index(player), names.index(opponent)
@@ -150,20 +151,20 @@ class RatingList:
 
 
 def expected_score(rating_difference: float) -> float:
-    """E_A = 1 / (1 + 10^((R_B - R_A) / 400)), the score A may expect (Elo 1978).
+    """E_A = 1 / (1 + 10^((R_B - R_A) / 400)), the expected score of A (Elo 1978).
 
     Args:
         rating_difference: R_A - R_B, in Elo.
     """
-    # In tanh the same formula cannot overflow.
+    # Written with tanh, the formula cannot overflow.
     return 0.5 * (1.0 + math.tanh(0.5 * rating_difference / ELO_PER_UNIT))
 
 
 def updated_rating(rating: float, k: float, score: float, expected: float) -> float:
-    """R' = R + K (S - E): a rating after one game or a few, as clubs keep them.
+    """R' = R + K (S - E): a rating after one or more games, as clubs compute it.
 
-    It follows a player who changes, depends on the order of the games and says nothing of how sure
-    it is; `fit_ratings` does the reverse.
+    It follows a player who changes, depends on the order of the games and does not report its
+    uncertainty; `fit_ratings` does the opposite.
 
     Args:
         rating: R, before.
@@ -178,7 +179,7 @@ def score_interval(wins: int, draws: int, losses: int) -> tuple[float, float]:
     """95 % interval of a match score (Wilson 1927, eq. for a share of n trials).
 
     A draw counts as half a win and half a loss. It varies less than those, so with draws the
-    interval is somewhat wider than it need be, never narrower.
+    interval is somewhat wider than necessary, never narrower.
 
     Returns:
         (low, high) within [0, 1]; (0, 1) where there was no game.
@@ -196,30 +197,31 @@ def score_interval(wins: int, draws: int, losses: int) -> tuple[float, float]:
 def rating_list(
     results: Iterable[MatchScore | PairScore], anchors: Mapping[str, float]
 ) -> RatingList:
-    """Ratings of all players that explain all results best.
+    """The ratings of all players that best explain all results.
 
-    Expected scores are Elo's, and draws are modelled as in Davidson (1970): see
-    `azcore.arena.likelihood`. Where games come in pairs, the first mover's advantage is found too:
-    a rating difference is then what is left when that is taken away.
+    Expected scores follow Elo's formula, and draws are modelled as in Davidson (1970): see
+    `azcore.arena.likelihood`. Where games come in pairs, the first mover's advantage is estimated
+    too, and a rating difference then excludes it.
 
-    A score of 100 % alone would mean infinity. So half a win and half a loss are added to a pair:
-    Jeffreys' prior Beta(1/2, 1/2) of its score, whose best point in log-odds is (wins + 1/2) /
+    A score of 100 % alone would mean an infinite rating. So half a win and half a loss are added to
+    a pair: Jeffreys' prior Beta(1/2, 1/2) of its score, whose mode in log-odds is (wins + 1/2) /
     (games + 1), +763 Elo after 40 of 40. They are added to as few pairs as make every rating
-    finite, the most informative ones that join all players (see `_joined`). Added to all pairs,
-    they would bend long runs: every checkpoint beats random play 40 to 0, and a dozen such half
+    finite: the most informative ones that connect all players (see `_joined`). Added to all pairs,
+    they would distort long runs: every checkpoint beats random play 40 to 0, and a dozen such half
     losses pulled a known rating of 1,430 down to 1,065.
 
-    Intervals come from the curvature at the best point, relative to the anchors: they say how far
-    chance in these games may have moved a rating. The two games of a pair are not independent, and
-    pairs show by their own scatter how far (`likelihood._pair_spread`). They do not know of games
-    that repeat each other: give distinct ones (`MatchResult.distinct`).
+    Intervals come from the curvature at the maximum, relative to the anchors: they state how far
+    chance in these games may have moved a rating. The two games of a pair are not independent; the
+    scatter of the pairs measures by how much (`likelihood._pair_spread`). Intervals do not account
+    for games that repeat each other: pass distinct ones (`MatchResult.distinct`).
 
     Args:
-        results: in any order; several of the same two players are added up, seen from either side.
-        anchors: players whose ratings are given, in Elo, and have no interval of their own.
+        results: in any order; several results of the same two players are added up, whichever of
+            them is `player`.
+        anchors: players whose ratings are given, in Elo; they have no interval of their own.
 
     Returns:
-        The list; players whom no chain of matches joins to an anchor are left out.
+        The list, without players whom no chain of matches connects to an anchor.
 
     Raises:
         SettingError: no anchor, a count is below 0, or a player met itself.
@@ -281,10 +283,10 @@ def fit_ratings(results: Iterable[MatchScore | PairScore], anchor: str) -> dict[
 def _by_two(
     results: Iterable[MatchScore | PairScore],
 ) -> tuple[dict[tuple[str, str], Floats], dict[tuple[str, str], Floats]]:
-    """Sums for each two players, as the one whose name comes first sees them.
+    """Sums for each two players, view of the one whose name sorts first.
 
     Returns:
-        Of single games: losses, draws, wins [3]. Of pairs of games: their joint counts [3, 3].
+        For single games: losses, draws, wins [3]. For pairs of games: their joint counts [3, 3].
     """
     singles: dict[tuple[str, str], Floats] = {}
     pairings: dict[tuple[str, str], Floats] = {}
@@ -309,7 +311,7 @@ def _by_two(
 def _add_points(
     points: dict[tuple[str, str], float], name: str, opponent: str, counts: Floats
 ) -> None:
-    """Points of the first against the second, for each ordered pair that met."""
+    """Add the points of each of two players against the other."""
     for pair, made in (
         ((name, opponent), float(counts @ POINTS)),
         ((opponent, name), float(counts @ POINTS[::-1])),
@@ -320,10 +322,10 @@ def _add_points(
 def _joined(
     points: dict[tuple[str, str], float], anchors: list[str]
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """The players whom matches join to an anchor, and the pairs that join them best.
+    """The players whom matches connect to an anchor, and the pairs that connect them best.
 
-    The pairs are the spanning forest of most information (Prim 1957). What n games of score p say
-    about a difference of ratings is n p (1 - p): nothing where one side always wins.
+    The pairs form the spanning forest with the most information (Prim 1957). n games with score p
+    carry n p (1 - p) of information on a rating difference: nothing where one side always wins.
 
     Returns:
         Names, the anchors first; pairs, one for each other player.

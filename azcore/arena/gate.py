@@ -1,4 +1,4 @@
-"""The gate of AlphaGo Zero: what a candidate must score to become the best player."""
+"""The gate of AlphaGo Zero: the score with which a candidate becomes the best player."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from azcore.settings import require
 
 @dataclass(frozen=True, kw_only=True)
 class GateSettings:
-    """Whether a candidate is tried, and how; the numbers and their sources are in `conf/gate`."""
+    """Whether and how a candidate is tested; the numbers and their sources are in `conf/gate`."""
 
     enabled: bool
     every_generations: int
@@ -42,14 +42,14 @@ class GateSettings:
 def decide(
     result: MatchResult, threshold: float, sprt: SprtSettings | None
 ) -> tuple[bool, Verdict | None]:
-    """Whether the candidate, the match's first player, becomes the best, and what the test said.
+    """Whether the candidate, the match's first player, becomes the best, and the test's verdict.
 
-    A test that is still open when the match is over leaves it to the threshold.
+    If the test is still open when the match is over, the threshold decides.
 
     Args:
         result: of the match.
         threshold: see `passes`.
-        sprt: the test that could stop the match; None: it was played to its end.
+        sprt: the test that could stop the match; None: all games were played.
     """
     verdict = sprt.verdict(result.distinct.pentanomial) if sprt else None
     if verdict in (Verdict.BETTER, Verdict.NOT_BETTER):
@@ -58,9 +58,9 @@ def decide(
 
 
 def passes(score: float, threshold: float) -> bool:
-    """Whether a candidate becomes the best: its share of the points is above the threshold.
+    """Whether a candidate becomes the best: its share of the points exceeds the threshold.
 
     Silver 2017: "wins by a margin of > 55 %" of games without draws. With draws as half a point,
-    wins and half the draws together must exceed it, so nobody passes by drawing every game.
+    wins and half the draws together must exceed it, so no candidate passes by drawing every game.
     """
     return score > threshold

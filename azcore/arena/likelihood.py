@@ -1,25 +1,25 @@
-"""The model behind ratings, over arrays: no names, no Elo, only strengths in log-odds.
+"""The model behind ratings, on arrays: no names, no Elo, only strengths in log-odds.
 
-A game between i and j has the expected score that Elo's formula says,
+A game between i and j has the expected score of Elo's formula,
 
     E = 1 / (1 + exp(-u)),   u = theta_i - theta_j + s delta,
 
-with s = +1 where i has seat 0, -1 where it has seat 1, 0 where that is not known, and delta the
-advantage of the first mover. Around it, wins, draws and losses are shared out as in Davidson's
-model (1970):
+with s = +1 where i has seat 0, -1 where it has seat 1, 0 where the seat is unknown, and delta the
+advantage of the first mover. Given E, wins, draws and losses are distributed as in Davidson's model
+(1970):
 
     P(win) : P(draw) : P(loss) = x : nu : 1/x,
 
 where x > 0 is chosen such that P(win) + P(draw)/2 = E, and nu >= 0 is one number for all games; a
 share nu / (2 + nu) of games between equals is drawn. nu = 0 is the model of Bradley and Terry.
 
-Davidson himself adds up 2 log x instead of u along a chain of players. There the same rating
-difference means another score when draws are more or less frequent, so one drawish pair of players
-stretches everybody's ratings. With the mean fixed by Elo's formula, theta and nu are orthogonal
-(mean and natural parameter of one exponential family: Barndorff-Nielsen 1978, ch. 9.8): a wrong nu
-leaves ratings consistent, and draws do what they should, they narrow intervals. Rao and Kupper
-(1967) draw where strengths are within a threshold; their points do not suffice for the strengths,
-so a draw would not count as half a win.
+Davidson himself adds up 2 log x instead of u along a chain of players. The same rating difference
+then means another score when draws are more or less frequent, so one drawish pair of players
+stretches all ratings. With the mean fixed by Elo's formula, theta and nu are orthogonal (mean and
+natural parameter of one exponential family: Barndorff-Nielsen 1978, ch. 9.8): a wrong nu leaves
+ratings consistent, and draws narrow intervals, as they should. In the model of Rao and Kupper
+(1967) a game is drawn if the strengths are within a threshold. There the points are not sufficient
+statistics for the strengths, so a draw would not count as half a win.
 
 Letters: P players, N rows of results, K pairings.
 """
@@ -37,8 +37,8 @@ Ints = npt.NDArray[np.int64]
 POINTS = np.array([0.0, 0.5, 1.0])  # of a loss, a draw and a win
 PRIOR = 0.5  # wins, and as many losses, added to a pair; see `azcore.arena.elo.rating_list`
 # In points squared: how much information a pairing must hold until the scatter of its own pairs of
-# games counts as much as the model's. Some eight pairs of even games. Less, and intervals of short
-# or one-sided pairings are too narrow; more, and correlated pairs are noticed late.
+# games counts as much as the model's. Some eight pairs of even games. With less, intervals of short
+# or one-sided pairings are too narrow; with more, correlated pairs are noticed late.
 SCATTER_PRIOR = 4.0
 _FARTHEST = 300.0  # |u| beyond which nothing changes in doubles
 _NU_RANGE = (-12.0, 12.0)  # of log nu
@@ -46,7 +46,7 @@ _NU_RANGE = (-12.0, 12.0)  # of log nu
 
 @dataclass(frozen=True, kw_only=True)
 class Rows:
-    """Results by who met whom from which seat."""
+    """Results by player, opponent and seat."""
 
     first: Ints  # [N], i
     second: Ints  # [N], j
@@ -56,17 +56,17 @@ class Rows:
 
 @dataclass(frozen=True, kw_only=True)
 class Fit:
-    """What explains the results best."""
+    """The parameters that best explain the results."""
 
     theta: Floats  # [P]
     delta: float
     nu: float
-    covariance: Floats  # [P + 1, P + 1], of theta and, last, delta; zeros for what was not free
+    covariance: Floats  # [P + 1, P + 1], of theta and, last, delta; zeros for fixed parameters
 
 
 def probabilities(u: Floats, nu: float) -> tuple[Floats, Floats]:
-    """Loss, draw and win [N, 3] at log-odds u [N], and the variance [N] of a game's points."""
-    near = np.clip(np.abs(u), 0.0, _FARTHEST)  # the stronger side; turned round at the end
+    """P(loss, draw, win) [N, 3] at log-odds u [N], and the variance [N] of a game's points."""
+    near = np.clip(np.abs(u), 0.0, _FARTHEST)  # view of the stronger side; swapped at the end
     expected, rest = 1.0 / (1.0 + np.exp(-near)), 1.0 / (1.0 + np.exp(near))
     lead = nu * 0.5 * np.tanh(0.5 * near)
     x = (lead + np.sqrt(lead * lead + 4.0 * expected * rest)) / (2.0 * rest)
@@ -88,13 +88,13 @@ def maximum_likelihood(
     Args:
         rows: all results. Its last 2 K rows are the pairings of `joint`: K rows with i in seat 0,
             then the same K with i in seat 1.
-        joint: [K, 3, 3], how many pairs of games brought i so many points (0, 1/2, 1) with seat 0
-            and so many with seat 1. They carry the correlation of the two games of a pair.
-        fixed: [P], theta where it is given, NaN where it is to be found.
+        joint: [K, 3, 3], number of pairs of games by the points (0, 1/2, 1) of i with seat 0 and
+            with seat 1. They carry the correlation of the two games of a pair.
+        fixed: [P], theta where it is given, NaN where it is to be estimated.
         links: pairs of players to whom `PRIOR` is added.
 
     Returns:
-        The best point. delta is found if there are pairings, nu if there are draws; else 0.
+        The maximum. delta is estimated if there are pairings, nu if there are draws; else 0.
     """
     size, pairings = len(fixed), len(joint)
     free = np.append(np.isnan(fixed), pairings > 0)
@@ -123,7 +123,7 @@ def maximum_likelihood(
 
     at, log_nu = np.append(np.where(free[:-1], 0.0, fixed), 0.0), 0.0
     best = log_likelihood(at, log_nu)
-    for _ in range(300):  # some ten are enough; the limit is for counts beyond all reason
+    for _ in range(300):  # some ten are enough; the limit is for absurd counts
         nu = float(np.exp(log_nu)) if drawn else 0.0
         shares, variance = probabilities(log_odds(at), nu)
         slope = _slope(log_odds(at))
@@ -143,7 +143,7 @@ def maximum_likelihood(
             break
         at, log_nu, best = at + step, log_nu + nu_step, max(best, reached)
 
-    # How far scores scatter: by the model, and where games come in pairs, as the pairs tell.
+    # The scatter of scores: the model's, and for games in pairs that of the pairs.
     alone = len(weights) - 2 * pairings
     scatter = gathered(weights[:alone, None, None] * squares[:alone], index[:alone])
     if pairings:
@@ -163,7 +163,7 @@ def maximum_likelihood(
 
 
 def _with_priors(rows: Rows, links: tuple[Ints, Ints], *, seats: bool) -> Rows:
-    """The priors first, so that pairings stay the last rows."""
+    """The rows with the priors first, so that pairings stay the last rows."""
     added = len(links[0])
     first, second, seat = links[0], links[1], np.zeros(added)
     if seats:
@@ -185,7 +185,7 @@ def _slope(u: Floats) -> Floats:
 
 
 def _nu_step(counts: Floats, shares: Floats, variance: Floats) -> float:
-    """One step of Fisher scoring for log nu, every E held where it is."""
+    """One step of Fisher scoring for log nu, with every E held constant."""
     games, draw = counts.sum(axis=1), shares[:, 1]
     mean = shares @ POINTS - 0.5
     lean = draw * mean / variance  # -d(2 log x) / d(log nu) at constant E
@@ -198,15 +198,16 @@ def _nu_step(counts: Floats, shares: Floats, variance: Floats) -> float:
 def _pair_spread(joint: Floats, mean: Floats, variance: Floats, parameters: int) -> Floats:
     """Covariance [K, 2, 2] of a pairing's points with seat 0 and with seat 1, over all its pairs.
 
-    The sandwich of Huber (1967) with pairs of games as clusters (Liang and Zeger 1986) would take
-    the observed one alone, which says nothing where few pairs were played or one side won them all.
-    So it is mixed with the model's, in which the games of a pair are independent.
+    The sandwich estimator of Huber (1967) with pairs of games as clusters (Liang and Zeger 1986)
+    would use the observed covariance alone, which is uninformative where few pairs were played or
+    one side won them all. So it is mixed with the model's, in which the games of a pair are
+    independent.
 
     Args:
         joint: as in `maximum_likelihood`.
         mean: [2 K], expected points of a game, first with seat 0, then with seat 1.
         variance: [2 K], of the same.
-        parameters: how many the fit has found; the scatter around it is that much too small.
+        parameters: how many the fit has estimated, which reduces the scatter around it.
     """
     pairings = len(joint)
     pairs = joint.sum(axis=(1, 2))

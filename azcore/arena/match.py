@@ -1,10 +1,11 @@
 """A match: two players, pairs of games with colours swapped, all games at once.
 
 Both games of a pair begin from the same random opening, so neither player gains from a lucky one.
-Players that choose without chance would repeat the same game for ever without openings, which is
-why a result says how many of its games are distinct.
+Without openings, deterministic players would repeat the same game for ever. A result therefore
+reports how many of its games are distinct.
 
-Letters: G games of the match; rows 2i and 2i + 1 are a pair, `first` having seat 0 in the even one.
+Letters: G games of the match; rows 2i and 2i + 1 are a pair, and `first` has seat 0 in the even
+one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from azcore.game.batch import make_batch
 from azcore.game.faults import game_faults
 from azcore.settings import require
 
-OPENING_ATTEMPTS = 200  # draws before a game counts as having no further opening
+OPENING_ATTEMPTS = 200  # to find a new opening, before a game counts as having no more
 
 
 FORMATS = ("round_robin", "gauntlet")
@@ -70,14 +71,14 @@ class MatchGame:
     """One game of a match."""
 
     first_seat: int  # seat of the match's first player
-    opening_plies: int  # how many of the actions nobody chose
+    opening_plies: int  # how many actions belong to the random opening
     actions: list[int]  # [T], opening included
-    outcome: int  # z as seat 0 sees it
+    outcome: int  # z, view of seat 0
     forfeit: str | None = None  # why the loser gave up, if the game did not end by its rules
 
     @property
     def loser(self) -> int:
-        """The seat that lost; there must be one."""
+        """The seat that lost; the game must not be a draw."""
         return 0 if self.outcome < 0 else 1
 
     @property
@@ -88,11 +89,11 @@ class MatchGame:
 
 @dataclass(frozen=True, kw_only=True)
 class MatchResult:
-    """What a match came to; wins, draws and losses are those of `first`."""
+    """The result of a match; wins, draws and losses are those of `first`."""
 
     first: str
     second: str
-    games: list[MatchGame]  # [G], a pair side by side
+    games: list[MatchGame]  # [G], the games of a pair side by side
 
     def of_seat(self, seat: int | None) -> MatchScore:
         """The result of the games in which `first` had this seat; None: of all games."""
@@ -124,7 +125,7 @@ class MatchResult:
 
     @property
     def distinct(self) -> PairScore:
-        """The pairs of games as ratings take them: two that repeat each other count once."""
+        """The pairs of games as ratings use them: pairs that repeat each other count once."""
         joint = [[0, 0, 0] for _ in range(3)]
         for one, other in self._distinct_pairs():
             joint[int(2 * one.points)][int(2 * other.points)] += 1
@@ -132,7 +133,7 @@ class MatchResult:
         return PairScore(player=self.first, opponent=self.second, joint=(a, b, c))
 
     def counted(self) -> dict[str, Any]:
-        """The columns that every table of matches has: the players, and what they came to."""
+        """The columns that every table of matches has: the players and their results."""
         return {
             "player": self.first,
             "opponent": self.second,
@@ -150,11 +151,11 @@ class MatchResult:
 
     @property
     def distinct_games(self) -> int:
-        """Different sequences of actions; far below G, the result says less than it seems to."""
+        """Number of different action sequences; far below G, the result is weaker than it seems."""
         return len({tuple(game.actions) for game in self.games})
 
     def _distinct_pairs(self) -> list[tuple[MatchGame, MatchGame]]:
-        """Pairs that differ in a move of either game; in each, `first` has seat 0 in the first."""
+        """Pairs that differ in a move of either game; `first` has seat 0 in the first of a pair."""
         pairs: dict[Any, tuple[MatchGame, MatchGame]] = {}
         for game, other in zip(self.games[::2], self.games[1::2], strict=True):
             pairs.setdefault((tuple(game.actions), tuple(other.actions)), (game, other))
@@ -173,21 +174,21 @@ def play_match(
     progress: Callable[[int], None] | None = None,
     sprt: SprtSettings | None = None,
 ) -> MatchResult:
-    """Play G games, each player asked for all of its games at once.
+    """Play G games, calling each player for all of its games at once.
 
     Args:
-        game: what is played.
+        game: the game to play.
         first: has seat 0 in even rows, seat 1 in odd ones.
-        second: has the other seat; another object than `first`, for both keep their trees.
+        second: has the other seat; a different object from `first`, since both keep their trees.
         num_games: G, even.
-        opening_plies: random legal actions before the players take over, the same in both games of
-            a pair, pairs differing as long as the game has enough openings; after that the same
-            openings come again in turn.
+        opening_plies: number of random legal actions before the players take over, the same in both
+            games of a pair. Pairs differ as long as the game has enough openings; after that the
+            openings repeat in turn.
         seed: of openings and players; the same seed repeats the match.
-        progress: called after each ply of all games with how many games have ended.
-        sprt: None: all G games are played. Else `sprt.look_games` at a time, and no more as soon as
-            their distinct pairs decide for either side; the games are a function of the same
-            arguments then, and the openings those of the whole match.
+        progress: called after each ply of all games with the number of games that have ended.
+        sprt: None: all G games are played. Else `sprt.look_games` are played at a time, until the
+            distinct pairs decide for either side. The games are then a function of the same
+            arguments, and the openings those of the whole match.
 
     Returns:
         The result; all games are played to their end.
@@ -195,7 +196,7 @@ def play_match(
     Raises:
         SettingError: G is odd or below 2, or games end within `opening_plies`.
         FaultyGameError: the game's own code raised.
-        IllegalActionError: a player chose what the rules forbid.
+        IllegalActionError: a player chose an illegal action.
     """
     require_pairs(num_games, "num_games")
     require(first is not second, "second", "another player object than first", second.name)
@@ -221,7 +222,7 @@ def play_match(
 
 
 def derived_seed(seed: int, number: int) -> int:
-    """A seed for each part of something that has one seed; part 0 has that itself."""
+    """A seed for part `number` of something with one seed; part 0 uses that seed itself."""
     if number == 0:
         return seed
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0] >> 1)
@@ -248,10 +249,10 @@ def _play(
         for player in players:
             player.start(row, state, opening)
 
-    forfeits: dict[int, tuple[int, Forfeit]] = {}  # row: who gave up, and why
+    forfeits: dict[int, tuple[int, Forfeit]] = {}  # row -> seat that gave up, and why
     live = list(range(num_games))
     while live:
-        # The one who moves in a row: seat 0 is first's in even rows.
+        # The player to move in each row; the first player has seat 0 in even rows.
         mover = {row: (states.current_player(row) + row) % 2 for row in live}
         decisions: dict[int, Decision] = {}
         for who, player in enumerate(players):
@@ -286,10 +287,9 @@ def _play(
 
 
 def random_openings(game: Game, count: int, plies: int, seed: int) -> list[tuple[list[int], Any]]:
-    """(actions, state) of `count` openings of uniformly drawn legal actions, none of them over.
+    """(actions, state) of `count` openings of uniformly random legal actions, none of them over.
 
-    Positions differ from each other until the game seems to have no further one, then they come
-    again in turn.
+    Positions differ until the game seems to have no more of them; then they repeat in turn.
 
     Raises:
         SettingError: no game was found that lasts longer than `plies`.
@@ -318,7 +318,7 @@ def random_openings(game: Game, count: int, plies: int, seed: int) -> list[tuple
 
 
 def _random_opening(game: Game, plies: int, rng: np.random.Generator) -> tuple[list[int], Any]:
-    """Actions and the state after them; one action short of `plies` or more if the game ended."""
+    """Actions and the state after them; fewer than `plies` actions if the game ended."""
     state = game.initial_state()
     opening: list[int] = []
     for _ in range(plies):
@@ -336,7 +336,7 @@ def _require_legal(game: Game, state: Any, action: int, player: Player) -> None:
 
 
 def require_pairs(num_games: int, where: str) -> None:
-    """Refuse a number of games that does not come in pairs.
+    """Refuse a number of games that does not form pairs.
 
     Raises:
         SettingError: it is odd or below 2.

@@ -1,14 +1,15 @@
-"""Who decides: a `Player` is asked for its actions in many games at once.
+"""Players: a `Player` chooses its actions in many games at once.
 
-A match tells its players all that happens, so each keeps what it needs, such as search trees:
+A match reports every action to its players, so each can keep what it needs, such as search trees:
 
     player.begin(num_games=G, seed=1)
     player.start(row, state)             # the opening position of each game
     actions = player.choose(rows)        # games in which this player is to move
-    player.advance(row, action)          # every action of every game, its own ones too
+    player.advance(row, action)          # every action of every game, its own included
     player.end()                         # when no match follows at once
 
-Rows are the games of a match, 0 to G - 1. No torch here: a network comes in as an `Evaluator`.
+Rows are the games of a match, 0 to G - 1. This module needs no torch: a network is passed as an
+`Evaluator`.
 """
 
 from __future__ import annotations
@@ -32,9 +33,9 @@ from azcore.settings import require
 
 @dataclass(frozen=True)
 class Forfeit:
-    """A game given up in place of an action.
+    """A player's decision to give up the game instead of choosing an action.
 
-    `reason` is a few words for records: `resignation`, or what befell a program.
+    `reason` is a few words for records: `resignation`, or what happened to a program.
     """
 
     reason: str
@@ -44,30 +45,30 @@ Decision = int | Forfeit
 
 
 class Player(ABC):
-    """Decides in several games of one match at once.
+    """Chooses actions in several games of one match at once.
 
-    What it chooses in a row depends on that row's game and the seed alone, never on the other rows.
+    Its choice in a row depends only on that row's game and the seed, never on the other rows.
     """
 
     name: str  # in results and tables; unique within a rating list
 
     @abstractmethod
     def begin(self, num_games: int, seed: int) -> None:
-        """Make ready for a new match of `num_games` games; `start` follows for each row."""
+        """Prepare for a new match of `num_games` games; `start` follows for each row."""
 
     @abstractmethod
     def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
         """Game `row` begins from `state`, which is not terminal.
 
-        `opening` are the actions that lead there from the initial state; None: there is no telling.
+        `opening` are the actions that lead there from the initial state; None: they are unknown.
         """
 
     @abstractmethod
     def choose(self, rows: list[int]) -> Sequence[Decision]:
-        """A legal action for each of the rows, in all of which this player is to move.
+        """A legal action for each of the rows; this player is to move in all of them.
 
-        Nothing is played yet: `advance` says what was. A `Forfeit` ends the game of its row, which
-        the other side has won.
+        Nothing is played yet: `advance` reports the played actions. A `Forfeit` ends the game of
+        its row, and the other side wins.
         """
 
     @abstractmethod
@@ -75,14 +76,14 @@ class Player(ABC):
         """`action` was played in game `row`, by either player."""
 
     def end(self) -> None:  # noqa: B027 - most players hold nothing
-        """No match goes on: what `begin` can make again, such as trees or a process, may go."""
+        """Release what `begin` can make again, such as trees or a process: no match is running."""
 
 
 class RandomPlayer(Player):
-    """Any legal action, all alike: the anchor of ratings.
+    """Plays a uniformly random legal action: the anchor of ratings.
 
     Args of the constructor:
-        game: to be played.
+        game: the game to play.
         name: in results.
     """
 
@@ -106,7 +107,7 @@ class RandomPlayer(Player):
         actions = []
         for row in rows:
             legal = np.flatnonzero(self._game.legal_action_mask(self._states.get(row)))
-            # Chance belongs to the game and the ply, so the other games cannot change it.
+            # Random numbers depend on the row and the ply, so the other games cannot change them.
             rng = generator(Purpose.MATCH, self._seed, row, self._plies[row])
             actions.append(int(rng.choice(legal)))
         return actions
@@ -123,14 +124,14 @@ class SearchPlayer(Player):
     so the evaluator sees full batches.
 
     Args of the constructor:
-        game: to be played.
-        evaluator: judge of leaves.
+        game: the game to play.
+        evaluator: evaluates leaves.
         settings: how to search; the noise settings are not used.
         name: in results.
-        num_simulations: per action, in place of `settings.num_simulations`; None keeps that.
-        temperature: for the first `temperature_plies` actions of a game after its opening an action
-            is drawn with probability N(a)^(1/temperature) / sum N(b)^(1/temperature).
-        temperature_plies: plies of both players; 0 is the papers' choice for evaluation.
+        num_simulations: per action, instead of `settings.num_simulations`; None keeps that.
+        temperature: for the first `temperature_plies` actions of a game after its opening, an
+            action is drawn with probability N(a)^(1/temperature) / sum N(b)^(1/temperature).
+        temperature_plies: counts plies of both players; 0 is the papers' choice for evaluation.
 
     Raises:
         SettingError: a number is out of range.
@@ -162,7 +163,7 @@ class SearchPlayer(Player):
         self._seed = 0
 
     def begin(self, num_games: int, seed: int) -> None:
-        # Trees take the most memory here, so those of the last match are used again if they fit.
+        # Trees take the most memory here, so those of the last match are reused if they fit.
         if self._search is None or self._search.num_trees != num_games:
             self._search = Search(
                 game=self._game,

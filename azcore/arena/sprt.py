@@ -1,20 +1,20 @@
-"""Stopping a match as soon as it has said enough: the sequential probability ratio test.
+"""Stops a match as soon as its result is clear: the sequential probability ratio test (SPRT).
 
-Wald (1945): of two hypotheses, look at log L1 / L0 again and again; stop at or below
-log(beta / (1 - alpha)) for the first and at or above log((1 - beta) / alpha) for the second. A
-player of the first hypothesis then passes for one of the second in about a share alpha of matches
-at most, and the other way round in a share beta.
+Wald (1945): for two hypotheses, compute log L1 / L0 again and again. Accept the first at or below
+log(beta / (1 - alpha)) and the second at or above log((1 - beta) / alpha). If the first hypothesis
+is true, the test then accepts the second in at most about a share alpha of matches, and the other
+way round in a share beta.
 
 Here a hypothesis is an Elo difference d over both seats, a mean score of 1 / (1 + 10^(-d / 400)):
-Elo is logistic. How often games are drawn and how the two games of a pair hang together is no part
-of it, so each hypothesis takes the distribution of pair results that is most likely among those
-with its mean (the generalised test). The unit is the pair of games from one opening with seats
-swapped and its 0, 1/2, 1, 3/2 or 2 points: openings that favour one seat make the games of a pair
-dependent, and counted one by one they would look more uncertain than they are. M. Van den Bergh, "A
-practical introduction to the GSPRT" and "Maximum likelihood estimation of a multinomial
-distribution with a given expectation" (Proposition 1.1), notes for Fishtest, tell the theory.
+Elo is logistic. It does not specify how often games are drawn or how the two games of a pair
+depend on each other, so each hypothesis takes the most likely distribution of pair results among
+those with its mean (the generalised test). The unit is the pair of games from one opening with
+seats swapped and its 0, 1/2, 1, 3/2 or 2 points: openings that favour one seat make the games of a
+pair dependent, and counted one by one they would look more uncertain than they are. M. Van den
+Bergh, "A practical introduction to the GSPRT" and "Maximum likelihood estimation of a multinomial
+distribution with a given expectation" (Proposition 1.1), notes for Fishtest, describes the theory.
 
-Looking after every few games only, as is done here, makes errors rarer, never more frequent.
+Testing only after every few games, as here, makes errors rarer, never more frequent.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ from azcore.arena.likelihood import Floats
 from azcore.settings import require
 
 PAIR_SCORES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # share of a pair's two points
-# Pairs put in place of a result that has not come up. Both hypotheses then have a distribution
-# whatever the counts, and nothing else changes.
+# Number of pairs assumed for a result that has not occurred. Both hypotheses then have a
+# distribution whatever the counts, and nothing else changes.
 UNSEEN = 1e-3
 
 
 class Verdict(StrEnum):
-    """What a test says of the first player."""
+    """The result of a test of the first player."""
 
     BETTER = "better"  # elo1 accepted
     NOT_BETTER = "not better"  # elo0 accepted
@@ -47,7 +47,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class SprtSettings:
-    """The two hypotheses and how often to be wrong; the numbers are in `conf/sprt`."""
+    """The two hypotheses and their error rates; the numbers are in `conf/sprt`."""
 
     elo0: float
     elo1: float
@@ -81,10 +81,10 @@ class SprtSettings:
         )
 
     def verdict(self, pentanomial: Sequence[int]) -> Verdict:
-        """What these pairs come to.
+        """The verdict on these pairs.
 
         Args:
-            pentanomial: how many pairs came to 0, 1/2, 1, 3/2 and 2 points.
+            pentanomial: number of pairs with 0, 1/2, 1, 3/2 and 2 points.
         """
         low, high = self.bounds
         ratio = float(log_likelihood_ratio(pentanomial, self.elo0, self.elo1))
@@ -108,7 +108,7 @@ def most_likely(shares: Floats, mean: float) -> Floats:
     """The distributions over `PAIR_SCORES` with this mean that best explain observed shares.
 
     p_i = shares_i / (1 + t (a_i - mean)), with t such that p has the mean (Proposition 1.1): the
-    sum of shares_i (a_i - mean) / (1 + t (a_i - mean)) falls in t, so halving finds its zero.
+    sum of shares_i (a_i - mean) / (1 + t (a_i - mean)) falls in t, so bisection finds its zero.
 
     Args:
         shares: [..., 5], all above 0, adding up to 1.

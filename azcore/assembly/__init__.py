@@ -1,5 +1,5 @@
-"""From settings to parts.
+"""Builds parts from settings.
 
-`parts` makes the typed settings and what they describe; `entrants` makes players of texts such as
-`random`, a run directory or a program.
+`parts` builds the typed settings and the objects they describe; `entrants` turns texts such as
+`random`, a run directory or a program into players.
 """

@@ -1,15 +1,15 @@
-"""Who plays: the texts of `players=[...]` become players.
+"""Turns the texts of `players=[...]` into players.
 
     random              any legal action
-    search, search:64   PUCT with uniform evaluations, with the arena's simulations or so many
+    search, search:64   PUCT with uniform evaluations, with the arena's simulations or 64
     RUN                 a run directory: its last weights
-    RUN@step-400        another of its checkpoints, by name; RUN@all: all that it was rated by
+    RUN@step-400        another of its checkpoints, by name; RUN@all: all rated ones
     PATH.ckpt           any checkpoint
-    gnugo level=5       another program: one of conf/programs, or a command behind its protocol;
+    gnugo level=5       another program: one of conf/programs, or a protocol and a command;
                         see `azcore.engine.programs`
 
-A text is a kind and, behind a colon, what that kind wants to know; `KINDS` is where a new kind is
-added. Whatever is no kind and no program is a place in the file system.
+A text is a kind and, after a colon, the argument of that kind; new kinds are added to `KINDS`.
+Anything that is neither a kind nor a program is a path.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from azcore.arena.players import Player, RandomPlayer
 from azcore.assembly.parts import Settings, search_baseline, search_player
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
-from azcore.networks.checkpoint import KEY, read_checkpoint
+from azcore.storage.checkpoint import KEY, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 
 
@@ -32,8 +32,8 @@ from azcore.storage.run_directory import RunDirectory
 class Kind:
     """One way to name a player."""
 
-    usage: str  # how it is written, for the sentence that lists what is known
-    make: Callable[[Settings, str], Player]  # from what stands behind the colon, or ""
+    usage: str  # how it is written, for the error message that lists the kinds
+    make: Callable[[Settings, str], Player]  # from the text after the colon, or ""
 
 
 def _random(settings: Settings, argument: str) -> Player:
@@ -57,11 +57,11 @@ KINDS = {
 
 
 def players_from(settings: Settings, texts: Sequence[str]) -> list[Player]:
-    """The players in their order, each with a name of its own.
+    """The players in the order of their texts, each with a unique name.
 
     Raises:
-        SettingError: a text names no player, or there are fewer than two; the sentence lists the
-            kinds there are.
+        SettingError: a text names no player (the message lists the kinds), or there are fewer than
+            two.
         CheckpointError: a checkpoint cannot be used, or is of another game.
     """
     players: list[Player] = []
@@ -84,16 +84,16 @@ def players_from(settings: Settings, texts: Sequence[str]) -> list[Player]:
 
 
 def checkpoints_of(text: str) -> list[Path]:
-    """The checkpoints that a text means: a file, a run's last, one by name, or all rated ones.
+    """The checkpoints that a text names: a file, a run's last, one by name, or all rated ones.
 
     Raises:
-        SettingError: there is none.
+        SettingError: there is no such checkpoint.
     """
     place, _, name = text.rpartition("@")
     if not place or Path(text).exists():
         place, name = text, ""
     path = Path(place)
-    if not name and (path.is_file() or path.suffix == ".ckpt"):  # a missing one is told of as such
+    if not name and (path.is_file() or path.suffix == ".ckpt"):  # its reader reports a missing one
         return [path]
     if not path.is_dir():
         kinds = ", ".join(kind.usage for kind in KINDS.values())
@@ -116,10 +116,10 @@ def checkpoints_of(text: str) -> list[Path]:
 
 
 def checkpoint_of(text: str) -> Path:
-    """The one checkpoint that a text means; whether a file is there is for its reader to say.
+    """The one checkpoint that a text names; its reader reports a missing file.
 
     Raises:
-        SettingError: a run directory has none of that name, or several are meant.
+        SettingError: a run directory has none of that name, or the text names several.
     """
     place, _, _ = text.rpartition("@")
     if not Path(text).is_dir() and not (place and Path(place).is_dir()):
@@ -135,7 +135,7 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
 
     Args:
         texts: as for `players_from`.
-        programs: those known by name.
+        programs: the programs of the configuration, by name.
 
     Raises:
         SettingError, CheckpointError: as `players_from`.
@@ -148,7 +148,7 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _network(settings: Settings, path: Path) -> Player:
-    """A checkpoint as a player, called by its run and its name there."""
+    """A checkpoint as a player, named after its run and its own name."""
     folder = path.absolute().parent
     name = f"{folder.parent.name}@{path.stem}" if folder.name == "checkpoints" else path.stem
     return search_player(settings, settings.checkpoint_evaluator(path), name)

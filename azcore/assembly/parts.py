@@ -1,6 +1,6 @@
-"""Builds azcore's parts from the composed configuration, refusing what does not fit.
+"""Builds azcore's parts from the composed configuration and refuses invalid settings.
 
-Each group of `conf/` has one dataclass that says which keys it must hold; this file pairs them.
+Each group of `conf/` has one dataclass that defines the keys it must have; this module pairs them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from azcore.networks.backends import (
     choose_device,
     choose_precision,
 )
-from azcore.networks.checkpoint import load_network
+from azcore.networks.saved import load_network
 from azcore.search.evaluators import (
     CachedEvaluator,
     Evaluator,
@@ -67,11 +67,11 @@ class Settings:
     programs: Mapping[str, Any]  # by name, see `azcore.engine.programs.Program`
 
     def evaluator(self, network: nn.Module, callers: int = 1) -> Evaluator:
-        """A network's weights of this moment, ready to run.
+        """An evaluator with a network's current weights.
 
         Args:
-            network: whose weights.
-            callers: threads that will evaluate at once.
+            network: provides the weights.
+            callers: number of threads that will evaluate at once.
         """
         conditions = Conditions(
             game=self.game,
@@ -80,16 +80,16 @@ class Settings:
             cores=available_cores(),
             callers=callers,
         )
-        choose_backend(self.evaluation.backend, self.device)  # can it run here?
+        choose_backend(self.evaluation.backend, self.device)  # raises if it cannot run here
         return backend_named(self.evaluation.backend).evaluator(network, conditions)
 
     def search_evaluator(self, network: nn.Module, version: int, callers: int = 1) -> Evaluator:
-        """The same as search asks it: through random symmetries, with a cache, as settings say.
+        """The evaluator that search calls: with random symmetries and a cache if settings say so.
 
         Args:
-            network: whose weights.
+            network: provides the weights.
             version: optimizer steps behind them.
-            callers: threads that will evaluate at once.
+            callers: number of threads that will evaluate at once.
         """
         evaluator = self.evaluator(network, callers)
         if self.evaluation.random_symmetry and self.game.symmetries:
@@ -104,7 +104,7 @@ class Settings:
 
 
 def settings_from(config: Config) -> Settings:
-    """Typed settings of the composed configuration.
+    """Typed settings from the composed configuration.
 
     Raises:
         SettingError, GameError: naming the key, the value got and the value wanted.
@@ -153,14 +153,14 @@ def settings_from(config: Config) -> Settings:
         gate=gate,
         arena=arena,
         sprt=sprt,
-        programs=config.get("programs", {}),  # whoever asks a run's settings names none
+        programs=config.get("programs", {}),  # a run's own settings have none
     )
 
 
 def search_player(
     settings: Settings, evaluator: Evaluator, name: str, num_simulations: int | None = None
 ) -> SearchPlayer:
-    """A player that searches as the arena's settings say, or with so many simulations."""
+    """A player that searches with `num_simulations`, or else as many as the arena's settings."""
     return SearchPlayer(
         game=settings.game,
         evaluator=evaluator,
@@ -171,7 +171,7 @@ def search_player(
 
 
 def search_baseline(settings: Settings, num_simulations: int | None = None) -> SearchPlayer:
-    """`search`: by PUCT whatever the run's rule, so that ratings of different runs compare."""
+    """The player `search`: PUCT in every run, so that ratings of different runs are comparable."""
     plain = replace(settings, search=replace(settings.search, gumbel=None))
     name = "search" if num_simulations is None else f"search:{num_simulations}"
     return search_player(plain, UniformEvaluator(settings.game), name, num_simulations)

@@ -81,7 +81,8 @@ def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
         return game, UniformEvaluator(game)
     from azcore.assembly.entrants import checkpoint_of
     from azcore.assembly.parts import settings_from  # torch
-    from azcore.networks.checkpoint import KEY, network_of, read_checkpoint
+    from azcore.networks.saved import network_of
+    from azcore.storage.checkpoint import KEY, read_checkpoint
 
     path = checkpoint_of(config["checkpoint"])
     checkpoint = read_checkpoint(path)

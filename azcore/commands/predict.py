@@ -13,7 +13,7 @@ from azcore.assembly.parts import Config, settings_from
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.learner.given import Prediction, predict, read_games
-from azcore.networks.checkpoint import load_network
+from azcore.networks.saved import load_network
 
 
 def predict_games(config: Config) -> int:

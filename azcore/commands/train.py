@@ -29,16 +29,10 @@ from azcore.commands.check.report import check_before_training
 from azcore.commands.export import export_settings, write_games_of_generation
 from azcore.errors import CheckpointError, FaultyGameError
 from azcore.learner.settings import TrainerSettings, trainer_settings
-from azcore.networks.checkpoint import (
-    describe_run,
-    like,
-    read_checkpoint,
-    require_resumable,
-    require_same_run,
-    require_sizes,
-)
+from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
 from azcore.settings import require
+from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
 from azcore.storage.run_settings import differences, read_config, save_config

@@ -1,13 +1,13 @@
-"""What a game is, and all that is done with its rules alone.
+"""The contract of a game, and everything that needs only its rules.
 
-Begin at `contract.Game`, which a plugin fills in. `facts` is what it states about itself,
-`compiled` the faster way to state rules, `transcript` what transcripts hold. `registry` finds
-games, `batch` replays many positions at once, `symmetries` maps them, `compilation` is how numba is
-used, `faults` what is said of a game whose code fails.
+Begin at `contract.Game`, which a plugin implements. `facts` holds the fixed properties of a game,
+`compiled` the faster way to state rules, `transcript` the content of transcripts. `registry` finds
+games, `batch` replays many positions at once, `symmetries` maps them, `compilation` runs numba, and
+`faults` reports errors in a game's code.
 """
 
 from azcore.game.compiled import CompiledGame, Rules
-from azcore.game.contract import Game, illegal_action_message, texts_along
+from azcore.game.contract import Game, illegal_action_message, require_legal, texts_along
 from azcore.game.facts import (
     BoolArray,
     ByteArray,
@@ -33,5 +33,6 @@ __all__ = [
     "Transcript",
     "TranscriptFormat",
     "illegal_action_message",
+    "require_legal",
     "texts_along",
 ]

@@ -1,11 +1,11 @@
-"""Many positions of one game at once: what search and replay ask of a game.
+"""Many positions of one game at once, for search and replay.
 
 Both need one operation: take some root positions, replay a path of actions from each, and describe
-where it ends. `GameBatch.replay` does that, compiled for a `CompiledGame`, in a Python loop for any
-other `Game`; callers cannot tell which.
+the position at its end. `GameBatch.replay` does that in compiled code for a `CompiledGame` and in a
+Python loop for any other `Game`; callers see no difference.
 
-Trees keep only the root's state: a leaf is reached by replaying, so history planes and repetition
-rules come out right and memory does not grow with the tree.
+A tree stores only the state of its root and reaches leaves by replaying. So history planes and
+repetition rules are correct, and memory for states does not grow with the tree.
 
 Letters: B roots, S positions described at once, T longest path in plies, A actions, C H W planes.
 """
@@ -40,7 +40,7 @@ from azcore.game.compiled import (
 from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS
 from azcore.game.faults import broken_promise, game_faults, raised
 
-# What kernels over rules are compiled from, beside the rules.
+# The sources of kernels over rules, besides the rules.
 RULE_SOURCES = (__file__, compilation.__file__, compiled_game.__file__)
 
 
@@ -49,7 +49,7 @@ class Positions(NamedTuple):
 
     observations: ByteArray  # [S, C, H, W]
     legal_actions: npt.NDArray[np.int32]  # [S, A], ascending
-    num_legal: npt.NDArray[np.int32]  # [S], entries of legal_actions that count
+    num_legal: npt.NDArray[np.int32]  # [S], valid entries of legal_actions
     current_player: npt.NDArray[np.int8]  # [S], seat to move
     is_terminal: npt.NDArray[np.bool_]  # [S]
     outcome: npt.NDArray[np.int8]  # [S], view of seat 0, 0 where not terminal
@@ -63,12 +63,12 @@ class Positions(NamedTuple):
 
 
 def make_positions(game: Game, size: int, *, keys: bool = False) -> Positions:
-    """Room for S positions of a game.
+    """Buffers for S positions of a game.
 
     Args:
-        game: whose positions.
+        game: the game of the positions.
         size: S.
-        keys: whether `Game.position_key` is wanted too; not all games have one.
+        keys: whether to compute `Game.position_key` too; not all games have one.
     """
     return Positions(
         observations=np.zeros((size, *game.observation_shape), np.uint8),
@@ -94,9 +94,9 @@ def _mark_legal(legal_actions: Any, num_legal: Any, out_mask: Any) -> None:
 
 
 class Paths(NamedTuple):
-    """Ways from roots to the positions that are to be described."""
+    """Paths from roots to the positions to describe."""
 
-    roots: npt.NDArray[np.int32]  # [S], which root each starts from; below 0 skips the row
+    roots: npt.NDArray[np.int32]  # [S], the root each starts from; below 0 skips the row
     actions: npt.NDArray[np.int32]  # [S, T], legal ones
     lengths: npt.NDArray[np.int32]  # [S], how many of them to play
 
@@ -104,11 +104,11 @@ class Paths(NamedTuple):
 class GameBatch(ABC):
     """B root states of one game; starts with B initial states.
 
-    What a game gives here is looked at, since trees and game records are built on it: a promise of
-    `azcore.game` that it breaks is a `FaultyGameError`.
+    A batch checks what the game returns, since trees and game records are built on it: a broken
+    promise of `azcore.game` raises a `FaultyGameError`.
     """
 
-    _states: Any  # one a row; `get` may copy, questions need not
+    _states: Any  # one per row; `get` may copy, queries need not
 
     def __init__(self, game: Game, size: int) -> None:
         self.game = game
@@ -116,7 +116,7 @@ class GameBatch(ABC):
 
     @abstractmethod
     def get(self, row: int) -> Any:
-        """The root state of `row`, not to be changed."""
+        """The root state of `row`; callers must not change it."""
 
     @abstractmethod
     def set(self, row: int, state: Any) -> None:
@@ -134,14 +134,14 @@ class GameBatch(ABC):
         return self.game.is_terminal(self._states[row])
 
     def is_over(self, row: int, ply: int) -> bool:
-        """The same after so many plies, of which no game has more than `max_game_length`."""
+        """`is_terminal` after `ply` plies; a game longer than `max_game_length` is at fault."""
         over = self.is_terminal(row)
         if not over and ply >= self.game.max_game_length:
             raise self._fault(_LENGTH, f"False after {ply} plies")
         return over
 
     def outcome(self, row: int) -> int:
-        """The final result at the root of `row`, where the game is over, as seat 0 sees it."""
+        """The outcome at the terminal root of `row`, view of seat 0."""
         outcome = self.game.outcome(self._states[row])
         if outcome not in OUTCOMES:
             raise self._fault(_OUTCOME, outcome)
@@ -149,7 +149,7 @@ class GameBatch(ABC):
 
     @abstractmethod
     def step(self, row: int, action: int) -> None:
-        """Play a legal action on the root of `row`; legality is the caller's duty."""
+        """Play an action on the root of `row`; the caller ensures that it is legal."""
 
     @abstractmethod
     def replay(
@@ -159,16 +159,16 @@ class GameBatch(ABC):
         lengths: npt.NDArray[np.int32],
         out: Positions,
     ) -> None:
-        """Describe in `out` where each path ends.
+        """Describe the position at the end of each path in `out`.
 
         Args:
-            roots: int32 [S], which root each path starts from; below 0 skips the row.
+            roots: int32 [S], the root each path starts from; below 0 skips the row.
             paths: int32 [S, T], legal actions.
             lengths: int32 [S], how many of them to play.
-            out: room for at least S positions.
+            out: buffers for at least S positions.
 
         Raises:
-            FaultyGameError: a rule gave what it may not, or raised.
+            FaultyGameError: a rule returned an invalid value, or raised.
         """
 
     def _fault(self, promise: int, got: object) -> FaultyGameError:
@@ -178,7 +178,7 @@ class GameBatch(ABC):
         return broken_promise(self.game.name, self.game.source_of(rule), got, want)
 
 
-# What `replay` looks at in every position: the rule, and what it promises.
+# What `replay` checks in every position: the rule, and what it promises.
 _PLAYER, _OUTCOME, _LEGAL, _ORDER, _LENGTH, _FORM, _PLANES, _KEY = range(1, 9)
 _PROMISES = {
     _PLAYER: ("current_player", "0 or 1"),
@@ -201,7 +201,7 @@ def make_batch(game: Game, size: int) -> GameBatch:
 
 
 class PlainBatch(GameBatch):
-    """States are Python objects, rules are called one at a time."""
+    """States are Python objects; rules are called one at a time."""
 
     def __init__(self, game: Game, size: int) -> None:
         super().__init__(game, size)
@@ -256,7 +256,7 @@ class PlainBatch(GameBatch):
         planes = np.asarray(game.observation(state))
         if planes.shape != game.observation_shape:
             raise self._fault(_PLANES, f"{planes.dtype} {planes.shape}")
-        with np.errstate(invalid="ignore"):  # NaN and infinity become some byte, which is not them
+        with np.errstate(invalid="ignore"):  # NaN and infinity become some byte; caught below
             out.observations[row] = planes
         same = out.observations[row] == planes
         if not same.all():
@@ -269,20 +269,20 @@ class PlainBatch(GameBatch):
 
 
 class CompiledBatch(GameBatch):
-    """States are rows of a structured array, rules and loops are compiled."""
+    """States are rows of a structured array; rules and loops are compiled."""
 
     def __init__(self, game: CompiledGame, size: int) -> None:
         super().__init__(game, size)
         self._states = np.zeros(size, game.state_dtype)
         self._states[:] = game.initial_state()
         self._scratch = np.zeros(1, game.state_dtype)
-        self._at = np.zeros(3, np.int64)  # row, place of the rule in RULES, what a rule gave amiss
+        self._at = np.zeros(3, np.int64)  # row, index of the rule, invalid value that it returned
         self._compiled = game
         self._tables: dict[bool, Any] = {}  # by whether keys are wanted
-        self._replay: Any = None  # the loop of `replay`, compiled when it is first wanted
+        self._replay: Any = None  # the loop of `replay`, compiled on first use
 
     def _functions(self, keys: bool) -> Any:
-        """The rules as the kernel takes them; the one for keys is compiled when it is wanted."""
+        """The rules as the kernel takes them; the key rule is compiled only if it is wanted."""
         if config.DISABLE_JIT:
             return self._compiled.rule_functions
         if keys not in self._tables:
@@ -345,7 +345,7 @@ class CompiledBatch(GameBatch):
             raise self._fault(broken, _GOT[broken].format(at[2]))
 
 
-# What a compiled rule gave, where a number alone does not say it.
+# How an error shows the invalid number that a compiled rule returned.
 _GOT = {
     _PLAYER: "{}",
     _OUTCOME: "{}",
@@ -388,8 +388,9 @@ def replay_kernel(state: Any) -> Any:
 def rule_table(game: CompiledGame, *, keys: bool = False) -> npt.NDArray[np.int64]:
     """The rules of a game for kernels that are called often, int64 [7, 3]; see `rules_of`.
 
-    As addresses: to unpack six functions costs numba 130 µs a call, as much as the search of 25
-    leaves. A row of zeros is a function that is not called, that of keys where none are wanted.
+    The table holds addresses, since unpacking six functions takes numba 130 µs a call, as long as
+    searching 25 leaves. A row of zeros is a function that is not called: the key rule where no keys
+    are wanted.
     """
     rules = [getattr(game.rules, name) for name in RULES] + [game.key_rule] * keys
     signatures = list(rule_signatures(game.state_type).values())
@@ -399,7 +400,7 @@ def rule_table(game: CompiledGame, *, keys: bool = False) -> npt.NDArray[np.int6
 
 
 def _rule_at(_context: Any, table: Any, states: Any, place: Any) -> Any:
-    """Function `place` (a constant) of a `rule_table` of the rules of `states`."""
+    """Function `place` (a constant) of a `rule_table`, for states of the type of `states`."""
     signatures = list(rule_signatures(states.dtype).values())
     function = types.FunctionType(signatures[place.literal_value])
     return function(table, states, place), load_function
@@ -410,7 +411,7 @@ rule_at: Any = intrinsic(prefer_literal=True)(_rule_at)
 
 @register_jitable
 def rules_of(table: Any, states: Any) -> Any:
-    """The rules of a `rule_table`, as functions over one of `states`."""
+    """The rules of a `rule_table`, as functions over an element of `states`."""
     return RuleFunctions(
         rule_at(table, states, CURRENT_PLAYER),
         rule_at(table, states, LEGAL_ACTIONS),
@@ -433,20 +434,20 @@ def _replay_from_table(
 def _replay_paths(
     rules: Any, states: Any, scratch: Any, max_length: Any, at: Any, paths: Any, out: Any
 ) -> int:
-    """The loop of `GameBatch.replay` over a compiled game's rules; see there.
+    """The loop of `GameBatch.replay` over the rules of a compiled game.
 
     Args:
         rules: `RuleFunctions`.
         states: the roots.
-        scratch: room for one state.
-        max_length: no leaf that many plies away may be open, for there is no room for its paths.
-        at: int64 [3], written: the row and the rule under way, in the order of `RuleFunctions`,
-            and what a rule gave that it may not.
+        scratch: a buffer for one state.
+        max_length: a leaf this many plies away must be terminal: there is no room for longer paths.
+        at: int64 [3], written: the current row, the current rule as an index into `RuleFunctions`,
+            and the invalid value that a rule returned.
         paths: `Paths`.
         out: `Positions`.
 
     Returns:
-        0, or which promise is broken.
+        0, or the number of the broken promise.
     """
     most = out.legal_actions.shape[1]
     for row in range(paths.roots.shape[0]):
@@ -459,7 +460,7 @@ def _replay_paths(
         for i in range(paths.lengths[row]):
             rules.step(
                 state, np.int64(paths.actions[row, i])
-            )  # interpreted, an int32 would shift as one
+            )  # interpreted, an int32 would shift as an int32
         at[1] = CURRENT_PLAYER
         player = rules.current_player(state)
         if player != 0 and player != 1:

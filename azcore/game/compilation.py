@@ -1,15 +1,15 @@
 """How azcore compiles with numba: once per version of the sources, safely shared by processes.
 
-numba keeps compiled functions on disk, which is what makes a second start take seconds. Two traps
-of its cache are mended here:
+numba caches compiled functions on disk, so a second start takes only seconds. This module fixes two
+traps of that cache:
 
-* It looks at the file of a function alone, so an edit in a file that the function calls into would
-  silently be ignored. Our cache directory is named after the content of all the files concerned.
-* It names record types in compiled symbols by a counter of the process. Two sizes of a board
+* numba checks only the file of the function itself, so it would silently ignore an edit in a file
+  that the function calls into. Our cache directory is named after the content of all these files.
+* numba names record types in compiled symbols by a counter of the process. Two sizes of a board
   compiled by two processes may get one name, and a third process that loads both then runs the
-  wrong code or crashes. A digest of the fields is the same in every process.
+  wrong code or crashes. We name them by a digest of the fields, the same in every process.
 
-The directory is `azcore` in NUMBA_CACHE_DIR, or in `numba` of the user's cache.
+The cache is in `azcore` in NUMBA_CACHE_DIR, or in `numba` of the user's cache directory.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from numba import config, njit, typeof, types
 from numba.core import cgutils
 from numba.experimental import function_type
 
-KEPT_VERSIONS = 60  # versions of sources whose compiled code is kept
+KEPT_VERSIONS = 60  # versions of sources whose compiled code stays cached
 
 types.Record.mangling_args = property(  # type: ignore[method-assign,assignment]
     lambda self: (f"Record{crc32(self.name.encode()):08x}", ())
@@ -40,12 +40,12 @@ types.Record.mangling_args = property(  # type: ignore[method-assign,assignment]
 def compiled(
     function: Callable[..., Any], signature: Any = None, *, sources: Iterable[str | Path]
 ) -> Any:
-    """`function` compiled without the GIL, taken from the cache where possible.
+    """`function` compiled to run without the GIL, loaded from the cache if possible.
 
     Args:
         function: plain Python that numba supports.
-        signature: numba's types of arguments and result; None: compiled when first called.
-        sources: every file whose functions are called from it, its own included.
+        signature: numba's types of arguments and result; None: compile on the first call.
+        sources: every file whose functions it calls, its own included.
     """
     before = config.CACHE_DIR
     config.CACHE_DIR = str(_cache_directory(tuple(sorted(str(source) for source in sources))))
@@ -56,23 +56,24 @@ def compiled(
 
 
 def code_for(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
-    """What `compiled` gave, for arguments of just these types, which it does not look at again.
+    """The code of a `compiled` function for exactly these argument types, called without checks.
 
-    numba finds the type of each argument at each call, that of a named tuple in Python, which takes
-    1 to 3 µs. Whoever calls the code answers for dtypes and layout: others are read as these.
+    numba determines the type of each argument at each call, and for a named tuple it does so in
+    Python, which takes 1 to 3 µs. The caller of this code ensures dtypes and layout: it reads any
+    other argument as if it had these types.
     """
     if config.DISABLE_JIT:
         return dispatcher  # type: ignore[no-any-return]
     signature = tuple(map(typeof, arguments))
-    if dispatcher._can_compile:  # not one whose signature was written out
+    if dispatcher._can_compile:  # false if it has an explicit signature
         dispatcher.compile(signature)
     code: Callable[..., Any] = dispatcher.overloads[signature].entry_point
     return code
 
 
-# A kernel that takes functions as arguments of type `FunctionType`, with written-out signatures, is
+# A kernel that takes functions as arguments of type `FunctionType`, with explicit signatures, is
 # cached for the next process; one that specialises on the functions themselves is not. But numba
-# looks up their addresses anew at each call. A kernel that is called often takes them in a table.
+# looks up their addresses at each call, so a kernel that is called often takes them in a table.
 
 
 def function_table(functions: Iterable[Any], signatures: Iterable[Any]) -> npt.NDArray[np.int64]:
@@ -94,10 +95,10 @@ def function_table(functions: Iterable[Any], signatures: Iterable[Any]) -> npt.N
 
 
 def load_function(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-    """Lowering of an intrinsic that makes a function of row `place` of a table.
+    """Lower an intrinsic that turns row `place` of a table into a function.
 
-    The intrinsic's arguments are (table, anything, place as a constant), its result is the type
-    `FunctionType` of the function.
+    The intrinsic's arguments are (table, anything, place as a constant); its result has the
+    function's `FunctionType`.
     """
     place = signature.args[2].literal_value
     table = context.make_array(signature.args[0])(context, builder, arguments[0])
@@ -111,7 +112,7 @@ def load_function(context: Any, builder: Any, signature: Any, arguments: Any) ->
 
 @cache
 def _cache_directory(sources: tuple[str, ...]) -> Path:
-    """A directory for code compiled from these files as they are now."""
+    """The directory for code compiled from the current content of these files."""
     digest = hashlib.sha256()
     for source in sources:
         digest.update(Path(source).read_bytes())
@@ -119,7 +120,7 @@ def _cache_directory(sources: tuple[str, ...]) -> Path:
     directory = base / digest.hexdigest()[:16]
     directory.mkdir(exist_ok=True)
     os.utime(directory)
-    # Old versions go, or the cache would grow with every edit.
+    # Delete old versions, or the cache would grow with every edit.
     versions = sorted(base.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
     for old in versions[KEPT_VERSIONS:]:
         shutil.rmtree(old, ignore_errors=True)

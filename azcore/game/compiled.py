@@ -1,4 +1,4 @@
-"""Games whose rules azcore compiles: `Rules`, and the `CompiledGame` that makes a game of them."""
+"""Games whose rules azcore compiles: `Rules`, and `CompiledGame`, which turns them into a game."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ import numpy as np
 from numba import types
 
 from azcore import bits
-from azcore.errors import IllegalActionError
 from azcore.game import faults, keys
 from azcore.game.compilation import compiled
-from azcore.game.contract import Game, illegal_action_message
+from azcore.game.contract import Game, require_legal
 from azcore.game.facts import BoolArray, Facts, FloatArray
 from azcore.game.keys import KEY_BITS, state_key
 
@@ -28,7 +27,7 @@ class Rules:
     They are compiled with the signatures below, so they may use what numba supports: integers,
     loops, record fields and nested arrays. A helper they call must be decorated with
     `numba.extending.register_jitable` and lie in the game's folder. `azcore.bits` has what
-    bitboards need. With NUMBA_DISABLE_JIT=1 all of it is ordinary Python.
+    bitboards need. With NUMBA_DISABLE_JIT=1 they run as ordinary Python.
     """
 
     current_player: Callable[[Any], int]  # (state) -> 0 or 1
@@ -39,16 +38,16 @@ class Rules:
     outcome: Callable[[Any], int]  # (terminal state) -> -1, 0 or +1, view of seat 0
     observe: Callable[[Any, Any], None]  # (state, uint8 [C, H, W] holding zeros)
     # (state) -> any 64 bits, signed or not: `Game.position_key`. None: a hash of the whole state,
-    # which is right wherever the state holds nothing of the way to a position.
+    # which fits if the state holds nothing about the path to a position.
     position_key: Callable[[Any], int] | None = None
 
 
-# In the order of `Rules`; `position_key` is apart, since it is compiled for those who ask only.
+# In the order of `Rules`, without `position_key`, which is compiled only on request.
 RULES = ("current_player", "legal_actions", "step", "is_terminal", "outcome", "observe")
 
 
 class RuleFunctions(NamedTuple):
-    """The rules as kernels call them, compiled or as they were written."""
+    """The rules as kernels call them, compiled or plain Python."""
 
     current_player: Any
     legal_actions: Any
@@ -59,7 +58,7 @@ class RuleFunctions(NamedTuple):
     position_key: Any
 
 
-# Their places there.
+# The index of each rule in `RuleFunctions`.
 CURRENT_PLAYER, LEGAL_ACTIONS, STEP, IS_TERMINAL, OUTCOME, OBSERVE, POSITION_KEY = range(7)
 
 
@@ -77,7 +76,7 @@ def rule_signatures(state: Any) -> dict[str, Any]:
 
 
 def rule_types(state: Any, *names: str) -> list[Any]:
-    """The types by which a kernel takes the rules `names` over one type of state as arguments."""
+    """The argument types of a kernel that takes the rules `names` over one type of state."""
     signatures = rule_signatures(state)
     return [types.FunctionType(signatures[name]) for name in names]
 
@@ -85,12 +84,12 @@ def rule_types(state: Any, *names: str) -> list[Any]:
 class CompiledGame(Game):
     """A game whose state is a NumPy record and whose rules azcore compiles.
 
-    A concrete game gives `initial_state` and the texts; the rest follows from its `Rules`.
+    A concrete game implements `initial_state` and the texts; the rest follows from its `Rules`.
 
     Args of the constructor beyond those of `Game`:
         state_dtype: fields of the state. Sizes of nested arrays are compile-time constants, so
             loops over `state.board.shape[0]` cost nothing extra.
-        rules: the functions.
+        rules: the rule functions.
     """
 
     def __init__(self, facts: Facts, *, state_dtype: list[Any], rules: Rules) -> None:
@@ -101,14 +100,14 @@ class CompiledGame(Game):
         self._rules = rules
 
     def prepare(self) -> None:
-        """Compile the rules, which otherwise waits until they are asked for."""
+        """Compile the rules now instead of on first use."""
         _ = self.rules
 
     @cached_property
     def rules(self) -> Rules:
-        """The rules, compiled; seconds the first time on a machine, no time again in a process.
+        """The compiled rules: seconds the first time on a machine, cached within a process.
 
-        Games whose settings differ in what a state holds alone have the same.
+        Games whose settings change only the values in a state share them.
         """
         rules = self._rules
         return replace(
@@ -118,7 +117,7 @@ class CompiledGame(Game):
 
     @property
     def rule_functions(self) -> RuleFunctions:
-        """The rules as a loop in Python calls them."""
+        """The rules as a Python loop calls them."""
         rules = self.rules
         return RuleFunctions(
             current_player=rules.current_player,
@@ -136,7 +135,7 @@ class CompiledGame(Game):
         return function
 
     def _ask(self, rule: str, *arguments: Any) -> Any:
-        """What a compiled rule answers.
+        """Call a compiled rule.
 
         Raises:
             FaultyGameError: the rule raised.
@@ -176,14 +175,13 @@ class CompiledGame(Game):
         return mask
 
     def step(self, state: Any, action: int) -> Any:
-        if not (0 <= action < self.num_actions and self.legal_action_mask(state)[action]):
-            raise IllegalActionError(illegal_action_message(self, state, action))
+        require_legal(self, state, action)
         successor = state.copy()
         self._ask("step", successor, action)
         return successor
 
     def step_in_place(self, state: Any, action: int) -> None:
-        """`step` without a look at whether the action is legal, on the state itself."""
+        """`step` on the state itself, without checking that the action is legal."""
         self._ask("step", state, action)
 
     def is_terminal(self, state: Any) -> bool:
@@ -199,14 +197,14 @@ class CompiledGame(Game):
 
     @property
     def has_position_key(self) -> bool:
-        return True  # a hash of the state, if the rules state none; nothing is compiled to say so
+        return True  # a hash of the state if the rules have none; the answer compiles nothing
 
     def position_key(self, state: Any) -> int:
         return int(self.key_rule(state)) & KEY_BITS
 
     @property
     def key_rule(self) -> Any:
-        """The rule `position_key`, or the hash that stands in for it, compiled at its first use."""
+        """The rule `position_key`, or the hash that replaces it, compiled on first use."""
         function = self.rules.position_key or state_key
         return _compiled_rule("position_key", function, self.state_type)
 
@@ -218,6 +216,6 @@ def _compiled_rule(name: str, function: Callable[..., Any], state: Any) -> Any:
 
 
 def _package_sources(function: Callable[..., Any]) -> list[Path]:
-    """What a rule may call into: the files beside the one that holds `function`, bits and keys."""
+    """The files a rule may call into: those in the folder of `function`, bits and keys."""
     ours = [Path(bits.__file__), Path(keys.__file__)]
     return [*Path(function.__code__.co_filename).parent.glob("*.py"), *ours]

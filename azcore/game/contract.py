@@ -3,12 +3,13 @@
 A game states its rules, how a position looks to the network, and how actions are written. azcore
 does the rest. There are two ways to state the rules, and azcore treats them alike:
 
-* `CompiledGame`: the state is a NumPy record and the rules are six plain functions over it (and a
-  seventh if you like), which azcore compiles with numba and calls for many positions at once.
+* `CompiledGame`: the state is a NumPy record and the rules are six plain functions over it (and an
+  optional seventh), which azcore compiles with numba and calls for many positions at once.
 * `Game`: the state is any Python object. Slower, same results.
 
-What is fixed about a game (sizes, names, symmetries) stands in `facts.Facts`. No game is named
-here: the folder `games` holds examples of both, and docs/new-game.md tells how to write one.
+`facts.Facts` holds the fixed properties of a game (sizes, names, symmetries). This file names no
+game: the folder `games` holds examples of both kinds, and docs/new-game.md explains how to write
+one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from azcore.errors import GameError
+from azcore.errors import GameError, IllegalActionError
 from azcore.game import faults
 from azcore.game.facts import BoolArray, Facts, FloatArray, Setting
 from azcore.game.transcript import TranscriptFormat
@@ -29,10 +30,10 @@ OUTCOMES_IN_WORDS = "-1, 0 or +1"
 
 
 class Game(ABC):
-    """Rules, encoding and texts of one game with one set of settings. Holds no position.
+    """The rules, encoding and texts of one game with one set of settings, without any position.
 
     Shapes: A actions; C planes, H rows and W columns of an observation. Seats are numbered 0 (moves
-    first) and 1; colours are a matter of each game.
+    first) and 1; each game defines its own colours.
 
     Ten identities must hold; `azcore.testing.check_game` checks them on random positions:
 
@@ -40,23 +41,24 @@ class Game(ABC):
     2. `step` accepts exactly the actions of `legal_action_mask`, returns a new state and leaves the
        old one untouched.
     3. A game ends within `max_game_length` plies.
-    4. `current_player` is 0 or 1, and `outcome` is -1, 0 or +1 as seat 0 sees it.
-    5. `observation` is float32 [C, H, W] of whole numbers from 0 to `observation_maximum`, seen by
-       the player to move. Equal states have equal observations, and a state seen twice is the same
-       twice.
+    4. `current_player` is 0 or 1, and `outcome` is -1, 0 or +1, view of seat 0.
+    5. `observation` is float32 [C, H, W] of whole numbers from 0 to `observation_maximum`, view of
+       the player to move. Equal states have equal observations, and observing a state twice gives
+       the same result.
     6. Texts round-trip: `text_to_action(s, action_to_text(s, a)) == a`, and a state read back from
        `state_to_text` allows the same actions for the same player. The first word of that text is
        the placement of the pieces. A state read back has no history, so it may allow an action that
        only history forbids.
     7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation
        and the same outcome.
-    8. Rules compiled and rules interpreted agree.
-    9. Where there is a `position_key`, positions with the same key after equally many actions have
-       the same player to move, the same legal actions, the same end and the same outcome.
-    10. A transcript is read as it was written: see `TranscriptFormat`.
+    8. Compiled rules and interpreted rules agree.
+    9. If the game has a `position_key`, positions with the same key after the same number of
+       actions have the same player to move, the same legal actions, the same end and the same
+       outcome.
+    10. A transcript reads back as it was written: see `TranscriptFormat`.
 
     Args of the constructor:
-        facts: what is fixed about the game; each is an attribute of the game too.
+        facts: the fixed properties of the game, which are also its attributes.
     """
 
     def __init__(self, facts: Facts) -> None:
@@ -76,14 +78,14 @@ class Game(ABC):
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Name, version and settings: what weights and game records must have in common."""
+        """Name, version and settings, which weights and game records must share."""
         return {"name": self.name, "version": self.version, "settings": dict(self.settings)}
 
     def prepare(self) -> None:  # noqa: B027 - nothing to do is the usual case
-        """Do now what takes time, such as compiling; `azcore.make` calls it."""
+        """Do slow work now, such as compiling; `azcore.make` calls it."""
 
     def source_of(self, rule: str) -> Callable[..., Any]:
-        """A rule as its author wrote it, to tell where it is."""
+        """A rule as its author wrote it, so that errors can give its place."""
         function: Callable[..., Any] = getattr(type(self), rule)
         return function
 
@@ -119,23 +121,24 @@ class Game(ABC):
 
     @abstractmethod
     def observation(self, state: Any) -> FloatArray:
-        """float32 [C, H, W], what the network sees, from the view of the player to move.
+        """float32 [C, H, W], the input of the network, from the view of the player to move.
 
-        Whole numbers only, 0 to `observation_maximum`: azcore keeps them as bytes.
+        Whole numbers only, 0 to `observation_maximum`: azcore stores them as bytes.
         """
 
     def position_key(self, state: Any) -> int | None:
-        """A number, 0 to 2**64 - 1, by which a search knows a position again; optional.
+        """A number, 0 to 2**64 - 1, by which a search recognises a position; optional.
 
-        Equal keys after equally many actions mean: the same player to move, the same legal actions,
-        the same end and outcome now, and from here the same game, whatever way led here. The number
-        of actions played need not be in the key. Nor need what only a rule about earlier positions
-        can tell apart (repetition, superko), unless it forbids an action or ends the game right
-        here: positions that differ in no more than this may share a key, and `step` must then bear,
-        in any way it likes, an action that such a rule forbids or that follows such an end.
+        Equal keys after the same number of actions mean: the same player to move, the same legal
+        actions, the same end and outcome now, and the same game from here on, whatever the path to
+        the position. The key may leave out the number of actions played. It may also leave out
+        differences that only a rule about earlier positions can see (repetition, superko), unless
+        that rule forbids an action or ends the game in this very position. If positions share a key
+        in spite of such a difference, `step` must accept, with any result, an action that the rule
+        forbids or that follows an end by the rule.
 
-        The network may see the way to a position in its planes. Positions of equal keys share what
-        it said of the one met first.
+        The network may see the path to a position in its planes. Positions with equal keys share
+        the evaluation of the one met first.
 
         None, for every state: the game has no such key.
         """
@@ -143,30 +146,30 @@ class Game(ABC):
 
     @property
     def has_position_key(self) -> bool:
-        """Whether `position_key` gives a number."""
+        """Whether `position_key` returns a number."""
         return self.position_key(self.initial_state()) is not None
 
     def can_declare_win(self, state: Any) -> bool:
-        """Whether the player to move may end the game as a win by a word, without an action.
+        """Whether the player to move may end the game by declaring a win, without an action.
 
-        For games whose rules know such a claim and leave it to the player, as when a king has
-        entered the far camp; False unless a game knows better.
+        Some games allow such a claim and leave it to the player, for example when a king has
+        entered the far camp. The default is False.
         """
         return False
 
     # -- texts, for people, protocols and pages -------------------------------------------------
 
     def termination(self, state: Any) -> str:
-        """How a terminal state came about, in a few words (`checkmate`, `two passes`).
+        """The reason why the game ended, in a few words (`checkmate`, `two passes`).
 
-        Made from the outcome unless a game knows better.
+        The default follows from the outcome.
         """
         return self._by_outcome(state, "first player won", "draw", "second player won")
 
     def result_text(self, state: Any) -> str:
         """The result of a terminal state as the game's transcripts write it (`B+3.5`, `1-0`).
 
-        Made from the outcome unless a game knows better.
+        The default follows from the outcome.
         """
         first, second = self.seat_names
         return self._by_outcome(state, f"{first} wins", "draw", f"{second} wins")
@@ -182,29 +185,31 @@ class Game(ABC):
     def score_text(self, state: Any) -> str | None:
         """The result if the game stopped here, as `result_text` writes it.
 
-        Known at the end alone, unless a game counts at any time; None: not known.
+        None: not known. The default knows the result only in a terminal state; a game that can
+        count at any time overrides it.
         """
         return self.result_text(state) if self.is_terminal(state) else None
 
     def status_of_stones(self, state: Any) -> Mapping[str, list[str]] | None:
         """Stones that count as `alive`, `dead` and in `seki` if the game stopped here.
 
-        Each is a list of lines, a line the points of one chain; None: the game has no such thing.
+        Each status has a list of lines, one line with the points of each chain. None: the game has
+        no such status.
         """
         return None
 
     def named_rules(self) -> Mapping[str, Setting]:
-        """Its rules in the words of KataGo's `kata-get-rules`; empty: it has no such words.
+        """The game's rules in the terms of KataGo's `kata-get-rules`; empty: it has no such terms.
 
-        A word that is also a setting may be set.
+        A term that is also a setting may be set.
         """
         return {}
 
     def handicap_actions(self, count: int) -> list[int]:
-        """Where the first seat begins with `count` stones, by the game's custom.
+        """The actions that place `count` handicap stones of the first seat, by the game's custom.
 
         Raises:
-            GameError: no such handicap is the custom.
+            GameError: custom has no such handicap.
         """
         raise GameError(f"{self.name} has no fixed places for a handicap")
 
@@ -213,7 +218,7 @@ class Game(ABC):
         """The action as the game's protocol writes it (`D4`, `e7e8q`, `P*5e`)."""
 
     def action_to_notation(self, state: Any, action: int) -> str:
-        """A legal action as comments in transcripts have it (`Nf3`); `text_to_action` reads it."""
+        """A legal action as transcript comments write it (`Nf3`); `text_to_action` reads it."""
         return self.action_to_text(state, action)
 
     @abstractmethod
@@ -228,7 +233,7 @@ class Game(ABC):
 
     @abstractmethod
     def state_to_text(self, state: Any) -> str:
-        """The position as text that `state_from_text` reads: first the placement of the pieces."""
+        """The position as text for `state_from_text`, starting with the placement of the pieces."""
 
     @abstractmethod
     def state_from_text(self, text: str) -> Any:
@@ -240,25 +245,36 @@ class Game(ABC):
 
     @abstractmethod
     def render(self, state: Any) -> str:
-        """The board drawn for a terminal, several lines."""
+        """The board as several lines of text for a terminal."""
 
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
-        """The formats of transcripts for this game by name, such as `sgf`; the usual one first.
+        """The transcript formats of this game by name, such as `sgf`; the usual one first.
 
-        Empty unless a game has any. A format whose library is not installed is there as well, and
-        says so with a GameError when it is used.
+        Empty by default. A format whose library is not installed is listed as well, and raises a
+        GameError when it is used.
         """
         return {}
 
 
 def texts_along(game: Game, state: Any, actions: Sequence[int]) -> list[str]:
-    """The texts of actions that are played one after the other from a state."""
+    """The texts of actions played in sequence from a state."""
     texts: list[str] = []
     for ply, action in enumerate(actions):
         if ply > 0:
             state = game.step(state, actions[ply - 1])
         texts.append(game.action_to_text(state, action))
     return texts
+
+
+def require_legal(game: Game, state: Any, action: int) -> int:
+    """The action itself, if it is legal in a state.
+
+    Raises:
+        IllegalActionError: it is not.
+    """
+    if 0 <= action < game.num_actions and game.legal_action_mask(state)[action]:
+        return action
+    raise IllegalActionError(illegal_action_message(game, state, action))
 
 
 def illegal_action_message(game: Game, state: Any, action: int) -> str:

@@ -1,4 +1,4 @@
-"""What is fixed about a game: `Facts`, checked as they are stated, and `Symmetry`."""
+"""The fixed properties of a game: `Facts`, checked on creation, and `Symmetry`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 PROTOCOLS = ("gtp", "uci", "usi")
-MOST_ACTIONS = 65_536  # trees and game records keep an action in two bytes
+MOST_ACTIONS = 65_536  # trees and game records store an action in two bytes
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Symmetry:
     """One symmetry of a game, as two permutations.
 
-    With `g` the mapped position of `s`:
+    If `g` is the mapped position of `s`, then
     `observation(g)[:, cell] == observation(s)[:, cells[cell]]` over flattened cells, and
-    `mask(g)[a] == mask(s)[actions[a]]`: entry i names where the mapped position's i comes from.
+    `mask(g)[a] == mask(s)[actions[a]]`: entry i is the index in `s` from which i in `g` comes.
     """
 
     cells: IntArray  # [H * W]
@@ -34,30 +34,30 @@ class Symmetry:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Facts:
-    """What is fixed about a game with one set of settings.
+    """The fixed properties of a game with one set of settings.
 
     Args:
         name: registry name, as in `game=<name>`.
-        version: raised whenever rules or encodings change; checkpoints and game records store it,
-            and another one is refused.
-        settings: what was asked for, `{"board_size": 9, "komi": 7.0}`; stored and compared as well.
+        version: increased whenever rules or encodings change; checkpoints and game records store
+            it, and azcore refuses those of another version.
+        settings: the game's settings, `{"board_size": 9, "komi": 7.0}`; stored and compared too.
         num_actions: A, 1 to 65,536. Actions are the integers 0 to A - 1.
-        action_planes: how many planes the actions make, if they are numbered plane by plane and
-            each plane cell by cell (A = planes × H × W), as AlphaZero does: a convolution can then
-            read them. None: they are not.
+        action_planes: the number of action planes, if actions are numbered plane by plane and each
+            plane cell by cell (A = planes × H × W), as in AlphaZero: a convolution can then predict
+            them. None: they are not numbered so.
         observation_shape: (C, H, W).
         observation_maximum: the largest value of each plane, C numbers from 1 to 255; None: 1 in
             all. Networks divide by it, so that a counter weighs no more than a piece.
-        max_game_length: no game lasts longer, in plies.
-        dirichlet_alpha: concentration of the root noise, inverse to the usual number of legal
-            actions (AlphaZero's three are near 10 / that number).
-        symmetries: zero or more, the identity left out.
-        seat_names: what the seats are called, as in "black to move".
-        protocol: what programs that play this game speak, one of `PROTOCOLS`. Every game can be
-            played in GTP's words, if it has no protocol of its own.
+        max_game_length: the length that no game exceeds, in plies.
+        dirichlet_alpha: concentration of the root noise, inversely proportional to the usual number
+            of legal actions (AlphaZero's three values are near 10 / that number).
+        symmetries: zero or more, without the identity.
+        seat_names: the names of the seats, as in "black to move".
+        protocol: the protocol of engines for this game, one of `PROTOCOLS`. Any game without a
+            protocol of its own can use GTP.
 
     Raises:
-        GameError: a fact is out of range, named with the value got.
+        GameError: a fact is out of range; the text names it and its value.
     """
 
     name: str

@@ -1,8 +1,8 @@
-"""Says where a game's own code is at fault: the lines its author needs, not the way that led there.
+"""Locates faults in a game's own code: reports the lines its author needs, not the call path.
 
-numba's messages name the place between pages of attempts; a traceback ends in azcore or numba. What
-a game raises while azcore plays it, be it SystemExit, becomes a `FaultyGameError` in `game_faults`;
-what azcore raises itself stays what it is.
+numba's messages hide the place in pages of attempts; a traceback ends in azcore or numba.
+`game_faults` turns whatever a game raises while azcore plays it, even SystemExit, into a
+`FaultyGameError`. Errors that azcore raises itself pass unchanged.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ import numpy as np
 from azcore import errors
 from azcore.errors import AzcoreError, FaultyGameError
 
-# What numba says of the usual mistakes, and what to do about each.
+# Parts of numba's messages for the usual mistakes, and the remedy for each.
 _HINTS = {
     "Untyped global name": "a helper that a rule calls needs @numba.extending.register_jitable",
     "float64": "/ gives float64, and so may uint64 mixed with int64; use //, and int64 throughout",
@@ -33,23 +33,23 @@ _HINTS = {
 }
 _MOST_LINES = 8  # of numba's reason
 _AZCORE = Path(errors.__file__).parent
-_folders: dict[Path, str] = {}  # of the games that were made, with their names
+_folders: dict[Path, str] = {}  # folder of each game that was made -> its name
 
 
 def faulty(name: str, doing: str, error: BaseException, folder: Path | None) -> FaultyGameError:
     """The error to raise when a game's code failed.
 
     Args:
-        name: of the game.
-        doing: what was being done, such as `could not be loaded from a.b:C`.
+        name: the game's name.
+        doing: what failed, such as `could not be loaded from a.b:C`.
         error: what was raised.
-        folder: of the game's package, where its own lines are looked for.
+        folder: the folder of the game's package, in which to look for its own lines.
     """
     return FaultyGameError(f"game {name} {doing}:\n{described(error, folder)}")
 
 
 def register(name: str, module: str) -> None:
-    """Note where the code of a game lies, for `blamed`."""
+    """Record the folder of a game's code, for `blamed`."""
     folder = folder_of(module)
     if folder is not None:
         _folders[folder] = name
@@ -57,7 +57,7 @@ def register(name: str, module: str) -> None:
 
 @contextmanager
 def game_faults() -> Iterator[None]:
-    """Turn whatever a game's code raises into a `FaultyGameError`; all else passes."""
+    """Turn whatever a game's code raises into a `FaultyGameError`; other exceptions pass."""
     try:
         yield
     except BaseException as error:
@@ -68,11 +68,11 @@ def game_faults() -> Iterator[None]:
 
 
 def blamed(error: BaseException) -> FaultyGameError | None:
-    """The error as a game's fault, if it was raised in a game's code or in what that has called."""
+    """The error as a game's fault, if a game's code or something it called raised it."""
     if isinstance(error, AzcoreError):
         return None
     is_ctrl_c = signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    if isinstance(error, KeyboardInterrupt) and is_ctrl_c:  # raised wherever Python was just then
+    if isinstance(error, KeyboardInterrupt) and is_ctrl_c:  # raised wherever Python happened to be
         return None
     rule = None
     for frame in traceback.extract_tb(error.__traceback__):
@@ -90,7 +90,7 @@ def blamed(error: BaseException) -> FaultyGameError | None:
 
 
 def at_fault(name: str, rule: str, what: str) -> FaultyGameError:
-    """The error for a rule that raised or gave what it may not, once a game is being played."""
+    """The error for a rule that raised or returned an invalid value during play."""
     return FaultyGameError(
         f"game {name} is at fault in {rule}:\n{what}\n"
         f"  hint: python -m azcore command=check game={name} looks for the position"
@@ -100,7 +100,7 @@ def at_fault(name: str, rule: str, what: str) -> FaultyGameError:
 def broken_promise(
     name: str, function: Callable[..., Any], got: object, want: str
 ) -> FaultyGameError:
-    """The error for a rule that gave `got`."""
+    """The error for a rule that returned `got`."""
     code = function.__code__
     place = _lines(code.co_filename, code.co_firstlineno)
     return at_fault(name, function.__name__, f"it gave {got}, want {want}\n{place}")
@@ -112,10 +112,10 @@ def raised(
     """The error for a compiled rule that raised.
 
     Args:
-        name: of the game.
+        name: the game's name.
         function: the rule as its author wrote it.
         error: what it raised, often without a place.
-        again: asks the rule once more as plain Python, which tells the place.
+        again: calls the rule again as plain Python, which reveals the place.
     """
     folder = Path(function.__code__.co_filename).parent
     found = place(error, folder)
@@ -145,7 +145,7 @@ def described(error: BaseException, folder: Path | None) -> str:
 
 
 def place(error: BaseException, folder: Path | None) -> str:
-    """The last line of code in `folder` that led to `error`, as two lines of text; else nothing."""
+    """The last line of code in `folder` that led to `error`, as two lines of text; else empty."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if folder is not None and Path(frame.filename).is_relative_to(folder):
             return _lines(frame.filename, frame.lineno or 0)
@@ -153,16 +153,17 @@ def place(error: BaseException, folder: Path | None) -> str:
 
 
 def folder_of(module: str) -> Path | None:
-    """Where the code of a game lies whose class is in `module`, be it imported or not.
+    """The folder of a game's code, given the `module` of its class, imported or not.
 
-    Its top package, or the file itself if there is none; of azcore's own games the folder of each.
+    This is the top-level package, or the file itself if there is none; for azcore's own games, the
+    folder of each.
     """
     top = module.partition(".")[0]
     if top == "azcore" and module in sys.modules:
         return Path(sys.modules[module].__file__ or "").parent
     try:
         spec = find_spec(top)
-    except (ImportError, ValueError):  # a notebook's, or of a script that was not imported by name
+    except (ImportError, ValueError):  # of a notebook, or of a script not imported by name
         loaded = getattr(sys.modules.get(module), "__file__", None)
         return None if loaded is None else Path(loaded)
     if spec is None:
@@ -172,7 +173,7 @@ def folder_of(module: str) -> Path | None:
 
 
 def _rule_being_compiled(error: BaseException) -> CodeType | None:
-    """The code of the function that `compilation` was at, if the error came from there."""
+    """The code of the function that `compilation` was compiling, if the error came from there."""
     here = error.__traceback__
     while here is not None:
         frame = here.tb_frame
@@ -185,9 +186,9 @@ def _rule_being_compiled(error: BaseException) -> CodeType | None:
 
 
 def _compilation(error: BaseException, rule: CodeType) -> str:
-    """numba's reason for not compiling `rule`, with the line it is about."""
+    """numba's reason for not compiling `rule`, with the line concerned."""
     text = re.sub(r"\x1b\[[0-9;]*m", "", str(error))
-    text = text.rpartition("raised a specific error:")[2]  # the innermost, where calls are nested
+    text = text.rpartition("raised a specific error:")[2]  # the innermost of nested calls
     where = re.search(r'File "([^"]+)", line (\d+)', text) or re.search(r"at (\S+) \((\d+)\)", text)
     reason: list[str] = []
     for line in map(str.strip, text.splitlines()):
@@ -199,9 +200,9 @@ def _compilation(error: BaseException, rule: CodeType) -> str:
     file, line_number = rule.co_filename, rule.co_firstlineno
     if where is not None:
         line_number = int(where[2])
-        if Path(where[1]).name != Path(file).name:  # numba gives the name alone
+        if Path(where[1]).name != Path(file).name:  # numba gives only the file's name
             file = str(Path(file).with_name(Path(where[1]).name))
-    if isinstance(error, KeyError):  # all that numba says when a record lacks a field
+    if isinstance(error, KeyError):  # all that numba raises when a record lacks a field
         reason = [f"  the record has no field {error}"]
         used = re.compile(rf"\.{re.escape(str(error.args[0]))}\b")
         lines = enumerate(linecache.getlines(file), 1)

@@ -1,4 +1,4 @@
-"""The key of a position whose game states none: a hash of all fields of its state."""
+"""The position key of a game whose rules define none: a hash of all fields of its state."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from numba.np.numpy_support import as_dtype
 
 KEY_BITS = (1 << 64) - 1
 
-# FNV-1a of 64 bits: a byte is xor-ed in, the whole multiplied (Fowler, Noll and Vo; RFC 9923).
+# 64-bit FNV-1a: XOR each byte in, then multiply (Fowler, Noll and Vo; RFC 9923).
 _START = 0xCBF29CE484222325
 _FACTOR = 0x100000001B3
 
 
 def state_key(state: Any) -> int:
-    """The rule `position_key` of a game that states none, to be compiled for its state."""
+    """The rule `position_key` of a game that defines none, to be compiled for its state."""
     return fields_hash(state)
 
 
 def fields_hash(state: Any) -> int:
     """A hash of all fields of a state, 0 to 2**64 - 1; padding between them is left out.
 
-    Equal states have equal keys; two others may have so too, with odds near 2**-64.
+    Equal states have equal keys; two different ones collide with odds near 2**-64.
     """
     key = _START
     for name in state.dtype.names:
@@ -48,7 +48,7 @@ def _fields_hash_compiled(state: Any) -> Any:
 
 @intrinsic
 def _hash_fields(_typing: Any, state: Any) -> Any:
-    """`fields_hash` of a state in memory, as an uint64."""
+    """`fields_hash` of a state in memory, as a uint64."""
     parts = [(f.offset, as_dtype(f.type).itemsize) for f in state.fields.values()]
 
     def generate(context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:

@@ -1,8 +1,8 @@
 """Finds games by name among the installed packages: `make("name", board_size=9)`.
 
-A package offers a game by an entry point of group `azcore.games` whose name is the game's and whose
-value is its class. The games that come with azcore are found the same way; nothing is imported
-until it is asked for.
+A package registers a game by an entry point of group `azcore.games`, whose name is the game's and
+whose value is its class. The games that come with azcore are found the same way. A package is
+imported only when its game is requested.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def installed(group: str, what: str) -> dict[str, EntryPoint]:
-    """What installed packages offer as entry points of one group, by name.
+    """The entry points of one group in all installed packages, by name.
 
     Raises:
         SettingError: two packages offer the same name.
@@ -33,6 +33,11 @@ def installed(group: str, what: str) -> dict[str, EntryPoint]:
                 f"two packages offer a {what} named {point.name}: "
                 f"{points[point.name].value} and {point.value}; uninstall one of them"
             )
+    if not points:
+        raise SettingError(
+            f"no {what} is installed, not even azcore's own: install azcore again, in a checkout "
+            f"by pip install -e ."
+        )
     return points
 
 
@@ -44,7 +49,7 @@ def loaded(point: EntryPoint, what: str, kind: type[T]) -> type[T]:
     """
     try:
         found = point.load()
-    except Exception as error:  # whatever a file with a mistake raises
+    except Exception as error:  # a faulty file may raise anything
         raise SettingError(
             f"{what} {point.name} cannot be loaded from {point.value}: "
             f"{type(error).__name__}: {error}"
@@ -66,7 +71,7 @@ def installed_games() -> dict[str, EntryPoint]:
 def make(name: str, **settings: Setting) -> Game:
     """A game by its registry name, ready to play.
 
-    Arguments and errors are those of `unprepared`; a game whose rules cannot be compiled is a
+    Arguments and errors are those of `unprepared`; rules that cannot be compiled raise a
     `FaultyGameError` too.
     """
     game = unprepared(name, **settings)
@@ -79,11 +84,11 @@ def make(name: str, **settings: Setting) -> Game:
 
 
 def unprepared(name: str, **settings: Setting) -> Game:
-    """A game's facts at once; what takes time, such as compiling, waits until it is asked for.
+    """A game with its facts, without slow work such as compiling, which waits until first use.
 
     Args:
         name: a game of azcore's own or of any installed plugin.
-        settings: the game's own, such as `board_size`; those left out take the game's defaults.
+        settings: the game's own, such as `board_size`; omitted ones take the game's defaults.
 
     Raises:
         GameError: no such game, no such setting, or a value the game refuses.
@@ -98,7 +103,7 @@ def unprepared(name: str, **settings: Setting) -> Game:
     try:
         kind = games[name].load()
         known = inspect.signature(kind).parameters
-    except Exception as error:  # whatever a file with a mistake raises
+    except Exception as error:  # a faulty file may raise anything
         raise faulty(name, f"cannot be loaded from {games[name].value}", error, folder) from error
     for key in settings:
         if key not in known:

@@ -1,4 +1,4 @@
-"""Positions seen through a symmetry of their game, many at once.
+"""Maps many positions at once through symmetries of their game.
 
 Letters: N positions, D symmetries with the identity as the first, A actions, C H W planes.
 """
@@ -18,7 +18,7 @@ Entry = TypeVar("Entry", bound=np.generic)
 
 
 class SymmetryTables:
-    """A game's symmetries side by side, as `Symmetry` has them: each entry names where it is from.
+    """A game's symmetries in one table; as in `Symmetry`, each entry is the index it comes from.
 
     Attributes:
         cells: int64 [D, H * W].
@@ -39,11 +39,11 @@ class SymmetryTables:
         return len(self.cells)
 
     def map_observations(self, observations: ByteArray, which: npt.NDArray[np.int64]) -> ByteArray:
-        """Each position through its symmetry.
+        """Map each position through its symmetry.
 
         Args:
             observations: uint8 [N, C, H, W].
-            chosen: int64 [N], the symmetry of each.
+            which: int64 [N], the symmetry of each.
 
         Returns:
             uint8 [N, C, H, W].
@@ -54,11 +54,11 @@ class SymmetryTables:
     def map_actions(
         self, entries: npt.NDArray[Entry], which: npt.NDArray[np.int64]
     ) -> npt.NDArray[Entry]:
-        """What each position has for each action, through its symmetry.
+        """Map the per-action entries of each position through its symmetry.
 
         Args:
             entries: [N, A], of any dtype.
-            chosen: int64 [N], the symmetry of each.
+            which: int64 [N], the symmetry of each.
 
         Returns:
             [N, A], of the same dtype.
@@ -69,7 +69,7 @@ class SymmetryTables:
 def _mapped(
     entries: npt.NDArray[Entry], tables: npt.NDArray[np.int64], which: npt.NDArray[np.int64]
 ) -> npt.NDArray[Entry]:
-    """Entries [N, C, M] by the tables [D, M] that are chosen [N]."""
+    """Entries [N, C, M] mapped by the tables [D, M] that `which` [N] selects."""
     mapped = np.empty_like(entries)
     _map_kernel()(entries, tables, which, mapped)
     return mapped

@@ -1,4 +1,4 @@
-"""A game as a transcript: what files such as SGF, PGN, KIF and CSA hold, whatever their format."""
+"""Transcripts: the content of files such as SGF, PGN, KIF and CSA, whatever their format."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass, field
 
 from azcore.errors import InvalidTextError
 
-HEADERS = ("event", "site", "date")  # what every transcript format has a place for
+HEADERS = ("event", "site", "date")  # those that every transcript format can hold
 
 
 @dataclass(frozen=True, kw_only=True)
 class Transcript:
-    """A game as a transcript has it, whatever its format: what is written and what is read.
+    """The content of a transcript, whatever its format, for writing and for reading.
 
-    Texts are brought into the form that files keep: lines end with a line feed, other control
-    characters become spaces; names and headers are one line without spaces around it.
+    Texts are normalised to a form that survives in files: lines end with a line feed and other
+    control characters become spaces; names and headers are one line without spaces around it.
     """
 
     actions: Sequence[int]  # [T]
-    comments: Sequence[str] = ()  # by ply, empty for none; those left out are empty
-    players: tuple[str, str] = ("", "")  # names by seat, empty if nobody is named
-    result: str | None = None  # in the format's words; written None: what the rules say, if over
+    comments: Sequence[str] = ()  # by ply, empty for none; missing ones are empty
+    players: tuple[str, str] = ("", "")  # names by seat, empty if unnamed
+    result: str | None = None  # in the format's words; None: written as the rules' result, if over
     headers: Mapping[str, str] = field(default_factory=dict)  # of `HEADERS`; date as 2026-01-31
     start_text: str | None = None  # as `Game.state_from_text` reads it; None: the usual start
 
@@ -59,19 +59,19 @@ def _one_line(text: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class TranscriptFormat:
-    """How a game is written to files that other programs read, and read back.
+    """Writes a game in a format that other programs read, and reads it back.
 
-    `read(write(t)) == t` for every transcript, but for a `result` of None, which is read as what
-    the rules say of a finished game.
+    `read(write(t)) == t` for every transcript, except that a `result` of None reads back as the
+    rules' result if the game is over.
 
     Args:
         suffix: of such files, with its dot.
-        write: the text of a transcript. Raises IllegalActionError for an action that is not legal
-            where it is played, and InvalidTextError for what the format cannot say, such as a
+        write: returns the text of a transcript. Raises IllegalActionError for an action that is not
+            legal at its ply, and InvalidTextError for what the format cannot express, such as a
             result or a start that it has no words for.
-        read: the main line of the first game in a text. Raises InvalidTextError, and nothing else,
-            for text that is no game of these settings, with the place.
-        resignation: the result of a game that a seat has given up when it was to move.
+        read: returns the main line of the first game in a text. Raises InvalidTextError, and
+            nothing else, with the place, for text that is no game of these settings.
+        resignation: returns the result of a game in which the given seat, to move, has resigned.
     """
 
     suffix: str

@@ -1,11 +1,11 @@
-"""Feeds the learner: an epoch is a generation, which begins by pulling new games from their source.
+"""Feeds the learner: an epoch is a generation, which begins by fetching new games from a source.
 
-The learner asks, the actor plays: a generation of `steps_per_generation` batches needs
-steps x batch_size / samples_per_position new positions, so learning and self-play keep their ratio
-whatever the machine. Games end when they end, so a generation gets more than it needs; what is too
-many is taken off the next. Batches are drawn by a counter (seed, step), so no random state needs
-saving, and the next one is drawn on a thread while the learner takes a step.
-Games that others have played may take the actor's place: see `azcore.learner.sources`.
+The learner requests games and the actor plays them: a generation of `steps_per_generation` batches
+needs steps x batch_size / samples_per_position new positions, so learning and self-play keep their
+ratio on any machine. Since only whole games count, a generation gets more than it needs, and the
+next one gets less in return. Batches are sampled by a counter (seed, step), so no random state
+needs saving. A thread samples the next batch while the learner takes a step.
+Games from elsewhere can replace the actor: see `azcore.learner.sources`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from azcore.storage.game_record import GameRecord, parse_frame, require_same_gam
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer, ReplaySettings
 
-MOST_ON_DISK = 1.25  # of `replay.games_on_disk`, before the oldest go
-Progress = Callable[[int, int, str], None]  # (so far, wanted, of what: games or positions)
+MOST_ON_DISK = 1.25  # times `replay.games_on_disk`; beyond that, the oldest games are dropped
+Progress = Callable[[int, int, str], None]  # (so far, wanted, unit: games or positions)
 
 
 def draw_batch(
@@ -41,10 +41,10 @@ def draw_batch(
         size: N.
         seed: of the run.
         step: counted through all generations.
-        pin: put it where a GPU fetches it while the program goes on.
+        pin: put it in pinned memory, which a GPU copies while the program continues.
 
     Returns:
-        What `Samples` has, by name.
+        The fields of `Samples` by name.
     """
     samples = buffer.sample(size, generator(Purpose.BATCH, seed, step))
     batch = {name: torch.from_numpy(array) for name, array in vars(samples).items()}
@@ -52,23 +52,23 @@ def draw_batch(
 
 
 class GenerationLoader:
-    """A sized, stateful train loader, resumed at the batch it stopped at.
+    """A sized, stateful train loader that resumes at the batch where it stopped.
 
-    While a batch is learned from, the next one of its generation is drawn on a thread. Its state
-    counts what was handed out; a batch drawn ahead and never used is drawn again, the same.
+    While the learner uses a batch, a thread samples the next one of the same generation. The state
+    counts the batches handed out; a batch sampled ahead but never used is sampled again, unchanged.
 
     Args:
-        begin: makes a generation's games, on the thread that iterates.
-        draw: the batch of a step, called from a thread; what it raises comes out of the iteration.
-            In one pass never runs while `begin` does.
-        size: batches of a generation.
+        begin: makes a generation's games; runs on the thread that iterates.
+        draw: returns the batch of a step; runs on another thread, and the iteration raises its
+            errors. Within one pass it never runs at the same time as `begin`.
+        size: batches per generation.
     """
 
     def __init__(
         self, begin: Callable[[int], None], draw: Callable[[int], dict[str, Tensor]], size: int
     ) -> None:
         self._begin, self._draw, self._size = begin, draw, size
-        self.generation = 0  # of the pass that is under way or comes next
+        self.generation = 0  # of the current pass, or else of the next
         self.batch = 0  # next batch of that pass; above 0: its games are already there
 
     def __len__(self) -> int:
@@ -78,8 +78,8 @@ class GenerationLoader:
         if self.batch == 0:
             self._begin(self.generation)
         first = self.generation * self._size
-        # Left by an error, an interrupt or a loop that stops, it waits for one batch at most. A
-        # second thread fed a step of 10 ms on 2 cores no better: 0.88 to 0.95 instead of 0.98.
+        # After an error, an interrupt or an early stop it waits for one batch at most. For steps of
+        # 10 ms on 2 cores a second thread was no better: 0.88 to 0.95 instead of 0.98.
         with ThreadPoolExecutor(1, "batches") as thread:
             ahead = thread.submit(self._draw, first + self.batch)
             for following in range(self.batch + 1, self._size):
@@ -88,7 +88,7 @@ class GenerationLoader:
                 self.batch = following
                 yield batch
             batch = ahead.result()
-        # The next generation's games are not there yet, so nothing is drawn beyond the last step.
+        # The next generation's games are not there yet, so sampling ends with the last step.
         self.generation, self.batch = self.generation + 1, 0
         yield batch
 
@@ -106,18 +106,19 @@ class GenerationLoader:
 
 
 class SelfPlayData(LightningDataModule):
-    """The window of games, the source that extends it, and the batches drawn from it.
+    """The window of games, the source that extends it, and the batches sampled from it.
 
     Args:
-        source: gives the games.
+        source: provides the games.
         buffer: the window.
-        records: the file every finished game is appended to.
-        settings: how often a position is to be drawn.
+        records: the file to which every finished game is appended.
+        settings: how often to sample a position.
         batch_size: N.
-        steps_per_generation: batches of an epoch.
+        steps_per_generation: batches per epoch.
         seed: of the run.
-        progress: told how far they are while a generation's games are played.
-        on_games: given a generation's games once they are on disk; after a resume perhaps again.
+        progress: called while a generation's games are played.
+        on_games: called with a generation's games once they are on disk; after a resume perhaps
+            again.
     """
 
     def __init__(
@@ -139,26 +140,26 @@ class SelfPlayData(LightningDataModule):
         self._progress, self._on_games = progress, on_games
         self._settings, self._samples = settings, batch_size * steps_per_generation  # a generation
         self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
-        self.new_games: list[GameRecord] = []  # records of the generation under way, for logs
+        self.new_games: list[GameRecord] = []  # records of the current generation, for logs
         self.total_games = 0
         self.total_positions = 0
-        self._kept_bytes = 0  # of the game file, by the checkpoint
+        self._kept_bytes = 0  # size of the game file at the checkpoint
 
     @property
     def finished_generation(self) -> int:
-        """The generation whose batches were drawn last."""
+        """The generation whose batches were sampled last."""
         return self.loader.generation - (self.loader.batch == 0)
 
     @property
     def between_generations(self) -> bool:
-        """Whether all batches of that generation were drawn: it was not stopped midway."""
+        """Whether all batches of that generation were sampled, so it was not stopped midway."""
         return self.loader.batch == 0
 
     def train_dataloader(self) -> GenerationLoader:
         return self.loader
 
     def _generate(self, generation: int) -> None:
-        """Get the games the generation begins with, and keep them on disk."""
+        """Get the games that the generation begins with, and save them to disk."""
         self._forget_old_games()
         wanted = self._wanted(generation)
         self.new_games = []
@@ -175,9 +176,9 @@ class SelfPlayData(LightningDataModule):
         self.total_positions += sum(record.num_samples for record in self.new_games)
 
     def _forget_old_games(self) -> None:
-        """Those that no window wants, a fifth of all on disk at once.
+        """Drop games that no window needs, a fifth of those on disk at once.
 
-        Counted before there are new ones, so that the last checkpoint finds its window.
+        This happens before new games are added, so that the last checkpoint finds its window.
         """
         keep = self._settings.games_on_disk
         if keep is None:
@@ -187,7 +188,7 @@ class SelfPlayData(LightningDataModule):
             self.records.forget(self.total_games - keep)
 
     def most_positions(self, max_steps: int) -> float:
-        """How many positions a run of so many steps comes to keep on disk, at most."""
+        """Upper limit of the positions that a run of `max_steps` steps keeps on disk."""
         settings, longest = self._settings, self.buffer.game.max_game_length
         if settings.games_per_generation is not None:
             generations = max_steps * self.batch_size / self._samples
@@ -200,7 +201,7 @@ class SelfPlayData(LightningDataModule):
         return min(made, MOST_ON_DISK * settings.games_on_disk * longest)
 
     def _wanted(self, generation: int) -> Amount:
-        """What a generation has to add; 0 or less if earlier ones made it already."""
+        """The amount that a generation has to add; 0 or less if earlier ones made enough."""
         if self._settings.games_per_generation is not None:
             games = (generation + 1) * self._settings.games_per_generation
             return Amount(games=games - self.total_games, positions=0)
@@ -210,12 +211,12 @@ class SelfPlayData(LightningDataModule):
         return Amount(games=0, positions=positions - self.total_positions)
 
     def _draw(self, step: int) -> dict[str, Tensor]:
-        # Lightning fetches it without waiting, which the GPU can do from pinned memory alone.
+        # Lightning copies it asynchronously, which a GPU can do from pinned memory only.
         pin = self.trainer is not None and self.trainer.strategy.root_device.type == "cuda"
         return draw_batch(self.buffer, self.batch_size, self._seed, step, pin=pin)
 
     def state_dict(self) -> dict[str, Any]:
-        """Games in play and how far the game file counts; the window is read back from it."""
+        """Games in play and the size of the game file, from which the window is read back."""
         return {
             "source": self.source.state_dict(),
             "record_bytes": self.records.size(),
@@ -224,10 +225,10 @@ class SelfPlayData(LightningDataModule):
         }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Back to the moment of a checkpoint; `cut_records` does the same with the file.
+        """Restore the state of a checkpoint; `cut_records` then does the same for the file.
 
         Raises:
-            CheckpointError, GameFileError: the records the checkpoint counts on are not there.
+            CheckpointError, GameFileError: records that the checkpoint needs are missing.
         """
         games, positions = state_dict["total_games"], state_dict["total_positions"]
         size = state_dict["record_bytes"]
@@ -236,7 +237,7 @@ class SelfPlayData(LightningDataModule):
                 raise CheckpointError(
                     f"a checkpoint's {name} must be 1 or more, got {state_dict[name]!r:.100}"
                 )
-        # Older checkpoints call the only source there was the actor.
+        # Older checkpoints call the source "actor", then the only one.
         self.source.load_state_dict(state_dict["source" if "source" in state_dict else "actor"])
         self.records.require_size(size)
         self.buffer.extend(self._games_before(size, games, positions))
@@ -244,17 +245,18 @@ class SelfPlayData(LightningDataModule):
         self.total_games, self.total_positions = games, positions
 
     def cut_records(self) -> None:
-        """Cut off the records after the checkpoint, which will be made anew.
+        """Cut off the records after the checkpoint, which will be made again.
 
-        All of it must have been looked at before: what is refused costs nothing.
+        The whole checkpoint must have been checked before, so that a refused one costs nothing.
         """
         self.records.truncate(self._kept_bytes)
 
     def _games_before(self, size: int, games: int, positions: int) -> Iterator[GameRecord]:
-        """The games in the first `size` bytes of the file, those of the window by the rules.
+        """The games in the first `size` bytes of the file; those in the window are replayed.
 
         Raises:
-            CheckpointError, GameFileError: they are not as many as a checkpoint says, or not whole.
+            CheckpointError, GameFileError: their number differs from the checkpoint's, or one is
+                damaged or breaks the rules.
         """
         gone = self.records.forgotten
         referee, found, to_learn = Referee(self.buffer.game), gone.games, gone.positions
@@ -268,7 +270,7 @@ class SelfPlayData(LightningDataModule):
             record = parse_frame(frame, where)
             if found >= games - self.buffer.window_games:
                 referee.check(record, where)
-            else:  # it has left the window
+            else:  # outside the window
                 require_same_game(record, self.buffer.game, where)
             found += 1
             to_learn += record.num_samples

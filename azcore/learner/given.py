@@ -1,10 +1,11 @@
-"""Games that others have played, to learn from and to be tested on (`algorithm=supervised`).
+"""Games from elsewhere, for training and testing (`algorithm=supervised`).
 
-A share of them is held out: never learned from, so that predictions can be measured on them. Which
-ones is decided by the moves of each game alone. So a game that occurs twice is not on both sides,
-and a game held out in one run is held out in every other, whatever else there is to learn from.
+A share of the games is held out: the learner never sees them, so predictions can be measured on
+them. The moves of a game alone decide whether it is held out. So a game that occurs twice is never
+on both sides, and a game held out in one run is held out in every other, whatever else they train
+on.
 
-`predict` measures a network on games, whoever it was trained by.
+`predict` measures a network on games, however it was trained.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
 
 TARGETS = ("played", "visits")
-BATCH = 256  # positions shown to a network at once while it is measured
+BATCH = 256  # positions that a network evaluates at once while it is measured
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +61,7 @@ class SupervisedSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Division:
-    """Games to learn from and games held out, each in the order of the files."""
+    """Games to learn from and games held out, both in the order of the files."""
 
     learned: list[GameRecord]
     held_out: list[GameRecord]
@@ -70,8 +71,8 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
     """The games of all files, divided, with their policy targets.
 
     Raises:
-        SettingError: no file is named, one is not there, or there is nothing to learn from.
-        GameFileError: a record is damaged, of another game or against its rules.
+        SettingError: no file is named, one is missing, or there is nothing to learn from.
+        GameFileError: a record is damaged, is of another game or breaks its rules.
     """
     require(bool(settings.games), "supervised.games", "a list of .azg files", list(settings.games))
     division = Division(learned=[], held_out=[])
@@ -96,18 +97,18 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
 
 
 def is_held_out(record: GameRecord, share: float) -> bool:
-    """Whether a game is among the `share` of all games that are not learned from."""
+    """Whether a game belongs to the `share` of all games that are held out."""
     digest = hashlib.sha256(record.actions.astype("<u2").tobytes()).digest()
     return int.from_bytes(digest[:8], "big") < share * 2**64
 
 
 def with_targets(record: GameRecord, targets: str) -> GameRecord:
-    """The record with what the policy is to learn in the place of its visits.
+    """The record with its policy targets instead of its visits.
 
     Args:
         record: as read.
         targets: `played`: pi_a = 1 for the move a that was played (Silver 2017, Methods "Supervised
-            learning"); `visits`: those of the record, where a ply has some, else the move.
+            learning"); `visits`: the record's visits where a ply has some, else the move.
     """
     places = record.visit_offsets.astype(np.int64)
     counts = places[1:] - places[:-1]
@@ -116,7 +117,7 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
     offsets = np.concatenate([[0], np.cumsum(sizes)])
     actions = np.repeat(record.actions, sizes)
     visits = np.ones(len(actions), np.uint32)
-    # Places of the plies whose visits stay, in the new arrays and in the old ones.
+    # Places of the plies that keep their visits, in the new arrays and in the old ones.
     new, old = np.repeat(has_visits, sizes), np.repeat(has_visits, counts)
     actions[new], visits[new] = record.visit_actions[old], record.visit_counts[old]
     return replace(
@@ -129,14 +130,14 @@ def with_targets(record: GameRecord, targets: str) -> GameRecord:
 
 
 class GivenGames(GameSource):
-    """All games at once, in the first generation; later ones draw from the same.
+    """Provides all games in the first generation; later generations sample from the same games.
 
     Args:
         games: to learn from.
-        window_games: how many the window holds.
+        window_games: how many games the window holds.
 
     Raises:
-        SettingError: there are none, or more than the window holds.
+        SettingError: there are no games, or more than the window holds.
     """
 
     def __init__(self, games: Sequence[GameRecord], window_games: int) -> None:
@@ -186,8 +187,8 @@ class Prediction:
     """How well a network predicts games."""
 
     games: int
-    positions: int  # that were measured
-    accuracy: float  # share of positions whose move is the one it thinks likeliest
+    positions: int  # measured ones
+    accuracy: float  # share of positions whose move the network considers the most probable
     policy_loss: float  # -pi^T log p, nats
     value_loss: float  # (z - v)^2
 
@@ -198,10 +199,10 @@ def predict(
     """Measure a network without search, on positions spread evenly over games.
 
     Args:
-        evaluator: of its weights; its policy is taken over legal actions.
-        game: of the records.
+        evaluator: of the network's weights; its policy is taken over legal actions.
+        game: the game of the records.
         records: with the moves to predict as policy targets, see `with_targets`.
-        most_positions: no more than so many are looked at.
+        most_positions: upper limit of positions to evaluate.
     """
     buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
     buffer.extend(records)

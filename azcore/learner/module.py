@@ -16,7 +16,7 @@ from torch import Tensor, nn
 
 from azcore.errors import CheckpointError
 from azcore.learner.settings import LearnerSettings
-from azcore.networks.checkpoint import KEY, like, require_same_tensor, write_checkpoint
+from azcore.storage.checkpoint import KEY, like, require_same_tensor, write_checkpoint
 
 CURVES = {  # of each step, in TensorBoard
     "loss": "loss/total",
@@ -33,12 +33,12 @@ class LearnerModule(LightningModule):
     """A network and the loss (z - v)^2 - pi^T log p + c |theta|^2 (Silver 2017, equation 1).
 
     Args:
-        network: gives logits [N, A] and values [N] for observations [N, C, H, W].
+        network: returns logits [N, A] and values [N] for observations [N, C, H, W].
         settings: how to train.
-        max_steps: length of the whole run in optimizer steps, which learning rates refer to.
-        time_share: how much of the time that the run may take has passed, which they refer to as
-            well; 0 without a limit.
-        description: put into every checkpoint, see `azcore.networks.checkpoint.describe_run`.
+        max_steps: length of the whole run in optimizer steps, to which learning rates refer.
+        time_share: returns the share of the run's time limit that has passed, to which they refer
+            as well; 0 without a limit.
+        description: stored in every checkpoint, see `azcore.networks.saved.describe_run`.
     """
 
     def __init__(
@@ -67,9 +67,9 @@ class LearnerModule(LightningModule):
         return loss
 
     def loss(self, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
-        """w (z - v)^2 - pi^T log p, averaged over a batch, and what else is worth logging of it.
+        """w (z - v)^2 - pi^T log p, averaged over a batch, and metrics to log.
 
-        w is `learner.value_weight`, 1 in both papers but for supervised learning.
+        w is `learner.value_weight`, 1 in both papers except for supervised learning.
 
         Args:
             batch: observations uint8 [N, C, H, W]; legal_action_mask bool [N, A]; policy_targets
@@ -81,7 +81,7 @@ class LearnerModule(LightningModule):
         illegal = ~batch["legal_action_mask"]
         if not self.settings.mask_illegal_actions:
             illegal = torch.zeros_like(illegal)
-        # Search takes its softmax over legal actions only; the loss trains that same distribution.
+        # Search takes its softmax over legal actions only; the loss trains the same distribution.
         log_policy = policy_logits.float().masked_fill(illegal, -torch.inf).log_softmax(1)
         log_policy = log_policy.masked_fill(illegal, 0.0)
         policy_loss = -(targets * log_policy).sum(1).mean()
@@ -96,7 +96,7 @@ class LearnerModule(LightningModule):
                 "policy_accuracy": (policy.argmax(1) == targets.argmax(1)).float().mean(),
                 "policy_entropy": -(policy * log_policy).sum(1).mean(),
                 "target_entropy": -torch.xlogy(targets, targets).sum(1).mean(),
-                # What a value head that knows nothing would lose.
+                # The value loss of the best constant prediction.
                 "value_target_variance": outcomes.var(correction=0),
             }
         return loss, metrics
@@ -106,7 +106,7 @@ class LearnerModule(LightningModule):
         settings = self.settings
         optimizer = torch.optim.SGD(
             self.parameters(),
-            lr=1.0,  # times the schedule, so a checkpoint's optimizer knows no rate but its last
+            lr=1.0,  # times the schedule, so a checkpoint's optimizer holds only its last rate
             momentum=settings.momentum,
             weight_decay=2 * settings.l2,
         )
@@ -117,25 +117,25 @@ class LearnerModule(LightningModule):
         }
 
     def learning_rate(self, step: int) -> float:
-        """The rate of an optimizer step, if it is taken now."""
+        """The rate of an optimizer step that is taken now."""
         return self.settings.learning_rate(step, self.max_steps, self.time_share())
 
     def on_train_start(self) -> None:
-        """Set the rate of the first step: not before now does the clock of a resumed run go on."""
+        """Set the rate of the first step, now that the clock of a resumed run has started again."""
         optimizer = self.trainer.optimizers[0]
         optimizer.param_groups[0]["lr"] = self.learning_rate(self.trainer.global_step)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Say in the checkpoint which game and network it is of."""
+        """Describe the game and the network in the checkpoint."""
         checkpoint[KEY] = dict(self.description)
 
     def save_weights(self, path: Path, network: nn.Module, step: int) -> None:
-        """Write what it takes to play: a checkpoint of weights alone.
+        """Write a checkpoint of weights alone, which is enough to play.
 
         Args:
-            path: where.
+            path: of the checkpoint.
             network: one like this module's.
-            step: how many optimizer steps it has seen.
+            step: number of optimizer steps behind it.
         """
         weights = {
             "state_dict": network.state_dict(prefix="network."),
@@ -144,13 +144,12 @@ class LearnerModule(LightningModule):
         write_checkpoint({**weights, KEY: dict(self.description)}, path)
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Take no more from a checkpoint than a run of these settings has.
+        """Check a checkpoint against this run's settings, and resume with a new epoch.
 
-        And begin a new epoch after a checkpoint that was written at the end of one.
-
-        Lightning counts such an epoch as under way until its last hooks have run, and without a
-        validation loop takes one batch of the next generation for it. The progress is set to what
-        it is a moment after the end.
+        Only values that a run of these settings has are taken from the checkpoint. The new epoch
+        begins if the checkpoint was written at the end of one. Lightning counts such an epoch as
+        unfinished until its last hooks have run, and without a validation loop uses one batch of
+        the next generation for it. So the progress is set to its state a moment after the end.
         """
         self._require_like_ours(checkpoint)
         loop = checkpoint["loops"]["fit_loop"]
@@ -163,19 +162,19 @@ class LearnerModule(LightningModule):
             batches["is_last_batch"] = False
 
     def _require_like_ours(self, checkpoint: dict[str, Any]) -> None:
-        """Refuse loops, optimizer and schedule unless they are built like this run's.
+        """Refuse loops, optimizer and schedule that differ in structure from this run's.
 
         Raises:
             CheckpointError: naming the place.
         """
         loop = checkpoint["loops"]["fit_loop"]
-        loaders = loop["state_dict"]  # which Lightning keeps there; `GenerationLoader` looks at it
+        loaders = loop["state_dict"]  # stored there by Lightning; `GenerationLoader` checks it
         ours = self.trainer.fit_loop.state_dict()
         checkpoint["loops"] = {"fit_loop": {**like(loop, ours, "loops"), "state_dict": loaders}}
         made: Any = self.configure_optimizers()
         optimizer, schedule = made["optimizer"], made["lr_scheduler"]["scheduler"]
         (saved,) = checkpoint["optimizer_states"]
-        # Rate, momentum and weight decay are as settings have them now, not as they were then.
+        # Rate, momentum and weight decay come from the current settings, not the checkpoint.
         groups = optimizer.state_dict()["param_groups"]
         groups[0]["lr"] = self.settings.learning_rate(checkpoint["global_step"], self.max_steps)
         state: dict[int, dict[str, Any]] = {}

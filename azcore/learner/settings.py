@@ -1,4 +1,4 @@
-"""How to train, as typed settings; apart from the module, for reading them needs no Lightning."""
+"""Typed training settings, separate from the module so that reading them needs no Lightning."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from azcore.errors import SettingError
 from azcore.settings import build, require
 
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
-PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # weights are float32, as players have them
-# Parameters of Lightning's Trainer that a run does not leave to whoever starts it.
+PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # weights are float32, as in players
+# Parameters of Lightning's Trainer that users cannot set.
 DECIDED = {
     name: reason
     for names, reason in (
@@ -52,8 +52,8 @@ DECIDED = {
 class LearnerSettings:
     """How to train; the numbers and their sources are in `conf/learner` and `conf/algorithm`.
 
-    A paper's rates and milestones are stated once, for its own batch and length of run. What they
-    come to in a run of other sizes is `schedule`.
+    A paper's rates and milestones are stated once, for its own batch size and length of run.
+    `schedule` converts them to a run of other sizes.
     """
 
     batch_size: int
@@ -103,13 +103,13 @@ class LearnerSettings:
         require(self.l2 >= 0, "learner.l2", "0 or more", self.l2)
 
     def schedule(self, max_steps: int) -> list[tuple[int, float]]:
-        """From which optimizer step on which rate holds, in a run of `max_steps`.
+        """(first optimizer step, rate) for each part of a run of `max_steps`.
 
         A milestone is the paper's share of the run. A rate is the paper's times
         sqrt(batch_size / learning_rate_batch): the mean of k times as many gradients has a
         standard deviation sqrt(k) times smaller, so the noise that a step adds to the weights
-        stays the same (Krizhevsky 2014, arXiv:1404.5997). With the paper's batch it is exactly
-        the paper's.
+        stays the same (Krizhevsky 2014, arXiv:1404.5997). With the paper's batch size it is exactly
+        the paper's rate.
         """
         scale = math.sqrt(self.batch_size / self.learning_rate_batch)
         begins = (0, *(round(milestone * max_steps) for milestone in self.milestones))
@@ -118,13 +118,13 @@ class LearnerSettings:
     def learning_rate(self, step: int, max_steps: int, time_share: float = 0.0) -> float:
         """The rate at an optimizer step of `max_steps`.
 
-        A run that has a limit in time ends at whichever limit comes first, so a milestone is passed
-        in steps or in time as well.
+        A run with a time limit ends at whichever limit comes first, so it passes a milestone either
+        in steps or in time.
 
         Args:
             step: the optimizer step.
             max_steps: length of the run.
-            time_share: how much of the time that the run may take has passed; 0 without a limit.
+            time_share: share of the time limit that has passed; 0 without a limit.
         """
         begins = zip(self.schedule(max_steps), (0.0, *self.milestones), strict=True)
         return [r for (begin, r), share in begins if step >= begin or time_share >= share][-1]
@@ -132,7 +132,7 @@ class LearnerSettings:
     def schedule_in_words(self, max_steps: int, max_seconds: float | None = None) -> str:
         """`learning rate 0.05 until step 2,857, 0.005 until 8,571, 0.0005 to the end`.
 
-        With a limit in time: `until step 2,857 or 0:01:26`.
+        With a time limit: `until step 2,857 or 0:01:26`.
         """
         begins, rates = zip(*self.schedule(max_steps), strict=True)
         clocks = [""] * len(rates)
@@ -152,7 +152,7 @@ class LearnerSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainerSettings:
-    """What a run leaves open of Lightning's Trainer; the comments are in `conf/trainer`."""
+    """The parameters of Lightning's Trainer that users can set; see `conf/trainer`."""
 
     max_steps: int
     max_time: str | None
@@ -212,13 +212,13 @@ def trainer_settings(values: Mapping[str, Any]) -> TrainerSettings:
     """The typed settings of the group `trainer`.
 
     Raises:
-        SettingError: a value cannot be used, or a parameter of Lightning's is not to be set.
+        SettingError: a value is invalid, or users cannot set this parameter of Lightning's.
     """
     for name in values:
         if name in DECIDED:
             raise SettingError(f"trainer.{name} cannot be set: {DECIDED[name]}")
     texts = {
-        name: str(values[name])  # 32 and 10 are typed as numbers
+        name: str(values[name])  # 32 and 10 are parsed as numbers
         for name in ("precision", "max_time")
         if values.get(name) is not None
     }

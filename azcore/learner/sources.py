@@ -1,6 +1,6 @@
-"""Where the games come from that the learner draws positions from.
+"""Sources of the games from which the learner samples positions.
 
-Here is `SelfPlay`, by which they are played; `azcore.learner.given` has games that others played.
+`SelfPlay` plays them; `azcore.learner.given` provides games from elsewhere.
 """
 
 from __future__ import annotations
@@ -18,39 +18,39 @@ from azcore.storage.replay import ReplayBuffer
 
 
 class GameSource(ABC):
-    """Gives each generation the games it begins with."""
+    """Provides the games that each generation begins with."""
 
     @abstractmethod
     def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
         """The next games.
 
         Args:
-            wanted: of the generation, at least; above 0.
-            progress: told what there is so far.
+            wanted: minimum for the generation; above 0.
+            progress: called with the amount so far.
         """
 
     @abstractmethod
     def take_statistics(self) -> ActorStatistics:
-        """What games have cost since this was asked last."""
+        """The cost of games since the last call."""
 
     @abstractmethod
     def metrics(self, games: list[GameRecord]) -> dict[str, float]:
-        """Its part of the row in metrics.csv of the generation that began with these games."""
+        """Its columns of metrics.csv for the generation that began with these games."""
 
     @abstractmethod
     def in_words(self) -> str:
-        """What it holds, for the start of a run."""
+        """A description of what it holds, printed at the start of a run."""
 
     @abstractmethod
     def state_dict(self) -> dict[str, Any]:
-        """What it takes to go on, in plain values."""
+        """The state to resume from, in plain values."""
 
     @abstractmethod
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Go on from there.
+        """Resume from a state.
 
         Raises:
-            CheckpointError: these are not the games that the state is of.
+            CheckpointError: the state belongs to other games.
         """
 
 
@@ -59,9 +59,9 @@ class SelfPlay(GameSource):
 
     Args:
         actor: plays the games.
-        window: the latest of them, from which the threshold of resignation is found.
-        evaluator_in_play: the weights that make the next games, ready for search, and the
-            optimizer steps behind them.
+        window: the latest games, from which the resignation threshold is found.
+        evaluator_in_play: returns the evaluator for the next games, and the optimizer steps behind
+            its weights.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class SelfPlay(GameSource):
         evaluator_in_play: Callable[[], tuple[Evaluator, int]],
     ) -> None:
         self._actor, self._window, self._evaluator_in_play = actor, window, evaluator_in_play
-        self._threshold: float | None = None  # of resignation, in the generation under way
+        self._threshold: float | None = None  # of resignation, in the current generation
 
     def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
         settings = self._actor.settings
@@ -84,7 +84,7 @@ class SelfPlay(GameSource):
         return self._actor.play(wanted.positions, progress, num_games=wanted.games)
 
     def _played_out(self) -> Iterator[GameRecord]:
-        """The latest games by which resignation is measured: old ones tell of old weights."""
+        """The latest games to measure resignation on; older ones would reflect older weights."""
         return islice(self._window.played_out(), self._actor.settings.resignation_games)
 
     def take_statistics(self) -> ActorStatistics:
@@ -95,7 +95,7 @@ class SelfPlay(GameSource):
     def metrics(self, games: list[GameRecord]) -> dict[str, float]:
         if self._threshold is None:
             return {}
-        # How the thresholds of late would have judged the games that were played to their end.
+        # Recent thresholds, applied to the games that were played to their end.
         found = resignation.measured(self._played_out())
         row = {
             "resign_threshold": self._threshold,
@@ -106,7 +106,7 @@ class SelfPlay(GameSource):
         return {**row, "resign_false_positives": found.share} if found.resigned else row
 
     def in_words(self) -> str:
-        legal = min(self._actor.game.num_actions, 100)  # a guess; the trees grow as the game asks
+        legal = min(self._actor.game.num_actions, 100)  # a guess; trees grow as the game needs
         return (
             f"{self._actor.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
             "actions a position"

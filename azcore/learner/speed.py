@@ -1,4 +1,4 @@
-"""Whether the learner ever waits for its batches, for `command=bench`."""
+"""Measures whether the learner waits for its batches, for `command=bench`."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ GENERATIONS = 5  # of each kind, at least
 def feeding_ratio(
     draw: Callable[[int], Batch], step: Callable[[Batch], object], *, steps: int, seconds: float
 ) -> float:
-    """Steps/s with batches drawn as training draws them, over those with one batch in memory.
+    """Steps/s with batches sampled as in training, divided by those with one batch in memory.
 
-    Whole generations of both are timed in turn. A generation's first batch is waited for, as in
-    training, where none can be drawn before the generation's games are there.
+    Whole generations of both kinds are timed in turn. As in training, the learner waits for a
+    generation's first batch, which cannot be sampled before the generation's games are there.
 
     Args:
-        draw: the batch of a step.
+        draw: returns the batch of a step.
         step: learns from a batch and returns when it is done.
-        steps: of a generation; fewer are taken of it where so many would take too long.
-        seconds: to measure, in all, about; at least five generations, of two steps or more.
+        steps: per generation; fewer if that many would take too long.
+        seconds: approximate total time; at least five generations of two steps or more are timed.
 
     Returns:
         Median of the ratios.

@@ -1,8 +1,9 @@
-"""Networks: what judges a position, and how it is run, kept and read.
+"""Networks that evaluate positions: how they are built, run, saved and loaded.
 
-Begin at `contract.NetworkSettings`, which a network of one's own fills in. `towers` and `heads` are
-the papers'. `registry` finds networks and builds them, `backends` finds what runs one for search,
-`evaluator` and `openvino_evaluator` are such, `checkpoint` keeps weights on disk.
+Begin at `contract.NetworkSettings`, which a custom network subclasses. `towers` and `heads` are the
+papers' networks. `registry` finds and builds networks. `backends` finds the backend that runs one
+for search, with the evaluators of `evaluator` and `openvino_evaluator` among others. `saved` builds
+the network of a checkpoint.
 """
 
 from azcore.networks.contract import NetworkSettings

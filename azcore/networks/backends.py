@@ -1,6 +1,6 @@
-"""What runs a network for search: a `Backend` by name, the device, and the precision.
+"""Selects how a network runs for search: the `Backend` by name, the device, and the precision.
 
-A package offers a backend by an entry point of group `azcore.evaluators`: a name for
+A package registers a backend by an entry point of group `azcore.evaluators`: a name for
 `evaluator.backend`, and a subclass of `Backend`. azcore's own are found the same way.
 """
 
@@ -31,7 +31,7 @@ PRECISIONS = {"float32": torch.float32, "bfloat16": torch.bfloat16}
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluatorSettings:
-    """How positions are judged; the numbers and reasons are in `conf/evaluator`."""
+    """How positions are evaluated; the numbers and reasons are in `conf/evaluator`."""
 
     backend: str
     precision: str
@@ -44,9 +44,9 @@ class EvaluatorSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Conditions:
-    """Under which an evaluator will run."""
+    """The conditions under which an evaluator will run."""
 
-    game: Game  # whose observations it will be given
+    game: Game  # the game of the observations
     device: torch.device
     dtype: torch.dtype  # float32 or bfloat16
     cores: int  # of the CPU, for all callers together
@@ -57,24 +57,24 @@ class Backend(ABC):
     """Makes evaluators of networks."""
 
     def wanted_instead(self, device: torch.device) -> str | None:
-        """What `evaluator.backend` must be where this one cannot run; None: it can."""
+        """What `evaluator.backend` must be if this backend cannot run; None: it can."""
         return None
 
     @abstractmethod
     def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
-        """An evaluator with a network's weights of this moment, copied: training goes on meanwhile.
+        """An evaluator with a copy of a network's current weights, so that training can go on.
 
         Args:
-            network: gives logits [S, A] and values [S] for observations [S, C, H, W].
-            conditions: under which it will run.
+            network: returns logits [S, A] and values [S] for observations [S, C, H, W].
+            conditions: the conditions under which it will run.
 
         Raises:
-            SettingError: this network cannot be run so.
+            SettingError: the backend cannot run this network under these conditions.
         """
 
 
 class TorchBackend(Backend):
-    """torch as it is."""
+    """torch in eager mode."""
 
     compiled = False
 
@@ -153,7 +153,7 @@ def backend_named(name: str) -> Backend:
 
 
 def choose_backend(name: str, device: torch.device) -> str:
-    """`auto` is OpenVINO on a CPU if it is installed, else torch.
+    """The name of the backend to use; `auto` is OpenVINO on a CPU if it is installed, else torch.
 
     Raises:
         SettingError: there is none of that name, or it cannot run on the device.
@@ -166,7 +166,7 @@ def choose_backend(name: str, device: torch.device) -> str:
 
 
 def choose_device(device: str | None) -> torch.device:
-    """`auto` is CUDA if there is a GPU, else the CPU; anything else is taken as torch names it.
+    """The device to use: `auto` is CUDA if there is a GPU, else the CPU; else a name of torch's.
 
     Raises:
         SettingError: torch does not know or have the device.
@@ -177,7 +177,7 @@ def choose_device(device: str | None) -> torch.device:
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
         found = torch.device(device)
-        torch.zeros(1, device=found).item()  # torch's `meta` takes all and gives nothing back
+        torch.zeros(1, device=found).item()  # torch's `meta` stores no data, so this fails
     except (RuntimeError, AssertionError) as error:
         reason = str(error).split("\n")[0]
         require(False, "device", f"auto, or a device of this machine ({reason})", device)
@@ -185,9 +185,9 @@ def choose_device(device: str | None) -> torch.device:
 
 
 def choose_precision(precision: str, device: torch.device) -> torch.dtype:
-    """`auto` is bfloat16 where the hardware multiplies it, which the device alone decides.
+    """The dtype to use: `auto` is bfloat16 if the device multiplies it in hardware, else float32.
 
-    With AVX512-BF16 it does twice the evaluations of float32; without such instructions bfloat16 is
+    With AVX512-BF16, bfloat16 has twice the throughput of float32; without such instructions it is
     emulated and slower.
     """
     names = ("auto", *PRECISIONS)

@@ -1,7 +1,8 @@
-"""What a network of one's own states: its settings, and the module that they come to.
+"""The contract of a network: its settings, and the module that they build.
 
-A package offers a network by an entry point of group `azcore.networks`: a name, and a subclass of
-`NetworkSettings`. azcore's own are found the same way. docs/new-network.md tells how to write one.
+A package registers a network by an entry point of group `azcore.networks`: a name, and a subclass
+of `NetworkSettings`. azcore's own are found the same way. docs/new-network.md explains how to write
+one.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ from azcore.settings import require
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSettings(ABC):
-    """Which network, and how large; the numbers are in `conf/network`.
+    """The name and size of a network; the numbers are in `conf/network`.
 
-    The three sizes belong to every network, since scales and a game's presets state them. What a
-    block is, the network says. A subclass adds fields of its own (`azcore.settings.build` says of
-    which types) and refuses in `__post_init__` what cannot be.
+    Every network has the three sizes, since scales and a game's presets set them. Each network
+    defines what a block is. A subclass adds fields of its own (`azcore.settings.build` lists the
+    types) and refuses invalid values in `__post_init__`.
     """
 
     name: str  # of the entry point
@@ -38,13 +39,13 @@ class NetworkSettings(ABC):
         """The network with new weights, drawn from torch's generator.
 
         Args:
-            game: gives `observation_shape` (C, H, W), `observation_maximum` [C], by which to divide
+            game: has `observation_shape` (C, H, W), `observation_maximum` [C], by which to divide
                 the planes (`azcore.networks.towers.PlaneScale`), and `num_actions` A.
 
         Returns:
             A module that takes observations [N, C, H, W], whole numbers from 0 to 255 in any dtype,
-            and gives policy logits [N, A] and values [N] in [-1, 1], as the player to move sees
-            them. Row i depends on observation i alone when it is not training.
+            and returns policy logits [N, A] and values [N] in [-1, 1], view of the player to move.
+            When the module is not training, row i depends on observation i alone.
 
         Raises:
             SettingError: the network cannot play this game.

@@ -1,4 +1,4 @@
-"""What a network costs: weights to learn, and floating point operations for one position."""
+"""The cost of a network: trainable weights, and floating-point operations for one position."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from azcore.game import Game
 
 @dataclass(frozen=True)
 class NetworkCost:
-    """Of one network."""
+    """The cost of one network."""
 
-    parameters: int  # numbers that learning changes
+    parameters: int  # numbers that training changes
     flops: int  # multiplications and additions of convolutions and linear layers, one evaluation
 
     def __str__(self) -> str:
@@ -24,7 +24,7 @@ class NetworkCost:
 
 
 def network_cost(network: nn.Module, game: Game) -> NetworkCost:
-    """Count what `network`, built for `game`, costs."""
+    """Count the cost of `network`, built for `game`."""
     counted = copy.deepcopy(network).cpu().eval()
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         counted(torch.zeros((1, *game.observation_shape)))

@@ -1,4 +1,4 @@
-"""Runs a network for search: copies its weights into the fastest form this machine has."""
+"""Runs a network for search with torch, on a copy of its weights in the fastest form."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from azcore.search.evaluators import Evaluator
 
 
 class NetworkEvaluator(Evaluator):
-    """Judges leaves by torch, and weights copied here, so training may go on meanwhile.
+    """Evaluates leaves with torch on a copy of the weights, so that training can go on.
 
     Args:
-        network: gives logits [S, A] and values [S] for observations [S, C, H, W].
+        network: returns logits [S, A] and values [S] for observations [S, C, H, W].
         device: where to run.
         dtype: precision to run in.
-        threads: cores for each evaluation on a CPU; None: as torch is set.
-        compiled: by torch.compile, at the first evaluation: the code is good for other sizes of
-            batches, save perhaps small ones, and for all networks of the same shape.
+        threads: cores for each evaluation on a CPU; None: torch's own setting.
+        compiled: use torch.compile, at the first evaluation. The code serves batches of other
+            sizes, except perhaps small ones, and all networks of the same shape.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class NetworkEvaluator(Evaluator):
         copied = copied.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
         copied.requires_grad_(False)
         self._network = torch.compile(copied, dynamic=True) if compiled else copied
-        # Threads that come first at once would each compile, and torch keeps eight codes at most.
+        # Simultaneous first calls would each compile, and torch stores eight versions at most.
         self._first_calls = threading.Lock()
         self._is_ready = not compiled
         self._own_stream()
@@ -53,7 +53,7 @@ class NetworkEvaluator(Evaluator):
         return other
 
     def _own_stream(self) -> None:
-        """On a GPU, each thread's copies and kernels queue by themselves, beside the others'."""
+        """Make a stream on a GPU, so that each thread's copies and kernels queue separately."""
         self._stream: torch.cuda.Stream | None = None
         if self.device.type == "cuda":
             self._stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
@@ -61,7 +61,7 @@ class NetworkEvaluator(Evaluator):
             torch.cuda.synchronize(self.device)
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits [S, A] and values [S] of a batch that is on the device already."""
+        """Logits [S, A] and values [S] of a batch that is already on the device."""
         if self._threads is not None and torch.get_num_threads() != self._threads:
             torch.set_num_threads(self._threads)  # of this thread; others keep theirs
         first = contextlib.nullcontext() if self._is_ready else self._first_calls
@@ -92,20 +92,20 @@ class NetworkEvaluator(Evaluator):
         return torch.cuda.stream(self._stream)
 
     def _loaded(self, observations: ByteArray) -> torch.Tensor:
-        """The bytes on the device, widened there: a quarter to half of the way to it."""
+        """The bytes, widened on the device: this transfers a quarter to half as much."""
         batch = torch.from_numpy(np.ascontiguousarray(observations))
         if self._stream is not None:
             batch = batch.pin_memory().to(self.device, non_blocking=True)
-        # In two steps: torch changes type and layout in one at half the speed.
+        # In two steps: torch converts type and layout in one step at half the speed.
         return batch.to(self.dtype).contiguous(memory_format=torch.channels_last)
 
     def _fetched(
         self, policy_logits: torch.Tensor, values: torch.Tensor
     ) -> tuple[FloatArray, FloatArray]:
-        """Both on the host; from a GPU by way of pinned memory, which non_blocking asks for."""
+        """Both results on the host; from a GPU through pinned memory, as non_blocking implies."""
         at_once = self._stream is not None
         policy_logits = policy_logits.float().to("cpu", non_blocking=at_once)
         values = values.float().to("cpu", non_blocking=at_once)
         if self._stream is not None:
-            self._stream.synchronize()  # waits for this thread's stream alone, without the GIL
+            self._stream.synchronize()  # waits only for this thread's stream, without the GIL
         return policy_logits.numpy(), values.numpy()

@@ -1,4 +1,4 @@
-"""Networks for inference: what only scales is folded into the convolutions."""
+"""Networks for inference: folds scaling layers into the convolutions."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from azcore.networks.towers import PlaneScale
 
 
 def folded(module: nn.Module) -> nn.Module:
-    """A copy for inference whose convolutions have absorbed what only scales.
+    """A copy for inference with all scaling layers folded into the convolutions.
 
-    That is the batch norm behind each, and the scale of the planes before the first.
+    These are the batch norm after each convolution, and the scale of the planes before the first.
     """
     module = copy.deepcopy(module).eval()
     for parent in list(module.modules()):

@@ -1,8 +1,8 @@
 """The heads that read a policy and a value from the features of a tower.
 
 AlphaGo Zero's policy head is linear (Silver 2017, Nature 24270, Methods "Neural network
-architecture"). AlphaZero's for games whose actions are planes over the cells is convolutional
-(Silver 2018, Methods "Architecture"): far fewer weights where there are thousands of actions.
+architecture"). For games whose actions are planes over the cells, AlphaZero's is convolutional
+(Silver 2018, Methods "Architecture") and needs far fewer weights for thousands of actions.
 
 Letters: N batch, K channels, H rows, W columns, A actions.
 """
@@ -18,7 +18,7 @@ class ConvBlock(nn.Sequential):
 
     def __init__(self, planes: int, channels: int, kernel: int) -> None:
         super().__init__(
-            # Batch norm has the bias, a second one would do nothing.
+            # Batch norm has a bias; a second one would have no effect.
             nn.Conv2d(planes, channels, kernel, padding=kernel // 2, bias=False),
             nn.BatchNorm2d(channels),
             nn.ReLU(),
@@ -26,7 +26,7 @@ class ConvBlock(nn.Sequential):
 
     @property
     def convolution(self) -> nn.Conv2d:
-        """The first of its parts."""
+        """The convolution of the block."""
         convolution = self[0]
         assert isinstance(convolution, nn.Conv2d)
         return convolution
@@ -42,7 +42,7 @@ class LinearPolicyHead(nn.Sequential):
 
 
 class ConvolutionalPolicyHead(nn.Sequential):
-    """A convolution to the planes of actions: [N, K, H, W] -> logits [N, A], A = planes × H × W."""
+    """A convolution to the action planes: [N, K, H, W] -> logits [N, A], A = planes × H × W."""
 
     def __init__(self, channels: int, action_planes: int) -> None:
         super().__init__(

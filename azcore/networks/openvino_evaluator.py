@@ -1,8 +1,8 @@
-"""Runs a network for search by OpenVINO, the fastest maintained way on a CPU that was measured.
+"""Runs a network for search with OpenVINO, the fastest maintained CPU backend that was measured.
 
 `docs/performance.md` has the table: with 64 channels and 6 blocks in bfloat16 it does what the
-vector units can, some 10 % more than torch's frozen graphs and 20 % more than its eager mode.
-Optional: `pip install azcore[openvino]`.
+vector units can. Its throughput is about 10 % above torch's frozen graphs and 20 % above torch's
+eager mode. Optional: `pip install azcore[openvino]`.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def is_installed() -> bool:
 
 
 def _openvino() -> Any:
-    """The library, without the part of it that reports its use to its makers."""
-    # None makes an import fail, for which OpenVINO is prepared.
+    """The library, without its telemetry."""
+    # None makes the import fail, which OpenVINO handles.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     import openvino
 
@@ -44,28 +44,28 @@ def _openvino() -> Any:
 
 @cache
 def _core() -> Any:
-    """The one core of this process, which is never given up.
+    """The one OpenVINO core of this process, which is never released.
 
-    OpenVINO gives the thread that first uses a core's CPU plugin another stack for signals, and
-    unmaps it when the core goes, on whatever thread that is and whatever came after it. The next
-    signal, such as Ctrl-C, would then end the process.
+    OpenVINO gives the thread that first uses a core's CPU plugin another stack for signals. It
+    unmaps that stack when the core is destroyed, on whatever thread and whatever happened since.
+    The next signal, such as Ctrl-C, would then end the process.
     """
     return _openvino().Core()
 
 
 class OpenVinoEvaluator(Evaluator):
-    """Judges leaves by a network whose weights are copied here, so training may go on meanwhile.
+    """Evaluates leaves with OpenVINO on a copy of the weights, so that training can go on.
 
     Args:
-        network: gives logits [S, A] and values [S] for observations [S, C, H, W].
-        game: whose observations these are.
+        network: returns logits [S, A] and values [S] for observations [S, C, H, W].
+        game: the game of the observations.
         dtype: float32 or bfloat16.
         threads: cores to use.
-        callers: threads that will evaluate at once, each by an evaluator of its own; the cores are
-            shared out among them.
+        callers: threads that will evaluate at once, each with an evaluator of its own; they share
+            the cores.
 
     Raises:
-        SettingError: OpenVINO cannot be given this network's weights.
+        SettingError: OpenVINO cannot run this network or take its weights.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class OpenVinoEvaluator(Evaluator):
             "INFERENCE_PRECISION_HINT": PRECISIONS[dtype],
             "INFERENCE_NUM_THREADS": threads,
             "NUM_STREAMS": min(callers, threads),
-            "ENABLE_CPU_PINNING": False,  # the cores are those of the search too
+            "ENABLE_CPU_PINNING": False,  # the search uses these cores too
         }
         model = _graph_of(network, game).with_weights_of(network)
         self._compiled: Any = _core().compile_model(model, "CPU", options)
@@ -97,37 +97,37 @@ class OpenVinoEvaluator(Evaluator):
         return self._request.infer  # type: ignore[no-any-return]
 
     def _give(self, observations: ByteArray) -> None:
-        # Kept, since the request reads this memory and does not own it.
+        # Keep a reference, since the request reads this memory but does not own it.
         self._observations = np.ascontiguousarray(observations)
         tensor = _openvino().Tensor(self._observations, shared_memory=True)
         self._request.set_input_tensor(tensor)
 
 
 class _Graph:
-    """A network as OpenVINO's graph, into which the weights of any moment can be written.
+    """A network as an OpenVINO graph, to which new weights can be written at any time.
 
-    Making the graph takes a third of a second, since torch traces the network; new weights come
-    every generation and take milliseconds.
+    Making the graph takes a third of a second, since torch traces the network. Writing new weights,
+    which happens every generation, takes milliseconds.
     """
 
     def __init__(self, network: nn.Module, game: Game) -> None:
         openvino = _openvino()
         traced = _plain_copy(network)
-        # Constants are known again by where they lie in memory. Numbers that are nothing special,
-        # since a bias of zeros, as a new network has, would be left out of the graph.
+        # Memory addresses identify the constants. The weights get ordinary numbers, since the graph
+        # would leave out a bias of zeros, as a new network has.
         weights = traced.state_dict()
         for tensor in weights.values():
             tensor.uniform_(0.5, 1.0)
         names = {tensor.data_ptr(): name for name, tensor in weights.items()}
         with warnings.catch_warnings():
-            # How OpenVINO reads a module is its own affair: torch.export would take 1 s more today.
+            # Users need not know how OpenVINO reads a module; torch.export would take 1 s more.
             warnings.filterwarnings("ignore", message=".*", module="torch.jit")
             example = torch.zeros(2, *game.observation_shape)
-            # Traced here, since OpenVINO has torch run the network once more to compare, for which
-            # torch imports half a second of modules. The tests compare the evaluators.
+            # Traced here, since OpenVINO would make torch run the network again to compare, which
+            # takes half a second of imports. The tests compare the evaluators instead.
             graph = torch.jit.trace(traced, example, check_trace=False)  # type: ignore[no-untyped-call]
             self._model: Any = openvino.convert_model(graph, example_input=example)
-        self._names: dict[str, str] = {}  # of a constant -> of the weights
+        self._names: dict[str, str] = {}  # name of a constant -> name of its weights
         for operation in self._model.get_ordered_ops():
             if operation.get_type_name() == "Constant":
                 name = names.get(operation.data.ctypes.data)
@@ -144,7 +144,7 @@ class _Graph:
         self._traced = traced  # whose memory the constants share
 
     def with_weights_of(self, network: nn.Module) -> Any:
-        """A copy of the graph that shares nothing with the network."""
+        """A copy of the graph with the weights of `network`, but sharing no memory with it."""
         constant = _openvino().op.Constant
         weights = _plain_copy(network).state_dict()
         model = self._model.clone()
@@ -157,13 +157,13 @@ class _Graph:
 
 
 def _plain_copy(network: nn.Module) -> nn.Module:
-    """Folded, in float32, and laid out as NumPy does it, however it is trained."""
+    """A folded copy in float32 and in NumPy's memory layout, however the network is trained."""
     copied = folded(network).float().cpu().requires_grad_(False)
     return copied.to(memory_format=torch.contiguous_format)  # type: ignore[call-overload,no-any-return]
 
 
-# Networks that differ in their weights alone share a graph, as torch never frees a trace: with one
-# for each rated checkpoint a run grew by 3 MB a rating. Of a network that has none: why.
+# Networks that differ only in their weights share a graph, since torch never frees a trace: with
+# one per rated checkpoint, a run grew by 3 MB a rating. A network without a graph has its error.
 _graphs: dict[object, _Graph | SettingError] = {}
 
 
@@ -174,7 +174,7 @@ def _graph_of(network: nn.Module, game: Game) -> _Graph:
             _graphs[key] = _Graph(network, game)
         except SettingError as error:
             _graphs[key] = error
-        except Exception as error:  # whatever torch and OpenVINO make of a network they do not know
+        except Exception as error:  # torch and OpenVINO may raise anything for such a network
             reason = next(iter(str(error).splitlines()), type(error).__name__)
             _graphs[key] = SettingError(f"{_REFUSED}: it cannot be read ({reason})")
     graph = _graphs[key]

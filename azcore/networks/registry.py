@@ -34,7 +34,7 @@ def network_settings(values: Mapping[str, Any]) -> NetworkSettings:
     """The group `network` of a configuration, as the settings of the network that it names.
 
     Raises:
-        SettingError: no such network, or a setting that it lacks, does not have or refuses.
+        SettingError: no such network, or a setting that is missing, unknown or refused.
     """
     require(isinstance(values, Mapping), "network", "settings by name", values)
     if "name" not in values:
@@ -51,10 +51,10 @@ def network_settings(values: Mapping[str, Any]) -> NetworkSettings:
 def build_network(game: Game, settings: NetworkSettings, seed: int) -> nn.Module:
     """A network for a game with weights drawn from `seed` alone.
 
-    Its attribute `built_from` is equal for networks that differ in their weights alone.
+    Its attribute `built_from` is equal for networks that differ only in their weights.
 
     Raises:
-        SettingError: no memory for a network of that size, or one that cannot play the game.
+        SettingError: no memory for a network of that size, or it cannot play the game.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
@@ -74,12 +74,12 @@ def network_outline(game: Game, settings: NetworkSettings, most_parameters: int)
     """A network's shapes, without memory for its weights.
 
     Args:
-        game: to be played.
-        settings: of the network, which may come from a stranger's file.
-        most_parameters: tensors to learn that it may have.
+        game: the game to play.
+        settings: the network's settings, possibly from an untrusted file.
+        most_parameters: the most trainable tensors that it may have.
 
     Raises:
-        SettingError: it has more, as the first one too many is made.
+        SettingError: it has more; raised when the first excess tensor is made.
     """
     with torch.device("meta"), _at_most(most_parameters):
         return settings.build(game)
@@ -87,7 +87,7 @@ def network_outline(game: Game, settings: NetworkSettings, most_parameters: int)
 
 @contextmanager
 def _at_most(parameters: int) -> Iterator[None]:
-    """Modules made on this thread have at most so many parameters."""
+    """Refuse more than `parameters` parameters in modules made on this thread."""
     thread, count = threading.get_ident(), 0
 
     def counted(module: nn.Module, name: str, parameter: nn.Parameter | None) -> None:

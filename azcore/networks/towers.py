@@ -1,4 +1,4 @@
-"""The networks of both papers: one tower of convolutions under two heads, or a tower for each head.
+"""The networks of both papers: one tower of convolutions for two heads, or a tower for each head.
 
 Silver 2017 (Nature 24270), Methods "Neural network architecture" and figure 4, which compares the
 four; Silver 2018 keeps `dual_res`. The papers' size is 256 channels and 19 or 39 residual blocks
@@ -31,7 +31,7 @@ POLICY_HEADS = ("auto", "linear", "convolutional")
 
 @dataclass(frozen=True, kw_only=True)
 class TowerSettings(NetworkSettings):
-    """What the papers' four networks have in common; a block is theirs."""
+    """The settings that the papers' four networks share; each defines its block."""
 
     policy_head: str
 
@@ -52,7 +52,7 @@ class PlaneScale(nn.Module):
 
     def __init__(self, maximum: FloatArray) -> None:
         super().__init__()
-        # A fact of the game, so that it is in no checkpoint.
+        # A fact of the game, so not saved in checkpoints.
         self.register_buffer("scale", torch.from_numpy(1 / maximum)[:, None, None], False)
 
     def forward(self, observations: Tensor) -> Tensor:
@@ -77,7 +77,7 @@ Block = Callable[[int], nn.Module]  # channels -> [N, K, H, W] to the same
 
 
 def convolutional_block(channels: int) -> nn.Module:
-    """What a tower without skips repeats."""
+    """The block of a tower without skip connections."""
     return ConvBlock(channels, channels, 3)
 
 
@@ -94,7 +94,7 @@ def policy_head(game: Game, settings: TowerSettings) -> nn.Module:
     """The head that the settings name; `auto`: convolutional where the game's actions are planes.
 
     Raises:
-        SettingError: a convolutional head for a game whose actions are no planes.
+        SettingError: a convolutional head for a game whose actions are not planes.
     """
     _, height, width = game.observation_shape
     if settings.policy_head == "linear" or (
@@ -110,7 +110,7 @@ def policy_head(game: Game, settings: TowerSettings) -> nn.Module:
 
 
 class DualNetwork(nn.Module):
-    """One tower under both heads."""
+    """One tower for both heads."""
 
     def __init__(self, block: Block, game: Game, settings: TowerSettings) -> None:
         super().__init__()
@@ -143,7 +143,7 @@ class SeparateNetwork(nn.Module):
 
 
 class DualRes(TowerSettings):
-    """One residual tower under both heads."""
+    """One residual tower for both heads."""
 
     def build(self, game: Game) -> nn.Module:
         return DualNetwork(ResidualBlock, game, self)
@@ -157,14 +157,14 @@ class SepRes(TowerSettings):
 
 
 class DualConv(TowerSettings):
-    """One tower without skips under both heads."""
+    """One tower without skip connections for both heads."""
 
     def build(self, game: Game) -> nn.Module:
         return DualNetwork(convolutional_block, game, self)
 
 
 class SepConv(TowerSettings):
-    """A tower without skips for each head."""
+    """A tower without skip connections for each head."""
 
     def build(self, game: Game) -> nn.Module:
         return SeparateNetwork(convolutional_block, game, self)

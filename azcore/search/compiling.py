@@ -1,4 +1,4 @@
-"""How the kernels of search are compiled: anew when any file of this folder has changed."""
+"""Compiles the kernels of search, again whenever a file of this folder has changed."""
 
 from __future__ import annotations
 
@@ -12,5 +12,5 @@ _SOURCES = tuple(Path(__file__).parent.glob("*.py"))
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A function over trees, compiled when it is first called."""
+    """A function over trees, compiled on its first call."""
     return compiled(function, sources=_SOURCES)

@@ -1,9 +1,9 @@
-"""Who judges a leaf: an `Evaluator` gives policy logits and a value for each observation.
+"""Evaluation of leaves: an `Evaluator` returns policy logits and a value for each observation.
 
-`azcore.networks.evaluator.NetworkEvaluator` asks a network; `UniformEvaluator` knows nothing, which
-makes plain search, the baseline every network should beat. Two stand before another one:
-`SymmetricEvaluator` shows it each position through a random symmetry of the game, `CachedEvaluator`
-asks it of each position once.
+`azcore.networks.evaluator.NetworkEvaluator` runs a network. `UniformEvaluator` knows nothing, which
+gives plain search, the baseline every network should beat. Two evaluators wrap another one:
+`SymmetricEvaluator` passes it each position through a random symmetry of the game, and
+`CachedEvaluator` asks it for each position once.
 
 Letters: S positions, A actions, D symmetries.
 """
@@ -25,9 +25,9 @@ from azcore.game.symmetries import SymmetryTables
 
 
 class Evaluator(ABC):
-    """Judges positions from their observations alone."""
+    """Evaluates positions from their observations alone."""
 
-    remembered: int = 0  # positions so far that were not judged but known; see `CachedEvaluator`
+    remembered: int = 0  # positions answered so far without evaluation; see `CachedEvaluator`
 
     @abstractmethod
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
@@ -39,30 +39,30 @@ class Evaluator(ABC):
         Returns:
             policy_logits float32 [S, A], illegal actions included; values float32 [S] in [-1, 1],
             view of the player to move. Row i depends on observation i alone,
-            up to rounding. The arrays may be reused by the next call.
+            up to rounding. The next call may reuse the arrays.
         """
 
     def for_another_thread(self) -> Evaluator:
-        """The same judge to be asked on another thread at the same time.
+        """An equal evaluator to call on another thread at the same time.
 
-        What is large, such as weights, is shared. One without state of its own is its own double.
+        It shares large data such as weights. An evaluator without state returns itself.
         """
         return self
 
     def for_threads(self, count: int) -> list[Evaluator]:
-        """This judge and its like, one for each of so many threads."""
+        """This evaluator and equal ones, one for each of `count` threads."""
         return [self, *(self.for_another_thread() for _ in range(count - 1))]
 
     def prepared(self, observations: ByteArray) -> Callable[[], object]:
-        """What evaluates these observations once and waits for it: the bare cost of judging.
+        """A function that evaluates these observations once and waits: the bare cost of evaluation.
 
-        They are where they are needed already, and the answers stay where they are made.
+        The observations are already on the device, and the results stay there.
         """
         return lambda: self.evaluate(observations)
 
 
 class UniformEvaluator(Evaluator):
-    """Every action alike, every position even: search with it sees only ends of the game."""
+    """Equal logits for all actions and the value 0: search with it sees only ends of the game."""
 
     def __init__(self, game: Game) -> None:
         self._num_actions = game.num_actions
@@ -73,7 +73,7 @@ class UniformEvaluator(Evaluator):
 
 
 class CountingEvaluator(Evaluator):
-    """Another evaluator, and how many positions it has judged."""
+    """Wraps an evaluator and counts the positions that it evaluates."""
 
     def __init__(self, evaluator: Evaluator) -> None:
         self._evaluator = evaluator
@@ -90,23 +90,23 @@ class CountingEvaluator(Evaluator):
 
 
 class SymmetricEvaluator(Evaluator):
-    """Judges each position through a random symmetry of the game and maps the policy back.
+    """Evaluates each position through a random symmetry of the game and maps the policy back.
 
     Silver 2017, Methods "Search algorithm": (d(p), v) = f(d(s)) with d a rotation or reflection
-    drawn at random for every evaluation, so that over a tree the network's errors even out.
+    drawn at random for every evaluation, so that the network's errors average out over a tree.
 
-    Here d is drawn by a hash of the observation, the seed and the version of the weights, not from
-    a stream: under the same weights a position has one d and depends on nothing else, so there is
-    no state to save, and games stay the same in other company and after a resume. What is lost: a
-    position that is met again, such as the first, has the same d until the weights are others,
-    where a stream would draw another each time.
+    Here a hash of the observation, the seed and the version of the weights selects d, not a random
+    stream. Under the same weights a position always has the same d, independent of anything else.
+    So there is no state to save, and a game stays the same after a resume and whatever games run
+    beside it. The drawback: a position that recurs, such as the first, has the same d until the
+    weights change, where a stream would draw another each time.
 
     Args:
-        evaluator: judges the mapped positions.
-        game: whose symmetries to draw from, the identity among them; without any, all positions
-            pass unchanged.
-        seed: of the run.
-        version: optimizer steps behind the weights that judge.
+        evaluator: evaluates the mapped positions.
+        game: the game whose symmetries to draw from, with the identity among them; without any,
+            all positions pass unchanged.
+        seed: the seed of the run.
+        version: optimizer steps behind the weights in use.
     """
 
     def __init__(self, evaluator: Evaluator, game: Game, seed: int, version: int) -> None:
@@ -129,11 +129,11 @@ class SymmetricEvaluator(Evaluator):
         return np.take_along_axis(policy_logits, self._back[which], 1), values
 
     def choose(self, observations: ByteArray) -> npt.NDArray[np.int64]:
-        """Which symmetry each position is seen through, int64 [S], 0 being the identity.
+        """The symmetry for each position, int64 [S]; 0 is the identity.
 
         The hash is multilinear: words of the observation times fixed random words, summed modulo
-        2^64, of which the upper half is as good as random (Dietzfelbinger 1996). Positions a stone
-        apart would have sums that differ by a constant, so the sum is stirred once.
+        2^64. The upper half of the sum is as good as random (Dietzfelbinger 1996). The sums of
+        positions one stone apart would differ by a constant, so the sum is mixed once.
         """
         flat = observations.reshape(len(observations), -1)
         padded = np.zeros((len(flat), 8 * len(self._key)), np.uint8)
@@ -144,52 +144,52 @@ class SymmetricEvaluator(Evaluator):
 
 
 class CachedEvaluator(Evaluator):
-    """Remembers what another evaluator said, so that a position that comes back costs nothing.
+    """Caches the results of another evaluator, so that a recurring position costs nothing.
 
-    Games of self-play begin alike, and ways that part in a tree meet again. What is remembered of
-    an observation is found by 128 bits of a cryptographic hash (BLAKE2b) of all its bytes, which is
-    everything the network sees, so what it can tell apart is never taken for one another: the odds
-    of a false match among a billion positions are below 10^-20.
+    Self-play games begin alike, and different paths in a tree lead to the same position. The cache
+    looks up an observation by 128 bits of a cryptographic hash (BLAKE2b) of all its bytes, which is
+    everything the network sees. So it does not confuse positions that the network can tell apart:
+    the odds of a false match among a billion positions are below 10^-20.
 
-    The one met longest ago is forgotten first; the same position twice in one call is asked once.
-    A cache belongs to one set of weights. Training makes a new one for each generation, also where
-    the same player goes on: so a resumed run, whose cache is empty, has lost nothing, and answers
-    are those of a run that was never stopped, byte for byte.
+    The cache evicts the least recently used position (LRU), and evaluates a position that occurs
+    twice in one call once. It belongs to one set of weights: training makes a new cache for each
+    generation, even if the player stays the same. A resumed run starts with an empty cache and thus
+    loses nothing: its results are those of a run that was never stopped, byte for byte.
 
-    Answers are those without a cache up to rounding: a network may round a sum otherwise in a batch
-    of another size, and batches are smaller here. That is enough for a run with a cache to become
-    another run than the one without, as likely as it.
+    Results equal those without a cache up to rounding: batches are smaller here, and a network may
+    round a sum differently in a batch of another size. That is enough to turn a run with a cache
+    into a different run from one without, but an equally likely one.
 
     Args:
-        evaluator: judges what is not remembered.
+        evaluator: evaluates positions that are not cached.
         num_actions: A.
-        positions: how many to remember, at least one.
+        positions: the capacity, at least one.
     """
 
-    OVERHEAD = 280  # bytes a position for hash and links: 190 to 275, by how full the table is
+    OVERHEAD = 280  # bytes per position for hash and links: 190 to 275, depending on the fill
 
     def __init__(self, evaluator: Evaluator, num_actions: int, positions: int) -> None:
         self._evaluator = evaluator
         self._positions = positions
-        self._places: OrderedDict[bytes, int] = OrderedDict()  # row of each; oldest first
-        # Unused rows cost no memory: the system gives it when they are first written to.
+        self._places: OrderedDict[bytes, int] = OrderedDict()  # row of each, LRU first
+        # Unused rows cost no memory: the system allocates them on the first write.
         self._policy_logits = np.empty((positions, num_actions), np.float32)
         self._values = np.empty(positions, np.float32)
 
     def for_another_thread(self) -> CachedEvaluator:
-        """One that remembers for itself: what it knows depends on what its own thread has asked."""
+        """One with a cache of its own, whose content depends on its own thread alone."""
         num_actions = self._policy_logits.shape[1]
         return CachedEvaluator(self._evaluator.for_another_thread(), num_actions, self._positions)
 
     @classmethod
     def bytes_needed(cls, num_actions: int, positions: int) -> int:
-        """Memory of a full cache: 4 bytes for each action and the value, and what finds them."""
+        """Memory of a full cache: 4 bytes for each action and the value, and the overhead."""
         return positions * (4 * (num_actions + 1) + cls.OVERHEAD)
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         keys = [_digest(observation) for observation in observations]
         places = np.full(len(keys), -1)
-        asked: dict[bytes, int] = {}  # row of the batch that the other evaluator is asked
+        asked: dict[bytes, int] = {}  # batch row of each position to evaluate
         for i, key in enumerate(keys):
             if key in self._places:
                 places[i] = self._places[key]
@@ -209,7 +209,7 @@ class CachedEvaluator(Evaluator):
         return policy_logits, values
 
     def _remember(self, keys: list[bytes], policy_logits: FloatArray, values: FloatArray) -> None:
-        latest = slice(-self._positions, None)  # more than there is room for: the others go at once
+        latest = slice(-self._positions, None)  # beyond the capacity, the others would go at once
         places = []
         for key in keys[latest]:
             full = len(self._places) == self._positions

@@ -1,11 +1,11 @@
-"""The formulas of Gumbel AlphaZero: another rule of selection, and a policy better than the prior.
+"""The formulas of Gumbel AlphaZero: another selection rule, and a policy better than the prior.
 
 Danihelka et al. 2022, "Policy improvement by planning with Gumbel" (ICLR), called the paper below.
 The root draws m actions without replacement and divides its simulations among them by sequential
-halving; below the root, visits follow the improved policy. With few simulations this improves the
-policy where PUCT, which may never try most actions, need not.
+halving; below the root, visits follow the improved policy. Even few simulations improve the policy,
+whereas PUCT, which may never try most actions, gives no such guarantee.
 
-Numbers agree with the library mctx (`gumbel_muzero_policy` of version 0.0.71) on the same inputs;
+Results agree with the library mctx (`gumbel_muzero_policy` of version 0.0.71) on the same inputs;
 see tests/data/gumbel_mctx.py.
 
 Letters as in `tree.py` and the papers (N, Q, P, g for Gumbel noise), and: m considered actions;
@@ -24,20 +24,20 @@ from numba.extending import register_jitable
 
 from azcore.search.tree import Tree
 
-TINIEST_PRIOR = 1.1754943508222875e-38  # smallest normal float32: a prior that rounded to 0 is this
-SMALLEST_RANGE = 1e-8  # of Q values that are rescaled, so that equal ones divide by no zero
+TINIEST_PRIOR = 1.1754943508222875e-38  # smallest normal float32, for a prior rounded to 0
+SMALLEST_RANGE = 1e-8  # of rescaled Q values, so that equal ones do not divide by zero
 
 
 class Gumbel(NamedTuple):
-    """Numbers of the rule, and for each tree what its root was dealt."""
+    """The constants of the rule, and the random draws at each tree's root."""
 
     c_visit: float  # see `value_scale`
     c_scale: float
-    rescale: bool  # Q values of a node are stretched to 0 to 1
+    rescale: bool  # Q values of a node are rescaled to 0 to 1
     mixed_value: bool  # an untried action's Q is `mixed_value`; false: the network's value
     num_actions: int  # A of the game, legal or not
-    num_considered: npt.NDArray[np.int32]  # [B], min(m, K); the root's first edges are those
-    root_scores: npt.NDArray[np.float64]  # [B, m], g + log P of the considered, falling
+    num_considered: npt.NDArray[np.int32]  # [B], min(m, K); these are the root's first edges
+    root_scores: npt.NDArray[np.float64]  # [B, m], g + log P of these, descending
     considered_visits: npt.NDArray[np.int32]  # [B, simulations], see `considered_visits`
     weights: npt.NDArray[np.float64]  # [A], scratch
 
@@ -53,7 +53,7 @@ def make_gumbel(
     rescale: bool,
     mixed_value: bool,
 ) -> Gumbel:
-    """The numbers, with roots that have been dealt nothing yet."""
+    """The constants, with nothing drawn at any root yet."""
     return Gumbel(
         c_visit=c_visit,
         c_scale=c_scale,
@@ -69,19 +69,19 @@ def make_gumbel(
 
 @lru_cache(maxsize=1024)
 def considered_visits(num_considered: int, num_simulations: int) -> npt.NDArray[np.int32]:
-    """Sequential halving as a list: simulation i goes to an action that has so many visits.
+    """Sequential halving as a list: entry i is how often simulation i's action was visited before.
 
-    Among the actions with that many visits the one of best score is taken, so dropping the worse
-    half of them needs no bookkeeping (the paper, algorithm 2 and appendix F; Karnin et al. 2013).
+    The search takes the action with the best score among those with that many visits, so dropping
+    the worse half needs no bookkeeping (the paper, algorithm 2 and appendix F; Karnin et al. 2013).
     Each of the ceil(log2 m) rounds has an equal share of the simulations, and each action of a
-    round at least one; what is left over when all rounds are done goes to the last two actions.
+    round at least one; simulations left over after all rounds go to the last two actions.
 
     Args:
         num_considered: m, or the number of legal actions if that is less.
         num_simulations: n.
 
     Returns:
-        int32 [n], not to be changed.
+        int32 [n], read-only.
     """
     if num_considered <= 1:
         sequence = list(range(num_simulations))
@@ -102,10 +102,10 @@ def considered_visits(num_considered: int, num_simulations: int) -> npt.NDArray[
 def mixed_value(
     network_value: float, visits: float, tried_prior: float, weighted_q: float
 ) -> float:
-    """v_mix, the Q of actions never tried (the paper, appendix D, equation 33).
+    """v_mix, the Q of untried actions (the paper, appendix D, equation 33).
 
-    v_mix = (v + sum N(b) * sum P(a) Q(a) / sum P(a)) / (1 + sum N(b)), the sums over P being those
-    of tried actions.
+    v_mix = (v + sum N(b) * sum P(a) Q(a) / sum P(a)) / (1 + sum N(b)), where the sums over P are
+    over tried actions.
 
     Args:
         network_value: v, the network's value of the position.
@@ -126,11 +126,11 @@ def value_scale(most_visits: float, c_visit: float, c_scale: float) -> float:
 
 @register_jitable
 def q_transform(tree: Tree, b: int, n: int, gumbel: Gumbel) -> tuple[float, float, float, float]:
-    """What makes sigma of a node's completed Q values: (completion, low, slope, highest).
+    """The parameters of sigma over a node's completed Q values: (completion, low, slope, highest).
 
     completedQ(a) is Q(a) where tried and `completion` elsewhere (the paper, equation 10), and
-    sigma(q) = slope (q - low). If rescaled, q of the node is stretched to 0 to 1 first. mctx
-    completes illegal actions as well, so theirs counts for the range too; ours does likewise.
+    sigma(q) = slope (q - low). With `rescale`, the node's q are first rescaled to 0 to 1. mctx also
+    completes illegal actions, so that `completion` counts for the range; we do the same.
 
     `highest` is the largest completedQ among legal actions.
     """
@@ -168,7 +168,7 @@ def q_transform(tree: Tree, b: int, n: int, gumbel: Gumbel) -> tuple[float, floa
 
 @register_jitable
 def improved_weight(prior: float, q: float, slope: float, highest: float) -> float:
-    """What pi'(a) is proportional to: P(a) exp(sigma(completedQ(a))).
+    """The unnormalised pi'(a): P(a) exp(sigma(completedQ(a))).
 
     That is pi' = softmax(logits + sigma(completedQ)) (the paper, equation 11), with everything
     divided by exp(sigma(highest)) so that nothing overflows.
@@ -180,9 +180,9 @@ def improved_weight(prior: float, q: float, slope: float, highest: float) -> flo
 def improved_edge(tree: Tree, b: int, n: int, gumbel: Gumbel) -> int:
     """argmax over a of pi'(a) - N(a) / (1 + sum N(b)) (the paper, equation 14), as i.
 
-    Untried actions share their Q and N = 0, so the one of highest prior is best among them and the
-    prior of the others is what the tried ones leave of 1: no need to look at each. Ties go to the
-    edge tried first, which of equal priors is the lower action.
+    Untried actions share their Q and N = 0, so the one of highest prior is best among them, and
+    their total prior is 1 minus that of the tried ones: the loop need not visit each. Ties go to
+    the edge tried first, which among equal priors is the lower action.
     """
     completion, _, slope, highest = q_transform(tree, b, n, gumbel)
     node = tree.nodes[b, n]
@@ -199,7 +199,7 @@ def improved_edge(tree: Tree, b: int, n: int, gumbel: Gumbel) -> int:
     if tried < node.num_edges:
         prior = float(tree.edge_prior[b, node.first_edge + tried])
         gumbel.weights[tried] = improved_weight(prior, completion, slope, highest)
-        # Rounding may leave less than the one prior that is known to be there.
+        # Through rounding, `left` may be less than this one prior.
         whole += improved_weight(max(left, prior), completion, slope, highest)
         candidates += 1
     all_visits = float(node.visits)  # 1 + sum N(b)
@@ -214,7 +214,7 @@ def improved_edge(tree: Tree, b: int, n: int, gumbel: Gumbel) -> int:
 
 @register_jitable
 def best_considered_edge(tree: Tree, b: int, visits: int, gumbel: Gumbel) -> int:
-    """argmax of g + log P + sigma(completedQ) over considered actions with so many visits.
+    """argmax of g + log P + sigma(completedQ) over considered actions with `visits` visits.
 
     The paper's algorithm 2; ties go to the better g + log P, then the lower action.
     """

@@ -49,19 +49,19 @@ Noise = Callable[[int, int], FloatArray]
 
 
 class Search:
-    """B trees of one game and the evaluator that judges their leaves.
+    """B trees of one game and the evaluator of their leaves.
 
-    Between `select` and `finish` leaves are in flight: `start` and `set_evaluator` may be called
-    then, `begin`, `advance` and `result` only for trees that are finished.
+    Between `select` and `finish` leaves are in flight. Callers may then call `start` and
+    `set_evaluator`, but `begin`, `advance` and `result` only for finished trees.
 
     Args:
-        game: whose positions are searched.
+        game: the game to search.
         num_trees: B.
-        evaluator: judge of leaves; may be replaced by `set_evaluator`.
+        evaluator: evaluates leaves; `set_evaluator` replaces it.
         settings: how to search.
 
     Raises:
-        SettingError: transpositions are asked for, and the game has no `position_key`.
+        SettingError: transpositions are enabled, but the game has no `position_key`.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Search:
         self.states = make_batch(game, num_trees)
         self._evaluator = evaluator
         leaves = settings.leaves_per_tree
-        # Sequential halving divides the simulations of one search, so old ones have no place in it.
+        # Sequential halving divides the simulations of one search, so it cannot use earlier ones.
         self._reuse = settings.reuse_subtree and not settings.is_gumbel
         reused = int(settings.reuse_limit * settings.num_simulations) if self._reuse else 0
         self._max_nodes = 1 + settings.num_simulations + reused + leaves
@@ -122,7 +122,7 @@ class Search:
                 rescale=settings.gumbel.rescale,
                 mixed_value=settings.gumbel.mixed_value,
             )
-        self._code: dict[Any, Callable[..., Any]] = {}  # of kernels, see `_call`
+        self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `_call`
         self.num_leaves = 0  # leaves of the wave under way
         self._budget = np.zeros(num_trees, np.int32)
         self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
@@ -133,7 +133,7 @@ class Search:
         self._new_tried = np.empty_like(self._tree.tried[0])
 
     def bytes_needed(self, legal_actions: int) -> int:
-        """Memory of full trees whose positions have so many legal actions."""
+        """Memory of full trees whose positions have `legal_actions` legal actions each."""
         node, place, edge = self._bytes_each()
         each = node + PLACES_PER_NODE * place + edge * legal_actions
         return int(self.num_trees * self._max_nodes * each)
@@ -141,21 +141,21 @@ class Search:
     # -- positions ------------------------------------------------------------------------------
 
     def change_game(self, game: Game) -> None:
-        """Search another game from now on, whose facts and compiled rules are those of this one.
+        """Search another game from now on, with the same facts and compiled rules.
 
-        All trees must be started anew.
+        All trees must be started again.
         """
         self.game = self.states.game = game
 
     def start(self, row: int, state: Any = None) -> None:
-        """Put a position (None: the initial one) at the root of a tree, nothing known of it."""
+        """Put a position (None: the initial one) at the root of an empty tree."""
         self.states.set(row, self.game.initial_state() if state is None else state)
         self._forget(row)
         if self._transpositions is not None:
             self._transpositions.root_ply[row] = 0
 
     def advance(self, row: int, action: int) -> None:
-        """Play a legal action at a root; the subtree behind it is kept if settings say so."""
+        """Play a legal action at a root; keep the subtree behind it if the settings say so."""
         self.states.step(row, action)
         transpositions = self._transpositions
         is_kept = self._reuse and roots.reroot(
@@ -170,10 +170,10 @@ class Search:
         self._active[row] = False
 
     def set_evaluator(self, evaluator: Evaluator) -> None:
-        """Judge by another evaluator from now on.
+        """Use another evaluator from now on.
 
-        Every tree is forgotten, since the statistics of one evaluator are not another's; searches
-        that were under way are over and want a new `begin`.
+        This clears every tree, since statistics from one evaluator do not hold for another.
+        Searches under way end and need a new `begin`.
         """
         self._evaluator = evaluator
         for row in range(self.num_trees):
@@ -196,9 +196,9 @@ class Search:
             self._transpositions.table[row] = NO_NODE
 
     def _root_is_true(self, row: int) -> bool:
-        """Whether a root kept from another way to its position has the actions of this one.
+        """Whether a root kept from another path to its position has the legal actions of this path.
 
-        Rules that look at earlier positions, such as superko, may tell the two apart.
+        Rules about earlier positions, such as superko, may distinguish the two.
         """
         edges = self._root_edges(row)
         legal = np.flatnonzero(self.game.legal_action_mask(self.states.get(row)))
@@ -209,14 +209,14 @@ class Search:
     def begin(
         self, row: int, num_simulations: int | None = None, noise: Noise | None = None
     ) -> None:
-        """Ask for simulations at a root, on top of what its tree holds if there is room for them.
+        """Request simulations at a root, in addition to those in its tree if there is room.
 
         A Gumbel search always begins with an empty tree.
 
         Args:
             row: the tree; its root is not terminal.
-            num_simulations: at most the setting of that name, which None stands for.
-            noise: gives the root's noise, asked once, when the legal actions are known.
+            num_simulations: at most the setting of that name; None: that setting.
+            noise: returns the root's noise; called once, when the legal actions are known.
 
         Raises:
             GameError: the root is terminal, or more simulations than there is room for.
@@ -250,7 +250,7 @@ class Search:
         return True
 
     def run(self, rows: list[int], num_simulations: int | None = None) -> list[SearchResult]:
-        """Search some roots to their end, without noise."""
+        """Search some roots until they are finished, without noise."""
         for row in rows:
             self.begin(row, num_simulations)
         while self.wave():
@@ -258,21 +258,20 @@ class Search:
         return [self.result(row) for row in rows]
 
     def select(self) -> bool:
-        """First half of a wave: find the leaves and describe them; False if no tree needs one."""
+        """First part of a wave: find the leaves and describe them; False if no tree needs one."""
         if self._transpositions is None:
             self.num_leaves = self._find_leaves(self._active)
             self._describe(self._slots.tree)
             return self.num_leaves > 0
         self.num_leaves = 0
         walked = self._active.copy()
-        # All leaves of a tree may have been known already; it goes on, so that the evaluator's
-        # batch is full.
+        # If all leaves of a tree were known already, walk it again to fill the evaluator's batch.
         while walked.any():
             self._find_leaves(walked)
             leaves_walked = np.repeat(walked, self.settings.leaves_per_tree)
             self._describe(
                 np.where(leaves_walked, self._slots.tree, np.int32(-1))
-            )  # the others are known
+            )  # the others were described before
             self.num_leaves += self._call(
                 walks.share,
                 self._tree,
@@ -286,7 +285,7 @@ class Search:
         return self.num_leaves > 0
 
     def _find_leaves(self, walked: npt.NDArray[np.bool_]) -> int:
-        """Walk some trees, bool [B], down to leaves; how many."""
+        """Walk the trees in `walked`, bool [B], down to leaves; returns the number of leaves."""
         return int(
             self._call(
                 walks.find_leaves,
@@ -302,7 +301,7 @@ class Search:
         )
 
     def _describe(self, roots: IntArray) -> None:
-        """Describe the leaves of the slots whose tree, int32 [S], is not below 0."""
+        """Describe the leaves of the slots whose entry in `roots`, int32 [S], is not below 0."""
         self.states.replay(roots, self._slots.actions, self._slots.length, self._positions)
 
     def evaluate(self) -> tuple[FloatArray, FloatArray]:
@@ -317,7 +316,7 @@ class Search:
         return logits, values
 
     def finish(self, policy_logits: FloatArray, values: FloatArray) -> None:
-        """Last half of a wave: give the leaves what the evaluator said of them.
+        """Last part of a wave: give the leaves their evaluations.
 
         Raises:
             AzcoreError: a value or logit is not a number.
@@ -351,16 +350,16 @@ class Search:
             self._mix_noise(row)
 
     def finished_rows(self) -> list[int]:
-        """The trees that have had their simulations."""
+        """The trees whose simulations are done."""
         rows: list[int] = np.flatnonzero(~self._active).tolist()
         return rows
 
     def finished(self, row: int) -> bool:
-        """Whether a tree has had its simulations."""
+        """Whether the simulations of a tree are done."""
         return not self._active[row]
 
     def result(self, row: int) -> SearchResult:
-        """What the search of one root has found so far."""
+        """The result of searching one root so far."""
         root = self._root
         order = self._root_order(row)
         count = len(order)
@@ -386,7 +385,7 @@ class Search:
         )
 
     def principal_variation(self, row: int, action: int) -> list[int]:
-        """What the tree expects after a root action: that action, then the most visited ones.
+        """The line of play that the tree expects: a root action, then the most visited ones.
 
         Ties go to the higher prior, then the lower action, as in the choice of a move.
         """
@@ -395,14 +394,14 @@ class Search:
         return [int(planned) for planned in line[:length]]
 
     def restrict(self, row: int, actions: IntArray) -> None:
-        """Leave only some of the legal actions at a root that has been evaluated but not searched.
+        """Keep only some of the legal actions at a root that is evaluated but not searched.
 
         Args:
             row: the tree.
             actions: int32, one or more legal actions.
 
         Raises:
-            GameError: the root is not known yet, was searched before, or has none of the actions.
+            GameError: the root is not evaluated yet, was searched, or has none of the actions.
         """
         tree = self._tree
         root, edges = tree.nodes[row, 0], self._root_edges(row)
@@ -421,12 +420,12 @@ class Search:
         bring_next_candidate(tree, row, 0)
 
     def room(self, row: int) -> int:
-        """Simulations for which a tree has nodes left beside those it holds."""
+        """The number of further simulations for which a tree has nodes left."""
         taken = self._size(row) + self.settings.leaves_per_tree
         return max(0, min(self.settings.num_simulations, self._max_nodes - taken))
 
     def bytes_used(self, row: int) -> int:
-        """Memory of what one tree holds now."""
+        """Memory of the current content of one tree."""
         tree = self._tree
         node, place, edge = self._bytes_each()
         return int(
@@ -436,7 +435,7 @@ class Search:
     # -- inside ---------------------------------------------------------------------------------
 
     def _call(self, kernel: Any, *arguments: Any) -> int:
-        """One of the kernels of a wave, which has arguments of the same types in all waves."""
+        """Call a kernel of a wave; the types of its arguments are the same in all waves."""
         code = self._code.get(kernel)
         if code is None:
             code = self._code[kernel] = code_for(kernel, *arguments)
@@ -457,22 +456,22 @@ class Search:
         return node, place, tree.edge_action.itemsize + tree.edge_prior.itemsize
 
     def _size(self, row: int) -> int:
-        """Of a tree, one more than its tried edges; it has room for as many of these as of nodes.
+        """One more than the tried edges of a tree, for which it has as much room as for nodes.
 
-        That is the number of its nodes, except where positions are shared: then several edges may
-        lead to one node.
+        This is the number of its nodes, unless positions are shared: then several edges may lead to
+        one node.
         """
         return 1 + int(self._tree.num_tried[row])
 
     def _root_edges(self, row: int) -> slice:
-        """Of a tree; empty while its root waits."""
-        # As fields of the array: in Python, to look at one of a record takes ten times as long.
+        """The edges of a tree's root; empty while the root waits."""
+        # As fields of the array: in Python, reading a field of a record takes ten times as long.
         first = self._tree.nodes["first_edge"][row, 0]
         count = self._tree.nodes["num_edges"][row, 0]
         return slice(0) if count == PENDING else slice(first, first + count)
 
     def _root_order(self, row: int) -> npt.NDArray[np.int64]:
-        """Which edge of a root comes where if the actions ascend; empty while the root waits."""
+        """The edges of a root in ascending order of actions; empty while the root waits."""
         return np.argsort(self._tree.edge_action[row, self._root_edges(row)])
 
     def _slot_range(self, row: int) -> slice:
@@ -492,7 +491,7 @@ class Search:
             roots.mix_root_noise(tree, row, order, noise, self.settings.dirichlet_fraction)
 
     def _deal(self, row: int, order: npt.NDArray[np.int64], noise: FloatArray) -> None:
-        """Choose the actions that a Gumbel search considers, and how visits go to them."""
+        """Choose the actions that a Gumbel search considers, and the schedule of their visits."""
         settings = self.settings.gumbel
         assert self._gumbel is not None
         assert settings is not None

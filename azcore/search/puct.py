@@ -1,11 +1,10 @@
-"""PUCT: how a search chooses the edge to follow. Letters are the papers': N, W, Q, P, C(s).
+"""PUCT: the rule by which a search selects an edge. Letters are the papers': N, W, Q, P, C(s).
 
-Begin at `puct`, the formula, and `best_edge`, which looks at a node's edges by it.
+Begin at `puct`, the formula, and `best_edge`, which applies it to a node's edges.
 
-Q is -1 for a loss and 1 for a win in azcore. A paper's constants belong to the scale that its own Q
-has, so `search.value_range` says what they are stated for, and `value_unit` and `value_from` turn
-them into ours. AlphaZero's pseudocode has Q from 0 to 1 (it backs up `1 - value` for the opponent),
-AlphaGo Zero from -1 to 1.
+In azcore, Q is -1 for a loss and 1 for a win. A paper's constants refer to the scale of its own Q,
+which `search.value_range` gives; `value_unit` and `value_from` convert them to ours. AlphaZero's
+pseudocode has Q from 0 to 1 (it backs up `1 - value` for the opponent), AlphaGo Zero from -1 to 1.
 
 All but those two are plain functions that compiled kernels may call.
 """
@@ -22,28 +21,28 @@ from azcore.search.tree import InFlight, Tree, precedes
 
 
 class Selection(NamedTuple):
-    """The numbers of the rule."""
+    """The constants of the rule."""
 
     c_init: float
     c_base: float
-    unit: float  # of the scale that c_init is stated for, in our Q
+    unit: float  # one unit of the scale that c_init refers to, in our Q
     count_parent: bool
     first_play: float  # constant Q of an untried action, or the reduction if relative; in our Q
     first_play_relative: bool
     virtual_loss: int  # n_vl, added to N for each simulation in flight
-    virtual_loss_is_loss: bool  # and taken from W; false: Q is that of what is known
+    virtual_loss_is_loss: bool  # and subtracted from W; false: Q counts evaluated ones only
 
 
 @register_jitable(forceinline=True)
 def puct(q: float, bonus: float, scale: float) -> float:
-    """Q(s, a) + U(s, a), by which an action is chosen (AlphaGo Zero, Silver 2017, and AlphaZero).
+    """Q(s, a) + U(s, a), the score of an action (AlphaGo Zero, Silver 2017, and AlphaZero).
 
         U(s, a) = C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a))
 
     Args:
-        q: Q(s, a); `first_play_value` of an action that was never tried.
-        bonus: P(s, a) / (1 + N(s, a)), which a tree keeps beside N; P of an untried action.
-        scale: C(s) sqrt(N(s)), common to a node, in our Q; see `exploration_scale`.
+        q: Q(s, a); `first_play_value` for an untried action.
+        bonus: P(s, a) / (1 + N(s, a)), which a tree stores beside N; P for an untried action.
+        scale: C(s) sqrt(N(s)), the same for all edges of a node, in our Q; see `exploration_scale`.
     """
     return q + scale * bonus
 
@@ -62,7 +61,7 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight |
     first_play = first_play_value(
         float(node.value), rule.first_play, rule.first_play, rule.first_play_relative
     )
-    best = 0  # so that there is one if the network gave no numbers
+    best = 0  # valid even if the network returned NaN
     best_score = -np.inf
     for i in range(tried):
         q, bonus = q_and_bonus(tree, b, n, i, rule, in_flight, first_play)
@@ -80,7 +79,7 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight |
 
 @register_jitable(forceinline=True)
 def visits_in_flight(b: int, n: int, rule: Selection, in_flight: InFlight | None) -> float:
-    """What simulations on their way through a node add to its N."""
+    """The visits that simulations in flight add to a node's N."""
     if in_flight is None:
         return 0.0
     return float(rule.virtual_loss * in_flight.nodes[b, n])
@@ -96,11 +95,11 @@ def q_and_bonus(
     in_flight: InFlight | None,
     first_play: float,
 ) -> tuple[float, float]:
-    """Q(s, a) and P(s, a) / (1 + N(s, a)) of a tried edge, simulations on their way included.
+    """Q(s, a) and P(s, a) / (1 + N(s, a)) of a tried edge, simulations in flight included.
 
-    One of these counts as n_vl visits, lost ones (AlphaGo: Silver 2016, Nature 16961, Methods
-    "Searching with policy and value networks") or ones that say nothing of the value, so that they
-    grow N in U alone (WU-UCT: Liu et al. 2020, "Watch the Unobserved", ICLR, eq. 4).
+    A simulation in flight counts as n_vl visits. They are either lost (AlphaGo: Silver 2016, Nature
+    16961, Methods "Searching with policy and value networks") or have no value, so that they raise
+    only N in U (WU-UCT: Liu et al. 2020, "Watch the Unobserved", ICLR, eq. 4).
     """
     node = tree.nodes[b, n]
     edge = tree.tried[b, node.first_tried + i]
@@ -136,9 +135,9 @@ def exploration_scale(
     U(s, a) = C(s) P(s, a) sqrt(N(s)) / (1 + N(s, a)).
 
     AlphaZero's N(s) counts the visit in which s itself was evaluated (`count_parent`); AlphaGo
-    Zero's sum over N(s, b) does not (Silver 2017, Nature 24270, Methods "Search algorithm"). The
-    pseudocode does not count it at a root alone, where it begins with N(s) = 0, so that its first
-    simulation takes the last action whatever P says; here a root is a node like any other.
+    Zero's sum over N(s, b) does not (Silver 2017, Nature 24270, Methods "Search algorithm"). Only
+    at a root does the pseudocode leave it out: N(s) begins at 0 there, so the first simulation
+    takes the last action whatever P is. Here a root is a node like any other.
 
     Args:
         parent_visits: 1 + the sum of N(s, b).
@@ -152,21 +151,21 @@ def exploration_scale(
 
 @register_jitable
 def first_play_value(node_value: float, reduction: float, constant: float, relative: bool) -> float:
-    """Q of an action never tried, as the player to move sees it.
+    """Q of an untried action, view of the player to move.
 
     Both papers start at Q = 0: in AlphaGo Zero a draw (`constant` 0), on the scale of AlphaZero's
-    pseudocode a loss (`constant` -1). The relative form, the node's own value less a
-    reduction, is what later programs found to search deeper with few simulations.
+    pseudocode a loss (`constant` -1). The relative form is the node's own value minus a reduction;
+    later programs found that it searches deeper with few simulations.
     """
     return node_value - reduction if relative else constant
 
 
 def value_unit(value_range: tuple[float, float]) -> float:
-    """What is in our Q a unit of the scale from `value_range[0]`, lost, to the other end, won."""
+    """One unit of a scale from `value_range[0]` (lost) to `value_range[1]` (won), in our Q."""
     low, high = value_range
     return 2.0 / (high - low)
 
 
 def value_from(value: float, value_range: tuple[float, float]) -> float:
-    """A value of that scale as our Q: its ends become -1 and 1."""
+    """Convert a value of that scale to our Q: the ends become -1 and 1."""
     return (value - value_range[0]) * value_unit(value_range) - 1.0

@@ -1,7 +1,7 @@
-"""What is done at the root of one tree, compiled: read it, deal noise, move it, tell its plan.
+"""Compiled operations at the root of one tree: read it, mix in noise, move it, report its plan.
 
-These functions trust their arguments: friendly checks live in `mcts.py`. Letters as in `tree.py`,
-and: K legal actions of a root; n node, e edge, i edge as its node counts it (first_edge + i is e).
+These functions trust their arguments, which `mcts.py` checks. Letters as in `tree.py`, and: K legal
+actions of a root; n node, e edge, i index of an edge within its node (first_edge + i is e).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from azcore.search.tree import (
 
 
 class Root(NamedTuple):
-    """Room to read a root's legal actions, of which a game has A."""
+    """Buffers for the legal actions of a root, of which a game has A."""
 
     actions: npt.NDArray[np.int32]  # [A]
     visits: npt.NDArray[np.int32]  # [A], N(s, a)
@@ -47,7 +47,7 @@ class Root(NamedTuple):
 
 
 def make_root(num_actions: int) -> Root:
-    """Room for any root."""
+    """Buffers for any root."""
     whole, real = np.zeros((2, num_actions), np.int32), np.zeros((2, num_actions), np.float32)
     return Root(actions=whole[0], visits=whole[1], q=real[0], priors=real[1])
 
@@ -57,12 +57,12 @@ clear = kernel(tree_arrays.clear)
 
 @kernel
 def read_root(tree: Tree, b: int, order: npt.NDArray[np.int64], root: Root) -> float:
-    """What is known of the root of tree b.
+    """Read the statistics at the root of tree b.
 
     Args:
         tree: only read.
         b: the tree.
-        order: int64 [K], i of each edge, the actions ascending.
+        order: int64 [K], i of each edge, in ascending order of actions.
         root: written.
 
     Returns:
@@ -124,16 +124,17 @@ def consider(
 ) -> None:
     """Put the m edges of highest g + log P first at the root of tree b, best first.
 
-    The Gumbel-Top-k trick: that is m actions drawn without replacement from P (equations 3 to
-    5 of the paper of `gumbel.py`); without noise, the m of highest prior. Ties: the lower action.
+    By the Gumbel-Top-k trick, this draws m actions without replacement from P (equations 3 to 5 of
+    the paper of `gumbel.py`); without noise, it takes the m of highest prior. Ties go to the lower
+    action.
 
     Args:
         tree: changed.
-        b: the tree; its root is known and none of its edges is tried.
+        b: the tree; its root is evaluated and none of its edges is tried.
         order: as for `read_root`.
         noise: float32 [K], one draw of the standard Gumbel distribution per legal action,
             ascending.
-        scale: of the noise; 0: none.
+        scale: factor of the noise; 0: none.
         gumbel: `num_considered` of the tree is read, `root_scores` written.
     """
     first, count = tree.nodes[b, 0].first_edge, tree.nodes[b, 0].num_edges
@@ -155,11 +156,11 @@ def consider(
 
 @kernel
 def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64]) -> int:
-    """The improved policy of the root of tree b and the edge to play, when the search is done.
+    """Compute the improved policy of the root of tree b and the edge to play, after the search.
 
     Args:
         tree: not changed.
-        b: the tree; its root is known.
+        b: the tree; its root is evaluated.
         gumbel: the rule.
         policy: float64 [K], filled in the order of the edges: pi' of all legal actions.
 
@@ -186,7 +187,7 @@ def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64])
 
 @register_jitable
 def mark_subtree(tree: Tree, b: int, top: int, new_id: npt.NDArray[np.int32]) -> None:
-    """Set new_id to 0 for `top` and what lies below it; a node comes after the one that made it."""
+    """Set new_id to 0 for `top` and all nodes below it; a node comes after its parent."""
     new_id[top] = 0
     for n in range(top, tree.num_nodes[b]):
         if new_id[n] != NO_NODE:
@@ -199,7 +200,7 @@ def mark_subtree(tree: Tree, b: int, top: int, new_id: npt.NDArray[np.int32]) ->
 def mark_subgraph(
     tree: Tree, b: int, top: int, new_id: npt.NDArray[np.int32], waiting: npt.NDArray[np.int32]
 ) -> None:
-    """`mark_subtree` where an edge may lead to an older node, older than `top` even."""
+    """`mark_subtree` where an edge may lead to an older node, even one older than `top`."""
     new_id[top] = 0
     waiting[0] = top
     count = 1
@@ -224,24 +225,24 @@ def reroot(
     new_id: npt.NDArray[np.int32],
     new_tried: npt.NDArray[Any],
 ) -> bool:
-    """Make the child behind `action` the root of tree b and move what lies below to the front.
+    """Make the child behind `action` the root of tree b and move all below it to the front.
 
-    Nodes and their edges lie in the order in which they were made, but for the root, which comes
-    first whatever its age and is the one node that no later root keeps. So both move towards the
-    front in their order and nothing is overwritten before it is read. Tried edges, few and in the
-    order in which their nodes last moved them, go by way of a copy.
+    Nodes and their edges lie in the order of creation, except for the root, which comes first
+    whatever its age and is the one node that no later root keeps. So both move towards the front in
+    their order, and nothing is overwritten before it is read. Tried edges are few and lie in the
+    order in which their nodes last moved them, so they move through a copy.
 
     Args:
         tree: changed.
         b: the tree; no simulation in flight.
         action: a legal action of the root.
-        transpositions: of trees that share positions, or None; changed. The ply of the root is the
-            caller's.
+        transpositions: of trees that share positions, or None; changed. The caller updates the ply
+            of the root.
         new_id: int32 [M], scratch.
         new_tried: TRIED [R], scratch.
 
     Returns:
-        False if that child was never visited; the tree is then as it was.
+        False if that child was never visited; the tree is then unchanged.
     """
     top = NO_NODE
     root = tree.nodes[b, 0]
@@ -304,13 +305,13 @@ def principal_variation(tree: Tree, b: int, action: int, line: npt.NDArray[np.in
     Ties go to the higher prior, then the lower action.
 
     Args:
-        tree: of trees, only read.
+        tree: only read.
         b: the tree.
         action: a legal action of the root.
         line: int32, room for one more than the tree has nodes.
 
     Returns:
-        How many were written.
+        The number of actions written.
     """
     line[0] = action
     length, n = 1, 0

@@ -1,4 +1,4 @@
-"""How to search, and what a search comes to."""
+"""The settings of a search, and its result."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from azcore.game import FloatArray, IntArray
 from azcore.search.puct import value_from, value_unit
 from azcore.settings import require
 
-TARGET_PARTS = 65_535  # of a policy that is kept as whole numbers
+TARGET_PARTS = 65_535  # of a policy that is stored as whole numbers
 
 
 @dataclass(frozen=True, kw_only=True)
 class GumbelSettings:
-    """Gumbel AlphaZero's search in the place of PUCT; the numbers are in `conf/search/gumbel`."""
+    """Gumbel AlphaZero's search instead of PUCT; the numbers are in `conf/search/gumbel`."""
 
     actions: int
     scale: float
@@ -110,20 +110,20 @@ class SearchSettings:
 
     @property
     def is_gumbel(self) -> bool:
-        """Whether Gumbel AlphaZero's search takes PUCT's place; `gumbel.py`."""
+        """Whether Gumbel AlphaZero's search replaces PUCT; see `gumbel.py`."""
         return self.gumbel is not None
 
     def most_targets(self, num_actions: int) -> int:
-        """How many actions a policy target may name; with PUCT the visited ones.
+        """The most actions that a policy target may have; with PUCT, these are the visited ones.
 
-        A kept subtree may add as many as the simulations.
+        A kept subtree may add as many as the simulations do.
         """
         return num_actions if self.is_gumbel else min(num_actions, 2 * self.num_simulations)
 
 
 @dataclass(frozen=True)
 class SearchResult:
-    """What a search found at one root; values as the player to move there sees them."""
+    """The result of a search at one root; values in the view of the player to move there."""
 
     actions: IntArray  # [K], legal actions, ascending
     visit_counts: IntArray  # [K], N(s, a)
@@ -132,19 +132,19 @@ class SearchResult:
     value: float  # mean over the root's simulations; the network's own value if there were none
     network_value: float  # the evaluator's value of the root itself
     improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT
-    best_action: int | None = None  # what a Gumbel search says to play; None with PUCT
+    best_action: int | None = None  # the choice of a Gumbel search; None with PUCT
 
     def ranked(self) -> npt.NDArray[np.int64]:
-        """The actions from best to worst, int64 [K], as places in the arrays above.
+        """The actions from best to worst, int64 [K], as indices into the arrays above.
 
         Most visits first; ties go to the higher prior, then the lower action.
         """
         return np.lexsort((self.actions, -self.priors, -self.visit_counts))
 
     def policy_target(self) -> FloatArray:
-        """What the policy should learn, float32 [K].
+        """The training target of the policy, float32 [K].
 
-        PUCT: visits normalised (the temperature of move choice is applied apart). Gumbel: pi'.
+        PUCT: visits normalised (move choice applies its temperature separately). Gumbel: pi'.
         """
         if self.improved_policy is not None:
             return self.improved_policy
@@ -154,8 +154,8 @@ class SearchResult:
     def target_counts(self) -> IntArray:
         """The policy target as whole numbers for a game record, int32 [K]; 0 where it is left out.
 
-        PUCT: the visits. Gumbel: pi' in parts of 65,535. What rounds to 0 is less than what
-        learning can tell from 0; without it a record is as short as its policies are sure.
+        PUCT: the visits. Gumbel: pi' in parts of 65,535. Probabilities that round to 0 are too
+        small for learning to tell from 0; without them, a surer policy makes a shorter record.
         """
         if self.improved_policy is None:
             return self.visit_counts

@@ -1,20 +1,20 @@
-"""Positions that several ways lead to, searched once: what makes a graph of each tree.
+"""Transpositions: positions on several paths, searched once, which turns each tree into a graph.
 
-A position met again, by other actions in the same number of plies, is linked to the node that it
-has already: evaluated once, searched once. Edges keep visits of their own, and take their value
-from the node behind them:
+A position reached again, by other actions in the same number of plies, is linked to its existing
+node, so it is evaluated once and searched once. Each edge has visits of its own and takes its value
+from the node behind it:
 
     Q(s)    = (v + sum W(s, a)) / (1 + sum N(s, a))    v the evaluation of s
     W(s, a) = N(s, a) Q(s')                            s' behind the edge, as of its last pass
 
-Where one edge alone leads to s', that is what adding up values gives, so a tree in which nothing is
-met twice is the plain tree to the last bit. Where several do, a pass over one of them sets its W
-anew and carries the change, instead of a value, on to the root. An edge that has been passed less
-often than its node has been visited is behind: a walk over it ends there and takes what is known.
-That edge visits and node values must be apart is what Czech et al. 2021, "Improving AlphaZero Using
-Monte-Carlo Graph Search" (ICAPS), and the document GraphSearch.md of KataGo are about.
+If only one edge leads to s', this equals summing the values, so a tree without transpositions is
+bit for bit the plain tree. If several edges do, a pass over one of them recomputes its W and passes
+the change, instead of a value, on to the root. An edge that has been passed less often than its
+node has been visited is behind: a walk over it ends there and takes the node's current value. Czech
+et al. 2021, "Improving AlphaZero Using Monte-Carlo Graph Search" (ICAPS), and KataGo's document
+GraphSearch.md explain why edge visits and node values must be separate.
 
-There are no cycles: nodes are known by position and ply, so each edge leads one ply on.
+There are no cycles: position and ply identify a node, so each edge leads one ply on.
 
 Letters as in `tree.py`, and: S slots; K places of a table, a power of two above 2 M.
 """
@@ -35,21 +35,21 @@ _SPREAD = 0x4F1BBCDD  # odd, below 2**31: its product with 31 bits fits an int64
 
 
 class Transpositions(NamedTuple):
-    """What B trees know of positions met more than once."""
+    """What B trees store to recognise positions that they reach more than once."""
 
     root_ply: npt.NDArray[np.int32]  # [B], plies since the tree was started; see `key_of_node`
     ply_keys: npt.NDArray[np.uint64]  # [plies], a random number for each ply
     node_key: npt.NDArray[np.uint64]  # [B, M], of position and ply
-    node_shared: npt.NDArray[np.bool_]  # [B, M], whether several edges lead there or have done so
+    node_shared: npt.NDArray[np.bool_]  # [B, M], whether several edges lead or have led there
     table: npt.NDArray[np.int32]  # [B, K], nodes by key, or NO_NODE; the root is not in it
-    slot_waits: npt.NDArray[np.bool_]  # [S], ends at a node that an earlier slot is to expand
+    slot_waits: npt.NDArray[np.bool_]  # [S], ends at a node that an earlier slot will expand
     scratch: npt.NDArray[np.int32]  # [max(M, longest path + 1)]
 
 
 def make_transpositions(
     *, num_trees: int, nodes_per_tree: int, num_slots: int, longest_path: int, max_game_length: int
 ) -> Transpositions:
-    """The arrays of trees that know nothing yet."""
+    """The arrays of empty trees."""
     return Transpositions(
         root_ply=np.zeros(num_trees, np.int32),
         # The generator's raw stream is the same in every version of NumPy.
@@ -64,18 +64,19 @@ def make_transpositions(
 
 @register_jitable
 def key_of_node(known: Transpositions, b: int, position_key: int, length: int) -> int:
-    """The key of a position so many plies below the root of tree b.
+    """The key of a position `length` plies below the root of tree b.
 
-    Plies count from the start of the tree, not from its root: keys stay when the root moves on.
+    Plies count from the start of the tree, not from its root, so keys stay valid when the root
+    moves on.
     """
     return position_key ^ known.ply_keys[known.root_ply[b] + length]  # type: ignore[no-any-return]
 
 
 @register_jitable
 def place_of(known: Transpositions, b: int, key: int) -> int:
-    """Where the table of tree b has the node of this key, or has room for it."""
+    """The place in tree b's table that holds the node of this key, or is free for it."""
     last = known.table.shape[1] - 1
-    # Folded and spread, since a game's keys may be small numbers or have their bits in columns.
+    # Fold and spread the key, since keys may be small numbers or have their bits in columns.
     low = np.int64((key ^ key >> _WORD) & _LOW_BITS)
     place = low * _SPREAD >> 24 & last
     while known.table[b, place] != NO_NODE and known.node_key[b, known.table[b, place]] != key:
@@ -85,7 +86,7 @@ def place_of(known: Transpositions, b: int, key: int) -> int:
 
 @register_jitable
 def mean_value(tree: Tree, b: int, n: int) -> float:
-    """Q(s) = (v + sum W(s, a)) / (1 + sum N(s, a)) of a node, as its player sees it."""
+    """Q(s) = (v + sum W(s, a)) / (1 + sum N(s, a)) of a node, view of its player."""
     node = tree.nodes[b, n]
     total = float(node.value)
     for i in range(node.num_tried):
@@ -95,9 +96,9 @@ def mean_value(tree: Tree, b: int, n: int) -> float:
 
 @register_jitable
 def is_behind(tree: Tree, known: Transpositions, b: int, place: int) -> bool:
-    """Whether the node behind a tried edge was visited over others more than this one knows of.
+    """Whether the node behind a tried edge was visited more often than this edge was passed.
 
-    An end of the game is never: its node counts one visit, and its value is final.
+    This is never so for a terminal node: it counts one visit, and its value is final.
     """
     edge = tree.tried[b, place]
     n = edge.child

@@ -3,21 +3,21 @@
 Letters: B trees, M nodes per tree, E edges per tree, R places for tried edges per tree. Node 0 is a
 tree's root. A node's edges are its legal actions and lie side by side: `first_edge` to
 `first_edge + num_edges - 1`. The first `num_tried` of them have been visited, in order of first
-visit; the next one is the untried edge with the highest prior, ready to be the next candidate; the
-others are in no particular order. So selection looks at `num_tried + 1` edges, never at all of
-them: among untried edges, which share their Q and N = 0, the one with the highest prior is best.
+visit. The next one is the untried edge with the highest prior, the next candidate; the others are
+in no particular order. So selection looks at `num_tried + 1` edges, never at all of them: among
+untried edges, which share their Q and N = 0, the one with the highest prior is best.
 
 Only tried edges have statistics, edge i of a node at place `first_tried + i` of `tried`. Few edges
-are tried, as many as there are simulations, so all that a walk looks at lies close together. A node
-has room for a power of two of them and moves to new room behind all others when that is full; a
-tree that gets a new root is put together again.
+are tried, as many as there are simulations, so everything a walk reads lies close together. A node
+has room for a power of two of tried edges; when that is full, they move to new room behind all
+others. A tree that gets a new root is compacted.
 
-N and W hold what has been evaluated, nothing else. Simulations that wait for their evaluation are
-counted apart (`InFlight`), and only where several leaves of one tree may wait at once.
+N and W count only evaluated simulations. `InFlight` counts those that wait for their evaluation
+separately, and only if several leaves of one tree may wait at once.
 
-Memory of a tree: 28 bytes a node, 32 a place for a tried edge, of which a node brings at most
-four, and 6 an edge, the edges growing with use; 4 more of a node and of a place with several
-leaves at once, and some 25 a node with transpositions.
+Memory of a tree: 28 bytes per node, 32 per place for a tried edge (at most four places per node)
+and 6 per edge, where the array of edges grows with use. Several leaves at once add 4 bytes per node
+and per place; transpositions add about 25 per node.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ NODE = _record(
 TRIED = _record(
     [
         ("total", np.float64),  # W(s, a), view of the node's player
-        # The next two follow from N, W and P. Kept, they spare each look at an edge two divisions.
+        # The next two follow from N, W and P. Storing them saves two divisions per read of an edge.
         ("q", np.float64),  # Q(s, a) = W / N
-        ("bonus", np.float64),  # P(s, a) / (1 + N), what U is but for a factor of the node
-        ("visits", np.int32),  # N(s, a), above 0 but for an edge whose first visit is under way
+        ("bonus", np.float64),  # P(s, a) / (1 + N), which is U without the node's factor
+        ("visits", np.int32),  # N(s, a), above 0 unless the edge's first visit is in flight
         ("child", np.int32),  # node behind the edge
     ]
 )
@@ -76,14 +76,14 @@ class Tree(NamedTuple):
 
 
 class InFlight(NamedTuple):
-    """Simulations on their way through B trees; zero everywhere between waves."""
+    """Numbers of simulations in flight in B trees; zero everywhere between waves."""
 
     nodes: npt.NDArray[np.int32]  # [B, M], the sum over the node's edges
     tried: npt.NDArray[np.int32]  # [B, R], of the edge that has this place
 
 
 def allocate(num_trees: int, nodes_per_tree: int, edges_per_tree: int) -> Tree:
-    """B trees of one pending root each."""
+    """B trees, each with one pending root."""
     tree = Tree(
         num_nodes=np.ones(num_trees, np.int32),
         num_edges=np.zeros(num_trees, np.int32),
@@ -100,7 +100,7 @@ def allocate(num_trees: int, nodes_per_tree: int, edges_per_tree: int) -> Tree:
 
 
 def nothing_in_flight(tree: Tree) -> InFlight:
-    """Room to count the simulations on their way through these trees."""
+    """Counters of the simulations in flight in these trees, all zero."""
     return InFlight(
         nodes=np.zeros(tree.nodes.shape, np.int32), tried=np.zeros(tree.tried.shape, np.int32)
     )
@@ -108,7 +108,7 @@ def nothing_in_flight(tree: Tree) -> InFlight:
 
 @register_jitable
 def clear(tree: Tree, b: int) -> None:
-    """Forget tree `b`: a root that waits for its evaluation."""
+    """Reset tree `b` to a root that waits for its evaluation."""
     tree.num_nodes[b] = 0
     tree.num_edges[b] = 0
     tree.num_tried[b] = 0
@@ -119,7 +119,7 @@ def clear(tree: Tree, b: int) -> None:
 
 @register_jitable
 def add_node(tree: Tree, b: int) -> int:
-    """A node that waits for its evaluation; `value`, `player` and `first_edge` come with it."""
+    """Add a node that waits for its evaluation, which sets `value`, `player` and `first_edge`."""
     n: int = tree.num_nodes[b]
     tree.num_nodes[b] = n + 1
     node = tree.nodes[b, n]
@@ -132,7 +132,7 @@ def add_node(tree: Tree, b: int) -> int:
 
 @register_jitable
 def try_next_edge(tree: Tree, b: int, n: int, child: int, in_flight: InFlight | None) -> None:
-    """Give the first untried edge of a node statistics, and the node behind it."""
+    """Give the first untried edge of a node its statistics and its child."""
     node = tree.nodes[b, n]
     i = node.num_tried
     if i & (i - 1) == 0:
@@ -149,7 +149,7 @@ def try_next_edge(tree: Tree, b: int, n: int, child: int, in_flight: InFlight | 
 
 @register_jitable
 def find_more_room(tree: Tree, b: int, n: int, in_flight: InFlight | None) -> None:
-    """Move the tried edges of a node to the end, where there is twice the room; one at first."""
+    """Move the tried edges of a node to the end, with twice the room; at first, one place."""
     node = tree.nodes[b, n]
     old, new = node.first_tried, tree.num_places[b]
     for i in range(node.num_tried):
@@ -163,7 +163,7 @@ def find_more_room(tree: Tree, b: int, n: int, in_flight: InFlight | None) -> No
 
 @register_jitable
 def room_for(num_tried: int) -> int:
-    """The places of a node with so many tried edges: the next power of two; 0 for none."""
+    """The places of a node with `num_tried` tried edges: the next power of two; 0 for none."""
     room = 1 if num_tried > 0 else 0
     while room < num_tried:
         room *= 2
@@ -172,7 +172,7 @@ def room_for(num_tried: int) -> int:
 
 @register_jitable
 def set_total(tree: Tree, b: int, n: int, i: int, visits: int, total: float) -> None:
-    """N and W of edge i of a node, and what follows from them."""
+    """Set N and W of edge i of a node, and the values that follow from them."""
     node = tree.nodes[b, n]
     edge = tree.tried[b, node.first_tried + i]
     edge.visits = visits
@@ -186,14 +186,14 @@ def edge_statistics(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.float64], npt.NDArray[np.int32]]:
     """N, W and the child of all K edges of a node, in their order: int32, float64, int32 [K].
 
-    0, 0 and NO_NODE for those not tried yet, which have none of their own; K = 0 for a node that
-    waits.
+    Untried edges, which store none, get 0, 0 and NO_NODE; K = 0 for a node that waits for its
+    evaluation.
     """
     node = tree.nodes[b, n]
     count, tried = max(0, int(node.num_edges)), int(node.num_tried)
     visits, totals = np.zeros(count, np.int32), np.zeros(count, np.float64)
     children = np.full(count, NO_NODE, np.int32)
-    if tried > 0:  # before that, first_tried says nothing
+    if tried > 0:  # before that, first_tried is undefined
         edges = tree.tried[b, node.first_tried : node.first_tried + tried]
         visits[:tried], totals[:tried] = edges["visits"], edges["total"]
         children[:tried] = edges["child"]
@@ -239,9 +239,9 @@ def bring_next_candidate(tree: Tree, b: int, n: int) -> None:
 
 @register_jitable
 def best_prior(priors: npt.NDArray[np.float32], actions: npt.NDArray[np.uint16]) -> int:
-    """The index of the highest prior, among equals of the lowest action."""
-    # Of numbers from 0 up the bits are ordered as the numbers are, and for whole numbers the
-    # compiler makes wide instructions of both loops.
+    """The index of the highest prior; ties go to the lowest action."""
+    # The bits of non-negative floats sort as the floats do, and the compiler vectorises both loops
+    # over integers.
     bits = priors.view(np.int32)
     highest = bits[0]
     for i in range(bits.shape[0]):

@@ -1,11 +1,11 @@
-"""Select, expand and backup over many trees, compiled; nothing here knows any game.
+"""Compiled select, expand and backup over many trees; nothing here depends on a game.
 
-Begin at `walk`, one simulation's way down a tree; `find_leaves` does it in all trees, and
-`expand_and_back_up` ends it once the leaves are evaluated. These functions trust their arguments:
-friendly checks live in `mcts.py`.
+Begin at `walk`, which takes one simulation down a tree. `find_leaves` does so in all trees, and
+`expand_and_back_up` completes the simulations once the leaves are evaluated. These functions trust
+their arguments, which `mcts.py` checks.
 
-Letters as in `tree.py`, and: S slots, a slot being one simulation on its way; T longest path;
-b tree, s slot, n node, e edge, i edge as its node counts it (first_edge + i is e).
+Letters as in `tree.py`, and: S slots, one per simulation in flight; T longest path; b tree, s slot,
+n node, e edge, i index of an edge within its node (first_edge + i is e).
 """
 
 from __future__ import annotations
@@ -40,38 +40,38 @@ from azcore.search.tree import (
 )
 
 DONE, NOT_FINITE = 0, -1  # how `expand_and_back_up` ended
-NEW, KNOWN, WAITING = 0, 1, 2  # how a walk ended: at a leaf of its own, at one that needs no
-# network, or at one that another walk has reached already
+NEW, KNOWN, WAITING = 0, 1, 2  # how a walk ended: at a new leaf, at one that needs no network,
+# or at one that another walk has already reached
 
 
 class Wave(NamedTuple):
-    """What is left to do in each tree."""
+    """The work left in each tree."""
 
     active: npt.NDArray[np.bool_]  # [B], has a leaf in flight or simulations left
     budget: npt.NDArray[np.int32]  # [B], simulations left
-    leaves_per_tree: int  # most leaves in flight at once; slots of tree b are b times that and on
+    leaves_per_tree: int  # most leaves in flight at once; slots of tree b begin at b times that
 
 
 class Leaves(NamedTuple):
-    """What the game and the evaluator say of the leaves in the slots."""
+    """The results of the game and the evaluator for the leaves in the slots."""
 
-    legal_actions: npt.NDArray[np.int32]  # [S, A], the first num_legal of a row count
+    legal_actions: npt.NDArray[np.int32]  # [S, A], the first num_legal of a row are valid
     num_legal: npt.NDArray[np.int32]  # [S]
     current_player: npt.NDArray[np.int8]  # [S], seat to move
     is_terminal: npt.NDArray[np.bool_]  # [S]
-    outcome: npt.NDArray[np.int8]  # [S], as seat 0 sees it; read where terminal
+    outcome: npt.NDArray[np.int8]  # [S], view of seat 0; read where terminal
     policy_logits: npt.NDArray[np.float32]  # [S, A], read where not terminal
     values: npt.NDArray[np.float32]  # [S], view of the player to move, read where not terminal
 
 
 class Slots(NamedTuple):
-    """Simulations on their way: the path each has taken from its root to a leaf."""
+    """Simulations in flight: the path of each from its root to a leaf."""
 
     tree: npt.NDArray[np.int32]  # [S], or -1: slot is empty
-    leaf: npt.NDArray[np.int32]  # [S], node to be expanded
+    leaf: npt.NDArray[np.int32]  # [S], node to expand
     length: npt.NDArray[np.int32]  # [S], plies from the root
-    edges: npt.NDArray[np.int32]  # [S, T], i of each, which stays when edges move
-    actions: npt.NDArray[np.int32]  # [S, T], what the edges play, for the game to replay
+    edges: npt.NDArray[np.int32]  # [S, T], i of each, which stays valid when edges move
+    actions: npt.NDArray[np.int32]  # [S, T], actions of the edges, for the game to replay
 
 
 def make_slots(size: int, longest_path: int) -> Slots:
@@ -94,7 +94,7 @@ def count_in_flight(
     in_flight: InFlight | None,
     change: int,
 ) -> None:
-    """Add to the simulations in flight on each edge of a path, the same for every player."""
+    """Add `change` to the simulations in flight on each edge of a path, for either player alike."""
     if in_flight is None:
         return
     n = 0
@@ -114,9 +114,10 @@ def back_up(
     leaf: int,
     transpositions: Transpositions | None,
 ) -> None:
-    """N += 1, W += v along a path; with `back_up_shared` the place where the sign of a value turns.
+    """N += 1, W += v along a path.
 
-    The leaf's value is its player's; an edge takes it as the player who chose the edge sees it.
+    Only this function and `back_up_shared` flip the sign of a value: the leaf has it in the view of
+    its player, an edge takes it in the view of the player who chose the edge.
     """
     if transpositions is not None:
         back_up_shared(tree, b, edges, length, leaf, transpositions)
@@ -142,16 +143,16 @@ def back_up_shared(
     leaf: int,
     transpositions: Transpositions,
 ) -> None:
-    """N += 1 along a path, and W anew where a shared node lies behind; see `transpositions.py`.
+    """N += 1 along a path, with W recomputed for edges to shared nodes; see `transpositions.py`.
 
-    From the leaf upwards, as what an edge passes on is the change of the one below.
+    The loop runs from the leaf upwards, since an edge passes on the change of the one below.
     """
     path = transpositions.scratch
     n = 0
     for depth in range(length):
         path[depth] = n
         n = tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]].child
-    change = float(tree.nodes[b, leaf].value)  # as the node behind the edge sees it
+    change = float(tree.nodes[b, leaf].value)  # view of the node behind the edge
     child = leaf
     for depth in range(length - 1, -1, -1):
         n, i = path[depth], edges[depth]
@@ -171,7 +172,7 @@ def back_up_shared(
 
 @register_jitable
 def place_of_last_edge(tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int) -> int:
-    """Where in `tried` the last edge of a path lies."""
+    """The place in `tried` of the last edge of a path."""
     n, place = 0, -1
     for depth in range(length):
         place = tree.nodes[b, n].first_tried + edges[depth]
@@ -193,7 +194,7 @@ def choose_edge(
         return best_edge(tree, b, n, rule, in_flight)
     if n > 0:
         return improved_edge(tree, b, n, gumbel)
-    # As many simulations are done as the root's edges have visits.
+    # The number of simulations done equals the visits of the root's edges.
     visits = gumbel.considered_visits[b, tree.nodes[b, 0].visits - 1]
     return best_considered_edge(tree, b, visits, gumbel)
 
@@ -209,7 +210,7 @@ def walk(
     transpositions: Transpositions | None,
     slots: Slots,
 ) -> int:
-    """Follow the chosen edges from the root of tree b, and note path and leaf in slot s.
+    """Follow the selected edges from the root of tree b, and write path and leaf to slot s.
 
     Returns:
         NEW, KNOWN or WAITING.
@@ -225,7 +226,7 @@ def walk(
         if i == node.num_tried:
             child = add_node(tree, b)
             try_next_edge(tree, b, n, child, in_flight)
-            if gumbel is None or n > 0:  # at a Gumbel root they are in order
+            if gumbel is None or n > 0:  # a Gumbel root's edges are in order
                 bring_next_candidate(tree, b, n)
             n = child
             ended = NEW
@@ -254,22 +255,22 @@ def find_leaves(
 ) -> int:
     """Walk each tree down to leaves that need the network.
 
-    A known end of the game needs none: it is backed up at once and the walk begins again. A
+    A known terminal node needs none: it is backed up at once, and the next walk begins. A
     simulation takes one from the tree's budget; the evaluation of a root does not.
 
     Args:
-        tree: changed: new nodes, and what known ends give.
+        tree: changed: new nodes, and backups of known terminal nodes.
         walked: bool [B], the trees to walk; none has a leaf in flight. May be `wave.active`.
         wave: its budget is counted down, `active` is written for the trees that were walked.
-        rule: numbers of PUCT.
-        gumbel: of the rule that takes PUCT's place, or None; kernels are compiled for either.
-        in_flight: changed; None with one leaf at once, which has nothing in flight to see.
+        rule: the constants of PUCT.
+        gumbel: those of the rule that replaces PUCT, or None; each case has its own compilation.
+        in_flight: changed; None with one leaf at once, when nothing else is in flight.
         transpositions: of trees that share positions, or None. A walk over an edge that is behind
             its node is a simulation too, and backed up at once.
-        slots: filled; slots of these trees without a leaf are marked empty.
+        slots: filled; slots of these trees without a leaf stay empty.
 
     Returns:
-        How many slots hold a leaf.
+        The number of slots that hold a leaf.
     """
     filled = 0
     for b in range(walked.shape[0]):
@@ -279,7 +280,7 @@ def find_leaves(
         while used < wave.leaves_per_tree:
             s = b * wave.leaves_per_tree + used
             if tree.nodes[b, 0].num_edges == PENDING:
-                if used == 0:  # the root itself; further leaves wait until it is known
+                if used == 0:  # the root itself; further leaves wait for its evaluation
                     slots.tree[s], slots.leaf[s], slots.length[s] = b, 0, 0
                     used += 1
                 break
@@ -311,24 +312,24 @@ def share(
     slots: Slots,
     keys: npt.NDArray[np.uint64],
 ) -> int:
-    """Link the leaves whose positions are known to their nodes; they need no evaluation.
+    """Link leaves with known positions to the nodes of these; such leaves need no evaluation.
 
     Such a simulation is backed up at once, or by `expand_and_back_up` if its node waits in an
-    earlier slot of this wave. The nodes that `find_leaves` made for the others close the gaps: they
-    come last in a tree, in the order of the slots, and have nothing written in them yet.
+    earlier slot of this wave. The nodes that `find_leaves` made for the other leaves move up to
+    close the gaps: they come last in a tree, in the order of the slots, and are still blank.
 
     Args:
         tree: changed.
-        walked: bool [B], the trees whose slots to look at. Left True: those that have simulations
-            left and not one leaf in flight, since all leaves were known already.
-        wave: `active` is written for the trees whose slots were looked at.
+        walked: bool [B], the trees whose slots to process. Those stay True that have simulations
+            left but no leaf in flight, since all their leaves were known already.
+        wave: `active` is written for the trees whose slots were processed.
         in_flight: as for `find_leaves`.
         transpositions: changed.
         slots: slots whose leaf is known are emptied.
         keys: uint64 [S], `Game.position_key` of each leaf.
 
     Returns:
-        How many of these slots still hold a leaf.
+        The number of these slots that still hold a leaf.
     """
     filled = 0
     for b in range(walked.shape[0]):
@@ -395,11 +396,11 @@ def expand_and_back_up(
         in_flight: as for `find_leaves`.
         transpositions: as for `find_leaves`.
         slots: the paths; emptied.
-        leaves: where they end.
+        leaves: the results for the leaves at their ends.
 
     Returns:
-        DONE; or NOT_FINITE if a value or logit read was not, and then the trees are not to be used;
-        or, nothing having been changed, the number of edges for which a tree needs room.
+        DONE; or NOT_FINITE if a value or logit was not finite, after which the trees must not be
+        used; or the number of edges for which a tree needs room, in which case nothing has changed.
     """
     wanted = most_edges(tree, wave.leaves_per_tree, slots, leaves.num_legal)
     if wanted > tree.edge_action.shape[1]:
@@ -452,7 +453,7 @@ def expand_and_back_up(
 def most_edges(
     tree: Tree, leaves_per_tree: int, slots: Slots, num_legal: npt.NDArray[np.int32]
 ) -> int:
-    """How many edges the largest tree will have with those of its leaves in flight."""
+    """The number of edges of the largest tree once its leaves in flight are expanded."""
     most = np.int64(0)
     for b in range(tree.num_edges.shape[0]):
         edges = np.int64(tree.num_edges[b])

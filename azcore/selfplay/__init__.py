@@ -1,5 +1,5 @@
 """Self-play.
 
-`actor.Actor` plays many games at once, `schedule` decides how greedily, `resignation` when a game
-is given up.
+`actor.Actor` plays many games at once. `schedule` chooses the moves, `resignation` decides when a
+player resigns.
 """

@@ -1,13 +1,14 @@
-"""The actor: all games of self-play, split over workers that each have a thread and a share.
+"""The actor: all self-play games, divided among workers with one thread each.
 
-A worker searches while another one is at the network, or on another core: what a worker does is
-compiled or in the network, both without the GIL. On a CPU each has one core for its search and its
-network alike; cores that work on one batch together wait for each other at every layer instead.
+One worker searches while another waits for the network or runs on another core: workers spend their
+time in compiled code and in the network, and neither holds the GIL. On a CPU each worker uses one
+core for both its search and its network; cores that shared a batch would wait for each other at
+every layer.
 
-With the same weights throughout, a game depends on them, the threshold of resignation, the seed and
-its index alone, up to how a network rounds in batches: its chance comes from counters. Which games
-end in a call of `play` depends on their number and the number of workers as well, never on time.
-Trees never outlive the weights that judged them.
+If the weights do not change, a game depends only on them, the resignation threshold, the seed and
+its index, up to the network's rounding in batches: random numbers come from counters. The games
+that end in a call of `play` also depend on the number of games and of workers, never on timing.
+A search tree never outlives the weights that evaluated it.
 
     actor.set_evaluator(evaluator, weights_version, resign_threshold)
     records = actor.play(num_positions)      # finished games only; the others stay in play
@@ -30,17 +31,17 @@ from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import Worker
 from azcore.storage.game_record import GameRecord
 
-WAVES = 16  # of a round, after which the actor asks whether there is enough
+WAVES = 16  # per round; after each round the actor checks whether there are enough games
 
 
 class Amount(NamedTuple):
-    """So much of self-play."""
+    """An amount of self-play."""
 
-    games: int  # that have ended
-    positions: int  # of them, to learn from
+    games: int  # finished ones
+    positions: int  # to learn from, in these games
 
     def with_more(self, games: list[GameRecord]) -> Amount:
-        """This and these games."""
+        """This amount plus these games."""
         positions = sum(record.num_samples for record in games)
         return Amount(self.games + len(games), self.positions + positions)
 
@@ -50,24 +51,24 @@ NOTHING = Amount(0, 0)
 
 @dataclass
 class ActorStatistics:
-    """What the actor has done since it was last asked, for logs; seconds of wall time."""
+    """The actor's work since the last reset, for logs; seconds of wall time."""
 
-    evaluations: int = 0  # positions that the network judged
-    remembered: int = 0  # positions whose evaluation was known already
+    evaluations: int = 0  # positions that the network evaluated
+    remembered: int = 0  # positions whose evaluation was cached
     seconds: float = 0.0
-    network_seconds: float = 0.0  # of a worker, on average
+    network_seconds: float = 0.0  # per worker, on average
 
 
 class Actor:
-    """Plays games against itself. One that has raised an error is not to be used any more.
+    """Plays games against itself. Do not use an actor again after it has raised an error.
 
     Args:
-        game: to be played, and what records are of.
+        game: the game to play, which records name.
         variant: the game as self-play plays it, which may forbid actions that `game` allows.
-        search: how each move is searched; root noise as it says.
-        settings: how many games and workers, and how moves are chosen.
+        search: how each move is searched, root noise included.
+        settings: number of games and workers, and how moves are chosen.
         seed: of the run.
-        evaluator: judge of leaves; `set_evaluator` brings newer ones.
+        evaluator: evaluates leaves; `set_evaluator` replaces it.
     """
 
     def __init__(
@@ -106,7 +107,7 @@ class Actor:
         self._seconds = 0.0
 
     def bytes_needed(self, legal_actions: int) -> int:
-        """Memory of full search trees whose positions have so many legal actions."""
+        """Bytes of full search trees whose positions have `legal_actions` legal actions."""
         return sum(worker.bytes_needed(legal_actions) for worker in self._workers)
 
     def set_evaluator(
@@ -115,12 +116,12 @@ class Actor:
         weights_version: int,
         resign_threshold: float | None = None,
     ) -> None:
-        """Go on with newer weights; a move under way is searched anew with them.
+        """Continue with newer weights; a search in progress starts again with them.
 
         Args:
             evaluator: of these weights.
             weights_version: optimizer steps behind them.
-            resign_threshold: v, see `azcore.selfplay.resignation`; None: nobody resigns.
+            resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """
         evaluators = evaluator.for_threads(len(self._workers))
         for worker, own in zip(self._workers, evaluators, strict=True):
@@ -133,15 +134,15 @@ class Actor:
         *,
         num_games: int = 0,
     ) -> list[GameRecord]:
-        """Play on until so many games have ended, with so many positions to learn from.
+        """Play until enough games have ended and they have enough positions to learn from.
 
         Args:
-            num_positions: sum of the games' searched plies, at least.
-            progress: called before the first round and after each with what there is so far.
-            num_games: at least.
+            num_positions: minimum sum of the games' searched plies.
+            progress: called with the amount so far, before the first round and after each.
+            num_games: minimum number of games.
 
         Returns:
-            The finished games, by round, worker and the order they ended.
+            The finished games, ordered by round, by worker and by when they ended.
         """
 
         def is_wanted(made: Amount) -> bool:
@@ -152,14 +153,14 @@ class Actor:
         return self.play_while(is_wanted)
 
     def play_while(self, is_wanted: Callable[[Amount], bool]) -> list[GameRecord]:
-        """Play rounds of `WAVES` waves in all workers, while more is wanted.
+        """Play rounds of `WAVES` waves in all workers while `is_wanted` returns True.
 
         Args:
-            is_wanted: told what there is so far, before the first round and after each. With
-                several workers one more round is played after it has said no.
+            is_wanted: called with the amount so far, before the first round and after each. With
+                several workers, one more round is played after it has returned False.
 
         Returns:
-            The finished games, by round, worker and the order they ended.
+            The finished games, ordered by round, by worker and by when they ended.
         """
         began = time.perf_counter()
         try:
@@ -180,7 +181,7 @@ class Actor:
         return records
 
     def _side_by_side(self, is_wanted: Callable[[Amount], bool]) -> list[GameRecord]:
-        """A worker may be a round ahead of another one, so that it seldom waits."""
+        """Run all workers; one may be a round ahead of another, so that it seldom waits."""
         assert self._pool is not None
         records: list[GameRecord] = []
         made = NOTHING
@@ -188,7 +189,7 @@ class Actor:
         played = [0] * count  # rounds of each worker
         of_round: dict[int, list[list[GameRecord]]] = {}
         complete = 0  # rounds that all workers have played
-        last: int | None = None if is_wanted(made) else 0  # as many as there will be
+        last: int | None = None if is_wanted(made) else 0  # total number of rounds, once known
         running: dict[Future[list[GameRecord]], int] = {}
         idle = set(range(count))
         try:
@@ -213,7 +214,7 @@ class Actor:
                     if last is None and not is_wanted(made):
                         last = complete + 1
         except BaseException:
-            self._stopped = True  # a worker leaves its round after the wave it is in
+            self._stopped = True  # workers leave their round after the current wave
             wait(running)
             raise
 
@@ -228,7 +229,7 @@ class Actor:
 
     @property
     def statistics(self) -> ActorStatistics:
-        """Of all workers together."""
+        """The work of all workers together."""
         each = [worker.statistics for worker in self._workers]
         return ActorStatistics(
             evaluations=sum(one.evaluations for one in each),
@@ -238,7 +239,7 @@ class Actor:
         )
 
     def reset_statistics(self) -> None:
-        """Count from zero again."""
+        """Set all counts to zero."""
         self._seconds = 0.0
         for worker in self._workers:
             worker.reset_statistics()
@@ -246,14 +247,14 @@ class Actor:
     # -- exact resume ---------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The games in play, as plain lists; trees are not needed, see `set_evaluator`."""
+        """The games in play as plain lists, without trees: see `set_evaluator`."""
         return {"workers": [worker.state_dict() for worker in self._workers]}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Put the games in play back as they were.
+        """Restore the games in play.
 
         Raises:
-            CheckpointError: another number of games or workers than in the settings.
+            CheckpointError: the number of games or workers differs from the settings.
         """
         saved = [len(worker["games"]) for worker in state["workers"]]
         shares = self.settings.shares()

@@ -1,11 +1,12 @@
-"""Resignation (Silver 2017, Methods "Self-play"): clearly lost games are given up, to save time.
+"""Resignation (Silver 2017, Methods "Self-play"): players resign clearly lost games, to save time.
 
-A player resigns when both the root's value and its best child's are below a threshold v. Nobody
-sets v: it is as high as it may be while few of the resignations are false positives, games that the
-one who resigned would not have lost. That is measured on games played to their end, of which some
-always are; `threshold` is a function of their records alone, so a resumed run finds the same v.
+A player resigns when both the root's value and its best child's are below a threshold v. The
+threshold is not a setting: v is as high as possible while few resignations are false positives,
+games that the resigning player would not have lost. Their share is measured on games played to
+their end, which some games always are. `threshold` depends only on the records of these games, so a
+resumed run finds the same v.
 
-Values are those of the player to move, in [-1, 1]. Letters: L new lows of a game.
+Values are in [-1, 1], view of the player to move. Letters: L new lows of a game.
 """
 
 from __future__ import annotations
@@ -21,77 +22,79 @@ from azcore.game import BoolArray, FloatArray
 from azcore.search.settings import SearchResult
 from azcore.storage.game_record import GameRecord
 
-SURENESS = 1.0  # standard deviations between the measured share and the promise, see `threshold`
+SURENESS = 1.0  # standard deviations from the measured share to the allowed one, see `threshold`
 
 
 def best_child_value(result: SearchResult) -> float:
-    """Q of the most visited action, which is the one to be played; the root's value before any."""
+    """Q of the most visited action; the root's value if no action was visited."""
     if not result.visit_counts.any():
         return result.value
     return float(result.q_values[result.ranked()[0]])
 
 
 def is_played_out(game_index: int, share: float) -> bool:
-    """Whether a game goes to its end whatever its values: the first of every 1 / `share` begun.
+    """Whether a game is always played to its end: the first of every 1 / `share` that begin.
 
-    A game played to its end ends later than those given up, so a measure of the latest weights
-    would wait for it, and until then count short games only. Therefore it begins before the others
-    of its batch. Being one game in ten by its number, it is chosen by nothing that happens in it.
+    A game played to its end ends later than a resigned one, so measurements of the latest weights
+    would wait for it and until then count only short games. Therefore it begins before the others
+    of its batch. Its number alone selects one game in ten, so what happens in it has no influence.
     """
     return math.ceil((game_index + 1) * share) > math.ceil(game_index * share)
 
 
 def may_resign_at(ply: int, opening_plies: int) -> bool:
-    """Not before a first searched move, so that every game leaves something to learn from."""
+    """Whether resigning is allowed: only after a searched move, so that each game has samples."""
     return ply > opening_plies
 
 
 @dataclass(frozen=True)
 class FalsePositives:
-    """How many games would have been given up, and how many of them would not have been lost."""
+    """How many games would have been resigned, and how many of these would not have been lost."""
 
     resigned: int
     wrong: int
 
     @property
     def share(self) -> float:
-        """Wrong resignations among all; NaN before the first."""
+        """Share of wrong resignations; NaN if there were no resignations."""
         return self.wrong / self.resigned if self.resigned else math.nan
 
 
 def highest_threshold(false_positives: float) -> float:
-    """The v that would keep the promise if values were right; no other may be above it.
+    """The v that would give the allowed share if values were exact, and the upper limit of any v.
 
-    Who truly sees v wins with probability (1 + v) / 2: v = -0.9 for 5 %. The values of a network
-    that knows little are timid, and a higher v found from those is wrong as soon as its successor
-    is surer. On a 7x7 board -0.13 kept the promise for the first network (none wrong of 40 games)
-    and broke it for the next (5 of 22), whose games ended after ten plies; -0.9 kept it for both.
+    A player whose true value is v wins with probability (1 + v) / 2: v = -0.9 for 5 %. A weak
+    network's values are cautious, and a higher v found from them is wrong as soon as its successor
+    is more confident. On a 7x7 board -0.13 met the allowed share for the first network (none wrong
+    of 40 games) and exceeded it for the next (5 of 22), whose games ended after ten plies; -0.9 met
+    it for both.
     """
     return 2 * false_positives - 1
 
 
 def threshold(records: Iterable[GameRecord], false_positives: float) -> float | None:
-    """The highest v by which less than a share of resignations would have been false positives.
+    """The highest v at which the share of false positives stays below the allowed one.
 
-    The share is of the games given up, which is more than of all games. Being measured on some
-    hundred games it is uncertain, so what is kept below the promise is its upper limit at one
-    standard deviation (Wilson 1927), which takes at least 20 games for 5 %. Of v found from 200
-    games of known odds three in four then kept the promise, without it fewer than one in two.
+    This is the share of the resigned games, which is larger than that of all games. Some hundred
+    games leave it uncertain, so its upper limit at one standard deviation (Wilson 1927) must be
+    below the allowed share, which takes at least 20 games for 5 %. Of the v found this way from 200
+    games of known odds, three in four met the allowed share; without the margin, fewer than one in
+    two did.
 
     Args:
-        records: finished games; those not `played_out` are passed over.
-        false_positives: the promise; Silver 2017: 0.05.
+        records: finished games; those not `played_out` are ignored.
+        false_positives: the allowed share; Silver 2017: 0.05.
 
     Returns:
-        v, at most `highest_threshold`; None, so that nobody resigns, where no v keeps the promise:
+        v, at most `highest_threshold`; None, for no resignation, if no v meets the allowed share:
         too few games, or all of them drawn.
     """
     games = [new_lows(record) for record in records if record.played_out]
     games = [(lows, wrong) for lows, wrong in games if len(lows)]
     if not games:
         return None
-    # With v rising past a game's lowest value the game is given up; past each earlier low, given up
-    # by whoever had that one. So counts below v are sums of changes.
+    # As v rises past a game's lowest value, the game is resigned; past each earlier low, the player
+    # who had that low resigns instead. So counts below v are sums of changes.
     lows = np.concatenate([lows for lows, _ in games])
     resigned = np.concatenate([np.arange(len(wrong)) == len(wrong) - 1 for _, wrong in games])
     changes = [wrong.astype(int) - np.append(wrong[1:], False) for _, wrong in games]
@@ -107,9 +110,9 @@ def threshold(records: Iterable[GameRecord], false_positives: float) -> float | 
 
 
 def measured(records: Iterable[GameRecord]) -> FalsePositives:
-    """What the thresholds in force did to games that were played to their end all the same.
+    """Apply the thresholds in force to the games that were played to their end all the same.
 
-    Unlike the share that `threshold` bounds, this judges each v by games that did not choose it.
+    Unlike the share that `threshold` limits, this tests each v on games that it was not found from.
     """
     resigned = wrong = 0
     for record in records:
@@ -123,18 +126,18 @@ def measured(records: Iterable[GameRecord]) -> FalsePositives:
 
 
 def new_lows(record: GameRecord) -> tuple[FloatArray, BoolArray]:
-    """Where a game's values fall lower than ever before: all that any threshold could act on.
+    """The plies where a game's value is its lowest so far: only there can a threshold act.
 
-    For a threshold between two lows the game is given up at the second of them.
+    For a threshold between two lows the game is resigned at the second of them.
 
     Args:
         record: of a game that was played to its end.
 
     Returns:
         float32 [L], falling: the higher of the root's and the best child's value; bool [L], whether
-        resigning there would have been wrong, the player to move going on to win or draw.
+        resigning there would have been wrong because the player to move then won or drew.
     """
-    plies = slice(record.opening_plies + 1, None)  # as `may_resign_at` says
+    plies = slice(record.opening_plies + 1, None)  # those of `may_resign_at`
     values = np.maximum(record.root_values, record.best_child_values)[plies]
     before = np.minimum.accumulate(np.append(np.float32(np.inf), values))[:-1]
     new = np.flatnonzero(values < before)

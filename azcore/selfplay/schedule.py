@@ -17,8 +17,8 @@ MOST_WORKERS = 1024  # threads; more than a machine has cores
 class SelfPlaySettings:
     """How games are generated; the numbers and their sources are in `conf/selfplay`."""
 
-    num_games: int | None  # None: to be found by a probe, see `azcore.selfplay.sizes`
-    workers: int | None  # None: one for each core
+    num_games: int | None  # None: a probe finds it, see `azcore.selfplay.sizes`
+    workers: int | None  # None: one per core
     opening_plies: int
     temperature: float
     temperature_plies: int
@@ -75,7 +75,7 @@ class SelfPlaySettings:
         )
 
     def shares(self) -> list[int]:
-        """Games of each worker, where both numbers are known; none has more than one too many.
+        """Number of games per worker, as equal as possible; both settings must be known.
 
         Raises:
             SettingError: fewer games than workers.
@@ -100,8 +100,8 @@ def choose_action(result: SearchResult, temperature: float, rng: np.random.Gener
     """An action with probability N(a)^(1/temperature) / sum N(b)^(1/temperature).
 
     At temperature 0: most visits; ties go to the higher prior, then the lower action. A Gumbel
-    search has chosen already, by its noise, and temperature has no part in it (as in mctx; the
-    paper's own runs drew their first 30 moves by visits all the same, appendix F).
+    search has already chosen with its noise, so the temperature is ignored (as in mctx; the paper's
+    own runs still drew their first 30 moves by visits, appendix F).
     """
     if result.best_action is not None:
         return result.best_action
@@ -110,5 +110,5 @@ def choose_action(result: SearchResult, temperature: float, rng: np.random.Gener
         return int(result.actions[result.ranked()[0]])
     # Scaled by the largest, so that a small temperature does not overflow.
     sums = ((visits / visits.max()) ** (1.0 / temperature)).cumsum()
-    # What rng.choice does, without the checks that take it three times as long.
+    # Like rng.choice, but without its checks, which make it three times as slow.
     return int(result.actions[(sums / sums[-1]).searchsorted(rng.random(), side="right")])

@@ -1,7 +1,8 @@
-"""How many workers and games suit a machine, where the settings leave that open.
+"""The number of workers and games for a machine, where the settings leave it open.
 
-Workers are one a core. The number of games is found by trying: too few leave the network's batches
-small and every call's fixed costs weigh; too many end late, by weights that are old by then.
+There is one worker per core. A probe finds the number of games. With too few, the network's batches
+are small and the fixed cost of each call dominates. With too many, games end late, and their
+weights are old by then.
 """
 
 from __future__ import annotations
@@ -18,34 +19,34 @@ from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.speed import evaluations_per_s
 
 GAMES_PER_WORKER = {"cpu": (16, 32, 64), "cuda": (64, 128, 256, 512)}
-MOST_WORKERS = {"cpu": 256, "cuda": 8}  # before a GPU, more would make its batches small
-GOOD_ENOUGH = 0.97  # of the best rate, which is what two measurements of one machine differ by
-SECONDS = 0.25  # of a measurement
-ROUNDS = 3  # of measurements of all sizes in turn
-CGROUP = Path("/sys/fs/cgroup")  # what limits a group of processes, said in one of two forms
-MANY_ACTIONS = 100  # legal in a position, for an estimate of memory
+MOST_WORKERS = {"cpu": 256, "cuda": 8}  # on a GPU, more would make its batches small
+GOOD_ENOUGH = 0.97  # of the best rate: two measurements of one machine differ by as much
+SECONDS = 0.25  # per measurement
+ROUNDS = 3  # each measures all sizes in turn
+CGROUP = Path("/sys/fs/cgroup")  # limits of a group of processes, in one of two formats
+MANY_ACTIONS = 100  # legal in a position, to estimate memory
 
 
 @dataclass(frozen=True)
 class Trial:
-    """What a number of games came to."""
+    """The rate measured with one number of games."""
 
     num_games: int
     evaluations_per_s: float
 
 
 def available_cores() -> int:
-    """Cores that this process may use: those it may run on, or as many as it is given time for."""
+    """Cores that this process may use: those it may run on, or fewer if its CPU time is limited."""
     cores = len(os.sched_getaffinity(0))
     quota = time_quota()
     return cores if quota is None else max(1, min(cores, math.ceil(quota)))
 
 
 def time_quota() -> float | None:
-    """Cores' worth of time that a container is given, which all the same sees every core.
+    """The CPU time limit of a container, in cores; the container itself sees every core.
 
     Returns:
-        None: no limit, or no way to know.
+        None: there is no limit, or it cannot be read.
     """
     try:
         if (CGROUP / "cpu.max").exists():
@@ -59,7 +60,7 @@ def time_quota() -> float | None:
 
 
 def with_workers(settings: SelfPlaySettings, device_type: str) -> SelfPlaySettings:
-    """The settings with a number of workers, one a core; no more than games."""
+    """The settings with a number of workers: one per core, but no more than games."""
     if settings.workers is not None:
         return settings
     workers = min(available_cores(), MOST_WORKERS.get(device_type, 1))
@@ -73,12 +74,12 @@ def with_games(
     device_type: str,
     actor_of: Callable[[SelfPlaySettings], Actor],
 ) -> tuple[SelfPlaySettings, list[Trial]]:
-    """The settings with a number of games, and the trials it was found by, none if it was given.
+    """The settings with a number of games, and the trials that found it; none if it was given.
 
     Args:
         settings: with a number of workers.
         device_type: of the network, as torch names it.
-        actor_of: makes an actor of such settings, to be tried and thrown away.
+        actor_of: makes an actor with the settings it gets, to be measured and discarded.
     """
     if settings.num_games is not None:
         return settings, []
@@ -98,17 +99,17 @@ def with_games(
 
 
 def best_num_games(trials: Sequence[Trial]) -> int:
-    """The fewest games that come near the best rate."""
+    """The smallest number of games with a rate near the best."""
     best = max(trial.evaluations_per_s for trial in trials)
     near = [t for t in trials if t.evaluations_per_s >= GOOD_ENOUGH * best]
     return min(trial.num_games for trial in near)
 
 
 def _rates(actors: Sequence[Actor]) -> list[float]:
-    """Evaluations/s of each, the median of a few measurements in turn."""
+    """Evaluations/s of each actor: the median of a few measurements, taken in turn."""
     measured: list[list[float]] = [[] for _ in actors]
     for actor in actors:
-        evaluations_per_s(actor, 0.0)  # the first batch of a size prepares memory
+        evaluations_per_s(actor, 0.0)  # warm up: the first batch of a size prepares memory
     for _ in range(ROUNDS):
         for actor, rates in zip(actors, measured, strict=True):
             rates.append(evaluations_per_s(actor, SECONDS))
@@ -116,5 +117,5 @@ def _rates(actors: Sequence[Actor]) -> list[float]:
 
 
 def _memory() -> int:
-    """Bytes of the machine."""
+    """Memory of the machine in bytes."""
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

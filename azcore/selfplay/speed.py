@@ -1,4 +1,4 @@
-"""How fast an actor plays, for the probe at the start of a run and for `command=bench`."""
+"""Measures the speed of an actor, for the probe at the start of a run and for `command=bench`."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import time
 
 from azcore.selfplay.actor import Actor, Amount
 
-ROUNDS = 4  # of one measurement, at least
+ROUNDS = 4  # minimum per measurement
 
 
 def evaluations_per_s(actor: Actor, seconds: float) -> float:
-    """The rate at which all workers together have positions judged by the network.
+    """The rate at which the network evaluates positions for all workers together.
 
-    Taken between the first round that ended and the last that was asked for, so that neither the
-    start of the workers nor their waiting for each other at the end, which training has once a
-    generation, are in it.
+    Measured from the end of the first round until no further round is wanted. So it includes
+    neither the start of the workers nor their final wait for each other, both of which training has
+    once per generation.
     """
     marks: list[tuple[float, int]] = []
 

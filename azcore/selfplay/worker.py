@@ -1,8 +1,8 @@
-"""One worker of self-play: games that move in step, a finished one replaced at once.
+"""One self-play worker: games searched together, where a new game replaces a finished one at once.
 
-All trees share one batch per wave, and no game waits for another: a game whose search is done moves
-and goes on, so the batch is always full. A worker lives on one thread at a time and shares nothing
-that changes with the others; the `Actor` leads them.
+All trees share one batch per wave, and no game waits for another: when its search is done, a game
+moves and continues, so the batch is always full. A worker runs on one thread at a time and shares
+no mutable state with other workers; the `Actor` drives them.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from azcore.selfplay.schedule import SelfPlaySettings, choose_action
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 
-PHASES = 4  # of the games' searches, see `Worker._begin_anew`
+PHASES = 4  # groups of games that move at different times, see `Worker._begin_anew`
 
 
 @dataclass
 class GameInPlay:
-    """One unfinished game: all there is to know of it between two moves."""
+    """One unfinished game: its complete state between two moves."""
 
     game_index: int
     opening_plies: int = 0
@@ -39,31 +39,31 @@ class GameInPlay:
     root_values: list[float] = field(default_factory=list)
     best_child_values: list[float] = field(default_factory=list)
     players: list[int] = field(default_factory=list)
-    could_resign: bool = False  # at some ply a low value would have ended it
+    could_resign: bool = False  # a low enough value would have ended it at some ply
 
 
 @dataclass
 class WorkerStatistics:
-    """What a worker has done since it was last asked; seconds of wall time."""
+    """A worker's work since the last reset; seconds of wall time."""
 
-    evaluations: int = 0  # positions that the network judged
-    remembered: int = 0  # positions whose evaluation was known already
+    evaluations: int = 0  # positions that the network evaluated
+    remembered: int = 0  # positions whose evaluation was cached
     network_seconds: float = 0.0
 
 
 class Worker:
-    """Some of the games of self-play.
+    """Plays some of the self-play games.
 
     Args:
-        game: to be played, and what records are of.
+        game: the game to play, which records name.
         variant: the game as self-play plays it, which may forbid actions that `game` allows.
-        search: how each move is searched; root noise as it says.
+        search: how each move is searched, root noise included.
         settings: how moves are chosen.
-        num_games: at once.
-        first_index: of its games among all of the run's.
+        num_games: number of games at once.
+        first_index: index of its first game in the run.
         index_step: from one of its games to the next: the number of workers.
         seed: of the run.
-        evaluator: judge of leaves, this worker's own.
+        evaluator: evaluates leaves; this worker's own.
     """
 
     def __init__(
@@ -83,7 +83,8 @@ class Worker:
         self.settings = settings
         self.statistics = WorkerStatistics()
         self._identity = game.identity
-        # What a variant plays is of the game only as far as it does no more than forbid actions.
+        # A game of the variant is a game of `game` only if the variant does nothing but forbid
+        # actions.
         self._referee = Referee(game) if variant.settings != game.settings else None
         self._seed = seed
         self._search = Search(
@@ -99,17 +100,17 @@ class Worker:
         self._games = [self._new_game(row) for row in range(num_games)]
         self._waves_per_move = search.num_simulations // search.leaves_per_tree
         self._wave = 0
-        self._to_begin: dict[int, int] = {}  # rows whose search is to begin -> from which wave on
+        self._to_begin: dict[int, int] = {}  # row whose search is to begin -> first wave of it
         self._begin_anew()
 
     def bytes_needed(self, legal_actions: int) -> int:
-        """Memory of full search trees whose positions have so many legal actions."""
+        """Bytes of full search trees whose positions have `legal_actions` legal actions."""
         return self._search.bytes_needed(legal_actions)
 
     def set_evaluator(
         self, evaluator: Evaluator, weights_version: int, resign_threshold: float | None
     ) -> None:
-        """Go on with newer weights; see `Actor.set_evaluator`."""
+        """Continue with newer weights; see `Actor.set_evaluator`."""
         self._evaluator = evaluator
         self._search.set_evaluator(evaluator)
         self._weights_version = weights_version
@@ -117,12 +118,12 @@ class Worker:
         self._begin_anew()
 
     def _begin_anew(self) -> None:
-        """Search all roots from nothing, a quarter of them after the other.
+        """Search all roots anew, one quarter of them after another.
 
-        Each search takes the same number of waves. Begun together, all games would move in the same
-        wave, for which the other workers, and a GPU, would wait. One by one, each move would find
-        the processor's caches full of the network's numbers, which took 2 % of self-play with a
-        small network.
+        Each search takes the same number of waves. If all searches began together, all games would
+        move in the same wave, and the other workers and a GPU would wait for it. If they began one
+        by one, each move would find the CPU caches full of the network's data, which took 2 % of
+        self-play with a small network.
         """
         count = len(self._games)
         self._to_begin = {
@@ -131,7 +132,7 @@ class Worker:
         }
 
     def play_wave(self) -> list[GameRecord]:
-        """One simulation in every game, and a move where it ends a search; games that ended."""
+        """Run one wave in all games, play the moves of finished searches; return ended games."""
         search, stats = self._search, self.statistics
         for row in [row for row, wave in self._to_begin.items() if wave <= self._wave]:
             search.begin(row, noise=self._noise if self._is_noisy else None)
@@ -156,7 +157,7 @@ class Worker:
         return records
 
     def _move(self, row: int) -> GameRecord | None:
-        """Resign, or choose and play the searched move; the record if the game ended."""
+        """Resign, or choose and play a move; return the record if the game ended."""
         in_play, search = self._games[row], self._search
         result = search.result(row)
         ply = len(in_play.actions)
@@ -184,7 +185,7 @@ class Worker:
         return record
 
     def _resigns(self, in_play: GameInPlay, value: float) -> bool:
-        """Whether the player to move gives up; `value`: the higher of root's and best child's."""
+        """Whether the player to move resigns; `value`: the higher of root's and best child's."""
         share, ply = self.settings.resignation_played_out, len(in_play.actions)
         if (
             self._resign_threshold is None
@@ -193,7 +194,7 @@ class Worker:
         ):
             return False
         in_play.could_resign = True
-        # In float32, as records keep the values by which the threshold is found.
+        # In float32, like the recorded values from which the threshold is found.
         return bool(np.float32(value) < self._resign_threshold)
 
     def _new_game(self, row: int) -> GameInPlay:
@@ -205,9 +206,9 @@ class Worker:
         return in_play
 
     def _random_opening(self, in_play: GameInPlay) -> Any:
-        """The state after 0 to `opening_plies` random plies, which are noted as played unsearched.
+        """The state after 0 to `opening_plies` random plies, which are recorded as unsearched.
 
-        An opening stops short of an action that would end the game.
+        An opening stops before an action that would end the game.
         """
         rng = generator(Purpose.OPENING, self._seed, in_play.game_index)
         state = self.game.initial_state()
@@ -226,7 +227,7 @@ class Worker:
         return state
 
     def _noise(self, row: int, num_legal: int) -> FloatArray:
-        """For the root of a row, float32 [K]: eta of Dir(alpha), or standard Gumbel draws."""
+        """Noise for the root of a row, float32 [K]: eta of Dir(alpha), or standard Gumbel draws."""
         in_play = self._games[row]
         ply = len(in_play.actions)
         if self._is_gumbel:
@@ -263,13 +264,13 @@ class Worker:
         return record
 
     def reset_statistics(self) -> None:
-        """Count from zero again."""
+        """Set all counts to zero."""
         self.statistics = WorkerStatistics()
 
     # -- exact resume ---------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The games in play, as plain lists; trees are not needed, see `set_evaluator`."""
+        """The games in play as plain lists, without trees: see `set_evaluator`."""
         return {
             "next_index": self._next_index,
             "games": [
@@ -287,10 +288,10 @@ class Worker:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Put as many games in play back as they were.
+        """Restore the games in play, whose number must be the same.
 
         Raises:
-            CheckpointError: one of them cannot have been played so.
+            CheckpointError: one of them cannot have been played this way.
         """
         referee = Referee(self.game)
         if not _are_whole([state["next_index"]], 0):
@@ -309,14 +310,14 @@ class Worker:
 
 
 def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
-    """A game in play of a checkpoint, without its players.
+    """A game in play from a checkpoint, without its players.
 
     Raises:
-        CheckpointError: it is not one, or not by the rules.
+        CheckpointError: it is malformed, or breaks the rules.
     """
     actions, visits = saved["actions"], saved["visits"]
     plies = len(actions)
-    # Checkpoints from before resignation lack both: such games measure nothing.
+    # Checkpoints from before resignation lack both; such games are not used to measure it.
     best_child_values = saved.get("best_child_values", saved["root_values"])
     could_resign = saved.get("could_resign", True)
     named = [action for some, _ in visits for action in some]
@@ -328,7 +329,7 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
         and _are_whole(counts, 1, 2**32 - 1)
         and all(len(some) == len(others) for some, others in visits)
         and plies == len(visits) == len(saved["root_values"]) == len(best_child_values)
-        # Of -1 to 1, but for what rounding adds.
+        # -1 to 1, with a margin for rounding.
         and all(type(v) is float and -2 < v < 2 for v in saved["root_values"])
         and all(type(v) is float and -2 < v < 2 for v in best_child_values)
         and type(could_resign) is bool

@@ -1,7 +1,8 @@
-"""What is kept on disk, and the window of games that training draws from.
+"""Files on disk, and the replay window that training samples from.
 
-`game_record` is a finished game as bytes, `game_file` the file of many; `referee` replays games of
-others by the rules, `replay` is the window. `run_directory` says where everything of a run lies,
-`run_settings` which settings it keeps, `table` is its CSV files, `untrusted` how files of others
-are read. `transcripts` writes and reads SGF, PGN, KIF and CSA, with `commentary` as comments.
+`game_record` converts a finished game to bytes, `game_file` stores many of them, `referee` checks
+games from elsewhere against the rules, and `replay` is the window. `run_directory` defines the
+files of a run, `run_settings` the settings it saves, `table` its CSV files. `checkpoint` saves and
+verifies the state of training. `untrusted` reads files from unknown sources. `transcripts` writes
+and reads SGF, PGN, KIF and CSA, with comments in the form of `commentary`.
 """

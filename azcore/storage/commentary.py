@@ -1,11 +1,11 @@
-"""What a search makes of a move, as the comment on it in a transcript, and read back from there.
+"""Search results as comments on the moves of a transcript, written and read back.
 
     value +0.312 visits 800 played 510 top D4 510, C3 200, E5 90 pv D4 C3 E5
 
-The value is as the player who moves sees it. `visits` are the simulations of the position,
-`played` those of the move that was played, `top` the moves with the most. A Gumbel search has an
-improved policy in the place of visits, and its shares are written as `top D4 64%`. All parts are
-optional. Other lines of the comment, which a person may have written, are passed over.
+The value is in the view of the player who moves. `visits` is the number of simulations of the
+position, `played` those of the move that was played, `top` the moves with the most. A Gumbel search
+has an improved policy instead of visits, and its shares are written as `top D4 64%`. All parts are
+optional. Other lines of the comment, which a person may have written, are ignored.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-TOP = 3  # moves that a comment names
+TOP = 3  # moves that a comment lists
 
 _WORD = r"[^\s,]+"
 _REMARK = re.compile(
@@ -28,18 +28,18 @@ _REMARK = re.compile(
 
 @dataclass(frozen=True, kw_only=True)
 class Remark:
-    """What a search makes of one move; moves are texts without spaces or commas."""
+    """The search result for one move; moves are texts without spaces or commas."""
 
-    value: float | None = None  # in [-1, 1], as the player who moves sees it; kept to 0.001
+    value: float | None = None  # in [-1, 1], view of the player who moves; rounded to 0.001
     visits: int | None = None  # simulations of the position
     played: int | None = None  # those of the move that was played, or its share in percent
     top: tuple[tuple[str, int], ...] = ()  # moves and their simulations or shares, best first
     line: tuple[str, ...] = ()  # the principal variation
-    shares: bool = False  # numbers of `played` and `top` are percent of the policy
+    shares: bool = False  # `played` and `top` are percentages of the policy
 
 
 def write_remark(remark: Remark) -> str:
-    """The remark as one line; empty if there is nothing in it."""
+    """The remark as one line; empty if the remark is empty."""
     sign = "%" if remark.shares else ""
     parts = []
     if remark.value is not None:
@@ -56,7 +56,7 @@ def write_remark(remark: Remark) -> str:
 
 
 def read_remark(comment: str) -> Remark | None:
-    """The first remark among the lines of a comment; None if there is none."""
+    """The first remark in the lines of a comment; None if there is none."""
     for match in _REMARK.finditer(comment):
         if not match[0]:
             continue

@@ -1,7 +1,7 @@
-"""The append-only file that keeps many game records, `records.azg`: a run of frames.
+"""The append-only file of many game records, `records.azg`: a sequence of frames.
 
-A long run forgets its oldest games. The file then begins with a frame that says how many are gone,
-and places in it are counted as if they were there: a checkpoint's place stays true.
+A long run drops its oldest games. The file then begins with a frame that records how many, and
+places in the file count as if these games were still there, so a checkpoint's place stays valid.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from azcore.storage.game_record import (
     parse_frame,
 )
 
-_FORGOTTEN_MAGIC = b"AZGF"  # of the frame that says what is gone, see `Forgotten`
-_MOST_BYTES = 1 << 28  # of a frame; 512 plies with 80 actions named at each take 250 kB
+_FORGOTTEN_MAGIC = b"AZGF"  # of the frame that records the dropped games, see `Forgotten`
+_MOST_BYTES = 1 << 28  # per frame; 512 plies with the visits of 80 actions each take 250 kB
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """What a file no longer has of the games that were written to it."""
+    """The games that were written to a file and dropped since."""
 
-    place: int = 0  # where the first game that is there begins
+    place: int = 0  # where the first remaining game begins
     games: int = 0
-    positions: int = 0  # to learn from
+    positions: int = 0  # to learn from, in these games
 
     def to_bytes(self) -> bytes:
-        """As one frame, the first of its file."""
+        """One frame, the first of its file."""
         payload = json.dumps(vars(self), sort_keys=True).encode()
         return FRAME.pack(_FORGOTTEN_MAGIC, len(payload), zlib.crc32(payload)) + payload
 
@@ -48,8 +48,8 @@ class Forgotten:
 class GameFile:
     """Appends records to a file and reads them back.
 
-    A process killed while it appends leaves a cut record at the end; `truncate` removes it. All
-    places are bytes from where the first game was once written, those forgotten included.
+    A process killed while it appends leaves an incomplete record at the end; `truncate` removes it.
+    All places are byte offsets from where the first game was once written, dropped games included.
     """
 
     def __init__(self, path: Path) -> None:
@@ -57,15 +57,15 @@ class GameFile:
 
     @property
     def forgotten(self) -> Forgotten:
-        """What is gone.
+        """The dropped games.
 
         Raises:
-            GameFileError: the frame that says it is cut or altered.
+            GameFileError: the frame that records them is truncated or altered.
         """
         return self._beginning()[0]
 
     def _beginning(self) -> tuple[Forgotten, int]:
-        """What is gone, and how many bytes of the file say so."""
+        """The dropped games, and the size in bytes of the frame that records them."""
         if not self.path.exists():
             return Forgotten(), 0
         with self.path.open("rb") as file:
@@ -89,13 +89,13 @@ class GameFile:
         return Forgotten(**values), FRAME.size + length
 
     def forget(self, games: int) -> None:
-        """Drop the oldest games until as many are gone as that, and wait until the disk has it.
+        """Drop the oldest games until `games` are gone in all, and sync the file to disk.
 
-        The rest is copied, so this is for many games at once. Killed in between, the file is as it
-        was.
+        This copies the remaining games, so drop many at once. If the process is killed meanwhile,
+        the file is unchanged.
 
         Raises:
-            GameFileError: a record is not whole, or the disk refuses.
+            GameFileError: a record is damaged, or writing fails.
         """
         gone, _ = self._beginning()
         place, count, positions = gone.place, gone.games, gone.positions
@@ -121,16 +121,16 @@ class GameFile:
             ) from error
 
     def copy_from(self, place: int, target: BinaryIO) -> None:
-        """Write all bytes from a place on, which must not be forgotten, to another file."""
+        """Copy all bytes from a place on to another file; the game there must not be dropped."""
         with self.path.open("rb") as file:
             file.seek(self._physical(place))
             shutil.copyfileobj(file, target)
 
     def _physical(self, place: int) -> int:
-        """Where a place lies on disk.
+        """The offset of a place on disk.
 
         Raises:
-            GameFileError: its game is gone.
+            GameFileError: its game was dropped.
         """
         gone, beginning = self._beginning()
         if place < gone.place:
@@ -141,15 +141,15 @@ class GameFile:
         return place - gone.place + beginning
 
     def place_of(self, physical: int) -> int:
-        """The place of a byte on disk."""
+        """The place of an offset on disk."""
         gone, beginning = self._beginning()
         return physical - beginning + gone.place
 
     def append(self, records: Iterable[GameRecord]) -> None:
-        """Write records at the end and wait until the disk has them.
+        """Append records and sync them to disk.
 
         Raises:
-            GameFileError: the disk refuses, with what the system said; the file is as it was.
+            GameFileError: writing fails, with the system's message; the file is unchanged.
         """
         before = self.size()
         try:
@@ -170,7 +170,7 @@ class GameFile:
         return self.place_of(self.path.stat().st_size) if self.path.exists() else 0
 
     def require_size(self, size: int) -> None:
-        """Refuse to go on where there are fewer bytes.
+        """Refuse a file that ends before the place `size`.
 
         Raises:
             GameFileError: records are missing.
@@ -182,7 +182,7 @@ class GameFile:
             )
 
     def truncate(self, size: int) -> None:
-        """Cut the file to `size` bytes, which must be where a record ends.
+        """Truncate the file at the place `size`, where a record must end.
 
         Raises:
             GameFileError: the file is shorter than that: records are missing.
@@ -192,14 +192,14 @@ class GameFile:
             os.truncate(self.path, self._physical(size))
 
     def frames(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
-        """(place, frame) of each record from `start` to `end`, unparsed but whole.
+        """(place, frame) of each record from `start` to `end`, complete but not parsed.
 
         Args:
-            start: 0: the first that is there.
-            end: None: where the file ends.
+            start: 0: the first remaining record.
+            end: None: the end of the file.
 
         Raises:
-            GameFileError: what lies there is not a whole frame.
+            GameFileError: there is no complete frame at a place.
         """
         end = self.size() if end is None else end
         if end == start == 0:
@@ -224,10 +224,10 @@ class GameFile:
                 offset += FRAME.size + length
 
     def read(self, start: int = 0, end: int | None = None) -> Iterator[GameRecord]:
-        """Records from place `start` to `end`, checksums verified.
+        """Records from place `start` to `end`, with checksums verified.
 
         Raises:
-            GameFileError: a record is cut or altered, named by its place.
+            GameFileError: a record is truncated or altered; the message gives its place.
         """
         for offset, frame in self.frames(start, end):
             yield parse_frame(frame, f"{self.path}, byte {offset}")

@@ -1,13 +1,13 @@
-"""A finished game as a small record, and as the bytes of one frame of a game file.
+"""A finished game as a small record, and as one frame of a game file.
 
-One format for all games: positions are not stored but rebuilt by replaying the actions. SGF, PGN
-and the like are transcripts, made from a record.
+All games share one format: positions are not stored but rebuilt by replaying the actions.
+Transcripts such as SGF and PGN are made from a record.
 
 A frame is `magic, payload length, CRC-32 of the payload, payload`. The payload is a JSON header
-line followed by the arrays, little-endian, in the order of `_ARRAYS`. Reading executes nothing. A
-frame that is cut or altered is refused, and one whose types, lengths or ranges no game can have: a
-right checksum proves no good will. Whether the actions are legal is known to the game alone; see
-`azcore.storage.referee`.
+line followed by the arrays, little-endian, in the order of `_ARRAYS`. Reading executes nothing. It
+refuses frames that are truncated or altered, and frames whose types, lengths or ranges no game can
+have, since a valid checksum does not prove good intent. Only the game knows whether the actions are
+legal; see `azcore.storage.referee`.
 
 Letters: T length of the game in plies, K total legal actions with visits over all plies.
 """
@@ -42,10 +42,10 @@ _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in t
     "best_child_values": np.dtype("<f4"),
     "players": np.dtype("u1"),
 }
-MOST_HEADER_BYTES = 1 << 16  # of which a few hundred are in use
+MOST_HEADER_BYTES = 1 << 16  # a header takes a few hundred
 MOST_TEXT = 200  # characters of a name or setting of a game
-COUNTS = ("visits", "policy")  # what `GameRecord.visit_counts` may be
-HEADER = (  # plain values, beside the game's identity and the arrays' lengths
+COUNTS = ("visits", "policy")  # what `GameRecord.visit_counts` may count
+HEADER = (  # plain values, besides the game's identity and the arrays' lengths
     "outcome",
     "opening_plies",
     "seed",
@@ -60,7 +60,7 @@ HEADER = (  # plain values, beside the game's identity and the arrays' lengths
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GameRecord:
-    """One finished game, everything a sample of it needs."""
+    """One finished game, with everything that a sample from it needs."""
 
     game: dict[str, Any]  # `Game.identity`: name, version, settings
     actions: npt.NDArray[np.uint16]  # [T]
@@ -70,16 +70,16 @@ class GameRecord:
     root_values: npt.NDArray[np.float32]  # [T], search value, view of the player to move
     best_child_values: npt.NDArray[np.float32]  # [T], Q of the most visited action, same view
     players: npt.NDArray[np.uint8]  # [T], seat to move
-    outcome: int  # z as seat 0 sees it
-    resigned_by: int | None  # seat that gave up; None: the game was over by its rules
-    resign_threshold: float | None  # v in force when the game ended; None: nobody could resign
-    played_out: bool  # never open to resignation at any ply: fit to measure false positives by
+    outcome: int  # z, view of seat 0
+    resigned_by: int | None  # seat that resigned; None: the game ended by its rules
+    resign_threshold: float | None  # v in force when the game ended; None: no resignation
+    played_out: bool  # no ply was open to resignation, so false positives can be measured on it
     opening_plies: int  # first plies that were drawn at random, without search; not learned from
     seed: int  # of the run
-    game_index: int  # which game of the run: with the seed and weights it repeats the game
+    game_index: int  # index in the run: with the seed and weights it reproduces the game
     weights_version: int  # optimizer steps behind the weights that finished the game
-    # "visits": N(s, a); "policy": shares of a policy, as Gumbel's pi' in parts of 65,535. None: a
-    # frame from before this was kept, which may be either.
+    # "visits": N(s, a); "policy": shares of a policy, as Gumbel's pi' in parts of 65,535. None: an
+    # old frame without this value, which may be either.
     counts: str | None
 
     def __len__(self) -> int:
@@ -88,7 +88,7 @@ class GameRecord:
 
     @property
     def num_samples(self) -> int:
-        """Plies that were searched, which are those to learn from."""
+        """Number of searched plies, which are those to learn from."""
         return len(self.actions) - self.opening_plies
 
     def policy_target(self, ply: int, num_actions: int) -> FloatArray:
@@ -117,10 +117,10 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
 
     Args:
         frame: magic, length, checksum and payload.
-        where: said in errors.
+        where: named in errors.
 
     Raises:
-        GameFileError: cut, altered, or not a record.
+        GameFileError: the frame is truncated, altered or not a record.
     """
     if len(frame) < FRAME.size:
         raise GameFileError(f"{where}: a record is cut after {len(frame)} bytes")
@@ -142,7 +142,7 @@ def _record_of(payload: bytes, magic: bytes) -> GameRecord:
     """The record of a frame's payload.
 
     Raises:
-        ValueError, KeyError, TypeError, RecursionError: it is none.
+        ValueError, KeyError, TypeError, RecursionError: it is not a record.
     """
     line = payload.find(b"\n", 0, MOST_HEADER_BYTES)
     demand(line >= 0, "a header", f"a line of at most {MOST_HEADER_BYTES} bytes", "more")
@@ -156,7 +156,7 @@ def _record_of(payload: bytes, magic: bytes) -> GameRecord:
     offset = line + 1
     for name, dtype in _ARRAYS.items():
         length = lengths[name]
-        # A negative length would be read as "all that is left", a bool as 0 or 1.
+        # A negative length would mean all remaining bytes, a bool 0 or 1.
         fits = is_whole(length, 0, len(payload))
         demand(fits, f"the length of {name}", "a count", length)
         arrays[name] = np.frombuffer(payload, dtype, length, offset)
@@ -171,14 +171,14 @@ def _record_of(payload: bytes, magic: bytes) -> GameRecord:
 
 
 def _check_arrays(record: GameRecord) -> None:
-    """Lengths that fit each other, and values that any game could have.
+    """Check that lengths fit each other and that a game could have these values.
 
     Raises:
         ValueError: naming the array.
     """
     plies, named = len(record), len(record.visit_actions)
     demand(plies >= 1, "actions", "one or more", plies)
-    # Frames from before resignation lack two arrays; by such games nothing is measured.
+    # Frames from before resignation lack two arrays; such games are not used to measure it.
     is_old = len(record.players) == 0 and record.played_out is False
     for name, wanted in (
         ("visit_offsets", plies + 1),
@@ -201,7 +201,7 @@ def _check_arrays(record: GameRecord) -> None:
 
 
 def _check_header(record: GameRecord) -> None:
-    """Types and ranges of the plain values.
+    """Check types and ranges of the plain values.
 
     Raises:
         ValueError: naming the value.
@@ -236,7 +236,7 @@ def _check_header(record: GameRecord) -> None:
 
 
 def require_identity(identity: Any) -> None:
-    """Refuse what cannot be a `Game.identity`: its settings go to a game's constructor.
+    """Refuse a value that cannot be a `Game.identity`: its settings go to a game's constructor.
 
     Raises:
         ValueError: naming what is wrong.
@@ -281,9 +281,9 @@ def _refuse_constant(name: str) -> float:
 
 
 def _as_new(header: dict[str, Any], magic: bytes) -> dict[str, Any]:
-    """The header of an older frame, which cannot tell whether its counts are visits.
+    """Convert the header of an older frame, which does not record whether its counts are visits.
 
-    One from before resignation says too little to measure it by as well.
+    A frame from before resignation also lacks the values that measure resignation.
     """
     if magic == b"AZG2":
         return {**header, "counts": None}
@@ -301,7 +301,7 @@ def require_same_game(record: GameRecord, game: Game, where: str) -> None:
     """Refuse a record of another game, version or settings.
 
     Raises:
-        GameFileError: naming both.
+        GameFileError: naming both games.
     """
     if record.game != game.identity:
         raise GameFileError(f"{where}: records must be of {game.identity}, got {record.game}")

@@ -1,13 +1,13 @@
-"""Replays games that others played, before anything is done with them.
+"""Checks game records from elsewhere against the rules, by replaying them before they are used.
 
     referee = Referee(game)
-    referee.check(record, where)      # or GameFileError: the first thing that the rules forbid
+    referee.check(record, where)      # raises GameFileError at the first breach of the rules
 
-Compiled rules check nothing: an illegal action, or one after the end, writes wherever it may. So
-every record that this process did not make is replayed once by whoever reads it, compiled for a
-`CompiledGame`, in about 1 µs a position, which is what reading it takes as well.
+Compiled rules check nothing: an illegal action, or one after the game's end, may write anywhere in
+memory. So a reader replays every record once that this process did not make. For a `CompiledGame`
+the replay is compiled and takes about 1 µs a position, as long as reading the record.
 
-Letters: T length of the game in plies, K actions named by its policy targets, A actions.
+Letters: T length of the game in plies, K actions in its policy targets, A actions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from azcore.game.compiled import RuleFunctions
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 
-# What a replay comes to. Up to _CUT all is well so far, and the game has or has not ended.
+# Verdicts of a replay. Up to _CUT the moves are legal, and the game has or has not ended.
 _ENDED, _CUT, _AFTER_END, _ILLEGAL, _ILLEGAL_TARGET, _TWICE, _WRONG_SEAT = range(7)
 _FAULTS = {
     _AFTER_END: "is after the game's end",
@@ -41,7 +41,7 @@ _FAULTS = {
 
 
 class Moves(NamedTuple):
-    """What of a record is replayed."""
+    """The parts of a record that are replayed."""
 
     actions: npt.NDArray[np.uint16]  # [T]
     visit_offsets: npt.NDArray[np.uint32]  # [T + 1], rising from 0 to K
@@ -50,26 +50,26 @@ class Moves(NamedTuple):
 
 
 class Referee:
-    """Knows one game's rules. Not for several threads at once.
+    """Checks records against one game's rules. Not thread-safe.
 
     Args:
-        game: whose rules hold.
+        game: whose rules apply.
     """
 
     def __init__(self, game: Game) -> None:
         self.game = game
         self._seen = np.zeros(game.num_actions, np.int32)
-        self._start = game.initial_state()  # kept, since to make one may take milliseconds
+        self._start = game.initial_state()  # cached, since making one may take milliseconds
         self._room = (np.zeros(game.num_actions, np.int32), self._seen)
         self._table: npt.NDArray[np.int64] | None = None
 
     def read(
         self, records: GameFile, start: int = 0, end: int | None = None
     ) -> Iterator[GameRecord]:
-        """The records of a file from byte `start` to `end`, each checked.
+        """The records of a file from place `start` to `end`, each checked.
 
         Raises:
-            GameFileError: one is damaged, of another game, or against the rules.
+            GameFileError: a record is damaged, is of another game, or breaks the rules.
         """
         for offset, frame in records.frames(start, end):
             where = f"{records.path}, byte {offset}"
@@ -78,14 +78,14 @@ class Referee:
             yield record
 
     def check(self, record: GameRecord, where: str) -> None:
-        """Refuse a record of another game, or one that the rules do not allow.
+        """Refuse a record of another game, or one that breaks the rules.
 
         Args:
             record: as parsed.
-            where: said in errors.
+            where: named in errors.
 
         Raises:
-            GameFileError: naming the ply.
+            GameFileError: naming the ply of a faulty move.
         """
         require_same_game(record, self.game, where)
         ended, outcome = self.replay(
@@ -108,24 +108,24 @@ class Referee:
         players: npt.NDArray[np.uint8],
         where: str,
     ) -> tuple[bool, int]:
-        """Play a game; whether it is over then, and its outcome if it is.
+        """Replay a game; return whether it is over, and its outcome if it is.
 
         Args:
             actions: uint16 [T].
-            visit_offsets: uint32 [T + 1], rising from 0 to K, as a record's.
+            visit_offsets: uint32 [T + 1], rising from 0 to K, as in a record.
             visit_actions: uint16 [K].
             players: uint8 [T], seats that must be to move; or empty.
-            where: said in errors.
+            where: named in errors.
 
         Raises:
-            GameFileError: the game is too long, an action or a policy target is not legal, or the
-                seat to move is another.
+            GameFileError: the game is too long, an action or a policy target is illegal, or another
+                seat is to move.
         """
         plies, longest = len(actions), self.game.max_game_length
         if plies > longest:
             raise GameFileError(f"{where}: a game must have at most {longest} plies, got {plies}")
         verdict, ply, outcome = self._replayed(
-            Moves(  # copied: arrays of a file lie wherever its bytes do, and are not to be changed
+            Moves(  # copied: arrays from a file may be unaligned, and they are read-only
                 actions=np.array(actions, np.uint16),
                 visit_offsets=np.array(visit_offsets, np.uint32),
                 visit_actions=np.array(visit_actions, np.uint16),
@@ -139,7 +139,7 @@ class Referee:
         return verdict == _ENDED, outcome
 
     def _replayed(self, moves: Moves) -> tuple[int, int, int]:
-        """(what it comes to, ply of the fault, outcome)."""
+        """(verdict, ply of the fault, outcome)."""
         game, play = self.game, _loop
         self._seen[:] = -1
         if not isinstance(game, CompiledGame):
@@ -161,7 +161,7 @@ class _Box:
 
 
 def _plain_rules(game: Game) -> RuleFunctions:
-    """The rules of a plain game as `_replay` calls them."""
+    """The rules of a plain game in the form that `_replay` calls."""
 
     def legal_actions(box: _Box, out: IntArray) -> int:
         legal = np.flatnonzero(game.legal_action_mask(box.state))
@@ -212,13 +212,13 @@ def _replay(rules: Any, state: Any, moves: Any, legal: Any, seen: Any) -> Any:
 
     Args:
         rules: `RuleFunctions`, of which the first five are called.
-        state: the initial one, which is stepped.
+        state: the initial state, which is stepped.
         moves: `Moves`.
-        legal: int32 [A], room.
-        seen: int32 [A] of -1, room: 2 t where an action is legal at ply t, 2 t + 1 once named.
+        legal: int32 [A], scratch.
+        seen: int32 [A] of -1, scratch: 2 t for an action legal at ply t, 2 t + 1 once in a target.
 
     Returns:
-        What it comes to, at which ply, and the outcome if the game is over.
+        The verdict, its ply, and the outcome if the game is over.
     """
     plies = moves.actions.shape[0]
     for ply in range(plies):
@@ -235,7 +235,7 @@ def _replay(rules: Any, state: Any, moves: Any, legal: Any, seen: Any) -> Any:
             if seen[named] > 2 * ply:
                 return _TWICE, ply, 0
             seen[named] += 1
-        action = np.int64(moves.actions[ply])  # interpreted, an uint16 would shift as one
+        action = np.int64(moves.actions[ply])  # interpreted rules would shift it in 16 bits
         if action >= seen.shape[0] or seen[action] < 2 * ply:
             return _ILLEGAL, ply, 0
         rules.step(state, action)

@@ -1,12 +1,12 @@
-"""The replay buffer: a window over the latest games, from which the learner draws positions.
+"""The replay buffer: a window over the latest games, from which the learner samples positions.
 
-Positions are not kept: one is rebuilt by replaying its game, compiled, in 4 to 25 µs. What a sample
-needs of the games lies in a few flat arrays, so a batch is made in a handful of calls that hold no
-GIL, which is how a learner's next batches can be made while it takes a step. Memory is bounded by
-`window_games`.
+Positions are not stored. Compiled code rebuilds one by replaying its game, in 4 to 25 µs. The data
+for samples lies in a few flat arrays, so a batch takes a handful of calls that do not hold the GIL.
+The learner's next batches can therefore be made while it takes a step. `window_games` limits the
+memory.
 
-Letters: N positions of a batch, A actions, C H W planes, T plies of a game, K actions named by its
-policy targets.
+Letters: N positions of a batch, A actions, C H W planes, T plies of a game, K actions in its policy
+targets.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from azcore.game.symmetries import SymmetryTables
 from azcore.settings import require
 from azcore.storage.game_record import HEADER, GameRecord
 
-_GAMES_AT_ONCE = 256  # that `extend` takes, so that filling a large window needs little more memory
-_SLACK = 1 / 8  # of room to spare when arrays grow
+_GAMES_AT_ONCE = 256  # per step of `extend`: filling a large window takes little extra memory
+_SLACK = 1 / 8  # spare room when arrays grow
 _HEADER_BYTES = 250  # of a game's header as Python objects, measured
 _GAME = np.dtype(
     [
-        # Counts of what came before it since the buffer was made: see `_Ring`.
+        # Numbers of earlier entries since the buffer was made: see `_Ring`.
         ("first_sample", np.int64),
         ("first_ply", np.int64),
         ("first_named", np.int64),
@@ -45,11 +45,11 @@ _GAME = np.dtype(
 
 @dataclass(frozen=True, kw_only=True)
 class ReplaySettings:
-    """How much to remember; the numbers and their sources are in `conf/replay`."""
+    """How many games to store and how to use them; numbers and sources are in `conf/replay`."""
 
     window_games: int
     samples_per_position: float | None
-    games_per_generation: int | None  # in its place
+    games_per_generation: int | None  # instead of samples_per_position
     games_on_disk: int | None  # None: all
     augment: bool
 
@@ -83,20 +83,20 @@ class ReplaySettings:
 
 @dataclass(frozen=True)
 class Samples:
-    """N training rows, every value from the view of the player to move."""
+    """N training rows, every value in the view of the player to move."""
 
     observations: ByteArray  # [N, C, H, W]
     legal_action_mask: BoolArray  # [N, A], True = legal
-    policy_targets: FloatArray  # [N, A], pi: what the search would have the policy say
+    policy_targets: FloatArray  # [N, A], pi: the policy that the network should learn
     value_targets: FloatArray  # [N], z: the game's outcome for the player to move
 
 
 class _Ring:
-    """The latest of many entries, each known by how many came before it: entry i lies at i % room.
+    """A ring buffer of the latest entries, numbered from the first ever: entry i is at i % room.
 
     Attributes:
-        first: the oldest entry still kept.
-        end: how many there have ever been.
+        first: number of the oldest entry still stored.
+        end: how many entries were ever added.
     """
 
     def __init__(self, dtype: npt.DTypeLike) -> None:
@@ -104,7 +104,7 @@ class _Ring:
         self.first = self.end = 0
 
     def append(self, entries: npt.NDArray[Any]) -> None:
-        """Add entries at the end, making room where there is too little."""
+        """Add entries at the end; grow the array if there is too little room."""
         end = self.end + len(entries)
         if end - self.first > len(self.room):
             window = self.copy(self.first, self.end)
@@ -127,10 +127,10 @@ class _Ring:
 
 
 class _Desk:
-    """Memory that one thread rebuilds positions in.
+    """Scratch memory in which one thread rebuilds positions.
 
-    Used again, it saves 9 to 16 % of a batch where there are many actions; and to make an initial
-    state may take milliseconds.
+    Reusing it saves 9 to 16 % of the time of a batch where there are many actions, and making an
+    initial state may take milliseconds.
     """
 
     def __init__(self, game: Game) -> None:
@@ -140,21 +140,21 @@ class _Desk:
         self._paths = np.empty((0, game.max_game_length), np.int32)
 
     def clear(self, size: int) -> tuple[Positions, IntArray]:
-        """Room for `size` positions and for the paths to them, int32 [N, most plies of a game]."""
+        """Room for `size` positions and the paths to them, int32 [N, most plies of a game]."""
         if len(self._paths) != size:
             self._positions = make_positions(self._game, size)
             self._paths = np.empty((size, self._game.max_game_length), np.int32)
-        # The one part that is given away with the samples.
+        # New each time, since the samples keep it.
         planes = np.empty((size, *self._game.observation_shape), np.uint8)
         self._positions = self._positions._replace(observations=planes)
         return self._positions, self._paths
 
 
 class ReplayBuffer:
-    """The latest `window_games` games. Several threads may draw at once while none extends it.
+    """The latest `window_games` games. Several threads may sample at once while none extends it.
 
     Args:
-        game: whose records these are.
+        game: the game of the records.
         window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
         augment: whether to map each sample by a random symmetry of the game.
     """
@@ -175,12 +175,12 @@ class ReplayBuffer:
         }
         self._named = {
             "visit_actions": _Ring(np.uint16),
-            # Wider as soon as a count asks for it: half the memory of a record's.
+            # Half the memory of a record's counts; widened once a count needs it.
             "visit_counts": _Ring(np.uint16),
         }
-        self._samples_end = 0  # positions to learn from that there have ever been
+        self._samples_end = 0  # number of positions to learn from that were ever added
         self._symmetries = SymmetryTables(game)
-        self._desks: deque[_Desk] = deque()  # that no thread is using
+        self._desks: deque[_Desk] = deque()  # not in use by any thread
 
     def __len__(self) -> int:
         """Games in the window."""
@@ -197,7 +197,7 @@ class ReplayBuffer:
         return int(games.room[games.first % len(games.room)]["first_sample"]) if self else 0
 
     def played_out(self) -> Iterator[GameRecord]:
-        """Games that were played to their end and never open to resignation, newest first."""
+        """Games that were played to their end and at no ply open to resignation, newest first."""
         is_played_out = HEADER.index("played_out")
         newest = reversed(range(self._games.first, self._games.end))
         for index, header in zip(newest, reversed(self._headers), strict=True):
@@ -205,7 +205,7 @@ class ReplayBuffer:
                 yield self._record(index, header)
 
     def _record(self, index: int, header: tuple[Any, ...]) -> GameRecord:
-        """A game as it was given; of records from before resignation, values that were missing."""
+        """A game as it was added; arrays that an old record lacked are filled with zeros."""
         game, following = self._game(index), self._game(index + 1)
         values: dict[str, Any] = dict(zip(HEADER, header, strict=True))
         for name, ring in self._plies.items():
@@ -217,7 +217,7 @@ class ReplayBuffer:
         return GameRecord(game=self._identity, **values)
 
     def _game(self, index: int) -> Any:
-        """Where game `index` begins; the next to come begins at the end of all."""
+        """Where game `index` begins; the next game will begin at the end of all others."""
         if index < self._games.end:
             return self._games.room[index % len(self._games.room)]
         plies, named = self._plies["actions"].end, self._named["visit_actions"].end
@@ -225,16 +225,16 @@ class ReplayBuffer:
 
     @property
     def bytes_held(self) -> int:
-        """Memory of the games in the window, without room to spare."""
+        """Memory of the games in the window in bytes, without spare room."""
         rings = (self._games, *self._plies.values(), *self._named.values())
         arrays = sum((ring.end - ring.first) * ring.room.itemsize for ring in rings)
         return arrays + len(self) * _HEADER_BYTES
 
     def max_bytes(self, most_targets: int) -> int:
-        """Most memory of a full window of the longest games, if no count is above 65,535.
+        """Upper limit in bytes for a full window of the longest games, if no count exceeds 65,535.
 
         Args:
-            most_targets: how many actions a ply's policy target may name; see
+            most_targets: how many actions a ply's policy target may contain; see
                 `SearchSettings.most_targets`.
         """
         ply = sum(ring.room.itemsize for ring in self._plies.values())
@@ -274,7 +274,7 @@ class ReplayBuffer:
             ring.append(entries)
 
     def _drop(self, count: int) -> None:
-        """Forget the oldest games; their room is written over by what comes."""
+        """Drop the oldest games; later entries overwrite them."""
         for _ in range(count):
             self._headers.popleft()
         self._games.first += max(0, count)
@@ -285,11 +285,11 @@ class ReplayBuffer:
             ring.first = int(game["first_named"])
 
     def sample(self, size: int, rng: np.random.Generator) -> Samples:
-        """Positions drawn uniformly from all positions of the window.
+        """Positions sampled uniformly from all positions of the window.
 
         Args:
             size: N.
-            rng: the only chance used.
+            rng: the only source of randomness.
         """
         samples = self.positions(rng.integers(0, self.num_positions, size))
         return self._mapped(samples, rng) if self.augment and self.game.symmetries else samples
@@ -298,7 +298,7 @@ class ReplayBuffer:
         """Chosen positions of the window, as they were played.
 
         Args:
-            chosen: int64 [N], 0 to `num_positions` - 1, counted through the games, oldest first.
+            chosen: int64 [N], 0 to `num_positions` - 1, numbered through the games, oldest first.
         """
         size, num_actions = len(chosen), self.game.num_actions
         try:
@@ -333,7 +333,7 @@ class ReplayBuffer:
         return samples
 
     def _mapped(self, samples: Samples, rng: np.random.Generator) -> Samples:
-        """Each row seen through a random symmetry, the identity among them."""
+        """Each row mapped by a random symmetry, which may be the identity."""
         chosen = rng.integers(0, len(self._symmetries), len(samples.value_targets))
         return Samples(
             observations=self._symmetries.map_observations(samples.observations, chosen),
@@ -349,7 +349,7 @@ def _before(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
 
 
 def _of_each_ply(record: GameRecord, name: str) -> npt.NDArray[Any]:
-    """An array with an entry a ply; zeros where a record from before resignation has none."""
+    """An array with one entry per ply; zeros if a record from before resignation lacks it."""
     entries: npt.NDArray[Any] = getattr(record, name)
     return entries if len(entries) else np.zeros(len(record), entries.dtype)
 
@@ -373,14 +373,14 @@ def _look_up(
     out_policy_targets: Any,
     out_outcomes: Any,
 ) -> None:
-    """What the rings know of samples: the way there, the policy target, the game's outcome.
+    """Look up samples in the rings: path to the position, policy target, outcome of the game.
 
     Args:
-        chosen: int64 [N], counted as `first_sample` is.
-        games: `_GAME` [room], of which `first_game` to `games_end` - 1 are kept.
-        first_game: see there.
-        games_end: see there.
-        actions: uint16 [room], a ring as are the next three.
+        chosen: int64 [N], numbered like `first_sample`.
+        games: `_GAME` [room], of which `first_game` to `games_end` - 1 are stored.
+        first_game: see `games`.
+        games_end: see `games`.
+        actions: uint16 [room], a ring like the next three.
         named_ends: uint32 [room].
         visit_actions: uint16 [room].
         visit_counts: uint16 or uint32 [room].
@@ -390,7 +390,7 @@ def _look_up(
         out_outcomes: float32 [N], view of seat 0.
     """
     for row in range(chosen.shape[0]):
-        # The last game that begins at or before the sample; one without samples is never the last.
+        # The last game that begins at or before the sample; it cannot be one without samples.
         low, high = first_game, games_end
         while high - low > 1:
             middle = (low + high) // 2
@@ -410,7 +410,7 @@ def _look_up(
                 begin += named_ends[at]
             at = at + 1 if at + 1 < actions.shape[0] else 0
         end += named_ends[at]
-        # To the bit as `GameRecord.policy_target` has it: counts add up exactly in float32 too.
+        # Bit for bit as in `GameRecord.policy_target`: counts add up exactly in float32 too.
         total = np.int64(0)
         for i in range(begin, end):
             total += visit_counts[i % visit_counts.shape[0]]

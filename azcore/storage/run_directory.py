@@ -1,21 +1,21 @@
-"""The run directory: where a run keeps everything it may need again.
+"""The run directory: the files that a run may need again.
 
-A run may come from anyone, so it is data: `run_settings` says which settings it can bring along,
-`untrusted` how its files are read.
+A run may come from anyone, so it is treated as data: `run_settings` defines which settings it may
+contain, and `untrusted` reads its files.
 
-config.yaml              the settings that make the run what it is
-sizes.json               games and threads of self-play, which settings may leave to the machine
-checkpoints/last.ckpt    written whole at the end of every generation
-checkpoints/step-*.ckpt  rated weights; some of them whole, to go back to
-checkpoints/best.ckpt    weights that passed the gate last
+config.yaml              the settings that define the run
+sizes.json               number of self-play games and threads, which settings may leave open
+checkpoints/last.ckpt    saved whole at the end of every generation
+checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can go back to them
+checkpoints/best.ckpt    the weights that passed the gate last
 games/records.azg        every finished game
-metrics.csv              a row a generation
-matches.csv              a row a rating match
-gate.csv                 a row a match of a candidate against the best player
+metrics.csv              one row per generation
+matches.csv              one row per rating match
+gate.csv                 one row per match of a candidate against the best player
 logs/                    TensorBoard
 report.html              written when the run stops
-aside/                   what the run did before it was sent back to an earlier checkpoint
-lock                     held by the process at work here
+aside/                   what the run had written when it went back to an earlier checkpoint
+lock                     held by the process that uses the directory
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from azcore.storage.untrusted import (
 
 RUNS = Path("runs")
 MAX_SIZE = 10**6  # games or threads of self-play
-OWN = (  # what names of ours begin with, those of files being written included
+OWN = (  # prefixes of azcore's own names, including those of files being written
     *("config.yaml", "sizes.json", "checkpoints", "games", "metrics.csv", "matches.csv"),
     *("gate.csv", "logs", "report.html", "aside", "lock"),
 )
@@ -65,11 +65,11 @@ class RunDirectory:
         self.report = path / "report.html"
 
     def step_checkpoint(self, step: int) -> Path:
-        """Where weights that were rated after so many optimizer steps are kept."""
+        """The file of the weights that were rated after `step` optimizer steps."""
         return self.checkpoints / f"step-{step}.ckpt"
 
     def step_checkpoints(self) -> dict[int, Path]:
-        """Those that are there by their steps, ascending."""
+        """The existing files of rated weights by step, ascending."""
         found = {
             int(match[1]): path
             for path in self.checkpoints.glob("step-*.ckpt")
@@ -78,15 +78,15 @@ class RunDirectory:
         return dict(sorted(found.items()))
 
     def open(self) -> None:
-        """Make the folders and keep other processes out for as long as this one lives.
+        """Make the folders and lock out other processes, until `close` or the process ends.
 
         Raises:
-            SettingError: the place cannot be written to, or another process is at work here.
+            SettingError: the directory is not writable, or another process is using it.
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             for path in self.path.iterdir():
-                if path.name.startswith(OWN):  # what else lies there is nobody's affair
+                if path.name.startswith(OWN):  # other files there are ignored
                     require_no_link(path)
                     require_no_links(path)
             self._lock = _lock(self.path)
@@ -98,7 +98,7 @@ class RunDirectory:
             ) from error
 
     def open_new(self) -> None:
-        """The same for a run that is to begin here.
+        """Do the same for a new run.
 
         Raises:
             SettingError: as `open`, or another process has begun a run here meanwhile.
@@ -109,22 +109,22 @@ class RunDirectory:
             raise SettingError(_holds_a_run(self.path))
 
     def close(self) -> None:
-        """Let others in again."""
+        """Release the lock."""
         if self._lock is not None:
             self._lock.close()
             self._lock = None
 
     def save_sizes(self, sizes: Mapping[str, int]) -> None:
-        """Keep the sizes of self-play, by the names of their settings; whole or as they were."""
+        """Save the sizes of self-play, by the names of their settings, in one atomic write."""
         new = self.sizes.with_suffix(".json.tmp")
         new.write_text(json.dumps(dict(sizes)) + "\n")
         new.replace(self.sizes)
 
     def read_sizes(self) -> dict[str, int]:
-        """The sizes of self-play that the run was begun with; none before that.
+        """The sizes of self-play that the run began with; empty before they are saved.
 
         Raises:
-            CheckpointError: the file does not hold them.
+            CheckpointError: the file does not contain them.
         """
         if not self.sizes.exists():
             return {}
@@ -142,10 +142,10 @@ class RunDirectory:
 
 
 def _lock(folder: Path) -> TextIO:
-    """A file that says, for as long as it is open, that a process is at work in the folder.
+    """Lock a folder against other processes for as long as the returned file is open.
 
     Raises:
-        SettingError: another one is.
+        SettingError: another process holds the lock.
     """
     file = (folder / "lock").open("w")
     try:
@@ -160,24 +160,24 @@ def _lock(folder: Path) -> TextIO:
 
 @contextmanager
 def locked(folder: Path) -> Iterator[None]:
-    """Keep other processes out of a folder meanwhile.
+    """Lock a folder against other processes during the `with` block.
 
     Raises:
-        SettingError: one is at work there already.
+        SettingError: another process holds the lock.
     """
     with _lock(folder):
         yield
 
 
 def new_run(run_dir: str | None, game: str) -> RunDirectory:
-    """Where a new run will be; nothing is written yet.
+    """The directory of a new run; nothing is written yet.
 
     Args:
-        run_dir: where; None: a new folder `runs/<game>/<date and time>`.
+        run_dir: its path; None: a new folder `runs/<game>/<date and time>`.
         game: the game's name.
 
     Raises:
-        SettingError: a run is there already.
+        SettingError: the directory already holds a run.
     """
     if run_dir is None:
         path = unused(RUNS / game / datetime.now().strftime("%Y-%m-%d-%H%M%S"))
@@ -194,7 +194,7 @@ def _holds_a_run(path: Path) -> str:
 
 
 def find_run(resume: str, game: str) -> RunDirectory:
-    """The run that `resume` means.
+    """The run that `resume` refers to.
 
     Args:
         resume: `latest`, the run of this game that was begun or resumed last; a run directory; or
@@ -202,7 +202,7 @@ def find_run(resume: str, game: str) -> RunDirectory:
         game: the game's name, for `latest`.
 
     Raises:
-        CheckpointError: there is none.
+        CheckpointError: there is no such run.
     """
     if resume == "latest":
         runs = sorted((RUNS / game).glob("*/config.yaml"), key=lambda path: path.stat().st_mtime)
@@ -231,7 +231,7 @@ def _is_count(value: object, most: int) -> bool:
 
 
 def unused(path: Path) -> Path:
-    """`path`, or with a number behind it if that is taken."""
+    """`path`, or `path` with a number appended if it exists."""
     candidate, number = path, 2
     while candidate.exists():
         candidate = path.with_name(f"{path.name}-{number}")

@@ -1,7 +1,7 @@
-"""The settings that make a run what it is: what config.yaml keeps and gives back.
+"""The settings that define a run, saved to config.yaml and read back.
 
-A run may come from anyone. Who plays, which programs run and where files go are therefore not among
-them: those come from the command line of whoever goes on.
+A run may come from anyone. Therefore they exclude the players, the programs to run and the paths of
+files: these come from the command line that resumes the run.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from azcore.errors import SettingError
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.untrusted import MAX_YAML, read_yaml, shortened
 
-# What a run is, by group or key: all that config.yaml keeps and all that is believed of one. The
-# rest of the settings is of whoever goes on with the run: their command line, or the defaults.
+# The settings of a run by group or key: config.yaml saves only these, and only these are read from
+# it. All other settings come from the command line that resumes the run, or from the defaults.
 RUN: Mapping[str, type] = {
     "game": dict,
     "network": dict,
@@ -36,11 +36,11 @@ RUN: Mapping[str, type] = {
     "algorithm": str,
     "scale": str,
 }
-OF_EXPORT = ("format", "per_generation")  # what training obeys of that group
-OPTIONAL = ("export", "device", "algorithm", "scale")  # settings are whole without these
+OF_EXPORT = ("format", "per_generation")  # keys of that group that training uses
+OPTIONAL = ("export", "device", "algorithm", "scale")  # settings are complete without these
 
 
-# Where settings of older runs and command lines are now.
+# New names of settings in older runs and command lines.
 MOVED = {
     "selfplay.backend": "evaluator.backend",
     "selfplay.precision": "evaluator.precision",
@@ -56,10 +56,10 @@ MOVED = {
 
 
 def save_config(run: RunDirectory, config: Mapping[str, Any]) -> None:
-    """Keep the settings that are the run's own, whole or as they were.
+    """Save the run's own settings in one atomic write.
 
     Raises:
-        SettingError: they are too long to be read again.
+        SettingError: they are too long to be read back.
     """
     text = yaml.dump(_own(config), Dumper=_Dumper, sort_keys=False)
     if len(text.encode()) > MAX_YAML:
@@ -70,7 +70,7 @@ def save_config(run: RunDirectory, config: Mapping[str, Any]) -> None:
 
 
 def own_settings(run: RunDirectory) -> dict[str, Any]:
-    """What its file holds of the settings that make a run what it is, of whatever type.
+    """The run's own settings as its file has them, with types unchecked.
 
     Raises:
         SettingError: the file cannot be read.
@@ -79,10 +79,10 @@ def own_settings(run: RunDirectory) -> dict[str, Any]:
 
 
 def _renamed(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings by the names that they have now; those of runs of today as they are."""
+    """Settings under their current names; those of current runs are unchanged."""
     search, evaluator = config.get("search"), config.setdefault("evaluator", {})
     if not isinstance(search, dict) or not isinstance(evaluator, dict):
-        return config  # refused by whoever reads it
+        return config  # the reader will refuse it
     rule = search.pop("rule", None)
     if rule is not None:
         search["gumbel"] = {}
@@ -100,10 +100,10 @@ def _renamed(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_config(run: RunDirectory) -> dict[str, Any]:
-    """The settings that make a run what it is; whatever else its file holds is passed over.
+    """The run's own settings from its file; anything else in the file is ignored.
 
     Raises:
-        SettingError: the file cannot be read, a setting is missing or is not of its type.
+        SettingError: the file cannot be read, or a setting is missing or has the wrong type.
     """
     config = own_settings(run)
     for key, kind in RUN.items():
@@ -121,7 +121,7 @@ def read_config(run: RunDirectory) -> dict[str, Any]:
 
 
 def _own(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Of composed or saved settings those that are a run's own, in the order of `RUN`."""
+    """The run's own settings among composed or saved ones, in the order of `RUN`."""
     own = {key: config[key] for key in RUN if config.get(key) is not None}
     if isinstance(own.get("export"), Mapping):
         own["export"] = {key: value for key, value in own["export"].items() if key in OF_EXPORT}
@@ -129,16 +129,16 @@ def _own(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
-    """Writes a value that is there twice twice, for aliases are not read."""
+    """Writes repeated values in full, since aliases are not read."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
 
 
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """(key, value in first, value in second) of the settings that make two runs different ones.
+    """(key, value in first, value in second) of each of the runs' own settings that differs.
 
-    A setting that only one of them has is None in the other.
+    `device` is left out. A setting that only one run has is None in the other.
     """
     one, other = (
         flat({key: value for key, value in _own(each).items() if key != "device"})

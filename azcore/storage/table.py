@@ -12,13 +12,13 @@ from typing import Any
 from azcore.errors import SettingError
 from azcore.storage.untrusted import read_text, shortened
 
-MAX_TABLE = 1 << 26  # a row a generation is some 300
-MAX_COUNT = 2**53  # what a float still counts exactly
+MAX_TABLE = 1 << 26  # bytes; one row per generation takes some 300
+MAX_COUNT = 2**53  # a float counts exactly up to here
 COUNTED = frozenset(("generation", "step", "trial"))  # columns of whole numbers, in any table
 
 
 class Table:
-    """A CSV file that rows are appended to; `keep_before` undoes what a killed run had written on.
+    """A CSV file of appended rows; `keep_before` removes those that a resumed run writes again.
 
     Args:
         path: the file.
@@ -29,10 +29,10 @@ class Table:
         self.path, self.columns = path, columns
 
     def append(self, row: Mapping[str, Any]) -> None:
-        """Add a row; cells not given stay empty.
+        """Add a row; missing cells stay empty.
 
         Raises:
-            SettingError: the disk refuses.
+            SettingError: writing fails.
         """
         try:
             is_new = not self.path.exists()
@@ -45,10 +45,10 @@ class Table:
             raise SettingError(f"{self.path} cannot be written to: {error.strerror}") from error
 
     def rows(self) -> list[dict[str, str]]:
-        """Every whole row; the last one may be cut, its writer was stopped.
+        """All complete rows, without a last one that was cut short when its writer stopped.
 
         Raises:
-            SettingError: this is no such table.
+            SettingError: the file is not such a table.
         """
         if not self.path.exists():
             return []
@@ -67,7 +67,7 @@ class Table:
         return rows[:-1] if rows and None in rows[-1].values() else rows
 
     def text(self, row: Mapping[str, str], column: str) -> str:
-        """What a row has in a column.
+        """The cell of a row in a column.
 
         Raises:
             SettingError: there is no such column.
@@ -77,10 +77,10 @@ class Table:
         return row[column]
 
     def number(self, row: Mapping[str, str], column: str) -> float:
-        """The same as a number.
+        """The cell as a number.
 
         Raises:
-            SettingError: it is none, or is not finite.
+            SettingError: it is not a number, or not finite.
         """
         text = self.text(row, column)
         try:
@@ -92,10 +92,10 @@ class Table:
         return value
 
     def whole(self, row: Mapping[str, str], column: str) -> int:
-        """The same as a count.
+        """The cell as a count.
 
         Raises:
-            SettingError: it is no whole number of 0 or more.
+            SettingError: it is not a whole number of 0 or more.
         """
         text = self.text(row, column)
         if not (text.isascii() and text.isdecimal() and len(text) < 20 and int(text) <= MAX_COUNT):
@@ -108,7 +108,7 @@ class Table:
         """Drop rows of `generation` and later: the resumed run writes them again.
 
         Raises:
-            SettingError: a generation in the file is no whole number.
+            SettingError: a count in the file is not a whole number, or a column is unknown.
         """
         if not self.path.exists():
             return

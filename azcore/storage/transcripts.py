@@ -1,11 +1,11 @@
-"""Games as files that other programs read: SGF, PGN or whatever formats the game has.
+"""Games as files that other programs read: SGF, PGN or other formats that the game supports.
 
-    format = format_named(game, "sgf")             # None: the game's usual one
+    format = format_named(game, "sgf")             # None: the game's default format
     write_transcript(path, format, transcript_of(game, record, format))
     transcript = read_transcript(path, game)
 
-A game record of self-play becomes a transcript with what the search thought as comments; so does
-any other game with its actions and its players.
+A game record of self-play becomes a transcript with search results as comments. Any other game
+becomes a transcript of its actions and its players.
 """
 
 from __future__ import annotations
@@ -21,14 +21,12 @@ from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.game_record import GameRecord
 
-OPENING = "drawn at random"  # the comment on a move that nobody chose
-LONGEST = (
-    1 << 24
-)  # bytes of a file that is read, which take half a minute; a game has some thousand
+OPENING = "drawn at random"  # the comment on a move of a random opening
+LONGEST = 1 << 24  # bytes of a file to read, which take half a minute; a game has some thousand
 
 
 class PlayedGame(Protocol):
-    """A game between two players, as a match has it."""
+    """A game between two players, as a match provides it."""
 
     @property
     def first_seat(self) -> int:
@@ -36,7 +34,7 @@ class PlayedGame(Protocol):
 
     @property
     def opening_plies(self) -> int:
-        """How many of the actions nobody chose."""
+        """How many actions belong to the random opening."""
 
     @property
     def actions(self) -> Sequence[int]:
@@ -48,14 +46,14 @@ class PlayedGame(Protocol):
 
     @property
     def loser(self) -> int:
-        """The seat that lost; read where there is a `forfeit`."""
+        """The seat that lost; read only if there is a `forfeit`."""
 
 
 def format_named(game: Game, name: str | None) -> TranscriptFormat:
-    """A transcript format of the game; None: its usual one.
+    """A transcript format of the game; None: its default format.
 
     Raises:
-        GameError: it has none, or none of this name.
+        GameError: the game has no format, or none of this name.
     """
     formats = game.transcript_formats()
     if not formats:
@@ -71,10 +69,10 @@ def format_named(game: Game, name: str | None) -> TranscriptFormat:
 
 
 def format_of_path(game: Game, path: Path) -> TranscriptFormat:
-    """The transcript format that a file's suffix means.
+    """The transcript format for a file's suffix.
 
     Raises:
-        GameError: the game has none, or none with this suffix.
+        GameError: the game has no format, or none with this suffix.
     """
     format_named(game, None)
     suffixes = {form.suffix: form for form in game.transcript_formats().values()}
@@ -86,11 +84,11 @@ def format_of_path(game: Game, path: Path) -> TranscriptFormat:
 
 
 def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript) -> None:
-    """Write one file, whole or not at all, in place of an older one.
+    """Write one file atomically; it replaces an older one.
 
     Raises:
-        AzcoreError: the format cannot say this; nothing was written.
-        GameFileError: the disk refuses; an older file is as it was.
+        AzcoreError: the format cannot express this game; nothing was written.
+        GameFileError: writing fails; an older file is unchanged.
     """
     data = form.write(transcript).encode()
     part = path.with_name(path.name + ".part")
@@ -104,16 +102,16 @@ def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript)
 
 
 def read_transcript(path: Path, game: Game) -> Transcript:
-    """The first game of a file in UTF-8; its suffix says the format.
+    """The first game in a UTF-8 file, whose suffix determines the format.
 
     Raises:
-        GameError: no such format, or its library is not installed.
+        GameError: there is no such format, or its library is not installed.
         GameFileError: the file cannot be read, or has more than `LONGEST` bytes.
-        InvalidTextError: it holds no game of these settings.
+        InvalidTextError: the file contains no game with these settings.
     """
     form = format_of_path(game, path)
     try:
-        if path.exists() and not path.is_file():  # a pipe would be waited for
+        if path.exists() and not path.is_file():  # reading a pipe could block
             raise GameFileError(f"{path}: could not read a transcript: it is no file")
         with path.open("rb") as file:
             data = file.read(LONGEST + 1)
@@ -145,23 +143,23 @@ def write_transcripts(
     headers: Mapping[str, str] | None = None,
     first_number: int = 0,
 ) -> list[Path]:
-    """Write the games of a match as files `000000.sgf` and on, in the order given.
+    """Write the games of a match as files `000000.sgf` and so on, in the given order.
 
     Args:
-        folder: is made if need be; files of these names are replaced.
-        game: what was played.
-        games: each played from the usual start to its end.
-        format_name: such as `sgf`; None: the game's usual one.
+        folder: created if needed; files of these names are replaced.
+        game: the game that was played.
+        games: each played from the initial state to its end.
+        format_name: such as `sgf`; None: the game's default format.
         players: names of the match's first and second player, whatever their seats.
         headers: event, site and date of all games; see `azcore.game.transcript.HEADERS`.
-        first_number: of the first file.
+        first_number: number of the first file.
 
     Returns:
         The files.
 
     Raises:
         GameError: the game has no such format.
-        GameFileError: the disk refuses.
+        GameFileError: writing fails.
     """
     form = format_named(game, format_name)
     paths = []
@@ -189,12 +187,12 @@ def file_name(number: int, form: TranscriptFormat) -> str:
 
 
 def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Transcript:
-    """A game of self-play, with what the search thought of each move as its comment.
+    """The transcript of a self-play game, with the search result for each move as its comment.
 
     Args:
-        game: of the record.
-        record: the game.
-        form: whose words say that a player gave up.
+        game: the game of the record.
+        record: the finished game.
+        form: provides the text of a resignation.
     """
     name = f"azcore, step {record.weights_version}"
     resigned = record.resigned_by
@@ -209,7 +207,7 @@ def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Tra
 
 def _comments(game: Game, record: GameRecord) -> list[str]:
     comments = []
-    shares = record.counts != "visits"  # also where an old record cannot tell: shares are both
+    shares = record.counts != "visits"  # also for old records, which may hold either
     state = game.initial_state()
     for ply, action in enumerate(record.actions.tolist()):
         if ply < record.opening_plies:

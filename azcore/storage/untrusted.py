@@ -1,7 +1,7 @@
-"""Files that anyone may have made, read as data.
+"""Reads files from unknown sources as data.
 
-Their size is bounded, their values are plain, nothing in them is looked up or executed, and no link
-is followed when something is written beside them.
+Their size is limited, their values are plain, nothing in them is resolved or executed, and writing
+beside them follows no link.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ MAX_YAML = 1 << 18  # bytes, which take two seconds to parse; the settings of a 
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Reads no aliases, by which a short file comes to any length."""
+    """Refuses aliases, with which a short file could expand to any length."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
@@ -29,16 +29,16 @@ class _Loader(yaml.SafeLoader):  # type: ignore[misc]
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """A file of settings by name, of anyone: plain values, nothing in them is looked up.
+    """Read an untrusted file of settings by name: plain values, in which nothing is resolved.
 
     Raises:
-        SettingError: it is too large, cannot be read, or holds something else.
+        SettingError: it is too large, cannot be read, or contains something else.
     """
     text = read_text(path, MAX_YAML)
     try:
         values = yaml.load(text, _Loader)
         plain = _is_plain(values)
-    except Exception as error:  # PyYAML lets through whatever a crafted scalar raises
+    except Exception as error:  # PyYAML passes on whatever a crafted scalar raises
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise SettingError(f"{path} cannot be read: {why}") from error
     if not isinstance(values, dict):
@@ -61,13 +61,13 @@ def _is_plain(value: object) -> bool:
 
 
 def read_text(path: Path, limit: int) -> str:
-    """A text file of anyone.
+    """Read an untrusted text file.
 
     Raises:
-        SettingError: it has more than `limit` bytes, is no UTF-8, or cannot be read.
+        SettingError: it has more than `limit` bytes, is not UTF-8, or cannot be read.
     """
     try:
-        if not path.is_file():  # a pipe would be waited for
+        if not path.is_file():  # reading a pipe could block
             raise SettingError(f"{path} cannot be read: it is no file")
         with path.open("rb") as file:
             data = file.read(limit + 1)
@@ -83,10 +83,10 @@ def read_text(path: Path, limit: int) -> str:
 
 
 def require_no_links(folder: Path) -> None:
-    """Refuse a folder with a link in it, by which writing there would write elsewhere.
+    """Refuse a folder that contains a link, through which a write would go elsewhere.
 
     Raises:
-        SettingError: naming the link, or whatever is neither file nor folder.
+        SettingError: naming the link, or anything else that is neither file nor folder.
     """
     for place, folders, files in os.walk(folder):
         for name in (*folders, *files):
@@ -94,10 +94,10 @@ def require_no_links(folder: Path) -> None:
 
 
 def require_no_link(path: Path) -> None:
-    """Refuse what writing to `path` would be led elsewhere by.
+    """Refuse a path through which a write would go elsewhere.
 
     Raises:
-        SettingError: it is neither a file nor a folder, if it is there.
+        SettingError: it exists and is neither a file nor a folder.
     """
     try:
         mode = path.lstat().st_mode
@@ -111,6 +111,6 @@ def require_no_link(path: Path) -> None:
 
 
 def shortened(value: object) -> str:
-    """A value of anyone's for a sentence."""
+    """An untrusted value, shortened for a message."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:60]}…"

@@ -1,4 +1,4 @@
-"""The kit for authors of games: does a game keep the contract of `azcore/game/contract.py`?
+"""The test kit for authors of games: checks a game against `azcore/game/contract.py`.
 
     report = check_game(game)                   # random games, every identity of the contract
     report = check_game(game, oracle=slow_game) # and a second statement of the same rules
@@ -6,26 +6,25 @@
     check_playthrough(game, Path("game.txt").read_text())          # a recorded game, as it was
     perft(game, 5) == 4865609                   # how many games of five plies there are
 
-A broken identity raises `ContractError`, whose text names the identity, what was got and what was
-wanted, the actions that lead there and the position drawn.
+A broken identity raises `ContractError`, whose text gives the identity, the value received and the
+value wanted, the actions that lead to the position, and a drawing of it.
 
-What can be seen in one game alone, and what cannot. Alone: forms and ranges, masks against `step`,
-changed states, lengths, unsteady observations, texts, symmetries, compiled against interpreted
-rules, batches, keys of positions, writes out of bounds. Not alone: rules that are wrong but
-consistent, such as an outcome with the wrong sign, a forgotten repetition rule or history planes
-one ply late. Those need an oracle (a second form of the game, best over somebody else's rules),
-facts stated by the author or a playthrough recorded when all was well; `swap_colours` shows
-observations from the wrong view.
-Random games seldom reach rare rules: state those as facts.
+From a game alone, the kit checks forms and ranges, masks against `step`, changed states, lengths,
+unsteady observations, texts, symmetries, compiled against interpreted rules, batches, position keys
+and writes out of bounds. It cannot detect rules that are wrong but consistent, such as an outcome
+with the wrong sign, a forgotten repetition rule or history planes one ply late. Those need an
+oracle (a second implementation of the game, best over somebody else's rules), facts stated by the
+author, or a playthrough recorded when the game was correct; `swap_colours` detects observations
+from the wrong view. Random games seldom reach rare rules: state those as facts.
 
-Where to begin: `contract.py` lists the identities, `identities.py` has `check_game`, which plays
+Where to begin: `contract.py` lists the identities. `identities.py` has `check_game`, which plays
 and calls the checks of `rules.py`, `texts.py`, `compiled.py`, `agreement.py` and `positions.py`.
-`checker.py` is what these share: the position reached, the counts, and how a fault is told. Apart
-from them stand `facts.py`, `playthrough.py`, `random_play.py`, `counts.py` for perft and
-`speed.py`; `view.py` is what a game says about one state.
+`checker.py` holds what these share: the current position, the counts, and error reporting.
+`facts.py`, `playthrough.py`, `random_play.py`, `counts.py` for perft and `speed.py` are separate;
+`view.py` holds what a game returns for one state.
 
-Letters: A actions, C planes, H rows, W columns. The kit knows numpy, the contract and
-`azcore/game/batch.py`, no search and no network.
+Letters: A actions, C planes, H rows, W columns. The kit depends on numpy, the contract and
+`azcore/game/batch.py`, but on no search and no network.
 """
 
 from azcore.testing.contract import ContractError, Identity, Report

@@ -1,4 +1,4 @@
-"""Checks of a game played in other ways at the same time: mapped, by an oracle, in batches."""
+"""Checks that play the same game in other ways alongside: mapped, by an oracle, in batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class MappedGames:
         self.states = [self.checker.game.initial_state() for _ in self.symmetries]
 
     def check(self, view: View) -> None:
-        """Symmetries take turns, and all are looked at where the game ends."""
+        """Check the symmetries in turn, and all of them where the game ends."""
         turn = len(self.checker.actions) + self.games
         for i, symmetry in enumerate(self.symmetries):
             if not view.is_terminal and i != turn % len(self.symmetries):
@@ -45,7 +45,7 @@ class MappedGames:
 
     def step(self, action: int) -> None:
         for i, symmetry in enumerate(self.symmetries):
-            # Entry a of `actions` is where a comes from, so the inverse is where `action` goes.
+            # Entry a of `actions` is where a comes from, so its inverse gives where `action` goes.
             image = int(np.flatnonzero(symmetry.actions == action)[0])
             what = f"symmetry {i}: step with {image} for {action}"
             with self.checker.during(Identity.SYMMETRY, what):
@@ -53,7 +53,7 @@ class MappedGames:
 
 
 class OracleGame:
-    """The game in play by the rules of an oracle, played alongside."""
+    """The game in play, played alongside by the rules of an oracle."""
 
     def __init__(self, checker: Checker, oracle: Game) -> None:
         self.checker = checker
@@ -86,7 +86,7 @@ class OracleGame:
             checker.expect(Identity.ORACLE, got_words == want_words, message)
 
     def step(self, state: Any, action: int) -> None:
-        """Play in the oracle what `action` means in `state`."""
+        """Play `action`, as it is meant in `state`, in the oracle."""
         with self.checker.during(Identity.ORACLE, f"the oracle's step with {action}"):
             if self.by_text:
                 text = self.checker.game.action_to_text(state, action)
@@ -95,14 +95,14 @@ class OracleGame:
 
 
 class Batches:
-    """Batches in which parts of finished games are replayed."""
+    """Batches that replay parts of finished games."""
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
         self.batches: list[GameBatch] = []  # made with the first game
 
     def check(self, states: list[Any], views: list[View]) -> None:
-        """Replay parts of the game just played, into buffers that hold leftovers."""
+        """Replay parts of the last game into buffers that hold stale values."""
         checker, identity = self.checker, Identity.BATCH
         game, rng, actions = checker.game, checker.rng, checker.actions
         num_roots, num_rows = 3, 8
@@ -152,7 +152,7 @@ class Batches:
 
 
 def _row_of(out: Positions, row: int, num_actions: int) -> View:
-    """Row `row` of what `replay` wrote."""
+    """The view in row `row` of the output of `replay`."""
     listed = out.legal_actions[row, : out.num_legal[row]]
     mask = np.zeros(num_actions, np.bool_)
     mask[listed[(listed >= 0) & (listed < num_actions)]] = True

@@ -1,7 +1,7 @@
-"""What all checks of one `check_game` share: the position reached, the counts, how faults are told.
+"""The state that all checks of one `check_game` share: current position, counts, error reporting.
 
-A check is a function or method of the files beside this one. It asks the game, and says through
-`expect` and its relatives what must hold; the first thing that does not ends the run.
+A check is a function or method in another file of this folder. It queries the game and asserts what
+must hold with `expect` and its variants; the first failure ends the run.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from azcore.testing.view import View, difference, drawn
 
 
 class Checker:
-    """A game, the way to the position at which it is being looked at, and the counts so far."""
+    """A game, the path to the position under test, and the counts so far."""
 
     def __init__(self, game: Game, rng: np.random.Generator) -> None:
         self.game = game
         self.rng = rng
         self.checks: Counter[Identity] = Counter()
-        self.state: Any = None  # None: a fault lies in no position
-        self.actions: list[int] = []  # that lead there
+        self.state: Any = None  # None: faults concern no position
+        self.actions: list[int] = []  # that lead to it
         self.moves: list[str] = []  # their texts
 
     def sample(self, actions: npt.NDArray[np.intp], most: int) -> list[int]:
-        """`most` of the actions drawn at random, or all: a game may have thousands."""
+        """At most `most` of the actions, drawn at random: a game may have thousands."""
         some: list[int] = self.rng.choice(actions, min(most, len(actions)), replace=False).tolist()
         return some
 
@@ -67,7 +67,7 @@ class Checker:
         except Exception as error:
             if isinstance(error, allowed):
                 raise
-            # What a compiled rule raised has been told of already, in words of another place.
+            # The error of a compiled rule is already wrapped in a report: describe the original.
             first = error.__cause__ if isinstance(error, FaultyGameError) else None
             folder = folder_of(type(self.game).__module__)
             message = f"{what} raised {described(first or error, folder)}"
@@ -89,12 +89,12 @@ class Checker:
         self.fail(identity, f"{what} gave {_shown(result)}, want {kind.__name__}")
 
     def ask(self, identity: Identity, method: str, *args: Any) -> Any:
-        """What a method of the game answers; it may not raise."""
+        """Call a method of the game, which must not raise."""
         with self.during(identity, method):
             return getattr(self.game, method)(*args)
 
     def look(self, state: Any) -> View:
-        """All that the game says about `state`, each in the promised form."""
+        """The view of `state`, after checking the form of every part."""
         player = self.ask(Identity.SEAT, "current_player", state)
         self.expect(Identity.SEAT, _is_int(player) and player in (0, 1), f"got {player!r}")
         over = self.ask(Identity.OVER_OR_LEGAL, "is_terminal", state)

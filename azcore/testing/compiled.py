@@ -1,4 +1,4 @@
-"""Checks of compiled rules: writes out of bounds, and the same rules interpreted."""
+"""Checks of compiled rules: writes out of bounds, and agreement with the interpreted rules."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, content, view_of
 
-_GUARD = 64  # entries on both sides of an array lent to compiled rules
+_GUARD = 64  # entries on both sides of an array passed to compiled rules
 
 
 def check_bounds(checker: Checker, game: CompiledGame, state: Any) -> list[int]:
-    """The actions that the rules list, after lending them arrays with guards on both sides.
+    """The actions that the rules list, given arrays with guards on both sides.
 
-    Compiled code is not stopped by the end of an array, so this comes before all other looks.
+    Compiled code does not stop at the end of an array, so this runs before all other checks.
     """
     record, rules, identity = state.copy(), game.rules, Identity.BOUNDS
     planes = np.full(math.prod(game.observation_shape) + 2 * _GUARD, 77, np.uint8)
@@ -32,7 +32,7 @@ def check_bounds(checker: Checker, game: CompiledGame, state: Any) -> list[int]:
     checker.expect(identity, kept, "observe wrote outside of its planes")
     lent = np.full(game.num_actions + 2 * _GUARD, -77, np.int32)
     with checker.during(Identity.MASK, "rules.legal_actions"):
-        over = rules.is_terminal(record)  # a batch asks for actions only if not
+        over = rules.is_terminal(record)  # a batch lists actions only if not
         count = 0 if over else rules.legal_actions(record, lent[_GUARD:-_GUARD])
     kept = (lent[:_GUARD] == -77).all() and (lent[-_GUARD:] == -77).all()
     checker.expect(identity, kept, "legal_actions wrote outside of its array")
@@ -53,7 +53,7 @@ def check_bounds(checker: Checker, game: CompiledGame, state: Any) -> list[int]:
 
 
 def interpreted(game: Game) -> CompiledGame | None:
-    """The same game with its rules as plain Python; None where there is nothing compiled."""
+    """The same game with its rules as plain Python; None if nothing is compiled."""
     if not isinstance(game, CompiledGame):
         return None
     rules = {name: getattr(game.rules, name) for name in RULES}
@@ -65,7 +65,7 @@ def interpreted(game: Game) -> CompiledGame | None:
 
 
 def check_interpreted(checker: Checker, twin: CompiledGame, state: Any, view: View) -> None:
-    """`twin`, the game with interpreted rules, must say the same and step to the same record."""
+    """`twin`, the game with interpreted rules, must give the same view and the same next record."""
     identity = Identity.INTERPRETED
     # Integers of fixed width wrap in compiled code; NumPy's do the same with a warning.
     with np.errstate(over="ignore"), checker.during(identity, "an interpreted rule"):
@@ -81,7 +81,7 @@ def check_interpreted(checker: Checker, twin: CompiledGame, state: Any, view: Vi
 
 
 class _WholeBytes(np.ndarray):
-    """Planes that do not round: compiled code and NumPy alike turn 0.5 into 0 and 300 into 44."""
+    """Planes that refuse to round: compiled code and NumPy both turn 0.5 into 0 and 300 into 44."""
 
     def __setitem__(self, place: Any, value: Any) -> None:
         values = np.asarray(value)
@@ -92,7 +92,7 @@ class _WholeBytes(np.ndarray):
 
 
 def check_whole_numbers(checker: Checker, twin: CompiledGame, state: Any, view: View) -> None:
-    """What interpreted rules write and return must be whole, or compiling has rounded it."""
+    """Interpreted rules must write and return whole numbers, or compiling has rounded them."""
     planes = np.zeros(twin.observation_shape, np.uint8).view(_WholeBytes)
     with checker.during(Identity.OBSERVATION, "rules.observe, interpreted"):
         twin.rules.observe(state.copy(), planes)

@@ -1,4 +1,4 @@
-"""What the kit says: the identities of the contract, the error for a broken one, the report."""
+"""The identities of the contract, the error for a broken one, and the report."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from azcore.errors import FaultyGameError
 
 
 class Identity(StrEnum):
-    """What must hold, as the sentence an error quotes."""
+    """The identities that must hold, each as the sentence that an error quotes."""
 
     FACTS = "facts are plain values and seat 0 begins"
     OVER_OR_LEGAL = "a state is terminal or has a legal action, never both"
@@ -38,23 +38,23 @@ class Identity(StrEnum):
 
 
 class ContractError(FaultyGameError):
-    """A game breaks an identity; the text says which, where, what was got and what was wanted."""
+    """A game breaks an identity; the text gives it, the place, and the values got and wanted."""
 
     def __init__(self, identity: Identity, message: str) -> None:
         super().__init__(message)
         self.identity = identity
 
 
-# Facts and playthroughs are checked by functions of their own.
+# Separate functions check facts and playthroughs.
 _OF_GAMES = [i for i in Identity if i not in (Identity.POSITION, Identity.PLAYTHROUGH)]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """What `check_game` has seen; `str()` gives a table."""
+    """The results of `check_game`; `str()` gives a table."""
 
     game: str  # name, version and settings
-    positions: int  # looked at, terminal ones included
+    positions: int  # checked, terminal ones included
     games: int
     mean_length: float  # plies
     longest: int  # plies
@@ -62,11 +62,11 @@ class Report:
     seat_0_wins: int
     draws: int
     seat_1_wins: int
-    checks: dict[Identity, int]  # how often each identity was looked at
+    checks: dict[Identity, int]  # how often each identity was checked
 
     @property
     def identities(self) -> list[Identity]:
-        """Those that `check_game` looks at, in the order of the contract."""
+        """The identities that `check_game` checks, in the order of the contract."""
         return list(_OF_GAMES)
 
     def __str__(self) -> str:

@@ -1,4 +1,4 @@
-"""Perft: how many sequences of legal actions there are, the count that finds rules wrong by one."""
+"""Perft: the number of sequences of legal actions, which reveals a single wrong action."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ def perft(game: Game, depth: int, state: Any = None) -> int:
     """The number of sequences of `depth` legal actions; games that end earlier are not counted.
 
     Args:
-        game: any game; the rules of a compiled one are counted without returning to Python.
+        game: any game; for a compiled one, the whole count runs in compiled code.
         depth: plies, 0 or more.
-        state: where to begin; None: the initial position. It is not changed.
+        state: the position to start from, not changed; None: the initial one.
     """
     if depth < 0:
         raise ValueError(f"depth must be 0 or more, got {depth}")
@@ -57,7 +57,7 @@ def _kernel(record: Any) -> Any:
 
 
 def _count(legal_actions: Any, step: Any, is_terminal: Any, states: Any, actions: Any) -> int:
-    """Sequences from states[0] as long as `states`, by depth first search without recursion.
+    """Sequences from states[0] as long as `states`, by depth-first search without recursion.
 
     The last ply is counted, not played. Row i of `states` and `actions` belongs to ply i.
     """

@@ -1,4 +1,4 @@
-"""Facts stated by the author of a game: what is known about one position must be so."""
+"""Checks of facts that the author of a game states about one position."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def check_position(
     outcome: int | None = None,
     planes: Mapping[int, npt.ArrayLike] | None = None,
 ) -> Any:
-    """Check what the author knows about one position; what is not given is not checked.
+    """Check facts that the author knows about one position; omitted ones are not checked.
 
     Args:
         game: any game.
-        text: the position to start from, as `state_from_text` reads it; else the initial one.
+        text: the position to start from, as `state_from_text` reads it; None: the initial one.
         moves: texts of the actions played from there.
         player: the seat to move.
         legal: texts of all legal actions.
@@ -40,7 +40,7 @@ def check_position(
         planes: some planes of the observation, each [H, W], by index.
 
     Returns:
-        The state, for further questions.
+        The state, for further checks.
 
     Raises:
         ContractError: a fact does not hold.

@@ -1,6 +1,6 @@
 """`check_game`: random games, and every identity of the contract on their positions.
 
-Begin with `_RandomGames.check_one`: it plays a game ply by ply and names the checks in their order.
+Begin with `_RandomGames.check_one`, which plays a game ply by ply and calls the checks in order.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from azcore.testing.texts import StateTexts, check_action_texts, check_nonsense
 from azcore.testing.view import View, content
 
 _INTERPRETED = 1 / 20  # share of positions; interpreted rules are a hundred times slower
-_INTERPRETED_ENDS = 1 / 4  # of those where a game is over, the only ones with an outcome
+_INTERPRETED_ENDS = 1 / 4  # share of terminal positions, the only ones with an outcome
 
 
 def check_game(
@@ -41,21 +41,21 @@ def check_game(
 ) -> Report:
     """Play random games and check every identity of the contract on their positions.
 
-    Text of a state may hold less than the state: a position forbidden because it would be repeated
-    may be allowed after reading the text back, if its placement (the text's first word) was on the
+    The text of a state may hold less than the state. After reading it back, the game may allow a
+    position that was forbidden as a repetition, if its placement (the text's first word) was on the
     board before.
 
     Args:
         game: any game.
-        num_positions: at least so many are looked at; the last game is played to its end.
-        seconds: no position is begun after this long, be it in the middle of a game.
+        num_positions: the least number to check; the last game is played to its end.
+        seconds: start no position after this long, even in the middle of a game.
         seed: same seed, same games, same report.
-        oracle: the same rules stated a second time. Played alongside, it must agree on player,
-            end and outcome, on legal actions by number (by text where `num_actions` differs) and,
-            where the shapes are equal, on observations within 1e-6.
-        swap_colours: from a state's text to the text with the colours of all pieces and the player
-            to move swapped (and the board turned, if the game looks at it from the mover's side).
-            Both must have the same mask and the same observation.
+        oracle: a second implementation of the same rules, played alongside. It must agree on
+            player, end and outcome, on legal actions by number (by text where `num_actions`
+            differs) and, where the shapes are equal, on observations within 1e-6.
+        swap_colours: maps a state's text to the text with the colours of all pieces and the player
+            to move swapped (and the board turned, if the game shows it from the mover's side).
+            Both states must have the same mask and the same observation.
         colour_planes: planes that `swap_colours` may change, such as one for the seat to move.
 
     Raises:
@@ -75,7 +75,7 @@ def check_game(
 
 
 def _check_static_facts(checker: Checker) -> None:
-    """What does not change, and the start of the game."""
+    """Check the fixed properties and the start of the game."""
     game, facts = checker.game, Identity.FACTS
     named = isinstance(game.name, str) and re.fullmatch("[a-z][a-z0-9_]*", game.name)
     checker.expect(facts, named, f"name is a lower-case word, got {game.name!r}")
@@ -104,7 +104,7 @@ def _check_static_facts(checker: Checker) -> None:
 
 
 class _RandomGames:
-    """Random games checked one after the other, and what the report says of them."""
+    """Checks random games one after the other, and collects numbers for the report."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class _RandomGames:
         return time.monotonic() < self.deadline
 
     def check_one(self) -> None:
-        """Play one game, to its end if there is time; look at its positions and at the whole."""
+        """Play one game, to its end if there is time; check its positions and the whole game."""
         checker, game, rng = self.checker, self.checker.game, self.checker.rng
         state = game.initial_state()
         checker.actions, checker.moves = [], []
@@ -142,7 +142,7 @@ class _RandomGames:
             self.oracle.begin()
         states: list[Any] = []
         views: list[View] = []
-        handed_out: list[FloatArray] = []  # observations as given, to see whether they stay so
+        handed_out: list[FloatArray] = []  # observations as returned, which must not change later
         while True:
             checker.state = state
             view = self._look(state)
@@ -169,7 +169,7 @@ class _RandomGames:
             kept = np.array_equal(given, view.observation)
             message = f"the observation of ply {ply} was written to later"
             checker.expect(Identity.STEADY, kept, message)
-        # What was true on the way must still be: states may share parts with their successors.
+        # Earlier views must still be true: states may share parts with their successors.
         for ply in rng.integers(len(states), size=4).tolist():
             what = f"the state of ply {ply}, at the end"
             checker.expect_same(Identity.UNTOUCHED, checker.look(states[ply]), views[ply], what)
@@ -180,7 +180,7 @@ class _RandomGames:
         checker.state = None
 
     def _look(self, state: Any) -> View:
-        """The first look at a state: compiled rules are lent guarded arrays before all else."""
+        """The first view of a state; compiled rules get guarded arrays before all other checks."""
         checker, game = self.checker, self.checker.game
         if not isinstance(game, CompiledGame):
             return checker.look(state)
@@ -201,7 +201,7 @@ class _RandomGames:
         check_action_texts(checker, state, view)
         self.state_texts.check(state, view)
         self.mapped.check(view)
-        # By chance, since a fixed interval may fit the length of the games; the first for sure.
+        # At random, since a fixed interval may match the length of the games; the first always.
         share = _INTERPRETED_ENDS if view.is_terminal else _INTERPRETED
         drawn = self.positions == 0 or checker.rng.random() < share
         if self.interpreted is not None and drawn:

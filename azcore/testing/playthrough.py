@@ -1,4 +1,4 @@
-"""Recorded games: a playthrough describes every position, so a change anywhere in a game shows."""
+"""Recorded games: a playthrough describes every position, so it reveals any change in a game."""
 
 from __future__ import annotations
 
@@ -14,10 +14,11 @@ from azcore.testing.view import drawn, ranges, view_of
 
 
 def record_playthrough(game: Game, actions: Sequence[int]) -> str:
-    """Describe a game ply by ply as text to be stored next to its tests.
+    """Describe a game ply by ply as text to store next to its tests.
 
-    The first line says which game. Each further line has ply, seat to move, legal actions, CRC-32
-    of the observation's bytes, then the action with its text, or the outcome if the game is over.
+    The first line identifies the game. Each further line has ply, seat to move, legal actions,
+    CRC-32 of the observation's bytes, then the action with its text, or the outcome if the game is
+    over.
     """
     return "".join(f"{line}\n" for line, _ in _described(game, actions))
 
@@ -26,8 +27,8 @@ def check_playthrough(game: Game, text: str) -> None:
     """Replay a text of `record_playthrough` and compare every line.
 
     Raises:
-        ContractError: a line has changed, shown as it is and as it was.
-        InvalidTextError: not such a text.
+        ContractError: a line has changed; the text shows the new and the old line.
+        InvalidTextError: the text is not a playthrough.
     """
     recorded = text.splitlines()
     if len(recorded) < 2:

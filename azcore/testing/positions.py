@@ -1,7 +1,7 @@
-"""Checks of `position_key`: what has the same key after as many actions must be the same to play.
+"""Checks of `position_key`: positions with the same key after as many actions must play alike.
 
-A key that forgets what matters only later, such as a right to castle, is seen when the positions it
-mixes up differ in their legal actions, their end or their player, not before.
+A key may omit something that matters only later, such as a right to castle. The checks detect that
+once the positions it confuses differ in their legal actions, their end or their player, not before.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, content
 
-_SWAPPED = 3  # actions: the first and the last are of one player where seats take turns
+_SWAPPED = 3  # actions: one player plays the first and the last where seats alternate
 
 
 class Keys:
-    """The keys met in all random games of a check; idle for a game that states none."""
+    """The keys met in all random games of a check; does nothing for a game without keys."""
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
-        # Player, end, outcome and mask by ply and key. Thousands are kept, so in few bytes.
+        # Player, end, outcome and mask by ply and key. There are thousands, so each is small.
         self.known: dict[tuple[int, int], tuple[int, bool, int, int]] = {}
 
     def check(self, states: list[Any], view: View) -> None:
-        """Look at the last of the states of the game in play, which has this view."""
+        """Check the last of the states of the game in play, which has this view."""
         checker, identity = self.checker, Identity.KEY
         if not checker.game.has_position_key:
             return
@@ -52,7 +52,7 @@ class Keys:
             self._check_swapped(states[-1 - _SWAPPED], key, view)
 
     def _check_swapped(self, state: Any, key: int, view: View) -> None:
-        """The last actions in another order: another position, or one that plays alike."""
+        """The last actions in another order must give another key or the same view."""
         checker, game = self.checker, self.checker.game
         order = checker.actions[: -_SWAPPED - 1 : -1]
         if order == order[::-1]:
@@ -67,7 +67,7 @@ class Keys:
             checker.expect_same(Identity.KEY, seen, view, what)
 
     def check_interpreted(self, state: Any) -> None:
-        """The rule of a compiled game as plain Python gives the same key."""
+        """The key rule of a compiled game must give the same key as plain Python."""
         game, identity = self.checker.game, Identity.INTERPRETED
         if not isinstance(game, CompiledGame):
             return

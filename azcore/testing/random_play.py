@@ -1,4 +1,4 @@
-"""Random games and the states they meet, for tests that need some."""
+"""Random games and their states, for tests."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def random_game(game: Game, rng: np.random.Generator) -> list[int]:
 
 
 def random_states(game: Game, count: int, rng: np.random.Generator) -> list[Any]:
-    """`count` states in the order in which random games meet them, terminal ones included."""
+    """`count` states in the order in which random games reach them, terminal ones included."""
     states: list[Any] = []
     while len(states) < count:
         states.append(game.initial_state())

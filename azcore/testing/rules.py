@@ -1,4 +1,4 @@
-"""Checks of the rules at one position: end against actions, `step` against the mask, steadiness."""
+"""Checks of the rules at one position: end against actions, `step` against mask, repeatability."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, content
 
-_STEPS = 4  # illegal actions tried per position, and as many legal ones beside the one played
+_STEPS = 4  # illegal actions tried per position, and as many legal ones besides the one played
 
 
 def check_over_or_legal(checker: Checker, view: View) -> None:
@@ -23,16 +23,16 @@ def check_over_or_legal(checker: Checker, view: View) -> None:
 def check_steady(
     checker: Checker, state: Any, view: View, known: dict[Any, tuple[Any, ...]]
 ) -> None:
-    """The same state, a copy and an equal state of earlier (in `known`) must look alike."""
+    """The same state, a copy and an equal earlier state (in `known`) must have the same view."""
     checker.expect_same(Identity.STEADY, checker.look(state), view, "seen a second time")
     fields = content(state)
     if fields is not None:
         checker.expect_same(Identity.STEADY, checker.look(state.copy()), view, "a copy")
     mask, planes = view.legal_action_mask.tobytes(), view.observation.tobytes()
-    # Thousands are kept, so in few bytes.
+    # There are thousands, so each is small.
     digest = (view.current_player, view.is_terminal, view.outcome, hash(mask), hash(planes))
     try:
-        # States without an equality of their own are equal to nothing else: harmless.
+        # States that define no equality are equal to nothing else, which does no harm.
         earlier = known.setdefault(fields or state, digest)
     except TypeError:  # not hashable
         return
@@ -41,7 +41,7 @@ def check_steady(
 
 
 def checked_step(checker: Checker, state: Any, action: int, view: View) -> Any:
-    """`game.step` for a legal action; `view` is what `state` must still look like after it."""
+    """`game.step` for a legal action, after which `state` must still have the view `view`."""
     fields = content(state)
     with checker.during(Identity.STEP, f"step with legal action {action}"):
         successor = checker.game.step(state, action)
@@ -52,7 +52,7 @@ def checked_step(checker: Checker, state: Any, action: int, view: View) -> Any:
 
 
 def check_steps(checker: Checker, state: Any, view: View) -> None:
-    """`step` must refuse illegal actions and numbers beyond, and take legal ones not played."""
+    """`step` must refuse illegal and out-of-range actions, and accept legal ones not played."""
     game, way = checker.game, checker.moves
     illegal = checker.sample(np.flatnonzero(~view.legal_action_mask), _STEPS)
     beyond = [-1, -game.num_actions, game.num_actions, game.num_actions + 7]

@@ -1,4 +1,4 @@
-"""How fast the rules of a game are, for `command=bench` and `command=check`."""
+"""Measures the speed of a game's rules, for `command=bench` and `command=check`."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from azcore.game import CompiledGame, Game
 from azcore.game.compilation import compiled
 from azcore.game.compiled import rule_types
 
-_RUNS = 7  # of equal length, whose median is told
-_TRIAL = 1 / 32  # of the time: a run this long tells how long those may be
+_RUNS = 7  # of equal length, whose median is reported
+_TRIAL = 1 / 32  # share of the time: a run this long sets the length of those runs
 
 
 def rules_us_per_ply(game: Game, seconds: float) -> float:
-    """Random games, legal actions + step + end test, microseconds a ply on one core.
+    """Microseconds per ply of random games on one core: legal actions + step + end test.
 
     Args:
         game: any game.
-        seconds: to measure, in all; the rules of a slow game may take longer over a few plies.
+        seconds: total time to measure; slow rules may take longer over a few plies.
     """
     if isinstance(game, CompiledGame):
         play = random_plies_kernel(game.state_type)
@@ -43,7 +43,7 @@ def rules_us_per_ply(game: Game, seconds: float) -> float:
             return _random_plies_plain(game, plies, seed)
 
     began = time.perf_counter()
-    run(4, 1)  # what is loaded at first use is not measured
+    run(4, 1)  # do not measure what is loaded on first use
     plies = 4  # few at first: plain rules may take milliseconds
     while (used := _timed(partial(run, plies, 1))) < seconds * _TRIAL:
         plies *= 4
@@ -81,7 +81,7 @@ def _random_plies(
     plies: int,
     seed: int,
 ) -> int:
-    """Play `plies` random plies from states[0], a new game after each end; their number."""
+    """Play `plies` random plies from states[0], restarting after each end; returns `plies`."""
     np.random.seed(seed)  # noqa: NPY002 (numba's own generator is reached by the old names)
     states[1] = states[0]
     state = states[1]

@@ -1,4 +1,4 @@
-"""Checks of texts: actions and states read back, damaged or senseless text, colours swapped."""
+"""Checks of texts: actions and states read back, damaged or meaningless text, colours swapped."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from azcore.testing.contract import Identity
 from azcore.testing.rules import check_over_or_legal
 from azcore.testing.view import View, drawn
 
-# Each position is looked at thoroughly, but these many are enough where a game has thousands.
-_LEGAL = 32  # legal actions per position read back from text
+# Limits per position, since a game may have thousands of actions.
+_LEGAL = 32  # legal actions read back from text
 _ILLEGAL = 4  # illegal ones
-_DAMAGED = 1 / 4  # share of positions whose text is damaged: to read a board may take milliseconds
-# Beside the characters of a text itself, what a slip of the hand puts into it.
+_DAMAGED = 1 / 4  # share of positions whose text is damaged: reading a board may take milliseconds
+# Characters that a typing error may insert, besides those of the text itself.
 _STRAY = "./-+ 0123456789"
 
 _REFUSALS = (InvalidTextError, IllegalActionError, AmbiguousTextError)
@@ -35,7 +35,7 @@ def check_nonsense(checker: Checker, state: Any) -> None:
 
 
 def _damaged(checker: Checker, text: str) -> list[str]:
-    """`text` with one character replaced, one doubled and one deleted, each drawn at random."""
+    """`text` with a random character replaced, doubled or deleted: three variants."""
     rng = checker.rng
     replaced, doubled, deleted = rng.integers(len(text), size=3).tolist()
     other = str(rng.choice(list(text + _STRAY)))
@@ -73,7 +73,7 @@ def check_action_texts(checker: Checker, state: Any, view: View) -> None:
         with checker.during(identity, f"action_to_text of {action}"):
             text = game.action_to_text(state, action)
         _check_legal_or_refused(checker, identity, state, text, legal)
-    # Damaged, the text of a legal action may mean another legal one.
+    # The damaged text of a legal action may mean another legal one.
     if owner:
         for damaged in _damaged(checker, str(checker.rng.choice(sorted(owner)))):
             _check_legal_or_refused(checker, Identity.GARBAGE, state, damaged, legal)
@@ -92,7 +92,7 @@ def _check_legal_or_refused(
 
 
 class StateTexts:
-    """The check of states read back; it remembers which placements a game has seen."""
+    """Checks states read back from text, and remembers the placements that a game has seen."""
 
     def __init__(
         self,
@@ -128,7 +128,7 @@ class StateTexts:
             self._check_colours(self.swap_colours(text), seen)
         self.placements.append(placement)
         checker.expect(identity, drawn(game, state).strip() != "", "render draws nothing")
-        # Cut within the placement it is no position; cut later it may be one (FEN's counters).
+        # Text cut within the placement is no position; cut later it may be one (FEN's counters).
         cut = int(checker.rng.integers(len(placement)))
         for nonsense in (text[:cut], text + "?", text + "\0", text + " é", "²" + text[1:]):
             checker.expect_refusal(Identity.GARBAGE, InvalidTextError, "state_from_text", nonsense)
@@ -139,7 +139,7 @@ class StateTexts:
                 self._check_state_or_refused(damaged)
 
     def _check_state_or_refused(self, text: str) -> None:
-        """`text` may be that of another position; if not, InvalidTextError must say so."""
+        """`text` must describe some position or raise InvalidTextError."""
         checker, identity, refusal = self.checker, Identity.GARBAGE, InvalidTextError
         what = f"state_from_text of {text!r}"
         good = True
@@ -150,7 +150,7 @@ class StateTexts:
     def _check_read_back(
         self, text: str, again: Any, seen: View, view: View, placement: str
     ) -> None:
-        """A state read back must be the same position, history apart."""
+        """A state read back must be the same position, except for its history."""
         checker, game, identity = self.checker, self.checker.game, Identity.STATE_TEXT
         what = f"read back from {text!r}"
         if not checker.actions:  # no history yet, so nothing may differ
@@ -163,7 +163,7 @@ class StateTexts:
         if seen.is_terminal:
             checker.expect_same(identity, seen, replace(view, observation=seen.observation), what)
         elif view.is_terminal:
-            # Ended by a repetition, by passes or by length: history the text need not hold.
+            # Ended by repetition, passes or length: history that the text need not hold.
             ended = placement in self.placements or len(checker.actions) == game.max_game_length
             checker.expect(identity, ended, f"{what}: the game is not over, want it over")
         else:
@@ -174,7 +174,7 @@ class StateTexts:
                 checker.expect(identity, after in earlier, message)
 
     def _check_colours(self, swapped: str, seen: View) -> None:
-        """The text with colours swapped must be seen like the one it was made of."""
+        """The text with colours swapped must have the view of the original text."""
         checker = self.checker
         with checker.during(Identity.VIEW, f"state_from_text of {swapped!r}"):
             other = checker.look(checker.game.state_from_text(swapped))

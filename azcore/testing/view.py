@@ -1,4 +1,4 @@
-"""What a game says about one state, kept and compared: for every check of the kit."""
+"""The view of a state: copies of what a game returns for it, compared by every check of the kit."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from azcore.game import BoolArray, FloatArray, Game
 
 @dataclass(frozen=True, kw_only=True)
 class View:
-    """Copies of all that a game says about one state."""
+    """Copies of everything that a game returns for one state."""
 
     current_player: int
     is_terminal: bool
@@ -22,7 +22,7 @@ class View:
 
 
 def view_of(game: Game, state: Any) -> View:
-    """The view as the game gives it; `Checker.look` also checks its form."""
+    """The view as the game returns it; `Checker.look` also checks its form."""
     over = game.is_terminal(state)
     return View(
         current_player=game.current_player(state),
@@ -34,7 +34,7 @@ def view_of(game: Game, state: Any) -> View:
 
 
 def difference(got: View, want: View, tolerance: float = 0.0) -> str | None:
-    """The first thing in which two views differ, in words; None where they agree."""
+    """The first difference between two views, in words; None if they agree."""
     for fact in ("current_player", "is_terminal", "outcome"):
         if getattr(got, fact) != getattr(want, fact):
             return f"{fact} is {getattr(got, fact)}, want {getattr(want, fact)}"
@@ -63,7 +63,7 @@ def ranges(mask: BoolArray) -> str:
 
 
 def content(state: Any) -> tuple[bytes, ...] | None:
-    """The bytes of a record field by field (padding may be anything); None for other states."""
+    """The bytes of a record field by field, without padding; None for other states."""
     if not isinstance(state, np.void) or state.dtype.names is None:
         return None
     return tuple(np.asarray(state[name]).tobytes() for name in state.dtype.names)
@@ -77,5 +77,5 @@ def legal_texts(game: Game, state: Any, view: View) -> set[str]:
 def drawn(game: Game, state: Any) -> str:
     try:
         return game.render(state)
-    except Exception as error:  # a fault in drawing must not hide the one being told
+    except Exception as error:  # a fault in drawing must not hide the one to report
         return f"(render raised {type(error).__name__}: {error})"

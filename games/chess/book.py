@@ -12,10 +12,10 @@ from .notation import action_to_text, legal_actions, to_board
 
 
 def book_actions(game: Game, state: Any, path: str | Path) -> list[tuple[int, int]]:
-    """The legal actions that an opening book in Polyglot's format has here, with their weights.
+    """The legal actions that a Polyglot opening book has for this state, with their weights.
 
     Returns:
-        (action, weight) with the largest weight first; empty where the book has no move to play.
+        (action, weight) with the largest weight first; empty if the book has no legal move.
 
     Raises:
         GameError: the file cannot be read.
@@ -28,7 +28,7 @@ def book_actions(game: Game, state: Any, path: str | Path) -> list[tuple[int, in
             entries = [
                 (entry.move.uci(), entry.weight) for entry in reader.find_all(to_board(state))
             ]
-    except (OSError, ValueError) as error:  # ValueError: a path that no file can have
+    except (OSError, ValueError) as error:  # ValueError: an impossible path
         raise GameError(f"{game.name}: the book {path} cannot be read: {error}") from error
     found = [(legal[move], weight) for move, weight in entries if move in legal]
     return sorted(found, key=lambda entry: -entry[1])

@@ -1,7 +1,7 @@
-"""How a chess position looks to the network. For rules see `rules.py`.
+"""What the network sees of a chess position. The rules are in `rules.py`.
 
 AlphaZero's 119 planes of 8 × 8 (Silver et al. 2018, table S1), from the view of the player to move
-now. Row 0 is the far rank; for Black the board is mirrored top to bottom, the a file stays left:
+now. Row 0 is the far rank; for Black the board is mirrored top to bottom, so the a file stays left:
 
     14 t + 0 .. 5    own pawns, knights, bishops, rooks, queens, king, t = 0 .. 7 plies ago
     14 t + 6 .. 11   the opponent's, likewise
@@ -42,7 +42,7 @@ BYTES_OF_ROW = np.unpackbits(
 
 
 def observe(state: Any, planes: Any) -> None:
-    """Write uint8 [119, 8, 8], which hold zeros, from the view of the player to move."""
+    """Fill `planes`, uint8 [119, 8, 8] of zeros, from the view of the player to move."""
     ply = int(state.ply)
     player = ply & 1
     cells = planes.reshape(NUM_PLANES, 64)

@@ -1,7 +1,7 @@
-"""Chess for azcore: static facts, settings and their checks; the rest is in the files beside this.
+"""Chess for azcore: facts, settings and their checks; the other files of this folder have the rest.
 
 `rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `pgn.py` transcripts,
-`book.py` opening books, `oracle.py` the same game over the library python-chess, and README.md the
+`book.py` opening books, `oracle.py` the same game by the library python-chess, and README.md the
 specifications in tables.
 """
 
@@ -17,20 +17,20 @@ from . import encoding, notation, pgn, rules
 
 
 class Chess(CompiledGame):
-    """Chess by FIDE's rules; repetition and fifty moves are draws at once. Seat 0 is White.
+    """Chess by FIDE's rules; repetition and fifty moves draw without a claim. Seat 0 is White.
 
     Actions are plane × 64 + from-cell, 73 planes, in the view of the player to move; see
-    `rules.py`. Texts of actions are UCI's (`e2e4`, `e7e8q`), of positions FEN.
+    `rules.py`. Actions are written in UCI (`e2e4`, `e7e8q`), positions in FEN.
 
     Args:
-        max_plies: the game is a draw after so many plies, 1 to 12,000.
+        max_plies: the game is a draw after this many plies, 1 to 12,000.
 
     Raises:
-        GameError: a setting is of another type or out of range.
+        GameError: a setting has the wrong type or is out of range.
     """
 
     def __init__(self, *, max_plies: int = 512) -> None:
-        # The default is for direct use; runs take conf/game/chess.yaml.
+        # The default is for direct use; runs take theirs from conf/game/chess.yaml.
         check_settings("chess", max_plies)
         self.max_plies = max_plies
         super().__init__(
@@ -103,10 +103,10 @@ class Chess(CompiledGame):
 
 
 def check_settings(name: str, max_plies: object) -> None:
-    """Refuse what is no number of plies; bool is no number here.
+    """Refuse an invalid number of plies; a bool does not count as a number.
 
     Raises:
-        GameError: names the value got and the values possible.
+        GameError: the message names the value and the values allowed.
     """
     if type(max_plies) is not int or not 1 <= max_plies <= rules.MAX_PLIES:
         raise GameError(

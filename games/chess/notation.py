@@ -1,9 +1,9 @@
 """Chess as text: moves, positions and drawn boards. PGN is in `pgn.py`.
 
-Moves are written as in the Universal Chess Interface, `e2e4`, `e7e8q`, castling as the king's move
-`e1g1`; they are read in standard algebraic notation (SAN) too, `Nf3`, `exd5`, `O-O`. Positions are
-FEN. Rules, action numbers and texts are ours; SAN, SVG and the question whether a FEN is a possible
-position are the library python-chess's, which is imported only when one of them is asked for.
+Moves are written as in the Universal Chess Interface (UCI): `e2e4`, `e7e8q`, castling as the king's
+move `e1g1`. They are also read in standard algebraic notation (SAN): `Nf3`, `exd5`, `O-O`.
+Positions are FEN. The library python-chess handles SAN and SVG and checks whether a FEN is a
+possible position; it is imported only then. Rules, action numbers and other texts are azcore's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ UCI = re.compile("([a-h])([1-8])([a-h])([1-8])([nbrq]?)", re.ASCII)
 SAN = re.compile(
     "(?:[KQRBN]?[a-h]?[1-8]?[x-]?[a-h][1-8](?:=?[NBRQnbrq])?|O-O(?:-O)?|0-0(?:-0)?)[+#]?", re.ASCII
 )
-# FEN's castling letters with their rights, in the order in which they are written.
+# FEN's castling letters and their rights, in FEN's order.
 RIGHTS = {"K": 1, "Q": 2, "k": 4, "q": 8}
 
 
@@ -44,7 +44,7 @@ def cell_name(cell: int) -> str:
 def action_to_text(state: Any, action: int) -> str:
     """`e2e4`, `e7e8q`; an action that would leave the board is written as `a1@52`, its plane last.
 
-    A pawn's move to the last row by a queen's plane has the q; on it rests what the text means.
+    A pawn that reaches the last row on a queen plane becomes a queen, so its text ends in `q`.
     """
     seat = rules.current_player(state)
     plane, cell = divmod(int(action), 64)
@@ -61,7 +61,7 @@ def action_to_text(state: Any, action: int) -> str:
 
 
 def target_cell(cell: int, plane: int) -> int | None:
-    """Where a plane's move from `cell` ends, both in one view; None: off the board."""
+    """The cell where a plane's move from `cell` ends, in the same view; None: off the board."""
     if plane < rules.KNIGHT_PLANE:
         direction, distance = plane // 7, plane % 7 + 1
     elif plane < rules.UNDERPROMOTION_PLANE:
@@ -75,17 +75,17 @@ def target_cell(cell: int, plane: int) -> int | None:
 
 
 def text_to_legal_action(game: Game, state: Any, text: str) -> int:
-    """The legal action that `text` means: UCI, or else SAN.
+    """The legal action that `text` names in UCI or else in SAN.
 
     Raises:
-        InvalidTextError: neither of the two.
-        IllegalActionError: no legal move is written so.
-        AmbiguousTextError: more than one is.
+        InvalidTextError: neither UCI nor SAN.
+        IllegalActionError: no legal move matches.
+        AmbiguousTextError: more than one does.
     """
     word = text.strip()
     if UCI.fullmatch(word):
         return uci_to_action(game, state, word)
-    if SAN.fullmatch(word):  # before capitals are looked through: B4c5 is a bishop's move
+    if SAN.fullmatch(word):  # before case is ignored: B4c5 is a bishop's move
         return san_to_action(game, state, word)
     if UCI.fullmatch(word.lower()):
         return uci_to_action(game, state, word.lower())
@@ -132,7 +132,7 @@ def san_to_action(game: Game, state: Any, word: str) -> int:
 
 
 def piece_and_target(san: str) -> tuple[str | None, ...]:
-    """The letter of the piece and the cell it goes to; nothing for castling."""
+    """The letter of the piece and the cell it goes to; empty for castling."""
     parts = re.match("([KQRBN]?).*([a-h][1-8])", san)
     return () if parts is None else parts.groups()
 
@@ -173,7 +173,7 @@ def placement_rows(state: Any) -> list[str]:
 
 
 def state_to_text(state: Any) -> str:
-    """FEN; the en passant cell is named only where the capture is legal."""
+    """FEN; the en passant cell is given only if the capture is legal."""
     placement = "/".join(placement_rows(state))
     placement = re.sub(r"\.+", lambda empty: str(len(empty[0])), placement)
     rights = "".join(letter for letter, bit in RIGHTS.items() if int(state.castling) & bit)
@@ -184,18 +184,18 @@ def state_to_text(state: Any) -> str:
 
 
 def state_from_text(state: Any, text: str) -> Any:
-    """Set up the position of a FEN, on a blank state of its game.
+    """Set up the position of a FEN in a blank state.
 
-    Both counters may be left out together, as in EPD: they are then `0 1`. The move number gives
-    the ply, which the limit of plies is compared with; a position at the limit is over. As other
-    programs do, we take what GUIs write and drop what cannot be so: castling rights without king
-    and rook in place, and an en passant cell that no pawn has passed.
+    Both counters may be left out together, as in EPD; they default to `0 1`. The move number gives
+    the ply, which counts towards the ply limit; a position at the limit is over. Like other
+    programs, this accepts what GUIs write and drops what is impossible: castling rights without
+    king and rook in place, and an en passant cell that no pawn has passed.
 
     Args:
         state: a blank state, which is changed and returned.
 
     Raises:
-        InvalidTextError: names what is wrong and where.
+        InvalidTextError: the message names what is wrong and where.
     """
     words = text.split()
     if len(words) not in (4, 6):
@@ -234,7 +234,7 @@ def state_from_text(state: Any, text: str) -> Any:
         + RIGHTS["k"] * board.has_kingside_castling_rights(False)
         + RIGHTS["q"] * board.has_queenside_castling_rights(False)
     )
-    passed_cell = -1 if board.ep_square is None else board.ep_square ^ 56  # theirs begin at a1
+    passed_cell = -1 if board.ep_square is None else board.ep_square ^ 56  # theirs count from a1
     rules.set_up(state, pieces, rights, passed_cell, int(clock), ply)
     return state
 
@@ -243,7 +243,7 @@ def read_placement(placement: str) -> list[tuple[int, int, int]]:
     """(seat, kind, cell in White's view) of the pieces of FEN's first word.
 
     Raises:
-        InvalidTextError: names the row that is wrong.
+        InvalidTextError: the message names the row that is wrong.
     """
     rows = placement.split("/")
     if len(rows) != 8:
@@ -268,15 +268,15 @@ def read_placement(placement: str) -> list[tuple[int, int, int]]:
 
 
 def possible_board(fen: str, castling: str, text: str) -> chess.Board:
-    """The position as python-chess's board, less the rights and the en passant that cannot be.
+    """The position as a python-chess board, without impossible castling rights and en passant.
 
     Args:
         fen: a well-formed FEN without castling rights.
         castling: the rights, `-` or some of KQkq.
-        text: what to name in the error.
+        text: what to quote in the error.
 
     Raises:
-        InvalidTextError: there is no king, the opponent is in check, and so on; says all of it.
+        InvalidTextError: no king, the opponent in check, and so on; the message lists all faults.
     """
     import chess
 
@@ -307,7 +307,7 @@ def possible_board(fen: str, castling: str, text: str) -> chess.Board:
 
 
 def to_board(state: Any) -> chess.Board:
-    """The position as python-chess's board, without history."""
+    """The position as a python-chess board, without history."""
     import chess
 
     return chess.Board(state_to_text(state))
@@ -317,7 +317,7 @@ def to_board(state: Any) -> chess.Board:
 
 
 def termination(state: Any) -> str:
-    """How a terminal state came about; where two reasons hold, the first in FIDE's order."""
+    """How the game ended; if several reasons apply, the first in FIDE's order."""
     now = int(state.ply) & 7
     if not rules.has_legal_action(state):
         return "checkmate" if rules.is_check(state) else "stalemate"
@@ -339,7 +339,7 @@ def result_text(outcome: int) -> str:
 
 
 def render(game: Game, state: Any) -> str:
-    """The board as White sees it, with coordinates, the last move, and who is to move."""
+    """The board as White sees it, with coordinates, the last move, and the player to move."""
     letters = "   " + " ".join(COLUMNS)
     lines = [letters]
     for number, row in enumerate(placement_rows(state)):
@@ -359,7 +359,7 @@ def render(game: Game, state: Any) -> str:
 
 
 def last_move(state: Any) -> tuple[int, int] | None:
-    """Cells, White's view, that the last action left and entered; None at the start."""
+    """The cells that the last action left and entered, White's view; None at the start."""
     if state.last_action < 0:
         return None
     plane, cell = divmod(int(state.last_action), 64)
@@ -370,7 +370,7 @@ def last_move(state: Any) -> tuple[int, int] | None:
 
 
 def to_svg(state: Any) -> str:
-    """The board as an SVG picture: last move and a king in check are marked; White is below."""
+    """The board as an SVG picture, White below, with the last move and a king in check marked."""
     import chess
     import chess.svg
 

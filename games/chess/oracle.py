@@ -1,9 +1,9 @@
-"""Chess over the library python-chess: the same game stated a second time, slowly.
+"""Chess by the library python-chess: a second, slow implementation of the same game.
 
-For comparison and for reading: whoever doubts `rules.py` finds here what an action or a plane means
-in terms of squares, files and ranks. Rules come from python-chess; action numbers and planes are
-written anew from their description in README.md, and repetitions are counted here. The library
-itself is imported with this file, which nothing but the registry name `chess_plain` loads.
+Tests compare `rules.py` with it, and it explains actions and planes in terms of squares, files and
+ranks. Rules come from python-chess; action numbers and planes are implemented again from their
+description in README.md, and repetitions are counted here. This file imports the library; only the
+registry name `chess_plain` loads this file.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ UNDERPROMOTIONS = (chess.KNIGHT, chess.BISHOP, chess.ROOK)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Played:
-    """A position and what the game needs to know of those before it."""
+    """A position and what the game needs to know about earlier ones."""
 
     board: chess.Board
-    counts: Counter[Hashable]  # of each position of the game, this one included
-    recent: tuple[tuple[chess.Board, int], ...]  # newest first, at most 8; earlier occurrences
+    counts: Counter[Hashable]  # occurrences of each position of the game, this one included
+    recent: tuple[tuple[chess.Board, int], ...]  # newest first, at most 8, with earlier occurrences
 
 
 class ChessPlain(Game):
-    """Chess by python-chess; settings, numbers, planes and texts as of `Chess`."""
+    """Chess by python-chess, with the settings, action numbers, planes and texts of `Chess`."""
 
     def __init__(self, *, max_plies: int = 512) -> None:
         check_settings("chess_plain", max_plies)
@@ -161,7 +161,7 @@ class ChessPlain(Game):
         return f"{state.board}\n{f'{player} to move' if ending is None else ending}"
 
     def _ending(self, state: Played) -> str | None:
-        """How the game is over, None if it is not."""
+        """How the game ended; None if it is not over."""
         board = state.board
         if not any(board.legal_moves):
             return "checkmate" if board.is_check() else "stalemate"
@@ -183,8 +183,8 @@ class ChessPlain(Game):
 
 
 def after(earlier: Played | None, board: chess.Board) -> Played:
-    """The state of a board that a move has led to from `earlier`, None at the start."""
-    # The key has the player to move, castling rights, and en passant where the capture is legal.
+    """The state of a board that a move reached from `earlier`; None: the board is the start."""
+    # The key includes player to move, castling rights, and en passant if the capture is legal.
     key = board._transposition_key()
     counts = Counter[Hashable]() if earlier is None else earlier.counts.copy()
     recent = () if earlier is None else earlier.recent
@@ -194,7 +194,7 @@ def after(earlier: Played | None, board: chess.Board) -> Played:
 
 
 def row_and_column(square: chess.Square, us: chess.Color) -> tuple[int, int]:
-    """Where a square lies as `us` sees the board: row 0 is the far rank, column 0 the a file."""
+    """Row and column of a square for `us`: row 0 is the far rank, column 0 the a file."""
     rank, file = chess.square_rank(square), chess.square_file(square)
     return (7 - rank if us == chess.WHITE else rank), file
 

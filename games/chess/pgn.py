@@ -13,18 +13,18 @@ from azcore.game import Game, Transcript, TranscriptFormat
 from . import rules
 from .notation import action_to_san, result_text, state_to_text, termination, text_to_legal_action
 
-RESULTS = ("1-0", "0-1", "1/2-1/2", "*")  # PGN's; * for a game that is not over
-VALUE = re.compile(r"^value ([+-][01]\.[0-9]{3})(?= |$)", re.MULTILINE)  # as azcore says it
+RESULTS = ("1-0", "0-1", "1/2-1/2", "*")  # PGN's; * for an unfinished game
+VALUE = re.compile(r"^value ([+-][01]\.[0-9]{3})(?= |$)", re.MULTILINE)  # as azcore writes it
 EVAL = re.compile(r"\[%eval -?[0-9]+\.[0-9]{2}\] ")
 MOST_CERTAIN = 0.999  # a value of 1 would be infinitely many pawns; this is 20
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"  # without its counters
 PGN_HEADERS = {"event": "Event", "site": "Site", "date": "Date"}
 PGN_PLAYERS = ("White", "Black")  # by seat
-PGN_COLUMNS = 79  # as far as lines of moves go; comments are not broken
+PGN_COLUMNS = 79  # width of lines of moves; comments are not wrapped
 
 
 def transcript_format(game: Game) -> TranscriptFormat:
-    """PGN, as `Game.transcript_formats` gives it."""
+    """The PGN format, as `Game.transcript_formats` returns it."""
     return TranscriptFormat(
         suffix=".pgn",
         write=partial(write_pgn, game),
@@ -36,13 +36,13 @@ def transcript_format(game: Game) -> TranscriptFormat:
 def write_pgn(game: Game, transcript: Transcript) -> str:
     """A game as PGN.
 
-    A comment ends at the first brace, so braces are written as a backslash and a parenthesis,
-    which `read_pgn` turns back.
+    A PGN comment ends at its first closing brace, so braces are written as a backslash and a
+    parenthesis; `read_pgn` converts them back.
 
     Raises:
         IllegalActionError: an action is not legal where it is played.
-        InvalidTextError: the start is no position, or the result is none of `RESULTS`, or not that
-            of a game that is over.
+        InvalidTextError: the start is not a position, the result is not one of `RESULTS`, or it
+            differs from that of a finished game.
     """
     result = transcript.result
     if result is not None and result not in RESULTS:
@@ -98,7 +98,7 @@ def _escaped(value: str) -> str:
 
 
 def _wrapped(words: list[str]) -> Iterator[str]:
-    """Lines of words; a comment counts by its last line."""
+    """The words wrapped into lines; a comment of several lines counts by its last."""
     line = ""
     for word in words:
         first = word.partition("\n")[0]
@@ -110,11 +110,11 @@ def _wrapped(words: list[str]) -> Iterator[str]:
 
 
 def with_eval(comment: str, *, black: bool) -> str:
-    """The comment on a move, behind the evaluation in it as other programs read it.
+    """The comment on a move, preceded by its value in the form that other programs read.
 
-    `value -0.312 ...` of Black's move becomes `[%eval 1.75] value -0.312 ...`: pawns, as White sees
-    it. They are those by which Lichess draws an expected score of (1 + value) / 2, its winning
-    chances being 2 / (1 + exp(-0.00368208 centipawns)) - 1 (https://lichess.org/page/accuracy).
+    `value -0.312 ...` of Black's move becomes `[%eval 1.75] value -0.312 ...`, pawns from White's
+    view: those for which Lichess draws an expected score of (1 + value) / 2, as its winning chances
+    are 2 / (1 + exp(-0.00368208 centipawns)) - 1 (https://lichess.org/page/accuracy).
     """
     found = VALUE.search(comment)
     if found is None:
@@ -125,15 +125,15 @@ def with_eval(comment: str, *, black: bool) -> str:
 
 
 def without_eval(comment: str, *, black: bool) -> str:
-    """What `with_eval` was given; the evaluations of other programs stay."""
+    """The inverse of `with_eval`; evaluations by other programs stay."""
     plain = EVAL.sub("", comment, count=1)
     return plain if with_eval(plain, black=black) == comment else comment
 
 
 def _without_braces(comment: str) -> str:
-    """Braces as a backslash and a parenthesis; backslashes that this could be taken for, doubled.
+    """Write braces as a backslash and a parenthesis; double backslashes before either.
 
-    A comment in PGN has no escapes of its own: it ends at the first closing brace.
+    A PGN comment has no escapes of its own: it ends at the first closing brace.
     """
 
     def escaped(match: re.Match[str]) -> str:
@@ -146,7 +146,7 @@ def _without_braces(comment: str) -> str:
 
 
 def _with_braces(comment: str) -> str:
-    """What `_without_braces` was given."""
+    """The inverse of `_without_braces`."""
 
     def plain(match: re.Match[str]) -> str:
         slashes, bracket = match.groups()
@@ -168,13 +168,13 @@ PGN_TOKEN = re.compile(
 
 
 def read_pgn(game: Game, text: str) -> Transcript:
-    """The main line of the first game in a PGN text, from whatever position it starts.
+    """The main line of the first game in a PGN text, from any starting position.
 
-    Variations are passed over, and so are comments in them and before the first move.
+    Variations and their comments are skipped, and so are comments before the first move.
 
     Raises:
-        InvalidTextError: not PGN, a start that is no position, or a move that is none, is not
-            legal, may mean several or comes after the end, with its number.
+        InvalidTextError: not PGN, a start that is not a position, or a move that is unreadable,
+            illegal, ambiguous or after the end; the message gives its number.
     """
     moves, comments, headers = pgn_parts(text)
     start_text = None
@@ -219,14 +219,14 @@ def read_pgn(game: Game, text: str) -> Transcript:
 
 
 def _without_unknown(value: str) -> str:
-    """A header's value, without those by which PGN says that it is not known."""
+    """A header's value; empty for the values by which PGN marks it as unknown."""
     return "" if value in ("?", "????.??.??") else value
 
 
 def pgn_parts(text: str) -> tuple[list[str], list[str], dict[str, str]]:
-    """Moves of the main line, the comments behind each, and headers of the first game in a text.
+    """The main line's moves, the comments after each, and the headers of the first game in a text.
 
-    The result behind the moves stands in for a header that says none.
+    The result after the moves replaces a missing or unknown result in the headers.
 
     Raises:
         InvalidTextError: not PGN.
@@ -234,9 +234,9 @@ def pgn_parts(text: str) -> tuple[list[str], list[str], dict[str, str]]:
     moves: list[str] = []
     comments: list[list[str]] = []
     headers: dict[str, str] = {}
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")  # a mark that some editors put first
-    depth = at = 0  # brackets that are open; the place in the text
-    found = False  # anything of a game
+    text = text.removeprefix("\ufeff").replace("\r\n", "\n")  # some editors write a byte order mark
+    depth = at = 0  # open parentheses; position in the text
+    found = False  # whether any part of a game
     while at < len(text):
         token = PGN_TOKEN.match(text, at)
         if token is None:
@@ -248,7 +248,7 @@ def pgn_parts(text: str) -> tuple[list[str], list[str], dict[str, str]]:
             depth += 1 if token["bracket"] == "(" else -1
             if depth < 0:
                 raise InvalidTextError("chess: the PGN game has a ) too many")
-        elif token["header"] or token["plain"]:  # the other kind has quotes without backslashes
+        elif token["header"] or token["plain"]:  # `plain`: quotes without backslashes
             if moves:
                 break  # the next game
             if token["header"]:

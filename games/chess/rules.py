@@ -1,10 +1,10 @@
-"""The rules of chess over one NumPy record, for azcore to compile.
+"""The rules of chess as functions of one NumPy record, for azcore to compile.
 
-Begin with `STATE`, which says what a position is, then `step` and `legal_actions`. How a position
-looks to the network is in `encoding.py`, texts are in `notation.py`, and `game.py` ties the three
+Start with `STATE`, which defines a position, then read `step` and `legal_actions`. `encoding.py`
+has the planes that the network sees, `notation.py` the texts, and `game.py` ties the three
 together.
 
-Boards are 64-bit sets, bit `cell` = row × 8 + column. The state keeps White's view:
+Boards are 64-bit sets, bit `cell` = row × 8 + column. The state is in White's view:
 
          a  b  c  d  e  f  g  h
       8  0  1  2  3  4  5  6  7
@@ -12,8 +12,8 @@ Boards are 64-bit sets, bit `cell` = row × 8 + column. The state keeps White's 
       ..                             rows 2 to 6 go on like this
       1 56 57 58 59 60 61 62 63
 
-Everything that moves works on the view of the player to move, which for Black is the board mirrored
-top to bottom (a1 is 0, h8 is 63): own pawns always move up, and the king stays on the e file.
+Move generation uses the view of the player to move, which for Black is the board mirrored top to
+bottom (a1 is 0, h8 is 63): own pawns always move up, and the king still starts on the e file.
 
 Actions are numbered plane × 64 + from-cell, both in the view of the player to move. The planes:
 
@@ -25,13 +25,13 @@ Actions are numbered plane × 64 + from-cell, both in the view of the player to 
                                          61   .   .   .  58
                                           .  60   .  59   .
 
-A pawn that reaches the last row by one of the first 56 becomes a queen; castling is the king's move
-two cells to the east or west. Since all from-cells of a plane are one board, `legal_actions` finds
+A pawn that reaches the last row on one of the first 56 becomes a queen; castling is the king's move
+two cells to the east or west. The from-cells of a plane form one board, so `legal_actions` finds
 them for all pieces at once, by shifting, and in ascending order.
 
-Shifts are rotations of 64 bits, so that one loop serves all directions; `STAYS` clears what has
-come in from the other side. Whatever mixes with a board is np.uint64: with other integers numba
-makes it a float. Everything runs as plain Python too (NUMBA_DISABLE_JIT=1).
+Shifts are 64-bit rotations, so that one loop serves all directions; `STAYS` clears the bits that
+wrapped around. Every number combined with a board is np.uint64, since numba turns a mix with other
+integers into a float. Everything also runs as plain Python (NUMBA_DISABLE_JIT=1).
 """
 
 from __future__ import annotations
@@ -55,26 +55,26 @@ PIECES_OF = 6  # + seat
 # Bits of `castling`; the same two, 2 bits higher, for Black.
 KING_SIDE, QUEEN_SIDE = 1, 2
 
-NUM_BOARDS = 8  # positions kept for the network: this one and seven before it
+NUM_BOARDS = 8  # positions stored for the network: this one and the seven before it
 FIFTY_MOVES = 100  # plies without a capture or pawn move that end the game
 MAX_PLIES = 12_000  # more than the fifty-move rule lets a game last
 
 STATE = [
     # Boards of the last eight positions, the one after ply p in row p % 8; zeros before the start.
     ("boards", np.uint64, (NUM_BOARDS, 8)),
-    # Hash of the position at each value of the clock, from 0 to the clock now. Positions before the
-    # last capture or pawn move cannot come back; those a FEN does not tell are 0, no position's.
+    # Hash of the position at each value of the clock, from 0 to the current one. Positions before
+    # the last capture or pawn move cannot recur. Those that a FEN omits are 0, no position's hash.
     ("hashes", np.uint64, (FIFTY_MOVES + 1,)),
-    ("hash", np.uint64),  # of pieces, castling and en passant; the seat to move follows the clock
+    ("hash", np.uint64),  # of pieces, castling, en passant; the clock's parity implies the seat
     ("ply", np.int16),  # even: seat 0, White, is to move
-    ("max_plies", np.int16),  # setting: the game is a draw after so many
+    ("max_plies", np.int16),  # setting: the game is a draw after this many
     ("last_action", np.int16),  # -1 at the start
     # How often each of the last eight positions had occurred before, rows as in `boards`.
     ("repetitions", np.int8, (NUM_BOARDS,)),
     ("clock", np.int8),  # plies since a capture or pawn move
     ("castling", np.int8),  # rights left
     # The cell that a pawn has just passed over, White's view; -1 unless it can legally be captured
-    # there: en passant is part of a position's identity in this case alone (FIDE 9.2.3).
+    # there: only then is en passant part of a position's identity (FIDE 9.2.3).
     ("en_passant", np.int8),
 ]
 
@@ -98,12 +98,12 @@ WORD = np.uint64(64)  # bits
 
 
 def _cells(cells: list[tuple[int, int]]) -> int:
-    """The set of those (row, column) that are on the board."""
+    """The set of the given (row, column) that are on the board."""
     return sum(1 << 8 * r + c for r, c in cells if r in range(8) and c in range(8))
 
 
 def _reached(steps: tuple[tuple[int, int], ...], distances: int) -> list[int]:
-    """For each cell the set that these steps reach from it, repeated up to `distances` times."""
+    """For each cell, the set that these steps reach, repeated up to `distances` times."""
     return [
         _cells([(i // 8 + n * r, i % 8 + n * c) for r, c in steps for n in range(1, distances + 1)])
         for i in range(64)
@@ -111,7 +111,7 @@ def _reached(steps: tuple[tuple[int, int], ...], distances: int) -> list[int]:
 
 
 def _between(one: int, other: int) -> int:
-    """The cells strictly between two on a common line, else none."""
+    """The cells strictly between two cells on a common line; otherwise none."""
     rows, columns = other // 8 - one // 8, other % 8 - one % 8
     length = max(abs(rows), abs(columns))
     if length == 0 or (rows and columns and abs(rows) != abs(columns)):
@@ -120,14 +120,14 @@ def _between(one: int, other: int) -> int:
     return _cells([(one // 8 + n * r, one % 8 + n * c) for n in range(1, length)])
 
 
-# Rotation by which a board is moved one step, and the cells on which a piece can then stand.
+# The rotation that moves a board one step, and the cells where a piece can then be.
 SHIFTS = np.array([(8 * r + c) % 64 for r, c in STEPS], np.uint64)
 STAYS = np.array(
     [_cells([(i // 8 + r, i % 8 + c) for i in range(64)]) for r, c in STEPS], np.uint64
 )
-# [direction, distance]: the rotation that undoes so many steps.
+# [direction, distance]: the rotation that undoes this many steps.
 BACK = np.array([[-n * (8 * r + c) % 64 for n in range(8)] for r, c in STEPS], np.uint64)
-# [axis, cell]: the line through a cell, without it; the axis of a direction is direction % 4.
+# [axis, cell]: the line through a cell, without the cell; a direction's axis is direction % 4.
 LINES = np.array([_reached((STEPS[i], STEPS[i + 4]), 7) for i in range(4)], np.uint64)
 BETWEEN = np.array([[_between(i, j) for j in range(64)] for i in range(64)], np.uint64)
 KING_REACH = np.array(_reached(STEPS[:8], 1), np.uint64)
@@ -140,20 +140,20 @@ OFFSETS = np.array(
     + [8 * r + c for r, c in STEPS[8:]]
     + [-9, -8, -7] * 3
 )
-# Castling rights that remain when a piece leaves or enters a cell (White's view): those of the
-# king's and rooks' first cells are lost.
+# Castling rights that remain when a piece leaves or enters a cell (White's view): the initial cells
+# of kings and rooks lose theirs.
 RIGHTS_KEPT = np.full(64, 15)
 for _cell, _lost in ((60, 3), (63, 1), (56, 2), (4, 12), (7, 4), (0, 8)):
     RIGHTS_KEPT[_cell] -= _lost
 
 # Zobrist numbers; the generator's raw stream is the same in every version of NumPy. A game of 512
-# plies compares fewer than 2**16 pairs of positions: the odds of a false repetition are below
+# plies compares fewer than 2**16 pairs of positions: the probability of a false repetition is below
 # 2**-48.
 _raw = np.random.PCG64(20181207).random_raw(2 * 6 * 64 + 16 + 64)
 PIECE_HASH = _raw[:768].reshape(2, 6, 64)  # [seat, kind, cell in White's view]
 CASTLING_HASH = _raw[768:784]
 EN_PASSANT_HASH = _raw[784:]  # by cell
-# Of what only `position_key` looks at: Black to move, the clock, earlier occurrences.
+# Used only by `position_key`: Black to move, the clock, earlier occurrences.
 _raw = np.random.PCG64(20181208).random_raw(1 + FIFTY_MOVES + 1 + 3)
 BLACK_HASH = _raw[0]
 CLOCK_HASH = _raw[1 : FIFTY_MOVES + 2]
@@ -177,9 +177,9 @@ def legal_actions(state: Any, actions: Any) -> int:
     count = 0
     left = straight = right = NO_CELLS  # pawns that can promote, by direction
     for direction in range(8):
-        # A pinned piece moves on its line to the king alone.
+        # A pinned piece moves only on its line to the king.
         free = ~pinned | LINES[direction & 3, view.king_cell]
-        # Pawns and king, which go one cell, or two with a pawn's first step and in castling.
+        # Pawns and king move one cell, or two in a pawn's first step and in castling.
         near = shifted(view.king, direction) & safe
         far = NO_CELLS
         if direction in (NORTH, NORTH_EAST, NORTH_WEST):
@@ -199,7 +199,7 @@ def legal_actions(state: Any, actions: Any) -> int:
                 far = castling_king_side(state, view, safe)
             elif direction == WEST:
                 far = castling_queen_side(state, view, safe)
-        # The sliding pieces go on from where they have come to, until all have met something.
+        # Sliding pieces advance cell by cell until all are blocked.
         sliders = (view.diagonal if direction & 1 else view.straight) & free
         plane = 7 * direction
         for distance in range(1, 8):
@@ -278,8 +278,8 @@ def outcome(state: Any) -> int:
 
 
 def position_key(state: Any) -> Any:
-    # What a FEN says, but for the number of moves, and how often it has been so before. Which other
-    # positions may not come back is left out.
+    # What a FEN holds except the move number, and how often the position has occurred before. Other
+    # earlier positions are left out.
     key = state.hash ^ CLOCK_HASH[state.clock]
     if int(state.ply) & 1:
         key ^= BLACK_HASH
@@ -291,9 +291,9 @@ def position_key(state: Any) -> Any:
 
 @register_jitable
 def is_drawn(state: Any) -> bool:
-    """Whether repetition, fifty moves, material or the limit of plies ends the game, unclaimed.
+    """Whether repetition, fifty moves, material or the ply limit ends the game, without a claim.
 
-    It is a draw unless the player to move is checkmated, which goes first.
+    It is a draw unless the player to move is checkmated, which takes precedence.
     """
     return (
         state.clock >= FIFTY_MOVES
@@ -305,9 +305,9 @@ def is_drawn(state: Any) -> bool:
 
 @register_jitable
 def is_insufficient(state: Any) -> bool:
-    """Whether beside the kings there is but one knight, or bishops on cells of one colour.
+    """Whether besides the kings there is at most one knight, or only bishops on one cell colour.
 
-    Then no play leads to mate. Nor does it in some blocked positions, which are not looked for.
+    Then no sequence of moves leads to mate. Blocked positions without a mate are not detected.
     """
     now = int(state.ply) & 7
     boards = state.boards
@@ -333,7 +333,7 @@ def is_check(state: Any) -> bool:
 
 @register_jitable
 def has_legal_action(state: Any) -> bool:
-    """Whether there is a move, draws apart; stops at the first it finds."""
+    """Whether there is a legal move, ignoring draws; stops at the first one found."""
     view = view_of(state)
     _, pinned, target = checks_and_pins(view)
     for direction in range(8):
@@ -411,9 +411,9 @@ def view_of(state: Any) -> View:
 
 @register_jitable
 def checks_and_pins(view: View) -> tuple[Any, Any, Any]:
-    """What gives check, own pieces that are pinned, and cells to which others than the king may go.
+    """The checkers, the pinned own pieces, and the target cells of own pieces except the king.
 
-    These cells are not our own, and in check those that end it: none if two pieces give check.
+    Targets hold no own piece. In check they are the cells that end it: none if two pieces check.
     """
     checkers = KNIGHT_REACH[view.king_cell] & view.other_knights
     checkers |= PAWN_REACH[view.king_cell] & view.other_pawns
@@ -445,7 +445,7 @@ def on_lines(view: View) -> Any:
 
 @register_jitable
 def is_attacked(view: View, occupied: Any, remaining: Any) -> bool:
-    """Whether our king is, with these cells occupied and of the opponent's pieces these left."""
+    """Whether our king is attacked if these cells are occupied and these opposing pieces remain."""
     attackers = KNIGHT_REACH[view.king_cell] & view.other_knights
     attackers |= PAWN_REACH[view.king_cell] & view.other_pawns
     if attackers & remaining:
@@ -460,7 +460,7 @@ def is_attacked(view: View, occupied: Any, remaining: Any) -> bool:
 
 @register_jitable
 def attacked_cells(view: View) -> Any:
-    """The cells the opponent attacks, also those behind our king, who cannot hide there."""
+    """The cells the opponent attacks, including those that only our own king would shield."""
     attacked = shifted(view.other_pawns, SOUTH_EAST) | shifted(view.other_pawns, SOUTH_WEST)
     attacked |= KING_REACH[lowest_bit(view.other_king)]
     knights = view.other_knights
@@ -476,14 +476,14 @@ def attacked_cells(view: View) -> Any:
 
 @register_jitable
 def pawn_steps(view: View, direction: int, free: Any) -> Any:
-    """Where pawns among `free` get in one of the three directions, check apart."""
+    """The cells that pawns among `free` reach in one of three directions, ignoring check."""
     enterable = view.empty if direction == NORTH else view.other
     return shifted(view.pawns & free, direction) & enterable
 
 
 @register_jitable
 def castling_king_side(state: Any, view: View, safe: Any) -> Any:
-    """The king's cell two to the east if castling there is legal; the king is not in check."""
+    """The cell two east of the king if castling there is legal; the king must not be in check."""
     right = int(state.castling) >> 2 * (int(state.ply) & 1) & KING_SIDE
     path = np.uint64(0b01100000 << 56)
     return np.uint64(1 << 62) if right and path & view.empty & safe == path else NO_CELLS
@@ -491,7 +491,7 @@ def castling_king_side(state: Any, view: View, safe: Any) -> Any:
 
 @register_jitable
 def castling_queen_side(state: Any, view: View, safe: Any) -> Any:
-    """The king's cell two to the west, likewise; the rook may pass an attacked cell."""
+    """The cell two west of the king, likewise; the rook may pass an attacked cell."""
     right = int(state.castling) >> 2 * (int(state.ply) & 1) & QUEEN_SIDE
     path, rook_path = np.uint64(0b00001100 << 56), np.uint64(0b00001110 << 56)
     clear = path & safe == path and rook_path & view.empty == rook_path
@@ -500,7 +500,7 @@ def castling_queen_side(state: Any, view: View, safe: Any) -> Any:
 
 @register_jitable
 def en_passant_cell(state: Any) -> Any:
-    """The set of the one cell where a pawn can be captured in passing, own view, or none."""
+    """The set of the cell where a pawn can be captured en passant, own view; else none."""
     if state.en_passant < 0:
         return NO_CELLS
     return bit(int(state.en_passant) ^ 56 * (int(state.ply) & 1))
@@ -508,7 +508,7 @@ def en_passant_cell(state: Any) -> Any:
 
 @register_jitable
 def en_passant_sources(state: Any, view: View) -> Any:
-    """Own pawns that can legally capture in passing."""
+    """Own pawns that can legally capture en passant."""
     sources = NO_CELLS
     if state.en_passant < 0:
         return sources
@@ -517,7 +517,7 @@ def en_passant_sources(state: Any, view: View) -> Any:
     pawns = view.pawns & (shifted(passed, SOUTH_EAST) | shifted(passed, SOUTH_WEST))
     while pawns:
         pawn = pawns & ~(pawns - ONE)
-        # Two pawns leave the board's lines at once, so pins are no help: look at the king.
+        # Two pawns leave their lines at once, so pins are not enough: test the king itself.
         occupied = (view.own | view.other | passed) & ~(pawn | captured)
         if not is_attacked(view, occupied, ~captured):
             sources |= pawn
@@ -540,7 +540,7 @@ def kind_at(state: Any, now: int, cell: int) -> int:
 
 @register_jitable
 def toggle(state: Any, now: int, seat: int, kind: int, cell: int) -> None:
-    """Put a piece on a cell of White's view, or take it off, in the boards and the hash."""
+    """Add or remove a piece on a cell of White's view, in the boards and the hash."""
     here = bit(cell)
     state.boards[now, kind] ^= here
     state.boards[now, PIECES_OF + seat] ^= here
@@ -549,7 +549,7 @@ def toggle(state: Any, now: int, seat: int, kind: int, cell: int) -> None:
 
 @register_jitable
 def set_en_passant(state: Any, passed: int) -> None:
-    """Note the cell that a pawn has just passed over, -1 for none, if it can be captured there."""
+    """Store the cell that a pawn has just passed, -1 for none, if it can be captured there."""
     if state.en_passant >= 0:
         state.hash ^= EN_PASSANT_HASH[state.en_passant]
     state.en_passant = passed
@@ -562,10 +562,10 @@ def set_en_passant(state: Any, passed: int) -> None:
 
 @register_jitable
 def remember_position(state: Any) -> None:
-    """Count how often the position has occurred before, and put it on the list.
+    """Count how often the position has occurred before, and add it to the list.
 
-    All hashes on the list an even number of plies back have the same player to move, and it takes
-    four plies to come back.
+    Hashes an even number of plies back have the same player to move, and a position recurs after
+    four plies at the earliest.
     """
     repetitions = 0
     for clock in range(int(state.clock) - 4, -1, -2):
@@ -583,10 +583,10 @@ def set_up(
     clock: int,
     ply: int,
 ) -> None:
-    """Make a state of zeros a position without history; `max_plies` is the caller's.
+    """Fill a zeroed state with a position without history; the caller sets `max_plies`.
 
     Args:
-        state: to be filled.
+        state: the state to fill.
         pieces: (seat, kind, cell in White's view) of each.
         castling: rights, KING_SIDE | QUEEN_SIDE and the same two bits higher for Black.
         passed: the cell, White's view, over which a pawn has just passed, or -1.
@@ -616,7 +616,7 @@ def bit(cell: int) -> Any:
 
 @register_jitable
 def seen_by(player: int, board: Any) -> Any:
-    """A board of White's view in the player's: mirrored top to bottom for Black, byte by byte."""
+    """A board of White's view in the player's view: for Black mirrored top to bottom, bytewise."""
     if player == 0:
         return board
     half, quarter, eighth = np.uint64(32), np.uint64(16), np.uint64(8)
@@ -628,7 +628,7 @@ def seen_by(player: int, board: Any) -> Any:
 
 @register_jitable
 def rotated(board: Any, shift: Any) -> Any:
-    """Bits moved up by `shift`, np.uint64 from 1 to 63; those moved out come in below."""
+    """Bits rotated up by `shift`, np.uint64 from 1 to 63."""
     return board << shift | board >> (WORD - shift)
 
 
@@ -640,7 +640,7 @@ def shifted(board: Any, direction: int) -> Any:
 
 @register_jitable
 def rays(sliders: Any, direction: int, empty: Any) -> Any:
-    """The cells that sliding pieces reach in a direction, the first that is not empty included."""
+    """The cells that sliding pieces reach in a direction, including the first occupied one."""
     # Doubling the reach three times covers the board (Kogge and Stone's prefix sums).
     shift = SHIFTS[direction]
     open_cells = empty & STAYS[direction]
@@ -653,7 +653,7 @@ def rays(sliders: Any, direction: int, empty: Any) -> Any:
 
 @register_jitable
 def write_actions(actions: Any, count: int, plane: int, sources: Any) -> int:
-    """Append the actions of one plane; how many there are then."""
+    """Append the actions of one plane; return the new count."""
     while sources:
         actions[count] = 64 * plane + lowest_bit(sources)
         sources &= sources - ONE

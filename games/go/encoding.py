@@ -1,4 +1,4 @@
-"""How a Go position looks to the network, and how its symmetries act. For rules see `rules.py`.
+"""What the network sees of a Go position, and its symmetries. The rules are in `rules.py`.
 
 The 17 planes of AlphaGo Zero (Silver et al. 2017, "Neural network architecture"), N × N each:
 
@@ -6,9 +6,9 @@ The 17 planes of AlphaGo Zero (Silver et al. 2017, "Neural network architecture"
     8 .. 15  stones of the opponent, likewise
     16       ones if Black is to move, else zeros
 
-The paper lists the same planes with the two colours interleaved; the order is of no consequence to
-a convolution. Boards before the start of the game are empty. A pass is a ply: it repeats the board.
-Komi is in no plane: the last one lets the network learn its worth for each colour.
+The paper lists the same planes with the two colours interleaved; the order makes no difference to a
+convolution. Boards before the start of the game are empty. A pass is a ply: it repeats the board.
+Komi is in no plane: the last plane lets the network learn the value of komi for each colour.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ NUM_PLANES = 2 * NUM_BOARDS + 1
 
 
 def observe(state: Any, planes: Any) -> None:
-    """Write uint8 [17, N, N], which hold zeros, from the view of the player to move."""
+    """Fill `planes`, uint8 [17, N, N] of zeros, from the view of the player to move."""
     size = state.history.shape[0]
-    # Flat rows, since the compiler makes wide instructions of one long loop and not of short ones.
+    # Flat rows, since the compiler vectorises one long loop but not many short ones.
     history = state.history.reshape(size * size)
     cells = planes.reshape(NUM_PLANES, size * size)
-    # Bits 0 to 7 of `history` are Black's eight boards and bits 8 to 15 White's: the planes' order
-    # if Black is to move, and with the halves exchanged if White is.
+    # Bits 0 to 7 of `history` are Black's eight boards and bits 8 to 15 White's: the order of the
+    # planes if Black is to move, and with the halves swapped if White is.
     first_bit = NUM_BOARDS * int(state.player)  # int: an int8 is too small for what follows
     for plane in range(2 * NUM_BOARDS):
         bit = (plane + first_bit) % (2 * NUM_BOARDS)
@@ -41,7 +41,7 @@ def observe(state: Any, planes: Any) -> None:
 
 
 def symmetries(size: int) -> tuple[Symmetry, ...]:
-    """The seven rotations and reflections of the square other than the identity; passes stay."""
+    """The seven rotations and reflections other than the identity; a pass maps to itself."""
     cells = np.arange(size * size, dtype=np.int32).reshape(size, size)
     turned = [np.rot90(cells, quarters) for quarters in range(4)]
     mapped = [board.ravel() for board in turned[1:] + [np.fliplr(board) for board in turned]]

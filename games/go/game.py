@@ -1,4 +1,4 @@
-"""Go for azcore: static facts, settings and their checks; the rest is in the files beside this one.
+"""Go for azcore: facts, settings and their checks; the other files of this folder have the rest.
 
 `rules.py` has the rules, `encoding.py` the planes and symmetries, `notation.py` the texts,
 `sgf.py` transcripts, and README.md the specifications in tables.
@@ -24,17 +24,17 @@ MAX_KOMI = rules.MAX_SIZE**2
 class Go(CompiledGame):
     """Go by area scoring with positional superko. Seat 0 is Black.
 
-    Actions 0 to N × N - 1 are the points row by row from the top left, N × N is a pass.
+    Actions 0 to N × N - 1 are the points row by row from the top left; N × N is a pass.
 
     Args:
         board_size: N, 2 to 19.
         komi: points added to White's area, whole or half. A whole number allows draws.
         suicide: whether a play may remove its own chain.
-        first_pass: passing is not allowed in the first `first_pass` × N × N plies while there is
-            anything else to do, 0 to 2; so one recipe fits every board.
+        first_pass: 0 to 2. Passing is not allowed in the first `first_pass` × N × N plies while
+            another action is legal; as a factor, one setting fits every board size.
 
     Raises:
-        GameError: a setting is of another type or out of range.
+        GameError: a setting has the wrong type or is out of range.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Go(CompiledGame):
         suicide: bool = False,
         first_pass: int | float = 0.0,
     ) -> None:
-        # The defaults are for direct use; runs take conf/game/go.yaml.
+        # The defaults are for direct use; runs take theirs from conf/game/go.yaml.
         check_settings(board_size, komi, suicide, first_pass)
         self.board_size = board_size
         self.komi = float(komi)
@@ -65,7 +65,7 @@ class Go(CompiledGame):
                 num_actions=num_cells + 1,
                 observation_shape=(encoding.NUM_PLANES, board_size, board_size),
                 max_game_length=rules.max_plies(board_size),
-                # The paper's 0.03 on 19×19, inverse to the number of points.
+                # The paper's 0.03 on 19×19, inversely proportional to the number of points.
                 dirichlet_alpha=0.03 * 361 / num_cells,
                 symmetries=encoding.symmetries(board_size),
             ),
@@ -97,7 +97,7 @@ class Go(CompiledGame):
         return notation.score_to_text(self.score(state))
 
     def status_of_stones(self, state: Any) -> dict[str, list[str]]:
-        """All stones live: area scoring as it is here counts what is on the board."""
+        """All stones are alive: area scoring counts every stone on the board here."""
         return {"alive": notation.chains(self.board(state)), "dead": [], "seki": []}
 
     def named_rules(self) -> dict[str, Setting]:
@@ -112,13 +112,13 @@ class Go(CompiledGame):
         }
 
     def handicap_actions(self, count: int) -> list[int]:
-        """The fixed places of the Go Text Protocol (draft 2 of version 2, section 4.1.1)."""
+        """The fixed points of the Go Text Protocol (draft 2 of version 2, section 4.1.1)."""
         size = self.board_size
         most = 0 if size < 7 else 4 if size == 7 or size % 2 == 0 else 9
         if not 2 <= count <= most:
             wanted = f"2 to {most} stones" if most else "none on so small a board"
             raise GameError(f"go: the handicap must be {wanted}, got {count}")
-        near = 2 if size < 13 else 3  # third line or fourth, counted from 0
+        near = 2 if size < 13 else 3  # third or fourth line, counted from 0
         middle, far = size // 2, size - 1 - near
         # As (column, row from the bottom).
         corners = [(near, near), (far, far), (near, far), (far, near)]
@@ -129,7 +129,7 @@ class Go(CompiledGame):
         return [(size - 1 - row) * size + column for column, row in points]
 
     def score(self, state: Any) -> float:
-        """Black's area less White's and komi, in any state; `outcome` is its sign."""
+        """Black's area minus White's and komi, in any state; `outcome` is its sign."""
         return rules.score(state)
 
     def board(self, state: Any) -> npt.NDArray[np.int8]:
@@ -158,10 +158,10 @@ class Go(CompiledGame):
 
 
 def check_settings(board_size: object, komi: object, suicide: object, first_pass: object) -> None:
-    """Refuse what is not a board, a komi or a choice; bool is no number here.
+    """Refuse settings of the wrong type or out of range; a bool does not count as a number.
 
     Raises:
-        GameError: names the value got and the values possible.
+        GameError: the message names the value and the values allowed.
     """
     sizes = range(rules.MIN_SIZE, rules.MAX_SIZE + 1)
     if type(board_size) is not int or board_size not in sizes:

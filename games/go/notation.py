@@ -1,8 +1,8 @@
 """Go as text: moves, positions and drawn boards. SGF is in `sgf.py`.
 
 Moves are written as in the Go Text Protocol: columns A to T without I, rows from 1 at the bottom,
-`pass`. A position is one line, its rows top first, then whose turn it is, and where it matters what
-a picture of the board does not show:
+or `pass`. A position is one line: the rows from the top, the player to move and, where needed, what
+the board alone does not show:
 
     ..O/.XO/XX. b                  the board, Black to move
     .../.X./... w passes=1         Black has just passed (2: the game is over)
@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import Game, illegal_action_message
+from azcore.errors import InvalidTextError
+from azcore.game import Game, require_legal
 
 from . import rules
 
-COLUMNS = "ABCDEFGHJKLMNOPQRST"  # no I, which is easily taken for a J or a 1
+COLUMNS = "ABCDEFGHJKLMNOPQRST"  # no I, which is easily mistaken for J or 1
 STONES = ".XO"  # by colour: empty, Black, White
 PLAYERS = "bw"  # by seat
 
@@ -38,10 +38,10 @@ def action_to_text(size: int, action: int) -> str:
 
 
 def text_to_action(size: int, text: str) -> int:
-    """The action that `text` names on a board of this size, in either case, legal or not.
+    """The action that `text` names on a board of this size, legal or not; case is ignored.
 
     Raises:
-        InvalidTextError: not a point of the board and not a pass.
+        InvalidTextError: neither a point of the board nor a pass.
     """
     word = text.strip().upper()
     if word == "PASS":
@@ -56,27 +56,25 @@ def text_to_action(size: int, text: str) -> int:
 
 
 def text_to_legal_action(game: Game, state: Any, text: str) -> int:
-    """The legal action that `text` means.
+    """The legal action that `text` names.
 
     Raises:
-        InvalidTextError: not a point of the board and not a pass.
+        InvalidTextError: neither a point of the board nor a pass.
         IllegalActionError: not legal in this state.
     """
     action = text_to_action(state.history.shape[0], text)
-    if not game.legal_action_mask(state)[action]:
-        raise IllegalActionError(illegal_action_message(game, state, action))
-    return action
+    return require_legal(game, state, action)
 
 
 # -- positions ----------------------------------------------------------------------------------
 
 
 def state_to_text(state: Any) -> str:
-    """One line, as at the head of this file."""
+    """The position as one line, as described at the top of this file."""
     size = state.history.shape[0]
     words = ["/".join(board_rows(state)), PLAYERS[state.player]]
     if rules.is_terminal(state):
-        words.append("passes=2")  # also where the limit of plies ended the game
+        words.append("passes=2")  # also if the ply limit ended the game
     elif state.passes:
         words.append(f"passes={state.passes}")
     if repeating := repeating_actions(state):
@@ -85,16 +83,16 @@ def state_to_text(state: Any) -> str:
 
 
 def state_from_text(state: Any, text: str) -> Any:
-    """Set up the position that `text` describes, on a state at the start of its game.
+    """Set up the position that `text` describes in an initial state.
 
     Rows may be separated by slashes or line breaks. Earlier boards, the number of plies and
-    prisoners are not in the text: history is empty.
+    prisoners are not in the text, so the history is empty.
 
     Args:
         state: an initial state, which is changed and returned.
 
     Raises:
-        InvalidTextError: names what is wrong and where.
+        InvalidTextError: the message names what is wrong and where.
     """
     size = state.history.shape[0]
     rows, player, passes, repeating = split_state_text(size, text)
@@ -105,7 +103,7 @@ def state_from_text(state: Any, text: str) -> Any:
         raise InvalidTextError("go: a position has a chain without liberties: " + " ".join(rows))
     state.player = player
     state.passes = passes
-    # This is the first board of the game now, in place of the empty one.
+    # This board replaces the empty one as the first of the game.
     state.num_positions = 0
     state.filter[:] = 0
     rules.remember_position(state, state.hash)
@@ -115,7 +113,7 @@ def state_from_text(state: Any, text: str) -> Any:
             raise InvalidTextError(
                 f"go: ko= names {action_to_text(size, action)}, where there is a stone"
             )
-        # The board that may not come back was one of the game's, and its ply counts.
+        # The board that would be repeated occurred in the game, so its ply counts.
         survives = rules.survives(state, point, colour)
         state.held[point] |= colour
         rules.remember_position(state, rules.hash_after(state, point, colour, survives))
@@ -124,10 +122,10 @@ def state_from_text(state: Any, text: str) -> Any:
 
 
 def split_state_text(size: int, text: str) -> tuple[list[str], int, int, list[int]]:
-    """Rows of `.XO`, seat to move, passes in a row, and actions that would repeat a board.
+    """Rows of `.XO`, seat to move, consecutive passes, and actions that would repeat a board.
 
     Raises:
-        InvalidTextError: names what is wrong and where.
+        InvalidTextError: the message names what is wrong and where.
     """
     lines = text.replace("/", " ").split()
     rows, words = lines[:size], lines[size:]
@@ -166,7 +164,7 @@ def board_rows(state: Any) -> list[str]:
 
 
 def chains(board: npt.NDArray[np.int8]) -> list[str]:
-    """The points of each chain of stones, a line each, from a board as `Go.board` gives it."""
+    """The points of each chain, one line per chain, from a board as `Go.board` returns it."""
     size, left, lines = len(board), set(np.flatnonzero(board).tolist()), []
     while left:
         chain, edge = [], [min(left)]
@@ -186,7 +184,7 @@ def chains(board: npt.NDArray[np.int8]) -> list[str]:
 
 
 def repeating_actions(state: Any) -> list[int]:
-    """Actions that superko alone forbids: they would bring back a board other than this one."""
+    """Actions that only superko forbids: they would repeat a board other than the current one."""
     size = state.history.shape[0]
     colour = state.player + 1
     repeating = []
@@ -206,7 +204,7 @@ def repeating_actions(state: Any) -> list[int]:
 
 
 def render(state: Any) -> str:
-    """The board with coordinates, the last move in brackets; then prisoners, komi and turn."""
+    """The board with coordinates and the last move in brackets, prisoners, komi, and the turn."""
     size = state.history.shape[0]
     letters = "   " + " ".join(COLUMNS[:size])
     lines = [letters]

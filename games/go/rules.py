@@ -1,24 +1,24 @@
-"""The rules of Go over one NumPy record, for azcore to compile.
+"""The rules of Go as functions of one NumPy record, for azcore to compile.
 
-Begin with `state_fields`, which says what a position is, then `step` and `legal_actions`. How a
-position looks to the network is in `encoding.py`, texts are in `notation.py`, and `game.py` ties
-the three together.
+Start with `state_fields`, which defines a position, then read `step` and `legal_actions`.
+`encoding.py` has the planes that the network sees, `notation.py` the texts, and `game.py` ties the
+three together.
 
 * Board: 2×2 to 19×19, one flat array with a border, so that neighbours need no bounds checks.
-  A `point` is an index into it; an action counts the points alone, row by row from the top left,
-  and N × N is a pass.
-* Chains (stones joined along lines) are kept up to date stone by stone: whether one is in atari, or
-  without liberties, is a comparison, and only the score at the end of a game floods the board.
-* Superko: no play may bring back a board that has occurred before, whoever is to move
-  (positional superko; passes repeat the board and are always allowed).
+  A `point` is an index into it. Actions number the points without the border, row by row from the
+  top left; N × N is a pass.
+* Chains (stones joined along lines) are updated stone by stone. Testing whether one is in atari or
+  without liberties takes one comparison; only the final score needs a flood fill.
+* Superko: no play may repeat an earlier board, whoever is to move (positional superko; passes
+  repeat the board and are always allowed).
 * Two passes in a row end the game, as do 2 × N × N plies: AlphaZero's 722 on 19×19 (Silver et al.
   2018), scaled. The score is Tromp and Taylor's area, https://tromp.github.io/go.html.
 
 Letters: N board size, P points with the border. Colours: 1 Black (seat 0), 2 White (seat 1).
 
-Numba does not see edits in other files once it has compiled something, so whatever a rule calls is
-in its own file. Everything runs as plain Python too (NUMBA_DISABLE_JIT=1), where NumPy's small
-integers warn of overflow: sums that can grow are int64.
+Once numba has compiled something it does not notice edits in other files, so each rule calls only
+functions of its own file. Everything also runs as plain Python (NUMBA_DISABLE_JIT=1), where NumPy's
+small integers warn of overflow, so sums that can grow are int64.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ EMPTY = 0
 BLACK = 1
 WHITE = 2
 BORDER = 4  # no colour's bit, so that colours around a region can be or-ed together
-ASK = 2  # beside 0 and 1, an answer of `easy_answers`
+ASK = 2  # `easy_answers` writes it where neither 0 nor 1 is certain
 
 
 def num_points(size: int) -> int:
-    """P: a border row above and below, and one border column that two rows share."""
+    """P, with a border row above and below and one border column between successive rows."""
     return (size + 2) * (size + 1) + 1
 
 
@@ -52,44 +52,44 @@ def max_plies(size: int) -> int:
 def state_fields(size: int) -> list[Any]:
     """NumPy fields of a position on a `size` × `size` board.
 
-    Kept small: each simulation of a search copies one state (3.3 kB on 9×9, 13.5 kB on 19×19).
+    It is small because each simulation of a search copies one (3.3 kB on 9×9, 13.5 kB on 19×19).
     """
     points = num_points(size)
-    # Two of at least 8 bits per possible position: with 19×19's 8,192 and 300 positions on the
-    # list, one new board in 200 is compared with them in vain.
+    # A Bloom filter of at least 8 bits per possible position, two of which each position sets: on
+    # 19×19 (8,192 bits), with 300 positions on the list, 1 new board in 200 is compared in vain.
     filter_bits = 1 << (8 * max_plies(size) - 1).bit_length()
     return [
         # Zobrist hash of every board of this game in order, the first included. A full 19×19 game
-        # makes fewer than 2**28 comparisons, so a false repetition has odds below 2**-36.
+        # makes fewer than 2**28 comparisons: a false repetition has a probability below 2**-36.
         ("positions", np.int64, (max_plies(size) + 1,)),
-        # At a chain's head: its liberties, packed (see LIBERTY). Elsewhere left over.
+        # At a chain's head: its packed liberties (see LIBERTY). Stale elsewhere.
         ("liberties", np.int64, (points,)),
-        ("hash", np.int64),  # of the board now
-        # Bit t: Black's stone t plies ago, bit 8 + t: White's, so that bits 0 and 8 are the board.
+        ("hash", np.int64),  # of the current board
+        # Bit t: Black's stone t plies ago, bit 8 + t: White's; bits 0 and 8 are the current board.
         ("history", np.uint16, (size, size)),
-        ("head", np.uint16, (points,)),  # the chain of a stone: one of its points; 0 without stone
+        ("head", np.uint16, (points,)),  # a stone's chain, named by one of its points; 0: none
         ("next_stone", np.uint16, (points,)),  # the next stone of the chain, in a ring
         ("board", np.int8, (points,)),  # EMPTY, BLACK, WHITE or BORDER
-        ("held", np.int8, (points,)),  # colours or-ed that this point has held at some time
-        ("filter", np.uint8, (filter_bits // 8,)),  # bits of the hashes in `positions`
+        ("held", np.int8, (points,)),  # bitwise or of all colours this point has held
+        ("filter", np.uint8, (filter_bits // 8,)),  # Bloom filter of `positions`
         ("num_positions", np.int16),  # entries of `positions` in use
         ("ply", np.int16),
         ("last_action", np.int16),  # -1 at the start
-        ("prisoners", np.int16, (2,)),  # stones taken from the board by each seat, for `render`
-        ("passes", np.int8),  # in a row, just before this position
+        ("prisoners", np.int16, (2,)),  # prisoners of each seat, for `render`
+        ("passes", np.int8),  # consecutive ones just before this position
         ("player", np.int8),  # seat to move
-        ("first_pass", np.int16),  # setting: plies before which passing is not allowed
+        ("first_pass", np.int16),  # setting: number of first plies without passing
         ("suicide", np.bool_),  # setting: whether a play may remove its own chain
         ("komi", np.float32),  # setting: added to White's area; whole and half numbers are exact
     ]
 
 
-# A Zobrist number for each colour and point; those of 0, no colour, stand for points forbidden by
-# superko in `position_key`. The generator's raw stream is the same in every version of NumPy.
+# A Zobrist number for each colour and point; in `position_key` those of colour 0 mark points that
+# superko forbids. The generator's raw stream is the same in every version of NumPy.
 ZOBRIST = np.random.PCG64(20171019).random_raw((3, num_points(MAX_SIZE))).view(np.int64)
 
-# One number per point that holds 1, p and p² side by side. A chain adds one for each empty
-# neighbour of each of its stones (a shared liberty several times), and has therefore
+# One number per point p, which packs 1, p and p². A chain sums those of the empty neighbours of
+# each of its stones (a shared liberty several times). Therefore it has
 #   no liberty  when the sum is 0,
 #   one liberty when all terms are equal: count × Σp² = (Σp)², by Cauchy and Schwarz.
 # At most 4 × 361 terms below 421: count < 2**12, Σp < 2**20, Σp² < 2**31.
@@ -120,7 +120,7 @@ def legal_actions(state: Any, actions: Any) -> int:
             answer = answers[point]
             if answer == ASK:
                 answer = np.uint8(can_play(state, point, colour))
-            # Written in any case and overwritten unless it is legal: a branch less.
+            # Always written, and overwritten unless legal: this saves a branch.
             actions[count] = action
             count += answer
             action += 1
@@ -132,8 +132,8 @@ def legal_actions(state: Any, actions: Any) -> int:
 
 def step(state: Any, action: int) -> None:
     size = state.history.shape[0]
-    # All boards grow one ply older; the newest is copied, and changed by the play below. (One flat
-    # loop, since the compiler makes wide instructions of that and not of rows.)
+    # All boards age by one ply; the newest is duplicated, and changed by the play below. (One flat
+    # loop, which the compiler vectorises; it does not vectorise loops over rows.)
     history = state.history.reshape(size * size)
     for cell in range(size * size):
         boards = history[cell]
@@ -160,12 +160,12 @@ def outcome(state: Any) -> int:
 
 
 def position_key(state: Any) -> int:
-    # Board, seat, passes in a row, and the points that only earlier boards forbid: with these the
-    # legal actions are the same. Boards that may not come back further on are left out.
+    # Board, seat, consecutive passes, and the points that only earlier boards forbid: these
+    # determine the legal actions. Boards that superko forbids only later on are left out.
     size = state.history.shape[0]
     colour = state.player + 1
     key = state.hash
-    # Point 0 is border, which has no stone: its numbers are free.
+    # Point 0 is border and never holds a stone, so its numbers are free.
     if state.player == 1:
         key ^= ZOBRIST[WHITE, 0]
     if state.passes > 0:
@@ -179,7 +179,7 @@ def position_key(state: Any) -> int:
     return key  # type: ignore[no-any-return]
 
 
-# -- what the rules are made of ----------------------------------------------------------------
+# -- helpers of the rules ----------------------------------------------------------------------
 
 
 @register_jitable
@@ -196,7 +196,7 @@ def action_of(point: int, size: int) -> int:
 
 @register_jitable
 def in_atari(liberties: int) -> bool:
-    """Whether packed liberties are one and the same point (or none)."""
+    """Whether packed liberties are all the same point (or none)."""
     count = liberties & 0xFFF
     total = liberties >> _SUM_SHIFT & 0xFFFFF
     return count * (liberties >> _SQUARES_SHIFT) == total * total
@@ -204,11 +204,16 @@ def in_atari(liberties: int) -> bool:
 
 @register_jitable
 def easy_answers(state: Any, colour: int, answers: Any) -> None:
-    """Whether `colour` may play on each point, uint8 [P], 0 or 1; ASK where it takes a closer look.
+    """Write whether `colour` may play on each point: 0, 1, or ASK where `can_play` must decide.
 
-    An empty point beside another one may be played on if this cannot repeat a board (`can_play`).
-    All points at once are a few wide instructions: the list of legal actions took 128 ns instead of
-    321 on 9×9 and 509 instead of 1,453 on 19×19.
+    A play on an empty point next to another one is legal if it cannot repeat a board (`can_play`).
+    A few SIMD instructions test all points at once: listing the legal actions takes 128 ns instead
+    of 321 on 9×9 and 509 instead of 1,453 on 19×19.
+
+    Args:
+        state: a position.
+        colour: 1 or 2.
+        answers: uint8 [P], written.
     """
     stride = state.history.shape[0] + 1
     inside = state.board.shape[0] - 2 * stride
@@ -228,8 +233,8 @@ def easy_answers(state: Any, colour: int, answers: Any) -> None:
 def can_play(state: Any, point: int, colour: int) -> bool:
     """Whether `colour` may play on the empty `point`."""
     if survives(state, point, colour):
-        # A board with this stone in place can only have occurred if the stone stood here before,
-        # which is seldom so: hashes need not be looked at.
+        # A board with this stone can only have occurred if the point held this colour before, which
+        # is rare. Otherwise no hashes need to be compared.
         if state.held[point] & colour == 0:
             return True
         return not has_occurred(state, hash_after(state, point, colour, True))
@@ -244,8 +249,8 @@ def survives(state: Any, point: int, colour: int) -> bool:
         stone = state.board[near]
         if stone == EMPTY:
             return True
-        # A neighbour whose only liberty is this point is captured if it is the opponent's, and no
-        # help if it is our own. One with more liberties: the other way round.
+        # A neighbouring chain whose only liberty is this point is captured if it is the opponent's,
+        # and no help if it is our own. With more liberties it is the other way round.
         if stone != BORDER and in_atari(state.liberties[state.head[near]]) != (stone == colour):
             return True
     return False
@@ -291,14 +296,14 @@ def has_occurred(state: Any, board_hash: int) -> bool:
         if state.filter[bit >> 3] >> (bit & 7) & 1 == 0:
             return False
     found = False
-    for i in range(state.num_positions):  # to the end, which the compiler makes wide
+    for i in range(state.num_positions):  # no early exit, so that it is vectorised
         found |= state.positions[i] == board_hash
     return found
 
 
 @register_jitable
 def remember_position(state: Any, board_hash: int) -> None:
-    """Put a board on the list of positions that may not come back."""
+    """Add a board to the list of positions that may not be repeated."""
     state.positions[state.num_positions] = board_hash
     state.num_positions += 1
     mask = 8 * state.filter.shape[0] - 1
@@ -308,14 +313,14 @@ def remember_position(state: Any, board_hash: int) -> None:
 
 @register_jitable
 def place_stone(state: Any, point: int, colour: int) -> None:
-    """Put a stone on the empty `point`, and remove what is then without liberties."""
+    """Put a stone on the empty `point` and remove the chains left without liberties."""
     size = state.history.shape[0]
     stride = size + 1
     neighbours = (point - stride, point - 1, point + 1, point + stride)
     set_colour(state, point, colour)
     state.held[point] |= colour
-    # For now a chain of its own. Of its neighbours, those that are empty are its liberties and
-    # those that are not have lost one (chain 0, of no stone, takes what counts for nothing).
+    # For now the stone is a chain of its own. Its empty neighbours are its liberties; neighbouring
+    # chains lose one (chain 0, of no stone, absorbs the updates for empty and border points).
     state.head[point] = point
     state.next_stone[point] = point
     liberties = 0
@@ -336,8 +341,8 @@ def place_stone(state: Any, point: int, colour: int) -> None:
 
 @register_jitable
 def join_chains(state: Any, one: int, other: int) -> None:
-    """Make one chain of two, given by their heads."""
-    # Fewer liberties mostly mean fewer stones to be given the other head.
+    """Merge two chains, given by their heads."""
+    # The chain with fewer liberties usually has fewer stones to relabel.
     if state.liberties[one] < state.liberties[other]:
         one, other = other, one
     state.liberties[one] += state.liberties[other]
@@ -353,7 +358,7 @@ def join_chains(state: Any, one: int, other: int) -> None:
 
 @register_jitable
 def remove_chain(state: Any, point: int) -> int:
-    """Take the chain of the stone at `point` off the board; how many stones it had."""
+    """Remove the chain of the stone at `point` from the board; return its number of stones."""
     stride = state.history.shape[0] + 1
     count = 0
     stone = point
@@ -369,7 +374,7 @@ def remove_chain(state: Any, point: int) -> int:
 
 @register_jitable
 def set_colour(state: Any, point: int, colour: int) -> None:
-    """Write a point of the board, and what else follows the board: its hash and history."""
+    """Set a point of the board, and update the hash and the history."""
     size = state.history.shape[0]
     state.hash ^= ZOBRIST[state.board[point] | colour, point]  # one of the two is EMPTY
     state.board[point] = colour
@@ -381,9 +386,9 @@ def set_colour(state: Any, point: int, colour: int) -> None:
 
 @register_jitable
 def area_lead(state: Any) -> int:
-    """Black's area less White's, komi left out.
+    """Black's area minus White's, without komi.
 
-    Area: a colour's stones, and the empty regions that reach stones of this colour alone.
+    A colour's area is its stones and the empty regions that reach stones of this colour only.
     """
     size = state.history.shape[0]
     stride = size + 1
@@ -419,12 +424,12 @@ def area_lead(state: Any) -> int:
 
 
 def score(state: Any) -> float:
-    """Black's area less White's and komi, in any state; `outcome` is its sign."""
+    """Black's area minus White's and komi, in any state; `outcome` is its sign."""
     return float(area_lead(state)) - float(state.komi)
 
 
 def set_up(state: Any, komi: float, suicide: bool, first_pass: int) -> None:
-    """Make a state of zeros the start of a game: an empty board, Black to move."""
+    """Turn a zeroed state into the start of a game: an empty board with Black to move."""
     size = state.history.shape[0]
     state.board[:] = BORDER
     for action in range(size * size):

@@ -1,4 +1,4 @@
-"""Go games as SGF files, by the library sgfmill, which is imported when one is written or read."""
+"""Go games as SGF, by the library sgfmill, which is imported when one is written or read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves
 
 
 def transcript_format(game: Game) -> TranscriptFormat:
-    """SGF, as `Game.transcript_formats` gives it."""
+    """The SGF format, as `Game.transcript_formats` returns it."""
     return TranscriptFormat(
         suffix=".sgf",
         write=partial(write_sgf, game),
@@ -27,15 +27,15 @@ def transcript_format(game: Game) -> TranscriptFormat:
 
 
 def write_sgf(game: Game, transcript: Transcript) -> str:
-    """A game as SGF: SZ, KM and, as words, RU; names, headers, set-up stones, comments and result.
+    """A game as SGF: SZ, KM, RU in words, names, headers, set-up stones, comments and result.
 
-    A finished game without a result gets its score, an unfinished one no RE.
+    A finished game without a result gets its score; an unfinished one gets no RE.
 
     Raises:
         IllegalActionError: an action is not legal where it is played.
-        InvalidTextError: the start is no position, or has more than stones and whose turn it is.
+        InvalidTextError: the start is not a position, or has more than stones and a turn.
     """
-    from sgfmill import sgf  # only games that are written or read as SGF need it
+    from sgfmill import sgf  # needed only to write or read SGF
 
     state = game.initial_state()
     size = state.history.shape[0]
@@ -86,13 +86,13 @@ def _stones(state: Any) -> list[list[int]]:
 
 
 def read_sgf(game: Game, text: str) -> Transcript:
-    """The main line of an SGF game; set-up stones before the first move, such as a handicap's, too.
+    """The main line of an SGF game, with stones set up before its first move, such as a handicap.
 
-    Komi and rules named in the file are not looked at: they change no action.
+    Komi and rules in the file are ignored: they change no action.
 
     Raises:
-        InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board, stones set up during
-            the game, or a move that is out of turn or not legal, with its number.
+        InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board size, stones set up
+            during the game, or a move that is out of turn or illegal; the message gives its number.
     """
     from sgfmill import sgf
 
@@ -140,7 +140,7 @@ def read_sgf(game: Game, text: str) -> Transcript:
     kept: list[list[str]] = []  # by move
     for (colour, at), comment in zip(moves, comments, strict=True):
         if colour is None:
-            if actions:  # a node without a move says more of the move before it
+            if actions:  # a node without a move comments on the move before it
                 kept[-1].append(comment)
             continue
         number = len(actions) + 1
@@ -171,7 +171,7 @@ def _sgf_text(node: Any, key: str) -> str:
 
 
 def _start_of_sgf(size: int, black: set[Any], white: set[Any], turn: str) -> str:
-    """A start of set-up stones as `state_from_text` reads it."""
+    """The position of the set-up stones, as text for `state_from_text`."""
     rows = [["."] * size for _ in range(size)]
     for stone, points in zip(STONES[1:], (black, white), strict=True):
         for row, column in points:

@@ -1,16 +1,16 @@
-"""How a shogi position looks to the network. For rules see `rules.py`.
+"""What the network sees of a shogi position. The rules are in `rules.py`.
 
 AlphaZero's 362 planes (Silver et al. 2018, table S1), 9 × 9 each. A step of history has 45:
 
     0 .. 13   own pieces: P L N S G B R K +P +L +N +S +B +R
     14 .. 27  the opponent's, likewise
-    28 .. 30  ones if the position had occurred at least 1, 2, 3 times before, at the time
-    31 .. 37  own prisoners: how many P L N S G B R are in hand, everywhere alike
+    28 .. 30  ones if the position had then occurred at least 1, 2, 3 times before
+    31 .. 37  own prisoners: the number of P L N S G B R in hand, in every cell
     38 .. 44  the opponent's, likewise
 
-Planes 0 to 359 are eight such steps: now, one ply ago, .. seven plies ago; a step before the first
-position known is zeros. Plane 360 is ones if Black is to move, 361 counts moves (two plies) up to
-255. All steps are drawn from the view of the player to move now, who plays up the board.
+Planes 0 to 359 are eight such steps: now, one ply ago, .. seven plies ago; steps before the first
+known position are zeros. Plane 360 is ones if Black is to move; plane 361 counts moves (two plies)
+up to 255. All steps are in the view of the player to move now, who plays up the board.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ MOST_MOVES = 255
 MAXIMUM = ([1] * PRISONERS + [*SUPPLY, *SUPPLY]) * NUM_STEPS + [1, MOST_MOVES]
 
 
-# [seat to move, code on the board]: the plane of a piece in its step, times 81. Empty squares (code
-# 0) mark a plane of repetitions, which is overwritten afterwards: faster than to ask each square.
+# [seat to move, code on the board]: the plane of a piece within its step, times 81. Empty squares
+# (code 0) write to a repetition plane, which is overwritten later: faster than testing each square.
 _black = [REPEATS, *range(2 * NUM_TYPES)]
 _white = [REPEATS, *range(NUM_TYPES, 2 * NUM_TYPES), *range(NUM_TYPES)]
 FIRST_CELL = np.array([_black, _white], np.uint64) * np.uint64(NUM_CELLS)
@@ -43,13 +43,13 @@ FIRST_CELL = np.array([_black, _white], np.uint64) * np.uint64(NUM_CELLS)
 
 @register_jitable
 def fill(plane: Any, value: int) -> None:
-    """Write one plane that is the same everywhere."""
+    """Set every cell of a plane to `value`."""
     for cell in range(NUM_CELLS):
         plane[cell] = value
 
 
 def observe(state: Any, planes: Any) -> None:
-    """Write uint8 [362, 9, 9], which hold zeros, from the view of the player to move."""
+    """Fill `planes`, uint8 [362, 9, 9] of zeros, from the view of the player to move."""
     cells = planes.reshape(NUM_PLANES, NUM_CELLS)
     flat = planes.reshape(NUM_PLANES * NUM_CELLS)
     player = int(state.player)

@@ -1,7 +1,7 @@
-"""Shogi for azcore: static facts, settings and their checks; the rest is in the files beside this.
+"""Shogi for azcore: facts, settings and their checks; the other files of this folder have the rest.
 
 `rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `transcripts.py` KIF
-and CSA, `oracle.py` the same game over the library cshogi, and README.md the specifications in
+and CSA, `oracle.py` the same game by the library cshogi, and README.md the specifications in
 tables.
 """
 
@@ -21,19 +21,19 @@ MOST_PLIES = 10_000
 class Shogi(CompiledGame):
     """Shogi. Seat 0 is Black (sente).
 
-    Actions are AlphaZero's 139 planes × 81 cells, seen from the player to move: `rules.py`.
+    Actions are AlphaZero's 139 planes × 81 cells, view of the player to move; see `rules.py`.
 
     Args:
-        max_plies: the game is a draw after so many plies, 1 to 10,000.
-        entering_king: whether a player to move who may declare an entered king (27-point rule) has
-            won.
+        max_plies: the game is a draw after this many plies, 1 to 10,000.
+        entering_king: whether a player to move who may declare an entered king (27-point rule)
+            wins.
 
     Raises:
-        GameError: a setting is of another type or out of range.
+        GameError: a setting has the wrong type or is out of range.
     """
 
     def __init__(self, *, max_plies: int = 512, entering_king: bool = False) -> None:
-        # The defaults are for direct use; runs take conf/game/shogi.yaml.
+        # The defaults are for direct use; runs take theirs from conf/game/shogi.yaml.
         check_settings("shogi", max_plies, entering_king)
         self.max_plies = max_plies
         self.entering_king = entering_king
@@ -66,7 +66,7 @@ class Shogi(CompiledGame):
         return self.state_from_text(notation.START)
 
     def can_declare_win(self, state: Any) -> bool:
-        """Whether a king has entered by the 27-point rule, whatever the setting says."""
+        """Whether the player to move may declare an entered king, whatever the setting."""
         return bool(rules.has_entered(state))
 
     def termination(self, state: Any) -> str:
@@ -103,10 +103,10 @@ class Shogi(CompiledGame):
 
 
 def check_settings(name: str, max_plies: object, entering_king: object) -> None:
-    """Refuse what is not a number of plies or a choice; bool is no number here.
+    """Refuse settings of the wrong type or out of range; a bool does not count as a number.
 
     Raises:
-        GameError: names the value got and the values possible.
+        GameError: the message names the value and the values allowed.
     """
     if type(max_plies) is not int or not 1 <= max_plies <= MOST_PLIES:
         raise GameError(

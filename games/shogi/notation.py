@@ -1,13 +1,13 @@
 """Shogi as text: moves, positions and drawn boards. KIF and CSA are in `transcripts.py`.
 
 Moves are written as in the Universal Shogi Interface (USI): `7g7f`, `8h2b+` with promotion, `P*5e`
-dropped; files 9 to 1 from Black's left, ranks a to i from the top. Positions are SFEN: the board
-row by row from the top, whose turn it is, both hands, and the number of the next move:
+for a drop; files 9 to 1 from Black's left, ranks a to i from the top. Positions are SFEN: the board
+row by row from the top, the player to move, both hands, and the number of the next move:
 
     lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1
 
-Capitals are Black's pieces, small letters White's, `+` goes before a promoted one, and `startpos`
-is read as the position above. How often positions have occurred is not in the text.
+Capitals are Black's pieces, small letters White's; `+` precedes a promoted piece. `startpos` is
+read as the position above. The text does not tell how often positions have occurred.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import Game, illegal_action_message
+from azcore.errors import InvalidTextError
+from azcore.game import Game, require_legal
 
 from . import rules
 
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
-LETTERS = "PLNSGBRK"  # by type; a promoted type has the letter of what it was
+LETTERS = "PLNSGBRK"  # by type; a promoted type has its unpromoted letter
 NAMES = ("pawn", "lance", "knight", "silver", "gold", "bishop", "rook", "king")
 SEATS = ("Black", "White")
 PLAYERS = "bw"  # by seat
@@ -44,8 +44,8 @@ def square_to_text(square: int) -> str:
 def action_to_text(player: int, action: int) -> str:
     """An action of seat `player` in USI.
 
-    Numbers that no position allows because they leave the board have a text of their own, such as
-    `9aNE3+`: three cells to the north-east and promoting.
+    Actions that leave the board, which are legal in no position, have a text that is not USI, such
+    as `9aNE3+`: three cells to the north-east, with promotion.
     """
     plane, cell = divmod(action, rules.NUM_CELLS)
     square = square_to_text(rules.square_of(cell, player))
@@ -106,16 +106,14 @@ def _cell(player: int, file: str, rank: str) -> int:
 
 
 def text_to_legal_action(game: Game, state: Any, text: str) -> int:
-    """The legal action that `text` means.
+    """The legal action that `text` names.
 
     Raises:
         InvalidTextError: not a move in USI, or one that no piece can make.
         IllegalActionError: not legal in this state.
     """
     action = text_to_action(int(state.player), text)
-    if not game.legal_action_mask(state)[action]:
-        raise IllegalActionError(illegal_action_message(game, state, action))
-    return action
+    return require_legal(game, state, action)
 
 
 # -- positions ---------------------------------------------------------------------------------
@@ -123,12 +121,12 @@ def text_to_legal_action(game: Game, state: Any, text: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Position:
-    """What an SFEN says."""
+    """The contents of an SFEN."""
 
     board: npt.NDArray[np.int8]  # [81], row by row from 9a: 0, 1 + type Black, 15 + type White
     hands: npt.NDArray[np.int8]  # [2, 7], count by seat and type
     player: int  # seat to move
-    ply: int  # plies played before
+    ply: int  # number of plies played before
 
     def to_sfen(self) -> str:
         rows = "/".join(sfen_row(row) for row in self.board.reshape(9, 9))
@@ -178,10 +176,10 @@ def read_sfen(text: str, max_plies: int) -> Position:
 
     Args:
         text: SFEN, or `startpos`.
-        max_plies: the move number may be at most one more: then the game is over by its length.
+        max_plies: the move number may exceed it by one: then the game is over by its length.
 
     Raises:
-        InvalidTextError: names what is wrong and where.
+        InvalidTextError: the message names what is wrong and where.
     """
     words = text.split()
     if words == ["startpos"]:
@@ -259,10 +257,10 @@ def _read_hands(word: str) -> npt.NDArray[np.int8]:
 
 
 def _check_pieces(position: Position) -> None:
-    """Refuse positions that no game can have.
+    """Refuse positions that cannot occur in a game.
 
     Raises:
-        InvalidTextError: names what is wrong and where.
+        InvalidTextError: the message names what is wrong and where.
     """
     seats, pieces = np.divmod(position.board.astype(np.int64) - 1, rules.NUM_TYPES)
     if not np.any((seats >= 0) & (pieces == rules.KING)):
@@ -309,7 +307,7 @@ def _check_pieces(position: Position) -> None:
 
 
 def termination(state: Any) -> str:
-    """A few words on how a terminal state came about."""
+    """How the game ended, in a few words."""
     if state.ended == rules.REPETITION:
         return "fourfold repetition"
     if state.ended in (rules.BLACK_CHECKED, rules.WHITE_CHECKED):
@@ -332,7 +330,7 @@ def hand_to_text(hand: npt.NDArray[np.int8]) -> str:
 
 
 def render(game: Game, state: Any) -> str:
-    """The board with coordinates, White's pieces small; hands, last move, and turn or end."""
+    """The board with coordinates, White's in small letters; hands, last move, and turn or end."""
     position = position_of(state)
     lines = ["    9  8  7  6  5  4  3  2  1"]
     for row, codes in enumerate(position.board.reshape(9, 9).tolist()):

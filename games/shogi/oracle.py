@@ -1,10 +1,10 @@
-"""Shogi a second time, in its plain form: the rules of cshogi, positions kept as Python objects.
+"""Shogi by the library cshogi: a second implementation of the same game, over Python objects.
 
-Slow, and stated apart from `rules.py` and `encoding.py`: legal moves, checks and the declaration of
-an entering king are cshogi's, repetition and planes are written down here from the definitions. The
-compiled game is compared with it; settings, action numbers, planes and texts are the same.
+It is slow and independent of `rules.py` and `encoding.py`: legal moves, checks and the declaration
+of an entering king are cshogi's; repetition and planes are implemented here from their definitions.
+Tests compare the compiled game with it; settings, action numbers, planes and texts are the same.
 
-cshogi numbers squares file by file: 9 × (file - 1) + rank. Needs the extra `azcore[shogi]`.
+cshogi numbers squares file by file: 9 × (file - 1) + rank. It needs the extra `azcore[shogi]`.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import BoolArray, Facts, FloatArray, Game, illegal_action_message
+from azcore.errors import InvalidTextError
+from azcore.game import BoolArray, Facts, FloatArray, Game, require_legal
 
 from . import notation
 from .game import check_settings
@@ -32,7 +32,7 @@ _PLANE_OF_TYPE |= {13: 12, 14: 13}
 
 
 def _cell(square: int, seat: int) -> int:
-    """Row × 9 + column, row 0 far and column 0 left of `seat`, of a square of cshogi."""
+    """Row × 9 + column of a cshogi square; row 0 is far and column 0 left, as `seat` sees it."""
     file, rank = divmod(square, 9)
     row, column = (rank, 8 - file) if seat == 0 else (8 - rank, file)
     return 9 * row + column
@@ -43,7 +43,7 @@ def _usi(square: int) -> str:
 
 
 def _all_moves(seat: int) -> dict[str, int]:
-    """The action number of every move on the board that some piece could make, by USI text."""
+    """The action number of every move or drop that some piece could make, by USI text."""
     moves = {}
     for source in range(81):
         start = _cell(source, seat)
@@ -72,29 +72,29 @@ _TEXTS = tuple({action: text for text, action in actions.items()} for actions in
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class State:
-    """One position with the history that rules and planes ask for; never changed."""
+    """One position with the history that rules and planes need; immutable."""
 
     board: Any  # cshogi.Board
     ply: int
     last_move: str  # USI; empty at the start
-    positions: tuple[str, ...]  # SFEN without the move number of each position so far
+    positions: tuple[str, ...]  # each position so far, as SFEN without the move number
     checks: tuple[bool, ...]  # of each position so far: whether the player to move is in check
     # The last eight positions, newest first: pieces by square, hands by seat, earlier occurrences.
     steps: tuple[tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int], ...]
     ending: str = ""  # why the game is over
-    result: int = 0  # and how, as Black sees it
+    result: int = 0  # its outcome, as Black sees it
 
 
 class ShogiPlain(Game):
-    """Shogi over cshogi. Seat 0 is Black (sente).
+    """Shogi by cshogi. Seat 0 is Black (sente).
 
     Args:
-        max_plies: the game is a draw after so many plies, 1 to 10,000.
-        entering_king: whether a player to move who may declare an entered king (27-point rule) has
-            won.
+        max_plies: the game is a draw after this many plies, 1 to 10,000.
+        entering_king: whether a player to move who may declare an entered king (27-point rule)
+            wins.
 
     Raises:
-        GameError: a setting is of another type or out of range, or cshogi is not installed.
+        GameError: a setting has the wrong type or is out of range, or cshogi is not installed.
     """
 
     def __init__(self, *, max_plies: int = 512, entering_king: bool = False) -> None:
@@ -127,7 +127,7 @@ class ShogiPlain(Game):
         )
 
     def _judged(self, before: State) -> State:
-        """The state with its own position entered in its history, and over if it must be."""
+        """The state with its position added to the history, and ended if the rules require it."""
         board = before.board
         key = board.sfen().rsplit(" ", 1)[0]
         positions = (*before.positions, key)
@@ -137,7 +137,7 @@ class ShogiPlain(Game):
         ending, result = "", 0
         winner_to_move = 1 if board.turn == 0 else -1
         if len(earlier) == 3:
-            # The moves after the first occurrence, the last first: the other seat's, then ours.
+            # Moves after the first occurrence, latest first: the other seat's and ours in turn.
             since = checks[: earlier[0] : -1]
             other_checked, own_checked = all(since[0::2]), all(since[1::2])
             ending = "fourfold repetition"
@@ -174,9 +174,7 @@ class ShogiPlain(Game):
         return mask
 
     def step(self, state: State, action: int) -> State:
-        legal = 0 <= action < self.num_actions and self.legal_action_mask(state)[action]
-        if not legal:
-            raise IllegalActionError(illegal_action_message(self, state, action))
+        require_legal(self, state, action)
         text = _TEXTS[state.board.turn][action]
         board = state.board.copy()
         board.push_usi(text)
@@ -198,7 +196,7 @@ class ShogiPlain(Game):
         return state.result
 
     def can_declare_win(self, state: State) -> bool:
-        """Whether a king has entered by the 27-point rule, whatever the setting says."""
+        """Whether the player to move may declare an entered king, whatever the setting."""
         return bool(state.board.is_nyugyoku())
 
     def termination(self, state: State) -> str:
@@ -233,9 +231,7 @@ class ShogiPlain(Game):
             raise InvalidTextError(
                 f"shogi_plain: a move is written like 7g7f, 8h2b+ or P*5e, got {text[:20]!r}"
             )
-        if not self.legal_action_mask(state)[action]:
-            raise IllegalActionError(illegal_action_message(self, state, action))
-        return action
+        return require_legal(self, state, action)
 
     def state_to_text(self, state: State) -> str:
         return f"{state.positions[-1]} {state.ply + 1}"

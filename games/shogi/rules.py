@@ -1,12 +1,12 @@
-"""The rules of shogi over one NumPy record, for azcore to compile.
+"""The rules of shogi as functions of one NumPy record, for azcore to compile.
 
-Begin with `state_fields`, which says what a position is, then `step` and `legal_actions`. How a
-position looks to the network is in `encoding.py`, texts are in `notation.py`, and `game.py` ties
-the three together.
+Start with `state_fields`, which defines a position, then read `step` and `legal_actions`.
+`encoding.py` has the planes that the network sees, `notation.py` the texts, and `game.py` ties the
+three together.
 
-* Squares count 0 to 80 row by row, as Black sees the board. A cell is a square as the player
-  concerned (a `view`: seat 0 or 1) sees it: the same for Black, 80 less it for White. So "forward"
-  is always nine cells less.
+* Squares count 0 to 80 row by row, as Black sees the board. A cell is a square as one player (a
+  `view`: seat 0 or 1) sees it: the same number for Black, 80 minus it for White. So "forward" is
+  always the cell minus 9.
 
          9  8  7  6  5  4  3  2  1
       a  0  1  2  3  4  5  6  7  8
@@ -14,8 +14,8 @@ the three together.
       ..                                rows c to h go on like this
       i 72 73 74 75 76 77 78 79 80
 
-* Action: plane × 81 + cell, AlphaZero's 139 planes (Silver et al. 2018, table S2). Cell is where a
-  move begins or a drop ends. The planes, in the view of the player to move:
+* Action: plane × 81 + cell, AlphaZero's 139 planes (Silver et al. 2018, table S2). The cell is
+  where a move begins or a drop ends. The planes, in the view of the player to move:
 
       1 to 8 cells straight on          a knight's jump       drops
 
@@ -24,16 +24,16 @@ the three together.
       SW 40-47   S 32-39   SE 24-31       .   N    .          134 knight  138 rook
                                                               135 silver
       66 more for the same with promotion: 66 to 131
-* Sets of cells are two integers: the 45 cells of rows 0 to 4, and the 36 of rows 5 to 8. All
-  pieces that move one way are moved at once, plane by plane: actions come out in ascending order.
-  Each set is kept in both views, which spares all code the difference between the colours.
-* Four equal positions (board, hands, seat to move) end the game: a draw, or lost for the seat all
-  of whose moves between the first and the fourth gave check. Who cannot move has lost. The longest
-  game is a setting, and so is the declaration of an entering king.
+* A set of cells is two integers: the 45 cells of rows 0 to 4, and the 36 of rows 5 to 8. All
+  pieces that move one way are moved at once, plane by plane, so actions come out in ascending
+  order. Each set is stored in both views, so that no code depends on the colour.
+* Four equal positions (board, hands, seat to move) end the game: in a draw, or in a loss for a seat
+  whose moves between the first and the fourth all gave check. A player who cannot move loses. The
+  longest game and the declaration of an entering king are settings.
 
-What a rule calls is in its own directory or in azcore.bits: edits elsewhere would not be compiled
-anew. Everything runs as plain Python too (NUMBA_DISABLE_JIT=1). Integers are signed throughout:
-beside an int64, numba takes an uint64 for a float.
+Rules call only functions of this directory and of azcore.bits: edits elsewhere would not trigger
+recompilation. Everything also runs as plain Python (NUMBA_DISABLE_JIT=1). All integers are signed:
+numba turns a mix of int64 and uint64 into a float.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ NUM_HAND_TYPES = 7
 # How many of each hand type there are on board and in hands together.
 SUPPLY = (18, 4, 4, 4, 4, 2, 2)
 
-# What a type becomes by promotion (itself where it cannot), and as a prisoner (a king never is).
+# What a type becomes by promotion (itself if it has none), and as a prisoner (a king never is).
 PROMOTED = np.array([8, 9, 10, 11, 4, 12, 13, 7, 8, 9, 10, 11, 12, 13])
 HAND_TYPE = np.array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 5, 6])
 
 NUM_CELLS = 81
-# Where the king of a seat is that has none, as the attacker in a mate problem: the last entry of
-# tables by cell, of nothing. White's view of it is -1, the last entry as well.
+# The square of a missing king, such as the attacker's in a mate problem. It indexes the last entry
+# of tables by cell, which is empty; in White's view it is -1, also the last entry.
 NO_KING = 81
 NUM_MOVE_PLANES = 66  # 8 directions × 8 distances, and two knight's moves
 KNIGHT_PLANE = 64  # the left one; the right one is next
@@ -70,39 +70,39 @@ DROP_PLANE = 2 * NUM_MOVE_PLANES
 NUM_PLANES = DROP_PLANE + NUM_HAND_TYPES
 NUM_ACTIONS = NUM_PLANES * NUM_CELLS
 
-NUM_STEPS = 8  # positions that are kept for the network
+NUM_STEPS = 8  # positions that are stored for the network
 
 # How a game ended other than by checkmate or its length (`ended`).
 NOT_ENDED, REPETITION, BLACK_CHECKED, WHITE_CHECKED, ENTERED = range(5)
 
-# No position has more than 593 legal actions; while they are listed, promotions wait behind these.
+# No position has more than 593 legal actions. While listing, promotions are buffered behind them.
 _MOST_ACTIONS = 600
 
 
 def state_fields(max_plies: int) -> list[Any]:
     """NumPy fields of a position in games of at most `max_plies`.
 
-    Kept small: each simulation of a search copies one state (5.7 kB with 512 plies).
+    It is small because each simulation of a search copies one (5.7 kB with 512 plies).
     """
-    # In steps of 512, for which code need not be compiled anew for each setting.
+    # In steps of 512, so that not every setting needs compiled code of its own.
     most_pairs = 256 * -(-max_plies // 512)
     return [
         # Zobrist hashes of the positions so far; position i is at [i % 2, i // 2], so that those
-        # with the same seat to move lie together. A game of 512 plies compares fewer than 2**16
-        # pairs: the odds of a false repetition are below 2**-47.
+        # with the same seat to move are contiguous. A game of 512 plies compares fewer than 2**16
+        # pairs: the probability of a false repetition is below 2**-47.
         ("positions", np.int64, (2, most_pairs + 1)),
-        ("hash", np.int64),  # of the position now
+        ("hash", np.int64),  # of the current position
         # [view, owner, word, set]: the pieces of each seat as each seat sees them, see MEMBERS.
         ("sets", np.int64, (2, 2, 2, 12)),
-        # The last eight positions, of which i is at i % 8. Boards: piece by square, 0 empty,
+        # The last eight positions, position i at i % 8. Boards: piece by square, 0 empty,
         # 1 + type Black, 15 + type White. Hands: count by seat and type. Repeats: how often the
         # position had occurred before, at most 3.
         ("boards", np.int8, (NUM_STEPS, NUM_CELLS)),
         ("hands", np.int8, (NUM_STEPS, 2, NUM_HAND_TYPES)),
         ("repeats", np.int8, (NUM_STEPS,)),
         ("kings", np.int8, (2,)),  # the king's square of each seat, or NO_KING
-        ("check_run", np.int16, (2,)),  # how many moves of each seat in a row have given check
-        ("latest", np.int16),  # index of the position now: plies since the first one known
+        ("check_run", np.int16, (2,)),  # consecutive moves of each seat that gave check
+        ("latest", np.int16),  # index of the current position: plies since the first known one
         ("ply", np.int16),
         ("last_action", np.int16),  # -1 at the start
         ("player", np.int8),  # seat to move
@@ -124,8 +124,8 @@ _LOW_BITS, _HIGH_BITS = 45, 36
 LOW = (1 << _LOW_BITS) - 1
 HIGH = (1 << _HIGH_BITS) - 1
 
-# The kinds of sets. First what reaches a neighbouring cell: forward, forward aslant, sideways or
-# back, back aslant; then knights and the king; what moves far; and sets for other questions.
+# The kinds of sets. First the pieces that reach a neighbouring cell: forward, diagonally forward,
+# sideways or back, diagonally back; then knights and king; sliding pieces; sets for other purposes.
 FRONT, FRONT_SLANT, SIDES, BACK_SLANT, KNIGHTS, KINGS = range(6)
 LANCES, BISHOPS, ROOKS, PAWNS, PROMOTABLE, ALL = range(6, 12)
 NUM_NEAR = 6  # FRONT to KINGS
@@ -145,7 +145,7 @@ def _on_board(cell: int, row_step: int, column_step: int) -> int | None:
 
 
 def _ray(direction: int, cell: int) -> list[int]:
-    """The cells from `cell` (left out) to the edge of the board."""
+    """The cells from `cell` (excluded) to the edge of the board."""
     ray: list[int] = []
     at = _on_board(cell, _ROW_STEP[direction], _COLUMN_STEP[direction])
     while at is not None:
@@ -178,13 +178,13 @@ def _member_masks() -> Any:
 
 
 def _attack_table() -> Any:
-    """[cell, word, set]: where a piece of the opponent in that set may attack the cell from."""
+    """[cell, word, set]: the cells from which an opposing piece in that set may attack the cell."""
     table = np.zeros((NUM_CELLS + 1, 2, ROOKS + 1), np.int64)
     for cell in range(NUM_CELLS):
         rays = [_ray(direction, cell) for direction in range(8)]
         near: list[list[int]] = [[] for _ in range(NUM_NEAR)]
         for direction, ray in enumerate(rays):
-            # The opponent faces us: what stands in front of the cell reaches it by going forward.
+            # The opponent faces us: a piece in front of the cell reaches it by moving forward.
             near[MOVERS[direction]] += ray[:1]
             near[KINGS] += ray[:1]
         jumps = (_on_board(cell, -2, -1), _on_board(cell, -2, 1))
@@ -208,28 +208,28 @@ def _direction_table() -> Any:
 MEMBERS = _member_masks()
 ATTACKS = _attack_table()
 DIRECTION = _direction_table()
-# [direction, cell, word]: the cells from a cell to the edge, itself left out.
+# [direction, cell, word]: the cells from a cell (excluded) to the edge.
 RAY = np.array([[*(_words(_ray(d, cell)) for cell in range(NUM_CELLS)), [0, 0]] for d in range(8)])
-# [direction, word]: the cells that have a neighbour sideways in the direction.
+# [direction, word]: the cells whose neighbour in the direction is not beyond a side edge.
 INNER = np.array(
     [_words(at for at in range(NUM_CELLS) if 0 <= at % 9 + _COLUMN_STEP[d] < 9) for d in range(8)]
 )
 # [row, word]: the cells of one row, and of the rows up to it (past the last: all).
 ROW = np.array([_words(range(9 * row, 9 * row + 9)) for row in range(9)])
 UP_TO_ROW = np.array([_words(range(min(9 * row + 9, NUM_CELLS))) for row in range(12)])
-# Nine bits side by side at the first column of each row: a factor that fills whole columns.
+# One bit for the first column of each row: multiplied by nine bits of a row, it fills columns.
 _FILE_LOW = sum(1 << 9 * row for row in range(5))
 _FILE_HIGH = sum(1 << 9 * row for row in range(4))
-# How many rows of the far side a piece cannot be dropped on, by type: there it could never move.
+# By type, the number of far rows where a piece cannot be dropped, as it could never move there.
 DEAD_ROWS = np.array([1, 1, 2, 0, 0, 0, 0])
 
-# Zobrist numbers of a piece on a square, of so many pieces in a hand, and of White's turn. The
+# Zobrist numbers of a piece on a square, of a count of pieces in a hand, and of White's turn. The
 # generator's raw stream is the same in every version of NumPy.
 _numbers = np.random.PCG64(20181207).random_raw(29 * 81 + 2 * 7 * 19 + 1).view(np.int64)
 PIECE_HASH = _numbers[: 29 * 81].reshape(29, 81)  # [0], of no piece, is not used
 HAND_HASH = _numbers[29 * 81 : -1].reshape(2, 7, 19)
 WHITE_HASH = int(_numbers[-1])
-# Of what only `position_key` looks at, [0] of each is 0: earlier occurrences up to 3, and `ended`.
+# Used only by `position_key`, [0] of each is 0: earlier occurrences up to 3, and `ended`.
 _numbers = np.random.PCG64(20181208).random_raw(4 + 5).view(np.int64)
 _numbers[[0, 4]] = 0
 REPEAT_HASH = _numbers[:4]
@@ -241,7 +241,7 @@ ENDED_HASH = _numbers[4:]
 
 @register_jitable
 def moved(low: int, high: int, direction: int) -> tuple[int, int]:
-    """A set with every cell moved to its neighbour; those at the edge of the board drop out."""
+    """A set with every cell moved to its neighbour; cells that leave the board drop out."""
     low &= INNER[direction, 0]
     high &= INNER[direction, 1]
     step = STEP[direction]
@@ -252,7 +252,7 @@ def moved(low: int, high: int, direction: int) -> tuple[int, int]:
 
 @register_jitable
 def list_actions(actions: Any, count: int, plane: int, low: int, high: int) -> int:
-    """Append one action for each cell of a set; the new count."""
+    """Append one action for each cell of a set; return the new count."""
     first = plane * NUM_CELLS
     while low != 0:
         actions[count] = first + lowest_bit(low)
@@ -268,7 +268,7 @@ def list_actions(actions: Any, count: int, plane: int, low: int, high: int) -> i
 
 @register_jitable
 def at_most_one(low: int, high: int) -> bool:
-    """Whether a set has no second cell."""
+    """Whether a set has at most one cell."""
     return low & low - 1 | high & high - 1 == 0 and (low == 0 or high == 0)
 
 
@@ -357,25 +357,25 @@ def outcome(state: Any) -> int:
 
 
 def position_key(state: Any) -> int:
-    # Board, hands, seat, how often this has been so before, and whether that has ended the game.
-    # Which positions and checks there were on the way is left out.
+    # Board, hands, seat, how often the position has occurred before, and whether that ended the
+    # game. Other earlier positions and checks are left out.
     repeats = int(state.repeats[state.latest & 7])
     return state.hash ^ REPEAT_HASH[repeats] ^ ENDED_HASH[state.ended]  # type: ignore[no-any-return]
 
 
-# -- what the rules are made of ----------------------------------------------------------------
+# -- helpers of the rules ----------------------------------------------------------------------
 
 
 @register_jitable
 def square_of(cell: int, view: int) -> int:
-    """The square of a cell, and as well the cell of a square."""
+    """The square of a cell, and the cell of a square."""
     # int: 1 << cell needs more bits than an int8 has.
     return int(cell) if view == BLACK else 80 - int(cell)
 
 
 @register_jitable
 def target_cell(plane: int, cell: int) -> int:
-    """Where a move of a legal action ends."""
+    """The cell where the move of a legal action ends."""
     kind = plane if plane < NUM_MOVE_PLANES else plane - NUM_MOVE_PLANES
     if kind >= KNIGHT_PLANE:
         return cell - 19 + 2 * (kind - KNIGHT_PLANE)
@@ -401,18 +401,18 @@ def remove(state: Any, board: Any, owner: int, piece: int, square: int) -> None:
 
 @register_jitable
 def flip_sets(state: Any, owner: int, piece: int, square: int) -> None:
-    """Enter a piece in the sets of its type, or take it out."""
+    """Add a piece to the sets of its type, or remove it."""
     for view in range(2):
         cell = square_of(square, view)
         word = 0 if cell < _LOW_BITS else 1
         bit = 1 << cell - _LOW_BITS * word
-        for kind in range(ALL + 1):  # without branches: the compiler makes wide instructions of it
+        for kind in range(ALL + 1):  # without branches, so that it is vectorised
             state.sets[view, owner, word, kind] ^= bit & MEMBERS[piece, kind]
 
 
 @register_jitable
 def put_in_hand(state: Any, hands: Any, seat: int, piece: int, change: int) -> None:
-    """Change how many pieces of a type a seat has in hand."""
+    """Change the number of pieces of a type in a seat's hand."""
     count = hands[seat, piece]
     hands[seat, piece] = count + change
     state.hash ^= HAND_HASH[seat, piece, count] ^ HAND_HASH[seat, piece, count + change]
@@ -420,12 +420,12 @@ def put_in_hand(state: Any, hands: Any, seat: int, piece: int, change: int) -> N
 
 @register_jitable
 def remember_position(state: Any) -> None:
-    """Put the position on the list, count how often it is there, and end the game if it must."""
+    """Add the position to the list, count its occurrences, and end the game if required."""
     state.latest += 1
     latest = int(state.latest)
     known = state.positions[latest & 1]
     occurred = 0
-    for i in range(latest >> 1):  # to the end, which the compiler makes wide
+    for i in range(latest >> 1):  # no early exit, so that it is vectorised
         occurred += known[i] == state.hash
     known[latest >> 1] = state.hash
     state.repeats[latest & 7] = min(occurred, 3)
@@ -467,7 +467,7 @@ def has_entered(state: Any) -> bool:
 
 @register_jitable
 def attackers(state: Any, view: int, cell: int, low: int, high: int) -> tuple[int, int]:
-    """The opponent's pieces that attack a cell of a view, while (low, high) are occupied."""
+    """The opponent's pieces that attack a cell of a view if (low, high) are occupied."""
     sets = state.sets[view, 1 - view]
     near_low = near_high = far_low = far_high = 0
     for kind in range(NUM_NEAR):
@@ -505,7 +505,7 @@ def is_attacked(state: Any, view: int) -> bool:
 
 @register_jitable
 def pinned_pieces(state: Any, view: int, king: int, low: int, high: int) -> tuple[int, int]:
-    """Pieces, own or not, that alone stand between the king and an attacker from afar."""
+    """Pieces of either side that stand alone between the king and a sliding attacker."""
     sets = state.sets[view, 1 - view]
     far_low = far_high = pinned_low = pinned_high = 0
     for kind in range(NUM_NEAR, ROOKS + 1):
@@ -528,12 +528,12 @@ def pinned_pieces(state: Any, view: int, king: int, low: int, high: int) -> tupl
 
 @register_jitable
 def answers(state: Any, view: int, check_low: int, check_high: int) -> tuple[int, int]:
-    """The cells between the king and the one piece that gives check; none if there are two."""
+    """The cells between the king and the only piece that gives check; none if there are two."""
     if not at_most_one(check_low, check_high):
         return 0, 0
     king = square_of(state.kings[view], view)
     checker = lowest_bit(check_low) if check_low != 0 else _LOW_BITS + lowest_bit(check_high)
-    # A knight is on no line with the king, and then the table's direction may be any.
+    # A knight is on no line with the king, so the table's direction means nothing.
     if (ATTACKS[king, 0, KNIGHTS] & check_low | ATTACKS[king, 1, KNIGHTS] & check_high) != 0:
         return 0, 0
     return between(king, checker)
@@ -541,9 +541,9 @@ def answers(state: Any, view: int, check_low: int, check_high: int) -> tuple[int
 
 @register_jitable
 def goals(state: Any, view: int, pawn_low: int, pawn_high: int, in_check: bool) -> tuple[int, int]:
-    """The cells that pieces of `view` other than the king may enter, pins apart.
+    """The cells that pieces of `view` other than the king may enter, ignoring pins.
 
-    Arguments as of `list_moves`.
+    The arguments are those of `list_moves`.
     """
     own = state.sets[view, view]
     if not in_check:
@@ -571,7 +571,7 @@ def list_jumps(
     goal_high: int,
     stop_at_first: bool,
 ) -> tuple[int, int]:
-    """Append the moves of a set of knights to goals, those with promotion apart; both new counts.
+    """Append a set of knights' moves to goals, promotions separately; return both new counts.
 
     With `stop_at_first` nothing is written, and the first count is 1 if there is a move.
     """
@@ -607,13 +607,13 @@ def list_moves(
     actions: Any,
     stop_at_first: bool,
 ) -> int:
-    """Write the legal moves on the board (no drops) of seat `view`, ascending; their count.
+    """Write the legal moves on the board (no drops) of seat `view`, ascending; return their count.
 
     Args:
         state: a position.
-        view: the seat whose moves are asked for.
-        pawn_low: low word of the set with a pawn that the opponent is thought to have dropped,
-            0 for none; as `view` sees it.
+        view: the seat whose moves are listed.
+        pawn_low: low word of the set of a pawn that the opponent would have dropped, 0 for none;
+            as `view` sees it.
         pawn_high: its high word.
         in_check: whether the king of `view` is in check, that pawn included.
         actions: int32, room for the list.
@@ -636,7 +636,7 @@ def list_moves(
     promotions = _MOST_ACTIONS
     for direction in range(8):
         back = direction ^ 4
-        # A pinned piece moves on the line of the pin alone.
+        # A pinned piece moves only on the line of the pin.
         axis_low = RAY[direction, king, 0] | RAY[back, king, 0]
         axis_high = RAY[direction, king, 1] | RAY[back, king, 1]
         free_low = ~pinned_low | axis_low
@@ -652,11 +652,11 @@ def list_moves(
             hit_low, hit_high = attackers(
                 state, view, king + STEP[direction], low & ~king_low, high & ~king_high
             )
-            # (A dropped pawn attacks the king's own cell alone.)
+            # (A dropped pawn attacks only the king's own cell.)
             if hit_low | hit_high == 0:
                 from_low |= king_low
                 from_high |= king_high
-        # Pieces that move on in this direction.
+        # Pieces that slide in this direction.
         if direction == 0:
             far_low, far_high = own[0, ROOKS] | own[0, LANCES], own[1, ROOKS] | own[1, LANCES]
         elif direction & 1 == 1:
@@ -714,7 +714,7 @@ def list_moves(
 
 @register_jitable
 def list_drops(state: Any, actions: Any, count: int) -> int:
-    """Append the legal drops of the player to move, ascending; the new count."""
+    """Append the legal drops of the player to move, ascending; return the new count."""
     view = int(state.player)
     hand = state.hands[state.latest & 7, view]
     low, high = occupied(state, view)
@@ -742,10 +742,10 @@ def list_drops(state: Any, actions: Any, count: int) -> int:
 
 @register_jitable
 def pawn_drops(state: Any, view: int, low: int, high: int) -> tuple[int, int]:
-    """What of a set remains without files that have an own pawn and without a mating drop."""
+    """A set without the files that have an own pawn and without a mating drop."""
     own = state.sets[view, view]
     pawns = own[0, PAWNS] | own[1, PAWNS]
-    # All rows of the pawns on one another, then that row on all.
+    # All rows of the pawns folded into one, then that row copied to all.
     files = (pawns | pawns >> 9 | pawns >> 18 | pawns >> 27 | pawns >> 36) & 0x1FF
     low &= ~(files * _FILE_LOW)
     high &= ~(files * _FILE_HIGH)
@@ -776,16 +776,16 @@ def mates_with_pawn(state: Any, view: int, cell: int) -> bool:
 
 @register_jitable
 def has_action(state: Any) -> bool:
-    """Whether the player to move has a legal action, the end of the game apart."""
+    """Whether the player to move has a legal action, ignoring the end of the game."""
     view = int(state.player)
     hand = state.hands[state.latest & 7, view]
     own = state.sets[view, view]
     if not state.in_check:
-        # Of at least 41 empty squares one takes any piece but a pawn.
+        # There are at least 41 empty squares: any piece but a pawn can be dropped.
         for piece in range(LANCE, NUM_HAND_TYPES):
             if hand[piece] > 0:
                 return True
-        # A piece not on a line with the king, with nothing of its own in front.
+        # A piece that is not on a line with the king and has no own piece in front.
         king = square_of(state.kings[view], view)
         aim_low, aim_high = moved(LOW & ~own[0, ALL], HIGH & ~own[1, ALL], 4)
         aim_low &= own[0, FRONT] & ~(ATTACKS[king, 0, BISHOPS] | ATTACKS[king, 0, ROOKS])
@@ -801,14 +801,14 @@ def has_action(state: Any) -> bool:
 def set_up(
     state: Any, board: Any, hands: Any, player: int, ply: int, max_plies: int, entering_king: bool
 ) -> None:
-    """Make a state of zeros the position given, as the first one known.
+    """Fill a zeroed state with a position, as the first known one.
 
     Args:
-        state: of zeros.
+        state: a zeroed state.
         board: int8 [81], as in `state_fields`.
         hands: int8 [2, 7], count by seat and type.
         player: the seat to move.
-        ply: how many plies were played before.
+        ply: the number of plies played before.
         max_plies: the setting.
         entering_king: the setting.
     """

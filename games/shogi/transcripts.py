@@ -1,13 +1,12 @@
 # ruff: noqa: RUF001 (KIF has wide colons and digits)
-"""Shogi games as KIF and CSA transcripts, through the library cshogi (the extra `azcore[shogi]`).
+"""Shogi games as KIF and CSA transcripts, by the library cshogi (the extra `azcore[shogi]`).
 
-Both formats hold a main line of moves, with comments, names, where and when it was played, and why
-the game ended. Only games from the usual start are written and read; variations and clocks are
-passed over.
+Both formats hold a main line of moves with comments, names, place and date, and the reason for the
+end. Only games from the usual start are written and read; variations and clock times are skipped.
 
 KIF is written and read as text; files are in UTF-8 (`.kifu`) or CP932 (`.kif`). cshogi writes the
-moves and compares them with its board; lines are taken apart here, because its own readers of whole
-games end the process on some that are damaged.
+moves and checks them against its board. Lines are parsed here, because cshogi's own readers of
+whole games terminate the process on some damaged ones.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ _KIF_ENDS = (
     *("入玉勝ち", "入玉宣言", "最大手数", "不戦敗"),
 )
 
-_BYTE_ORDER_MARK = "\ufeff"  # some editors put it first
+_BYTE_ORDER_MARK = "\ufeff"  # some editors write it first
 
 _CSA_MOVE = re.compile(
     "[+-](00|[1-9][1-9])[1-9][1-9](FU|KY|KE|GI|KI|KA|HI|OU|TO|NY|NK|NG|UM|RY)", re.ASCII
@@ -46,7 +45,7 @@ def library() -> Any:
     """The module cshogi.
 
     Raises:
-        GameError: it is not installed.
+        GameError: cshogi is not installed.
     """
     try:
         import cshogi
@@ -68,7 +67,7 @@ _KIF_PLAYERS = ("先手", "後手")  # by seat
 
 
 def kif(game: Game) -> TranscriptFormat:
-    """KIF, as `Game.transcript_formats` gives it."""
+    """The KIF format, as `Game.transcript_formats` returns it."""
     return TranscriptFormat(
         suffix=".kifu",
         write=partial(write_kif, game),
@@ -83,8 +82,8 @@ def write_kif(game: Game, transcript: Transcript) -> str:
     Raises:
         GameError: cshogi is not installed.
         IllegalActionError: an action is not legal where it is played.
-        InvalidTextError: another start, or a result that is none of KIF's, or not that of a game
-            that is over.
+        InvalidTextError: the start is not the usual one, the result is not one of KIF's, or it
+            differs from that of a finished game.
     """
     cshogi = library()
     _require_usual_start(transcript)
@@ -126,7 +125,7 @@ def _kif_end(game: Game, state: Any) -> tuple[str, str]:
     if ending == "fourfold repetition":
         return "千日手", "千日手"
     if ending == "move limit":
-        return "最大手数", "持将棋"  # a draw, in the word that readers of results know
+        return "最大手数", "持将棋"  # a draw, in the word that programs know
     winner = _KIF_PLAYERS[game.outcome(state) < 0]
     if ending == "entering king":
         return "入玉勝ち", f"{winner}の入玉勝ち"
@@ -141,8 +140,8 @@ def read_kif(game: Game, text: str) -> Transcript:
 
     Raises:
         GameError: cshogi is not installed.
-        InvalidTextError: not KIF, another start, or a move that cannot be read or is not legal,
-            with its number.
+        InvalidTextError: not KIF, not the usual start, or a move that is unreadable or illegal;
+            the message gives its number.
     """
     cshogi = library()
     board = cshogi.Board()
@@ -150,7 +149,7 @@ def read_kif(game: Game, text: str) -> Transcript:
     comments: list[list[str]] = []
     headers: dict[str, str] = {}
     state = game.initial_state()
-    previous = ""  # USI of the move before
+    previous = ""  # USI of the previous move
     end = ""
     for line in _lines(text):
         if line.startswith("変化"):
@@ -244,7 +243,7 @@ _CSA_ENDS = (
 
 
 def csa(game: Game) -> TranscriptFormat:
-    """CSA, as `Game.transcript_formats` gives it."""
+    """The CSA format, as `Game.transcript_formats` returns it."""
     return TranscriptFormat(
         suffix=".csa",
         write=partial(write_csa, game),
@@ -259,8 +258,8 @@ def write_csa(game: Game, transcript: Transcript) -> str:
     Raises:
         GameError: cshogi is not installed.
         IllegalActionError: an action is not legal where it is played.
-        InvalidTextError: another start, or a result that is none of CSA's, or not that of a game
-            that is over.
+        InvalidTextError: the start is not the usual one, the result is not one of CSA's, or it
+            differs from that of a finished game.
     """
     cshogi = library()
     _require_usual_start(transcript)
@@ -292,7 +291,7 @@ def _csa_end(game: Game, state: Any) -> str:
         return f"%{'-' if game.outcome(state) > 0 else '+'}ILLEGAL_ACTION"
     words = {
         "fourfold repetition": "%SENNICHITE",
-        "move limit": "%MAX_MOVES",  # of version 3.0; others write it in 2.2 as well
+        "move limit": "%MAX_MOVES",  # from version 3.0; other programs write it in 2.2 too
         "entering king": "%KACHI",
     }
     return words.get(ending, "%TSUMI")
@@ -303,15 +302,15 @@ def read_csa(game: Game, text: str) -> Transcript:
 
     Raises:
         GameError: cshogi is not installed.
-        InvalidTextError: not a CSA game, another start, or a move that is not legal or not of the
-            player to move, with its number.
+        InvalidTextError: not a CSA game, not the usual start, or a move that is illegal or out of
+            turn; the message gives its number.
     """
     board = library().Board()
     actions: list[int] = []
     comments: list[list[str]] = []
     headers: dict[str, str] = {}
     state = game.initial_state()
-    start: list[str] = []  # lines of the position at the start
+    start: list[str] = []  # lines of the starting position
     begun, end = False, ""
     for line in _lines(text):
         # Statements may share a line; a comment has its own.
@@ -369,7 +368,7 @@ def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines as both formats have them; other characters that Python breaks lines at stay."""
+    """Lines as both formats break them; other line separators of Python stay in the text."""
     text = text.removeprefix(_BYTE_ORDER_MARK)
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
 
@@ -379,13 +378,13 @@ def _comment_lines(mark: str, comment: str) -> list[str]:
 
 
 def _slashed(header: str, value: str) -> str:
-    """A header's value; a date as Japanese transcripts write it, 2026/01/31."""
+    """A header's value, with a date as Japanese transcripts write it, 2026/01/31."""
     whole = header == "date" and re.fullmatch(r"\d{4}-\d\d-\d\d", value, re.ASCII)
     return value.replace("-", "/") if whole else value
 
 
 def _dashed(header: str, value: str) -> str:
-    """The other way."""
+    """The inverse of `_slashed`."""
     whole = header == "date" and re.fullmatch(r"\d{4}/\d\d/\d\d", value.strip(), re.ASCII)
     return value.replace("/", "-") if whole else value
 
@@ -399,10 +398,10 @@ def _require_usual_start(transcript: Transcript) -> None:
 
 
 def _told_result(game: Game, state: Any, told: str, own: str, ends: Sequence[str]) -> str:
-    """The end that a transcript tells, if the format has it and the rules say nothing else.
+    """The end given by a transcript, if the format has it and it agrees with the rules.
 
     Raises:
-        InvalidTextError: otherwise.
+        InvalidTextError: the format does not have it, or the game ended otherwise.
     """
     if told not in ends:
         raise InvalidTextError(
@@ -420,7 +419,7 @@ def _play(game: Game, state: Any, actions: list[int], usi: str, form: str) -> An
     """Play one more move of a transcript.
 
     Raises:
-        InvalidTextError: it is not legal; with its number.
+        InvalidTextError: the move is not legal; the message gives its number.
     """
     try:
         action = game.text_to_action(state, usi)

@@ -1,8 +1,8 @@
-"""Tic-tac-toe with compiled rules: the smallest complete game, made to be copied.
+"""Tic-tac-toe with compiled rules: the smallest complete game, meant to be copied.
 
-The state is a NumPy record, the rules are functions over it, and `TicTacToe` adds the static facts
-and the texts. `azcore/game/contract.py` says what each must do; `plain.py` is the same game without
-compiled code. Cells and actions share their numbers, row by row from the top left:
+The state is a NumPy record, the rules are functions of it, and `TicTacToe` adds the facts and the
+texts. `azcore/game/contract.py` specifies what each must do; `plain.py` is the same game without
+compiled code. Cells and actions have the same numbers, row by row from the top left:
 
     3  0 1 2
     2  3 4 5
@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
-from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import CompiledGame, Facts, Rules, Symmetry, illegal_action_message
+from azcore.errors import InvalidTextError
+from azcore.game import CompiledGame, Facts, Rules, Symmetry, require_legal
 
-# Every position in play is one such state, and azcore keeps many of them in one array.
+# Every position in play is one such state; azcore stores many of them in one array.
 STATE = [
     ("board", np.int8, (9,)),  # 0 empty, 1 a stone of seat 0 (X), 2 a stone of seat 1 (O)
     ("player", np.int8),  # seat to move
@@ -68,8 +68,8 @@ def outcome(state: Any) -> int:
 
 
 def observe(state: Any, planes: Any) -> None:
-    # Own stones first, whoever moves: one network plays both seats. No plane says which seat it
-    # is, since the number of stones does.
+    # The stones of the player to move come first, so one network plays both seats. No plane names
+    # the seat, since it follows from the number of stones.
     for cell in range(9):
         if state.board[cell] != 0:
             plane = 0 if state.board[cell] == state.player + 1 else 1
@@ -77,7 +77,7 @@ def observe(state: Any, planes: Any) -> None:
 
 
 def position_key(state: Any) -> int:
-    # May be left out. The cells as digits to base 3 are the position; the seat follows from them.
+    # Optional. The cells as base-3 digits identify the position; the seat follows from them.
     key = 0
     for cell in range(9):
         key = 3 * key + int(state.board[cell])
@@ -90,7 +90,7 @@ class TicTacToe(CompiledGame):
     def __init__(self) -> None:
         grid = np.arange(9, dtype=np.int32).reshape(3, 3)
         turned = [np.rot90(grid, quarters) for quarters in range(4)]
-        mapped = turned[1:] + [np.fliplr(board) for board in turned]  # the identity left out
+        mapped = turned[1:] + [np.fliplr(board) for board in turned]  # without the identity
         super().__init__(
             Facts(
                 name="tic_tac_toe",
@@ -99,7 +99,7 @@ class TicTacToe(CompiledGame):
                 num_actions=9,
                 observation_shape=(2, 3, 3),
                 max_game_length=9,
-                dirichlet_alpha=1.0,  # near 10 / legal actions, as AlphaZero's three are
+                dirichlet_alpha=1.0,  # about 10 / legal actions, like AlphaZero's three
                 symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
                 seat_names=("X", "O"),
             ),
@@ -125,9 +125,7 @@ class TicTacToe(CompiledGame):
         if not re.fullmatch("[abc][123]", text):
             raise InvalidTextError(f"an action is a column a to c and a row 1 to 3, got {text!r}")
         action = "321".index(text[1]) * 3 + "abc".index(text[0])
-        if not self.legal_action_mask(state)[action]:
-            raise IllegalActionError(illegal_action_message(self, state, action))
-        return action
+        return require_legal(self, state, action)
 
     def state_to_text(self, state: Any) -> str:
         cells = "".join(".XO"[stone] for stone in state.board)

@@ -1,7 +1,7 @@
 """Tic-tac-toe over ordinary Python objects: the smallest game without compiled code.
 
-Any object may be the state and any library may know the rules; this one keeps a string. azcore
-treats it like a compiled game, only slower. Same numbers, planes and texts as `compiled.py`:
+The state may be any object, here a string, and the rules may come from any library. azcore treats
+it like a compiled game; it is only slower. Numbers, planes and texts are those of `compiled.py`:
 
     3  0 1 2
     2  3 4 5
@@ -13,8 +13,8 @@ import re
 
 import numpy as np
 
-from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import BoolArray, Facts, FloatArray, Game, Symmetry, illegal_action_message
+from azcore.errors import InvalidTextError
+from azcore.game import BoolArray, Facts, FloatArray, Game, Symmetry, require_legal
 
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 
@@ -26,14 +26,14 @@ def has_line(state: str, stone: str) -> bool:
 class TicTacToePlain(Game):
     """Tic-tac-toe; it has no settings.
 
-    The state is a string of nine cells, `.` empty, `X` seat 0, `O` seat 1. Who is to move follows
-    from the number of stones.
+    The state is a string of nine cells, `.` empty, `X` seat 0, `O` seat 1. The player to move
+    follows from the number of stones.
     """
 
     def __init__(self) -> None:
         grid = np.arange(9, dtype=np.int32).reshape(3, 3)
         turned = [np.rot90(grid, quarters) for quarters in range(4)]
-        mapped = turned[1:] + [np.fliplr(board) for board in turned]  # the identity left out
+        mapped = turned[1:] + [np.fliplr(board) for board in turned]  # without the identity
         super().__init__(
             Facts(
                 name="tic_tac_toe_plain",
@@ -42,7 +42,7 @@ class TicTacToePlain(Game):
                 num_actions=9,
                 observation_shape=(2, 3, 3),
                 max_game_length=9,
-                dirichlet_alpha=1.0,  # near 10 / legal actions, as AlphaZero's three are
+                dirichlet_alpha=1.0,  # about 10 / legal actions, like AlphaZero's three
                 symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),
                 seat_names=("X", "O"),
             ),
@@ -59,8 +59,7 @@ class TicTacToePlain(Game):
         return np.array([cell == "." and not over for cell in state])
 
     def step(self, state: str, action: int) -> str:
-        if not (0 <= action < 9 and self.legal_action_mask(state)[action]):
-            raise IllegalActionError(illegal_action_message(self, state, action))
+        require_legal(self, state, action)
         return state[:action] + "XO"[self.current_player(state)] + state[action + 1 :]
 
     def is_terminal(self, state: str) -> bool:
@@ -70,14 +69,14 @@ class TicTacToePlain(Game):
         return has_line(state, "X") - has_line(state, "O")
 
     def observation(self, state: str) -> FloatArray:
-        # Own stones first, whoever moves: one network plays both seats. No plane says which seat
-        # it is, since the number of stones does.
+        # The stones of the player to move come first, so one network plays both seats. No plane
+        # names the seat, since it follows from the number of stones.
         own, other = "XO" if self.current_player(state) == 0 else "OX"
         planes = [[cell == stone for cell in state] for stone in (own, other)]
         return np.array(planes, np.float32).reshape(2, 3, 3)
 
     def position_key(self, state: str) -> int:
-        # May be left out. The cells as digits to base 3 are the position.
+        # Optional. The cells as base-3 digits identify the position.
         return int(state.translate(str.maketrans(".XO", "012")), 3)
 
     def action_to_text(self, state: str, action: int) -> str:
@@ -87,9 +86,7 @@ class TicTacToePlain(Game):
         if not re.fullmatch("[abc][123]", text):
             raise InvalidTextError(f"an action is a column a to c and a row 1 to 3, got {text!r}")
         action = "321".index(text[1]) * 3 + "abc".index(text[0])
-        if not self.legal_action_mask(state)[action]:
-            raise IllegalActionError(illegal_action_message(self, state, action))
-        return action
+        return require_legal(self, state, action)
 
     def state_to_text(self, state: str) -> str:
         return f"{state[:3]}/{state[3:6]}/{state[6:]} {'xo'[self.current_player(state)]}"

@@ -18,10 +18,11 @@ from azcore.arena.match import MatchGame, MatchResult
 from azcore.assembly.parts import settings_from
 from azcore.commands.train import train
 from azcore.networks import build_network
-from azcore.networks.checkpoint import load_network, read_checkpoint
 from azcore.networks.evaluator import NetworkEvaluator
+from azcore.networks.saved import load_network
 from azcore.search.evaluators import CachedEvaluator, SymmetricEvaluator
 from azcore.selfplay.resignation import is_played_out
+from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table

@@ -15,7 +15,7 @@ import torch
 
 from azcore.commands.train import train
 from azcore.errors import AzcoreError, CheckpointError, GameFileError
-from azcore.networks.checkpoint import read_checkpoint, write_checkpoint
+from azcore.storage.checkpoint import read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from trust_kit import mutated

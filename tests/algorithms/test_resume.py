@@ -17,7 +17,7 @@ import torch
 
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, GameFileError
-from azcore.networks.checkpoint import is_whole, read_checkpoint
+from azcore.storage.checkpoint import is_whole, read_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table

@@ -18,11 +18,11 @@ from azcore.commands.train import train
 from azcore.errors import AzcoreError
 from azcore.game import ByteArray, FloatArray
 from azcore.learner.given import is_held_out, predict, read_games, with_targets
-from azcore.networks.checkpoint import read_checkpoint
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.settings import SearchSettings
 from azcore.selfplay.actor import Actor
 from azcore.settings import build
+from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer

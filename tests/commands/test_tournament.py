@@ -24,7 +24,8 @@ from azcore.commands.arena.standings import club_ratings
 from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.networks import build_network
-from azcore.networks.checkpoint import KEY, describe_run, write_checkpoint
+from azcore.networks.saved import describe_run
+from azcore.storage.checkpoint import KEY, write_checkpoint
 
 Command = Callable[..., tuple[int, str, str]]
 Compose = Callable[..., dict[str, Any]]

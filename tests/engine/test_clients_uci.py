@@ -19,7 +19,8 @@ import pytest
 
 import azcore
 from azcore.networks import build_network, network_settings
-from azcore.networks.checkpoint import KEY, describe_run, write_checkpoint
+from azcore.networks.saved import describe_run
+from azcore.storage.checkpoint import KEY, write_checkpoint
 
 pytestmark = pytest.mark.slow
 PATH = f"{os.environ.get('PATH', '')}:/usr/games"  # where Debian keeps them

@@ -20,9 +20,9 @@ from azcore.errors import FaultyGameError
 from azcore.game import faults
 from azcore.game.batch import make_batch
 from azcore.game.faults import game_faults
-from azcore.networks.checkpoint import read_checkpoint
 from azcore.search.evaluators import UniformEvaluator
 from azcore.selfplay.actor import Actor
+from azcore.storage.checkpoint import read_checkpoint
 from conftest import TINY
 from engine.partner import Partner, make_server
 from faulty_kit import install

@@ -17,7 +17,7 @@ TREES = 64  # at most, while the search is timed: enough to fill its loops
 
 
 @dataclass(frozen=True, kw_only=True)
-class Estimate:
+class SelfPlayCost:
     """The cost of self-play at the start of training."""
 
     batch: int  # positions evaluated at once
@@ -26,7 +26,7 @@ class Estimate:
     seconds_per_game: float  # if games are as long as random ones
 
 
-def estimate(settings: Settings, plies: float, seconds: float) -> Estimate:
+def estimate(settings: Settings, plies: float, seconds: float) -> SelfPlayCost:
     """Measure network and search separately, for about `seconds` each.
 
     Args:
@@ -40,7 +40,7 @@ def estimate(settings: Settings, plies: float, seconds: float) -> Estimate:
     )
     search = _search_seconds(settings, seconds)
     evaluations = plies * settings.search.num_simulations
-    return Estimate(
+    return SelfPlayCost(
         batch=batch,
         evaluations_per_s=rate,
         search_us=search * 1e6,

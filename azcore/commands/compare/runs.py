@@ -10,7 +10,7 @@ from typing import Any
 
 from azcore.assembly.parts import Settings, settings_from
 from azcore.errors import CheckpointError, SettingError
-from azcore.networks.checkpoint import read_checkpoint
+from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import differences, read_config
 from azcore.storage.table import Table

@@ -28,7 +28,7 @@ SCATTERED = 2000  # random points, of which the best are starting points
 
 
 @dataclass(frozen=True)
-class Estimate:
+class Height:
     """f at one point, with its 95 % interval."""
 
     value: float
@@ -51,7 +51,7 @@ class Surface:
         self._log_parameters = self._fitted()
         self._factor, self._mean, self._weights = self._conditioned(self._log_parameters)
 
-    def at(self, point: Floats) -> Estimate:
+    def at(self, point: Floats) -> Height:
         """f at a point, float64 [d]."""
         from scipy.linalg import solve_triangular
 
@@ -60,7 +60,7 @@ class Surface:
         known = solve_triangular(self._factor, beside, lower=True)
         variance = np.exp(2 * self._log_parameters[-1]) - known @ known
         half = 1.96 * np.sqrt(max(variance, 0.0))
-        return Estimate(float(value), float(value - half), float(value + half))
+        return Height(float(value), float(value - half), float(value + half))
 
     def highest(self) -> Floats:
         """Where the mean of f is highest within [0, 1]^d, float64 [d]."""

@@ -37,7 +37,7 @@ from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.chance import Purpose, generator
 from azcore.commands.console import table_console
-from azcore.commands.tune.surface import Estimate, Floats, Surface
+from azcore.commands.tune.surface import Floats, Height, Surface
 from azcore.errors import SettingError
 from azcore.search.settings import GumbelSettings, SearchSettings
 from azcore.settings import build, convert, require, unknown_key
@@ -250,7 +250,7 @@ class Tuning:
         values = {p: self._table.number(row, p.key) for p in self._parameters}
         return {p.key: int(value) if p.is_whole else value for p, value in values.items()}
 
-    def best(self) -> tuple[dict[str, float], Estimate]:
+    def best(self) -> tuple[dict[str, float], Height]:
         """The constants with the highest score given all trials, and an estimate of that score."""
         rows, pairs = self.trials, self._options.games // 2
         variance = float(np.mean([self._table.number(row, "pair_variance") for row in rows]))

@@ -18,7 +18,7 @@ from azcore.commands.compare.compare import pairings
 from azcore.commands.compare.runs import Run, find_runs, spread
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
-from azcore.networks.checkpoint import load_network
+from azcore.networks.saved import load_network
 from conftest import TINY, compose
 
 Compose = Callable[..., dict[str, Any]]

@@ -21,7 +21,7 @@ ROLLOUTS = 100  # in one call
 UCT_C = 2.0  # the default of its AlphaZero
 
 
-class FreeEvaluator:
+class FreeOpenSpielEvaluator:
     """Returns uniform priors and a value of 0, so that only the cost of search remains."""
 
     def evaluate(self, state: Any) -> Any:
@@ -88,7 +88,7 @@ def search(work: Work) -> None:
     """Search of middle-game positions by the bot of its AlphaZero, one core."""
     game = pyspiel.load_game(work["game"])
     doing("search")
-    bot = _bot(game, FreeEvaluator(), work["num_simulations"])
+    bot = _bot(game, FreeOpenSpielEvaluator(), work["num_simulations"])
     rng = np.random.default_rng(1)
     states = [_middle_game(game, rng, work["opening_plies"]) for _ in range(8)]
     times: list[float] = []

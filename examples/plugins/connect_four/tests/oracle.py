@@ -1,7 +1,7 @@
-"""Connect four a second time: slow, and in other words than the compiled rules.
+"""Connect four a second time: slow, and independent of the compiled rules.
 
-The state is the string of columns played, such as `"4435"`. Boards are rebuilt from it each time,
-and a win is looked for in every line of four cells.
+The state is the string of columns played, such as `"4435"`. The board is rebuilt from it each time,
+and every line of four cells is tested for a win.
 """
 
 from typing import Any
@@ -40,7 +40,7 @@ def winner_of(moves: str) -> int | None:
 
 
 class ConnectFourOracle(Game):
-    """Rules alone; texts of positions are not needed to be played alongside."""
+    """Only the rules; the comparison needs no position texts."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -1,4 +1,4 @@
-"""Connect four: the contract, known counts, drawn positions, and a slow second form."""
+"""Connect four: the contract, known counts, positions, and a comparison with a slow oracle."""
 
 import pytest
 from oracle import ConnectFourOracle
@@ -18,7 +18,7 @@ def test_keeps_the_contract_and_agrees_with_its_oracle(game: Game) -> None:
 
 
 def test_perft(game: Game) -> None:
-    # Counted by many programs: the first seven are powers of 7 less the full columns and wins.
+    # Counted by many programs: the first seven are powers of 7 minus the full columns and wins.
     counts = [7, 49, 343, 2401, 16807, 117649, 823536, 5673234, 39394572]
     assert [perft(game, depth) for depth in range(1, 10)] == counts
 

@@ -1,4 +1,4 @@
-"""The network and the evaluator by themselves; azcore's own tests train with them."""
+"""The network and the evaluator alone; azcore's own tests train with them."""
 
 import numpy as np
 import pytest

@@ -1,11 +1,11 @@
-"""Connect four for azcore: its facts; the rest is in the files beside this one."""
+"""Connect four for azcore: its facts; the other files of this folder have the rest."""
 
 import re
 from typing import Any
 
 from azcore import CompiledGame, Facts, Rules
-from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import illegal_action_message
+from azcore.errors import InvalidTextError
+from azcore.game import require_legal
 
 from . import encoding, notation, rules
 
@@ -22,7 +22,7 @@ class ConnectFour(CompiledGame):
                 num_actions=rules.COLUMNS,
                 observation_shape=(2, rules.ROWS, rules.COLUMNS),
                 max_game_length=rules.ROWS * rules.COLUMNS,
-                dirichlet_alpha=10 / rules.COLUMNS,  # the papers' are near 10 / usual legal actions
+                dirichlet_alpha=10 / rules.COLUMNS,  # the papers': about 10 / legal actions
                 symmetries=encoding.symmetries(),
             ),
             state_dtype=rules.STATE,
@@ -49,9 +49,7 @@ class ConnectFour(CompiledGame):
         if not re.fullmatch("[1-7]", text):
             raise InvalidTextError(f"an action is a column, 1 to 7, got {text[:40]!r}")
         action = int(text) - 1
-        if not self.legal_action_mask(state)[action]:
-            raise IllegalActionError(illegal_action_message(self, state, action))
-        return action
+        return require_legal(self, state, action)
 
     def state_to_text(self, state: Any) -> str:
         return notation.state_to_text(state)

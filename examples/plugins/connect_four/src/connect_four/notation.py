@@ -9,7 +9,7 @@ from .rules import COLUMNS, ROWS, STEP, has_four
 
 
 def rows_of(state: Any) -> list[str]:
-    """The board from the top, a letter for each cell."""
+    """The rows of the board from the top, a letter for each cell."""
     x, o = state.stones
     rows = [range(row, STEP * COLUMNS, STEP) for row in reversed(range(ROWS))]  # their bits
     return ["".join(".XO"[(x >> bit & 1) + 2 * (o >> bit & 1)] for bit in row) for row in rows]

@@ -1,7 +1,7 @@
 """The rules of connect four, over two bitboards. Seat 0 is X and begins.
 
 A column has seven bits, its six cells from the bottom and one that stays empty, so that shifting a
-board by one cell in any direction never runs from one column into the next:
+board by one cell in any direction never carries from one column into the next:
 
      5 12 19 26 33 40 47
      4 11 18 25 32 39 46
@@ -10,7 +10,7 @@ board by one cell in any direction never runs from one column into the next:
      1  8 15 22 29 36 43
      0  7 14 21 28 35 42
 
-49 bits fit an int64, which numba mixes with other numbers as Python does; a uint64 would not.
+49 bits fit an int64, which numba mixes with other integers as Python does, unlike a uint64.
 """
 
 from typing import Any

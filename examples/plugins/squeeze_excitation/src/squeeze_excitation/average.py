@@ -1,6 +1,6 @@
-"""`evaluator.backend=average`: what torch says of a position, averaged over the game's symmetries.
+"""`evaluator.backend=average`: torch's evaluation, averaged over the game's symmetries.
 
-As many evaluations as the game has symmetries, the identity among them: eight in Go.
+A position takes as many evaluations as the game has symmetries, the identity included: eight in Go.
 Letters: S positions, D symmetries, A actions.
 """
 

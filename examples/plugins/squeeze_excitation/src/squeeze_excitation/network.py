@@ -1,4 +1,4 @@
-"""A residual tower whose blocks weigh their channels by what they see on the whole board.
+"""A residual tower whose blocks weight their channels by averages over the whole board.
 
 Hu, Shen and Sun 2018, "Squeeze-and-Excitation Networks", figure 3.
 Letters: N batch, K channels, H rows, W columns, A actions.
@@ -35,7 +35,7 @@ class SqueezeExcitation(NetworkSettings):
 
 
 class Block(nn.Module):
-    """[N, K, H, W] to the same."""
+    """A residual block: [N, K, H, W] to the same shape."""
 
     def __init__(self, channels: int, reduction: int) -> None:
         super().__init__()

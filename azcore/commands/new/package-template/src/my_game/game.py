@@ -6,8 +6,8 @@ The contract is in azcore/game/contract.py, the meaning of each fact in azcore/g
 from typing import Any
 
 from azcore import CompiledGame, Facts, Rules
-from azcore.errors import GameError, IllegalActionError
-from azcore.game import illegal_action_message
+from azcore.errors import GameError
+from azcore.game import require_legal
 
 from . import encoding, notation, rules
 
@@ -74,9 +74,7 @@ class MyGame(CompiledGame):
 
     def text_to_action(self, state: Any, text: str) -> int:
         action = notation.text_to_action(self.board_size, text)
-        if not self.legal_action_mask(state)[action]:
-            raise IllegalActionError(illegal_action_message(self, state, action))
-        return action
+        return require_legal(self, state, action)
 
     def state_to_text(self, state: Any) -> str:
         return notation.state_to_text(state)

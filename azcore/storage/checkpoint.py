@@ -1,12 +1,13 @@
-"""Checkpoints on disk: whole or not at all, checked before they are believed, never executed.
+"""Checkpoints on disk: written atomically, verified before use, never executed.
 
 A checkpoint is a file as `torch.save` writes it, with one addition: the comment field of the ZIP
-archive holds the SHA-256 of everything before it, so that a single altered byte is noticed. torch
-and Lightning read such files as they read their own.
+archive holds the SHA-256 of everything before it, which reveals a single altered byte. torch and
+Lightning read such files as they read their own.
 
-Anyone can compute that sum, so it makes nothing trustworthy: what is read takes no more memory than
-its file has bytes and holds plain values and plain tensors only, and a network is built once its
-tensors have the very shapes that its settings imply.
+Anyone can compute that checksum, so it does not make a file trustworthy. The reader therefore
+accepts only files that take no more memory than they have bytes and hold only plain values and
+plain tensors. It builds a network only if the tensors have exactly the shapes that its settings
+imply.
 """
 
 from __future__ import annotations
@@ -29,39 +30,28 @@ import torch
 from torch import Tensor, nn
 
 from azcore.errors import AzcoreError, CheckpointError
-from azcore.game import Game
-from azcore.networks import NetworkSettings, build_network, network_settings
-from azcore.networks.registry import network_outline
 from azcore.storage.game_record import require_identity
 
 _PLAIN = "it must hold plain values and tensors only"
-FORMAT = 1  # raised when the meaning of a field changes
-_short = reprlib.Repr()  # of what a checkpoint says of itself, in errors
-_short.maxstring = _short.maxother = 60
-_short.maxdict = 20
+FORMAT = 1  # increased when the meaning of a field changes
+short_repr = reprlib.Repr()  # of a checkpoint's description of itself, in errors
+short_repr.maxstring = short_repr.maxother = 60
+short_repr.maxdict = 20
 KEY = "azcore"  # our part of a Lightning checkpoint
 PLAYS = ("state_dict", "global_step", KEY)  # parts of a checkpoint that a player needs
 _END = struct.Struct("<4s4H2LH")  # end-of-archive record of the ZIP format, comment length last
 _COMMENT = 64  # a SHA-256 in hexadecimal
 _ENTRY = b"PK\x01\x02"  # begins an entry of a ZIP archive's directory
-_MOST_ENTRIES = 100_000  # of an archive: tensors, of which a network has some hundred
+_MOST_ENTRIES = 100_000  # of an archive, one per tensor; a network has about a hundred
 _PREFIX = "network."  # of the weights' names in a Lightning checkpoint
-_PARTS = {  # of a checkpoint to go on from, and their types
-    "callbacks": dict,
-    "loops": dict,
-    "lr_schedulers": list,
-    "optimizer_states": list,
-    "pytorch-lightning_version": str,
-    "SelfPlayData": dict,
-}
-# The globals of a pickle that torch would look up, and those that a checkpoint needs: of the others
-# some ask for as much memory as the file says.
+# The globals of a pickle that torch would look up, and those that a checkpoint needs. Some of the
+# others allocate as much memory as the file asks for.
 _GLOBAL = re.compile(rb"c((?:torch|collections|_codecs|builtins|__builtin__)[\w.]*\n[\w.]+)\n")
 _KNOWN_GLOBAL = re.compile(
     rb"collections\nOrderedDict|torch\n\w+Storage|torch._utils\n_rebuild_(tensor_v2|parameter)"
 )
-_MOST_DEPTH = 30  # of values within values; Lightning's take 10
-# What reading what somebody else has made may raise.
+_MOST_DEPTH = 30  # of nested values; Lightning's take 10
+# Exceptions that reading an untrusted file may raise.
 FAULTS = (
     ArithmeticError,
     AssertionError,
@@ -79,7 +69,7 @@ FAULTS = (
 
 
 def write_checkpoint(checkpoint: dict[str, Any], path: Path) -> None:
-    """Write a checkpoint so that at any moment `path` is the old file or the new one, whole.
+    """Write a checkpoint atomically: `path` is always the whole old file or the whole new one.
 
     Raises:
         CheckpointError: the disk refuses; the old file is untouched.
@@ -102,10 +92,10 @@ def write_checkpoint(checkpoint: dict[str, Any], path: Path) -> None:
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
-    """A checkpoint's content on the CPU, verified; loading executes nothing.
+    """The verified content of a checkpoint, on the CPU; loading executes nothing.
 
     Raises:
-        CheckpointError: missing, cut, altered, or not a checkpoint of azcore.
+        CheckpointError: missing, truncated, altered, or not a checkpoint of azcore.
     """
     if path.exists() and not path.is_file():  # a pipe or a device may never end
         raise CheckpointError(f"{path}: cannot read this checkpoint: it is no file")
@@ -142,7 +132,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def short_reason(error: BaseException) -> str:
-    """One sentence, without torch's advice to load what is refused all the same."""
+    """The reason in one sentence, without torch's advice to load the refused file anyway."""
     text = str(error)
     if isinstance(error, AzcoreError):
         return text
@@ -159,7 +149,7 @@ def _require_plain_archive(data: bytes) -> None:
 
     Raises:
         ValueError: an entry is compressed, the entries overlap, or there are too many.
-        And what `zipfile` raises for something else.
+        Also whatever `zipfile` raises for other content.
     """
     if data.count(_ENTRY) > _MOST_ENTRIES:
         raise ValueError(f"it must have at most {_MOST_ENTRIES:,} entries")
@@ -178,12 +168,12 @@ def _require_plain_archive(data: bytes) -> None:
 
 
 def _require_plain(value: object, most: int) -> None:
-    """Refuse what is no tree of plain values and dense tensors, or larger than its file.
+    """Refuse anything but a tree of plain values and dense tensors, no larger than its file.
 
     Args:
-        value: what was loaded.
-        most: bytes of the file. A value takes one at least, unless it is there several times: that
-            is how a few bytes grow into a tree that nobody can walk.
+        value: the loaded value.
+        most: bytes of the file. A value takes at least one, unless it occurs several times, which
+            is how a few bytes can grow into a tree too large to walk.
 
     Raises:
         ValueError: naming what was found.
@@ -216,38 +206,38 @@ def _require_plain(value: object, most: int) -> None:
 
 
 def _require_parts(checkpoint: dict[str, Any]) -> None:
-    """Refuse a checkpoint without what every reader asks of it.
+    """Refuse a checkpoint without the parts that every reader needs.
 
     Raises:
         ValueError, KeyError, TypeError: naming the part.
     """
     require_identity(checkpoint[KEY]["game"])
-    # What it names is looked at when it is built from.
-    _require(type(checkpoint[KEY]["network"]) is dict, "its network", "settings by name")
+    # Its content is checked when a network is built from it.
+    require_part(type(checkpoint[KEY]["network"]) is dict, "its network", "settings by name")
     step, weights = checkpoint["global_step"], checkpoint["state_dict"]
-    _require(type(step) is int and 0 <= step < 2**63, "global_step", "0 or more")
+    require_part(type(step) is int and 0 <= step < 2**63, "global_step", "0 or more")
     fits = isinstance(weights, dict) and all(
         type(name) is str and isinstance(tensor, Tensor) for name, tensor in weights.items()
     )
-    _require(fits, "state_dict", "tensors by name")
+    require_part(fits, "state_dict", "tensors by name")
 
 
-def _require(condition: bool, what: str, wanted: str) -> None:
+def require_part(condition: bool, what: str, wanted: str) -> None:
     if not condition:
         raise ValueError(f"{what} must be {wanted}, got something else")
 
 
 def like(saved: Any, expected: Any, what: str) -> Any:
-    """Plain values of a checkpoint, as far as they are built like others.
+    """Plain values of a checkpoint, which must have the structure of expected ones.
 
     Args:
-        saved: of a checkpoint.
-        expected: its lengths and types must be there. Numbers may differ, but must be finite and,
-            if they are whole, not negative.
-        what: said in errors.
+        saved: values of a checkpoint.
+        expected: `saved` must have its lengths and types. Numbers may differ, but must be finite
+            and, if they are whole, not negative.
+        what: the name of the values in errors.
 
     Returns:
-        `saved` without keys that nobody expects; those that are missing are the reader's affair.
+        `saved` without unexpected keys; the caller handles missing ones.
 
     Raises:
         CheckpointError: naming the place.
@@ -271,49 +261,23 @@ def like(saved: Any, expected: Any, what: str) -> Any:
     return saved
 
 
-def require_resumable(checkpoint: dict[str, Any], game: Game, path: Path) -> None:
-    """Refuse a checkpoint from which a run cannot go on, as far as its outermost parts tell.
-
-    Its weights must be those of the network that it says it is of.
-
-    Raises:
-        CheckpointError: naming the part.
-    """
-    try:
-        for name, kind in _PARTS.items():
-            _require(type(checkpoint.get(name)) is kind, name, f"a {kind.__name__}")
-        for name in ("optimizer_states", "lr_schedulers"):
-            _require(len(checkpoint[name]) == 1, name, "one")
-        version = checkpoint["pytorch-lightning_version"]
-        _require(
-            bool(re.fullmatch(r"\d+(\.\w+){1,5}", version)), "Lightning's version", "a version"
-        )
-        for name, state in checkpoint["callbacks"].items():
-            _require(type(name) is str and type(state) is dict, "callbacks", "states by name")
-        _require_network(checkpoint, game)
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: a run cannot go on from this checkpoint: {short_reason(error)}"
-        ) from error
-
-
 def require_sizes(
     checkpoint: dict[str, Any], num_games: int | None, workers: int | None, path: Path
 ) -> None:
-    """Refuse sizes of self-play that are not those of the games in play.
+    """Refuse sizes of self-play that differ from those of the games in play.
 
     Args:
-        checkpoint: to go on from.
-        num_games: of all workers; None: not known.
+        checkpoint: the checkpoint to resume from.
+        num_games: games of all workers; None: not known.
         workers: threads; None: not known.
-        path: of the checkpoint.
+        path: the path of the checkpoint.
 
     Raises:
         CheckpointError: naming both sides.
     """
     try:
         data = checkpoint["SelfPlayData"]
-        # Older checkpoints call the only source there was the actor.
+        # Older checkpoints name their source `actor`, the only kind at that time.
         source = data["source" if "source" in data else "actor"]
         saved = [len(worker["games"]) for worker in source["workers"]]
     except FAULTS as error:
@@ -328,63 +292,13 @@ def require_sizes(
 
 
 def is_whole(checkpoint: Mapping[str, Any]) -> bool:
-    """Whether a run can go on from it; else it holds weights alone."""
+    """Whether a run can resume from it; otherwise it holds only weights."""
     return "optimizer_states" in checkpoint
 
 
 def weights_alone(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
-    """What it takes to play: without the optimizer and the games in play."""
+    """The parts that a player needs, without the optimizer and the games in play."""
     return {name: checkpoint[name] for name in PLAYS}
-
-
-def describe_run(game: Game, network: NetworkSettings) -> dict[str, Any]:
-    """What a checkpoint says of itself: plain values only."""
-    return {
-        "format": FORMAT,
-        "game": game.identity,
-        "network": {name: getattr(network, name) for name in network.__dataclass_fields__},
-    }
-
-
-def require_same_run(checkpoint: dict[str, Any], expected: dict[str, Any], path: Path) -> None:
-    """Refuse a checkpoint whose game, version, settings or network are not the expected ones.
-
-    Raises:
-        CheckpointError: naming both sides.
-    """
-    for what in ("game", "network"):
-        if checkpoint[KEY][what] != expected[what]:
-            raise CheckpointError(
-                f"{path}: this checkpoint's {what} must be {expected[what]}, "
-                f"got {_short.repr(checkpoint[KEY][what])}"
-            )
-
-
-def load_network(path: Path, game: Game) -> tuple[nn.Module, int]:
-    """The network of a checkpoint and how many optimizer steps it has seen.
-
-    Raises:
-        CheckpointError: see `read_checkpoint`; or it is of another game, version or settings.
-    """
-    return network_of(read_checkpoint(path), path, game)
-
-
-def network_of(checkpoint: dict[str, Any], path: Path, game: Game) -> tuple[nn.Module, int]:
-    """The same of a checkpoint that has been read, from `path`."""
-    ours = checkpoint[KEY]
-    if ours["game"] != game.identity:
-        raise CheckpointError(
-            f"{path}: this checkpoint's game must be {game.identity}, "
-            f"got {_short.repr(ours['game'])}"
-        )
-    try:
-        network = build_network(game, _require_network(checkpoint, game), seed=0)
-        network.load_state_dict(weights_of(checkpoint))
-    except FAULTS as error:
-        raise CheckpointError(
-            f"{path}: this checkpoint's network cannot be used: {short_reason(error)}"
-        ) from error
-    return network, int(checkpoint["global_step"])
 
 
 def weights_of(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
@@ -394,40 +308,6 @@ def weights_of(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
         for name, value in checkpoint["state_dict"].items()
         if name.startswith(_PREFIX)
     }
-
-
-def _require_network(checkpoint: dict[str, Any], game: Game) -> NetworkSettings:
-    """Refuse weights that are not those of the network named beside them, before it is built.
-
-    Returns:
-        The network's settings.
-
-    Raises:
-        ValueError: a tensor is not as it must be.
-        And whatever settings raise that make no network, or one of more tensors than there are.
-    """
-    settings = network_settings(checkpoint[KEY]["network"])
-    weights = weights_of(checkpoint)
-    require_weights(weights, network_outline(game, settings, len(weights)))
-    return settings
-
-
-def require_weights(weights: Mapping[str, Any], network: nn.Module) -> None:
-    """Refuse weights that are not those of `network` by name, shape and type, or not finite.
-
-    Args:
-        weights: of a checkpoint.
-        network: may be an outline, without memory.
-
-    Raises:
-        ValueError: naming the tensor.
-    """
-    expected = network.state_dict()
-    for name in {**expected, **weights}:
-        if name not in weights or name not in expected:
-            fault = "must be there" if name in expected else "is not one of this network's"
-            raise ValueError(f"the tensor {reprlib.repr(name)} {fault}")
-        require_same_tensor(weights[name], expected[name], f"the tensor {name}")
 
 
 def require_same_tensor(got: object, wanted: Tensor, what: str) -> None:

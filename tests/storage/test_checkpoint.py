@@ -17,8 +17,9 @@ import torch
 import azcore
 from azcore.errors import CheckpointError
 from azcore.networks import build_network
-from azcore.networks.checkpoint import describe_run, load_network, read_checkpoint, write_checkpoint
+from azcore.networks.saved import describe_run, load_network
 from azcore.networks.towers import DualRes
+from azcore.storage.checkpoint import read_checkpoint, write_checkpoint
 from trust_kit import signed_archive
 
 GAME = azcore.make("tic_tac_toe")
