@@ -224,9 +224,7 @@ class GtpServer(Server):
         thought = thinker.think(limits, tell, seconds)
         best = thought.best
         assert best is not None, "the game is not over"
-        resign_below = self.engine.settings.resign_below
-        # Silver 2017, Methods "Search algorithm": both the root's value and the best child's.
-        if resign_below is not None and max(thought.value, best.value) < resign_below:
+        if thought.should_resign(self.engine.settings.resign_below):
             return "resign"
         text = line.game.action_to_text(line.state, best.action)
         if is_played:

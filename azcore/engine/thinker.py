@@ -154,6 +154,14 @@ class Thought:
         """The variation to play; None in a finished game."""
         return self.variations[0] if self.variations else None
 
+    def should_resign(self, resign_below: float | None) -> bool:
+        """Whether the root's value and the best child's are both below a threshold; None: never.
+
+        Silver 2017, Methods "Search algorithm".
+        """
+        values = [self.value, *(variation.value for variation in self.variations[:1])]
+        return resign_below is not None and max(values) < resign_below
+
 
 Report = Callable[[Thought], None]
 

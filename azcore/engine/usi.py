@@ -64,8 +64,7 @@ class UsiServer(PositionServer):
         return "bestmove win" if self._game.can_declare_win(line.state) else None
 
     def _gives_up(self, thought: Thought) -> bool:
-        below = self.engine.settings.resign_below
-        return below is not None and thought.value < below
+        return thought.should_resign(self.engine.settings.resign_below)
 
     def _chances(self, value: float) -> str:
         return ""

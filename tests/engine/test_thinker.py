@@ -12,7 +12,7 @@ import pytest
 
 import azcore
 from azcore.engine.clock import Clock
-from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker
+from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search
@@ -210,3 +210,22 @@ def test_a_clock_that_only_gets_shorter_is_never_run_out() -> None:
         thought = Clock(remaining=remaining).seconds_to_think(20, overhead)
         remaining -= thought + (overhead if thought else 0.002)
         assert remaining > 0
+
+
+@pytest.mark.parametrize(
+    ("root", "child", "threshold", "resigns"),
+    [
+        (-0.9, -0.95, -0.8, True),
+        (-0.9, -0.7, -0.8, False),
+        (-0.7, -0.9, -0.8, False),
+        (-0.9, -0.95, None, False),
+    ],
+)
+def test_resigning_takes_the_root_and_the_best_child(
+    root: float, child: float, threshold: float | None, resigns: bool
+) -> None:
+    best = Variation(action=0, visits=9, value=child, prior=0.5, actions=[0])
+    thought = Thought(
+        state=None, variations=[best], value=root, simulations=9, new_simulations=9, seconds=1.0
+    )
+    assert thought.should_resign(threshold) is resigns
