@@ -10,6 +10,7 @@ one.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from azcore.arena.elo import MatchScore, PairScore
-from azcore.arena.players import Decision, Forfeit, Player
+from azcore.arena.players import RESIGNATION, Decision, Forfeit, Player
 from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.errors import IllegalActionError
 from azcore.game import Game, illegal_action_message
@@ -143,6 +144,16 @@ class MatchResult:
             "losses": self.losses,
             "distinct_games": self.distinct_games,
         }
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """By player: games lost because it failed, not by the rules and not by resignation."""
+        lost = Counter(
+            self.first if game.loser == game.first_seat else self.second
+            for game in self.games
+            if game.forfeit not in (None, RESIGNATION)
+        )
+        return dict(lost)
 
     @property
     def lengths(self) -> list[int]:

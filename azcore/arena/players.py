@@ -30,12 +30,14 @@ from azcore.search.settings import SearchSettings
 from azcore.selfplay.schedule import choose_action
 from azcore.settings import require
 
+RESIGNATION = "resignation"
+
 
 @dataclass(frozen=True)
 class Forfeit:
     """A player's decision to give up the game instead of choosing an action.
 
-    `reason` is a few words for records: `resignation`, or what happened to a program.
+    `reason` is a few words for records: `RESIGNATION`, or what happened to a program.
     """
 
     reason: str

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from azcore.arena.players import Decision, Forfeit, Player
+from azcore.arena.players import RESIGNATION, Decision, Forfeit, Player
 from azcore.engine.clients import Client
 from azcore.engine.process import ProgramError
 from azcore.engine.thinker import Line
@@ -84,7 +84,7 @@ class EnginePlayer(Player):
                     client.close()
                     return decisions
                 action = client.choose(self._lines[row])
-                decisions[row] = Forfeit("resignation") if action is None else action
+                decisions[row] = Forfeit(RESIGNATION) if action is None else action
             except ProgramError as fault:
                 if self._is_given_up:  # we ended the program ourselves
                     return decisions

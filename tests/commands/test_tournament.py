@@ -352,3 +352,13 @@ def test_games_are_kept_as_record_files(azcore: Command, tmp_path: Path) -> None
     assert status == 2
     assert "pgn" in errors
     assert not (tmp_path / "none").exists()
+
+
+def test_a_rating_says_that_its_player_failed(azcore: Command, tmp_path: Path) -> None:
+    arena = ("command=arena", "game=tic_tac_toe", "arena.games=2", "arena.num_simulations=4")
+    program = f"gtp {sys.executable} -c exit(3)"
+    status, out, _ = azcore(*arena, f"arena_dir={tmp_path / 'a'}", f'players=["{program}",random]')
+    assert status == 0
+    assert f"{program} failed in 2 of its 2 games, which count as lost" in " ".join(out.split())
+    status, out, _ = azcore(*arena, f"arena_dir={tmp_path / 'b'}", "players=[search:2,random]")
+    assert "failed" not in out

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from rich.box import SIMPLE_HEAD
@@ -95,6 +96,17 @@ def _sentences(
         yield f"Moving first is worth {move.value:+.0f} Elo ({move.low:+.0f} to {move.high:+.0f})."
     if rated.draws is not None:
         yield f"Of games between equals {rated.draws:.0%} would be drawn."
+    failures: Counter[str] = Counter()
+    for result in results:
+        failures.update(result.failures)
+    for name, count in failures.items():
+        games = sum(
+            len(result.games) for result in results if name in (result.first, result.second)
+        )
+        yield (
+            f"{name} failed in {count} of its {games} games, which count as lost: its rating does "
+            "not measure its play. games.csv says what happened."
+        )
     for result in results:
         pairs, distinct = len(result.games) // 2, result.distinct.pairs
         if distinct < pairs:
