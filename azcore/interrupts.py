@@ -9,6 +9,7 @@ that holds the GIL stops this thread too; then SIGQUIT still works.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import select
@@ -26,8 +27,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _AS_ONE = 0.2  # seconds: the terminal and the parent process may both send the same Ctrl-C
 _PATIENCE = 3.0  # seconds after the first signal until we report what azcore waits for
+_RETRY = 0.01  # seconds until a handler that may not raise now is called again
 _GRACE = 1.0  # seconds after the second signal in which a shutdown under way may finish
 
+_is_over = False  # whether the interpreter ends
 _is_tidy = False  # whether the first signal leaves the shutdown to the command
 _last_words: Callable[[], str] = str  # see `say_at_the_end`
 
@@ -54,10 +57,43 @@ def say_at_the_end(words: Callable[[], str]) -> None:
     _last_words = words
 
 
-def interrupt(_signal: int, _frame: FrameType | None) -> None:
+def interrupt(_signal: int, frame: FrameType | None) -> None:
     """The handler of both signals."""
-    if _is_tidy:
+    if _is_tidy and may_raise(frame):
         raise KeyboardInterrupt
+
+
+def may_raise(frame: FrameType | None) -> bool:
+    """Whether a signal handler may raise now; if not, the handler is called again shortly.
+
+    Python swallows what is raised in a finaliser or in a callback from C. The bindings of LLVM have
+    both, and one that is cut short there frees its memory twice.
+
+    Args:
+        frame: where the signal arrived.
+    """
+    while frame is not None and not _is_over:
+        module = str(frame.f_globals.get("__name__"))
+        if frame.f_code.co_name == "__del__" or module.startswith("llvmlite.binding"):
+            signal.signal(signal.SIGALRM, _again)
+            signal.setitimer(signal.ITIMER_REAL, _RETRY)
+            return False
+        frame = frame.f_back
+    return True
+
+
+@atexit.register
+def _forget() -> None:
+    """Python removes its handlers as it ends; an alarm without one would kill the process."""
+    global _is_over
+    _is_over = True
+    signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+def _again(_signal: int, frame: FrameType | None) -> None:
+    handler = signal.getsignal(signal.SIGINT)
+    if callable(handler):
+        handler(signal.SIGINT, frame)
 
 
 def no_handler(_signal: int, _frame: FrameType | None) -> None:

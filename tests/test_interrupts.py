@@ -177,3 +177,46 @@ def test_one_is_enough_where_nothing_hangs(tmp_path: Path, number: int, command:
         said += process.stdout.read()
     assert process.returncode == 130, said
     assert "Traceback" not in said
+
+
+SIGNALLED = """
+import os, signal, sys, time
+from azcore import interrupts
+
+interrupts.watch()
+interrupts.be_tidy()
+
+class Held:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(3):
+            time.sleep(0)
+        print("freed")
+
+def bound():
+    os.kill(os.getpid(), signal.SIGINT)
+    for _ in range(3):
+        time.sleep(0)
+    print("bound")
+
+try:
+    if sys.argv[1] == "finaliser":
+        Held()
+    else:
+        source = {"__name__": "llvmlite.binding.ffi", "bound": bound}
+        exec("def close(): bound()", source)
+        source["close"]()
+    time.sleep(5)
+    print("lost")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "first"), [("finaliser", "freed"), ("bindings", "bound")], ids=["finaliser", "llvm"]
+)
+def test_a_signal_waits_where_what_it_raises_would_be_lost(where: str, first: str) -> None:
+    command = [sys.executable, "-c", SIGNALLED, where]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.stdout.split(), done.stderr) == ([first, "interrupted"], "")

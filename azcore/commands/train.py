@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import torch
@@ -248,9 +249,10 @@ def _transcripts(
 def _interruptible() -> Iterator[None]:
     """Turn SIGINT and SIGTERM into `Interrupted` while the loop runs."""
 
-    def interrupt(_signal: int, _frame: object) -> None:
-        _ignore_interrupts()
-        raise Interrupted
+    def interrupt(_signal: int, frame: FrameType | None) -> None:
+        if interrupts.may_raise(frame):
+            _ignore_interrupts()
+            raise Interrupted
 
     before = {n: signal.signal(n, interrupt) for n in interrupts.SIGNALS}
     try:
