@@ -80,7 +80,6 @@ class Settings:
             cores=available_cores(),
             callers=callers,
         )
-        choose_backend(self.evaluation.backend, self.device)  # raises if it cannot run here
         return backend_named(self.evaluation.backend).evaluator(network, conditions)
 
     def search_evaluator(self, network: nn.Module, version: int, callers: int = 1) -> Evaluator:

@@ -44,6 +44,8 @@ def installed(group: str, what: str) -> dict[str, EntryPoint]:
 def loaded(point: EntryPoint, what: str, kind: type[T]) -> type[T]:
     """The class that an entry point names; its package is imported now.
 
+    mypy refuses an abstract class for `kind`, since a `type[T]` may be called; this one is not.
+
     Raises:
         SettingError: it cannot be imported, or is no subclass of `kind`.
     """

@@ -25,16 +25,19 @@ class Keys:
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
+        self._has_keys: bool | None = None  # None: no position was looked at yet
         # Player, end, outcome and mask by ply and key. There are thousands, so each is small.
         self.known: dict[tuple[int, int], tuple[int, bool, int, int]] = {}
 
     def check(self, states: list[Any], view: View) -> None:
         """Check the last of the states of the game in play, which has this view."""
         checker, identity = self.checker, Identity.KEY
-        if not checker.game.has_position_key:
-            return
         state, ply = states[-1], len(states) - 1
         key = checker.ask(identity, "position_key", state)
+        if self._has_keys is None:
+            self._has_keys = key is not None
+        if not self._has_keys:
+            return
         good = isinstance(key, int) and not isinstance(key, bool) and 0 <= key <= KEY_BITS
         checker.expect(identity, good, f"position_key is {key!r}, want a whole number below 2**64")
         again = [state] if content(state) is None else [state, state.copy()]
