@@ -799,8 +799,8 @@ WIRING = [
 ]
 
 
-def catches(fault: Fault) -> bool:
-    """Whether its tests fail while the fault is in place."""
+def verdict(fault: Fault) -> str:
+    """Plants it and runs its tests: "caught", "missed", or "endless" when they did not end."""
     tests = fault.tests or next(row.tests for row in rows() if row.item == fault.item)
     path = ROOT / fault.file
     sound = path.read_text()
@@ -810,10 +810,10 @@ def catches(fault: Fault) -> bool:
         path.write_text(sound.replace(fault.old, fault.new))
         ended = subprocess.run(command, cwd=ROOT, capture_output=True, timeout=900)
     except subprocess.TimeoutExpired:
-        return True
+        return "endless"
     finally:
         path.write_text(sound)
-    return ended.returncode == 1
+    return "caught" if ended.returncode == 1 else "missed"
 
 
 def main(wanted: list[str]) -> int:
@@ -824,9 +824,9 @@ def main(wanted: list[str]) -> int:
     ]
     missed = []
     for fault in chosen:
-        caught = catches(fault)
-        print(f"{'caught' if caught else 'MISSED':7} {fault.item}: {fault.file}", flush=True)
-        if not caught:
+        found = verdict(fault)
+        print(f"{found:7} {fault.item}: {fault.file}", flush=True)
+        if found == "missed":
             missed.append(fault.item)
     print(f"{len(chosen) - len(missed)} of {len(chosen)} faults caught")
     return 1 if missed else 0
