@@ -2,8 +2,9 @@
 
 Begin at `contract.Game`, which a plugin implements. `facts` holds the fixed properties of a game,
 `compiled` the faster way to state rules, `transcript` the content of transcripts. `registry` finds
-games, `batch` replays many positions at once, `symmetries` maps them, `compilation` runs numba, and
-`faults` reports errors in a game's code.
+games, `batch` replays many games at once and fills `positions`, `symmetries` maps these,
+`compilation` runs numba, `rule_table` hands rules to kernels, and `faults` reports errors in a
+game's code.
 """
 
 from azcore.game.compiled import CompiledGame, Rules

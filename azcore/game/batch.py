@@ -7,7 +7,7 @@ Python loop for any other `Game`; callers see no difference.
 A tree stores only the state of its root and reaches leaves by replaying. So history planes and
 repetition rules are correct, and memory for states does not grow with the tree.
 
-Letters: B roots, S positions described at once, T longest path in plies, A actions, C H W planes.
+Letters: B roots, S positions described at once, T longest path in plies.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 from numba import config, types
-from numba.extending import intrinsic, register_jitable
+from numba.extending import register_jitable
 
 from azcore.errors import FaultyGameError, GameError
-from azcore.game import ByteArray, CompiledGame, Game, compilation
-from azcore.game import compiled as compiled_game
-from azcore.game.compilation import code_for, compiled, function_table, load_function
+from azcore.game import CompiledGame, Game
+from azcore.game.compilation import code_for, compiled
 from azcore.game.compiled import (
     CURRENT_PLAYER,
     IS_TERMINAL,
@@ -32,65 +31,13 @@ from azcore.game.compiled import (
     OBSERVE,
     OUTCOME,
     POSITION_KEY,
-    RULES,
     STEP,
     RuleFunctions,
-    rule_signatures,
 )
 from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS
 from azcore.game.faults import broken_promise, game_faults, raised
-
-# The sources of kernels over rules, besides the rules.
-RULE_SOURCES = (__file__, compilation.__file__, compiled_game.__file__)
-
-
-class Positions(NamedTuple):
-    """The description of S positions, filled by `GameBatch.replay`."""
-
-    observations: ByteArray  # [S, C, H, W]
-    legal_actions: npt.NDArray[np.int32]  # [S, A], ascending
-    num_legal: npt.NDArray[np.int32]  # [S], valid entries of legal_actions
-    current_player: npt.NDArray[np.int8]  # [S], seat to move
-    is_terminal: npt.NDArray[np.bool_]  # [S]
-    outcome: npt.NDArray[np.int8]  # [S], view of seat 0, 0 where not terminal
-    keys: npt.NDArray[np.uint64]  # [S], `Game.position_key`; empty if not wanted
-
-    def legal_action_mask(self, num_actions: int) -> npt.NDArray[np.bool_]:
-        """bool [S, A], True = legal."""
-        mask = np.zeros((len(self.num_legal), num_actions), np.bool_)
-        _mark_kernel()(self.legal_actions, self.num_legal, mask)
-        return mask
-
-
-def make_positions(game: Game, size: int, *, keys: bool = False) -> Positions:
-    """Buffers for S positions of a game.
-
-    Args:
-        game: the game of the positions.
-        size: S.
-        keys: whether to compute `Game.position_key` too; not all games have one.
-    """
-    return Positions(
-        observations=np.zeros((size, *game.observation_shape), np.uint8),
-        legal_actions=np.zeros((size, game.num_actions), np.int32),
-        num_legal=np.zeros(size, np.int32),
-        current_player=np.zeros(size, np.int8),
-        is_terminal=np.zeros(size, np.bool_),
-        outcome=np.zeros(size, np.int8),
-        keys=np.zeros(size if keys else 0, np.uint64),
-    )
-
-
-@cache
-def _mark_kernel() -> Any:
-    return compiled(_mark_legal, sources=[__file__])
-
-
-def _mark_legal(legal_actions: Any, num_legal: Any, out_mask: Any) -> None:
-    """The loop of `Positions.legal_action_mask`, over a mask of zeros."""
-    for row in range(num_legal.shape[0]):
-        for i in range(num_legal[row]):
-            out_mask[row, legal_actions[row, i]] = True
+from azcore.game.positions import Positions
+from azcore.game.rule_table import RULE_SOURCES, rule_table, rules_of
 
 
 class Paths(NamedTuple):
@@ -382,45 +329,7 @@ def replay_kernel(state: Any) -> Any:
     signature = types.int64(
         types.int64[:, ::1], states, states, types.int64, types.int64[::1], paths, positions
     )
-    return compiled(_replay_from_table, signature, sources=RULE_SOURCES)
-
-
-def rule_table(game: CompiledGame, *, keys: bool = False) -> npt.NDArray[np.int64]:
-    """The rules of a game for kernels that are called often, int64 [7, 3]; see `rules_of`.
-
-    The table holds addresses, since unpacking six functions takes numba 130 µs a call, as long as
-    searching 25 leaves. A row of zeros is a function that is not called: the key rule where no keys
-    are wanted.
-    """
-    rules = [getattr(game.rules, name) for name in RULES] + [game.key_rule] * keys
-    signatures = list(rule_signatures(game.state_type).values())
-    table = np.zeros((len(signatures), 3), np.int64)
-    table[: len(rules)] = function_table(rules, signatures[: len(rules)])
-    return table
-
-
-def _rule_at(_context: Any, table: Any, states: Any, place: Any) -> Any:
-    """Function `place` (a constant) of a `rule_table`, for states of the type of `states`."""
-    signatures = list(rule_signatures(states.dtype).values())
-    function = types.FunctionType(signatures[place.literal_value])
-    return function(table, states, place), load_function
-
-
-rule_at: Any = intrinsic(prefer_literal=True)(_rule_at)
-
-
-@register_jitable
-def rules_of(table: Any, states: Any) -> Any:
-    """The rules of a `rule_table`, as functions over an element of `states`."""
-    return RuleFunctions(
-        rule_at(table, states, CURRENT_PLAYER),
-        rule_at(table, states, LEGAL_ACTIONS),
-        rule_at(table, states, STEP),
-        rule_at(table, states, IS_TERMINAL),
-        rule_at(table, states, OUTCOME),
-        rule_at(table, states, OBSERVE),
-        rule_at(table, states, POSITION_KEY),
-    )
+    return compiled(_replay_from_table, signature, sources=(__file__, *RULE_SOURCES))
 
 
 def _replay_from_table(

@@ -24,8 +24,9 @@ import numpy.typing as npt
 
 from azcore.errors import AzcoreError, GameError
 from azcore.game import FloatArray, Game, IntArray
-from azcore.game.batch import make_batch, make_positions
+from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
+from azcore.game.positions import make_positions
 from azcore.search import roots, walks
 from azcore.search.evaluators import Evaluator
 from azcore.search.gumbel import considered_visits, make_gumbel

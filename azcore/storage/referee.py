@@ -23,9 +23,9 @@ from numba.extending import register_jitable
 
 from azcore.errors import GameFileError
 from azcore.game import CompiledGame, Game, IntArray
-from azcore.game.batch import RULE_SOURCES, rule_table, rules_of
 from azcore.game.compilation import compiled
 from azcore.game.compiled import RuleFunctions
+from azcore.game.rule_table import RULE_SOURCES, rule_table, rules_of
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 

@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.game import BoolArray, ByteArray, FloatArray, Game, IntArray
-from azcore.game.batch import Positions, make_batch, make_positions
+from azcore.game.batch import make_batch
 from azcore.game.compilation import compiled
+from azcore.game.positions import Positions, make_positions
 from azcore.game.symmetries import SymmetryTables
 from azcore.settings import require
 from azcore.storage.game_record import HEADER, GameRecord

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from azcore.game import CompiledGame, Game
-from azcore.game.batch import GameBatch, PlainBatch, Positions, make_batch, make_positions
+from azcore.game.batch import GameBatch, PlainBatch, make_batch
+from azcore.game.positions import Positions, make_positions
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, legal_texts, view_of

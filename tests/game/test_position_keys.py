@@ -10,8 +10,9 @@ import pytest
 import azcore
 from azcore.errors import FaultyGameError
 from azcore.game import CompiledGame, Game
-from azcore.game.batch import make_batch, make_positions
+from azcore.game.batch import make_batch
 from azcore.game.keys import state_key
+from azcore.game.positions import make_positions
 from azcore.testing import random_states
 
 
