@@ -205,6 +205,23 @@ def test_search_sees_random_symmetries_where_the_game_has_some(compose: Tiny) ->
     np.testing.assert_allclose(outermost.evaluate(observations)[0], logits)
 
 
+def test_symmetries_are_drawn_anew_for_each_seed_and_version(compose: Tiny) -> None:
+    settings = settings_from(
+        compose("game=tic_tac_toe", "algorithm=alphagozero", "evaluator.backend=torch", "seed=3")
+    )
+    network = build_network(settings.game, settings.network, 1)
+    shape = (64, *settings.game.observation_shape)
+    observations = np.random.default_rng(1).integers(0, 2, shape, np.uint8)
+
+    def drawn(seed: int, version: int) -> bytes:
+        evaluator = replace(settings, seed=seed).search_evaluator(network, version)
+        assert isinstance(evaluator, SymmetricEvaluator)
+        return evaluator.choose(observations).tobytes()
+
+    assert drawn(3, 4) == drawn(3, 4)
+    assert len({drawn(3, 4), drawn(3, 8), drawn(5, 4)}) == 3
+
+
 def test_alphazero_always_plays_the_latest_network(tiny: Tiny, tmp_path: Path) -> None:
     """The same run without a gate: the games of each generation are by the weights before it."""
     config = tiny("algorithm=alphazero", "run_dir=run", "trainer.max_steps=16")
