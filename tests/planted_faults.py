@@ -244,8 +244,8 @@ FAULTS = [
     Fault(
         "Player",
         "azcore/algorithms/training.py",
-        'search_evaluator(playing, version, self.sizes["workers"]), version\n',
-        'search_evaluator(playing, version, self.sizes["workers"]), max(0, version - 4)\n',
+        "search_evaluator(playing, version, workers), version\n",
+        "search_evaluator(playing, version, workers), max(0, version - 4)\n",
     ),
     Fault(
         "No augmentation",

@@ -1,4 +1,7 @@
-"""Makes the actor of a run, with the sizes that the run began with or that suit this machine."""
+"""Fits a run to its machine: the evaluator, the workers and the number of games of self-play.
+
+A resumed run goes on with what it began with; a new one measures what its settings leave open.
+"""
 
 from __future__ import annotations
 
@@ -8,35 +11,74 @@ from dataclasses import replace
 from torch import nn
 
 from azcore.assembly.parts import Settings
+from azcore.errors import SettingError
+from azcore.networks.backends import EvaluatorSettings, require_runnable
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import with_games, with_workers
-from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_directory import RunDirectory, Sizes
 
 
-def actor_of_run(
+def fitted_to_machine(
     settings: Settings, network: nn.Module, run: RunDirectory, say: Callable[[str], None]
-) -> tuple[Actor, dict[str, int]]:
-    """The actor, and its sizes by the names of their settings.
-
-    The sizes come from the run's sizes.json or else from the settings. A new run measures those
-    that the settings leave open, which takes seconds.
+) -> Settings:
+    """The settings with a number of workers and a complete evaluator.
 
     Args:
         settings: of the run.
         network: of the shape that will play.
         run: the directory of sizes.json, if the run was begun before.
+        say: called with the evaluator and the measurements, as a line of text.
+    """
+    sizes = run.read_sizes()
+    selfplay = with_workers(
+        replace(
+            settings.selfplay,
+            num_games=sizes.num_games or settings.selfplay.num_games,
+            workers=sizes.workers or settings.selfplay.workers,
+        ),
+        settings.device.type,
+    )
+    evaluation = _as_before(settings, sizes) or settings.evaluation
+    settings = replace(settings, selfplay=selfplay, evaluation=evaluation)
+    callers = 1 if settings.supervised.enabled else selfplay.workers
+    assert callers is not None
+    probe = settings.fastest_evaluator(network, callers)
+    measured = "; ".join(f"{way} {rate:,.0f}" for way, rate in probe.rates.items())
+    say(f"evaluator {probe.way}" + (f"; evaluations/s: {measured}" if measured else ""))
+    return replace(settings, evaluation=probe.way.settings(evaluation))
+
+
+def _as_before(settings: Settings, sizes: Sizes) -> EvaluatorSettings | None:
+    """The evaluator that a run began with, if its settings still allow it and it runs here."""
+    wanted = settings.evaluation
+    if sizes.backend is None or sizes.precision is None or sizes.threads is None:
+        return None
+    if wanted.backend not in ("auto", sizes.backend):
+        return None
+    if wanted.precision not in ("auto", sizes.precision):
+        return None
+    if wanted.threads not in (None, sizes.threads):
+        return None
+    try:
+        require_runnable(sizes.backend, settings.device)
+        return replace(
+            wanted, backend=sizes.backend, precision=sizes.precision, threads=sizes.threads
+        )
+    except SettingError:
+        return None
+
+
+def actor_of_run(settings: Settings, network: nn.Module, say: Callable[[str], None]) -> Actor:
+    """The actor of a run.
+
+    Args:
+        settings: of the run, fitted to the machine; a number of games left open is measured, which
+            takes seconds.
+        network: of the shape that will play.
         say: called with the sizes and the measurements, as a line of text.
     """
-    device = settings.device.type
-    sizes = run.read_sizes()
-    selfplay = replace(
-        settings.selfplay,
-        num_games=sizes.get("num_games", settings.selfplay.num_games),
-        workers=sizes.get("workers", settings.selfplay.workers),
-    )
-    selfplay = with_workers(selfplay, device)
-    workers = selfplay.workers
+    workers = settings.selfplay.workers
     assert workers is not None
     evaluator = settings.search_evaluator(network, 0, workers)
 
@@ -50,9 +92,8 @@ def actor_of_run(
             evaluator=evaluator,
         )
 
-    selfplay, trials = with_games(selfplay, device, actor_of)
+    selfplay, trials = with_games(settings.selfplay, settings.device.type, actor_of)
     tried = ", ".join(f"{trial.num_games}: {trial.evaluations_per_s:,.0f}" for trial in trials)
     rates = f"; evaluations/s by games: {tried}" if trials else ""
     say(f"self-play {selfplay.num_games} games on {workers} threads{rates}")
-    assert selfplay.num_games is not None
-    return actor_of(selfplay), {"num_games": selfplay.num_games, "workers": workers}
+    return actor_of(selfplay)

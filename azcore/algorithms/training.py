@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,7 @@ from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeChec
 from azcore.algorithms.display import LearnerProgress, TrainingDisplay
 from azcore.algorithms.metrics import METRICS, GenerationMetrics, Hyperparameters
 from azcore.algorithms.ratings import ArenaRating
-from azcore.algorithms.self_play import actor_of_run
+from azcore.algorithms.self_play import actor_of_run, fitted_to_machine
 from azcore.algorithms.supervised import Supervised
 from azcore.assembly.parts import Settings
 from azcore.errors import AzcoreError, CheckpointError, SettingError
@@ -48,7 +48,7 @@ from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
-from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.table import Table
 
 
@@ -77,13 +77,12 @@ class TrainingLoop:
         on_games: Callable[[list[GameRecord]], None],
         hyperparameters: dict[str, Any],
     ) -> None:
-        self._settings, self._run, self._terminal = settings, run, terminal
+        self._run, self._terminal = run, terminal
         self._hyperparameters = hyperparameters
         self._max_seconds = trainer.max_seconds
         self._timer: Timer | None = None
         if trainer.max_time is not None:
             self._timer = Timer(duration=trainer.max_time, interval="epoch", verbose=False)
-        self.sizes: dict[str, int] = {}  # of self-play, see `RunDirectory.save_sizes`
         game = settings.game
         terminal.say(
             f"{game.name}{_words(game.settings)}: {game.num_actions} actions, observation "
@@ -93,6 +92,12 @@ class TrainingLoop:
         network = build_network(game, settings.network, settings.seed)
         terminal.say(
             f"network {settings.network}, {network_cost(network, game)}, on {settings.device}"
+        )
+        self._settings = settings = fitted_to_machine(settings, network, run, terminal.say)
+        self.sizes = Sizes(  # see `RunDirectory.save_sizes`
+            backend=settings.evaluation.backend,
+            precision=settings.evaluation.precision,
+            threads=settings.evaluation.threads,
         )
         self._module = LearnerModule(
             network=network,
@@ -200,11 +205,14 @@ class TrainingLoop:
 
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
         settings, network = self._settings, self._module.network
-        actor, self.sizes = actor_of_run(settings, network, self._run, self._terminal.say)
+        actor = actor_of_run(settings, network, self._terminal.say)
+        workers = actor.settings.workers
+        assert workers is not None
+        self.sizes = replace(self.sizes, num_games=actor.settings.num_games, workers=workers)
 
         def evaluator_in_play() -> tuple[Evaluator, int]:
             playing, version = who_plays(network, self._trainer.global_step)
-            return settings.search_evaluator(playing, version, self.sizes["workers"]), version
+            return settings.search_evaluator(playing, version, workers), version
 
         return SelfPlay(actor=actor, window=self._window, evaluator_in_play=evaluator_in_play)
 
@@ -239,7 +247,7 @@ class TrainingLoop:
         if not settings.evaluation.cache:
             return ""
         size = CachedEvaluator.bytes_needed(settings.game.num_actions, settings.evaluation.cache)
-        size *= self.sizes.get("workers", 1)
+        size *= self.sizes.workers or 1
         return f", and {size / 1e6:,.0f} MB of evaluations for each network in play"
 
 

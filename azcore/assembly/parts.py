@@ -23,13 +23,14 @@ from azcore.learner.given import SupervisedSettings
 from azcore.learner.settings import LearnerSettings
 from azcore.networks import NetworkSettings, network_settings
 from azcore.networks.backends import (
+    PRECISIONS,
     Conditions,
     EvaluatorSettings,
     backend_named,
-    choose_backend,
     choose_device,
-    choose_precision,
+    require_runnable,
 )
+from azcore.networks.probe import Probe, fastest
 from azcore.networks.saved import load_network
 from azcore.search.evaluators import (
     CachedEvaluator,
@@ -73,14 +74,26 @@ class Settings:
             network: provides the weights.
             callers: number of threads that will evaluate at once.
         """
+        way = self.fastest_evaluator(network, callers).way
         conditions = Conditions(
             game=self.game,
             device=self.device,
-            dtype=choose_precision(self.evaluation.precision, self.device),
+            dtype=PRECISIONS[way.precision],
+            cores=way.threads,
+            callers=callers,
+        )
+        return backend_named(way.backend).evaluator(network, conditions)
+
+    def fastest_evaluator(self, network: nn.Module, callers: int = 1) -> Probe:
+        """The fastest way to run a network of this shape, measured where settings leave it open."""
+        return fastest(
+            self.evaluation,
+            network,
+            self.game,
+            self.device,
             cores=available_cores(),
             callers=callers,
         )
-        return backend_named(self.evaluation.backend).evaluator(network, conditions)
 
     def search_evaluator(self, network: nn.Module, version: int, callers: int = 1) -> Evaluator:
         """The evaluator that search calls: with random symmetries and a cache if settings say so.
@@ -123,8 +136,7 @@ def settings_from(config: Config) -> Settings:
     search = build(SearchSettings, config["search"], "search")
     evaluation = build(EvaluatorSettings, config["evaluator"], "evaluator")
     selfplay = build(SelfPlaySettings, selfplay_group, "selfplay")
-    choose_precision(evaluation.precision, device)
-    choose_backend(evaluation.backend, device)
+    require_runnable(evaluation.backend, device)
     replay = build(ReplaySettings, config["replay"], "replay")
     learner = build(LearnerSettings, config["learner"], "learner")
     supervised = build(SupervisedSettings, config["supervised"], "supervised")

@@ -122,7 +122,7 @@ def _checkpoint_to_go_on_from(
     require_same_run(checkpoint, describe_run(settings.game, settings.network), path)
     require_resumable(checkpoint, settings.game, path)
     if not settings.supervised.enabled:
-        sizes = asdict(settings.selfplay) | run.read_sizes()
+        sizes = asdict(settings.selfplay) | run.read_sizes().known()
         require_sizes(checkpoint, sizes["num_games"], sizes["workers"], path)
     _seconds_trained(checkpoint, path)
     terminal.say(f"going on from step {checkpoint['global_step']:,}")

@@ -9,14 +9,12 @@ from __future__ import annotations
 import os
 import shutil
 from abc import ABC, abstractmethod
-from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint
 
 import torch
 from torch import nn
 
-from azcore.errors import SettingError
 from azcore.game import Game
 from azcore.game.registry import installed, loaded
 from azcore.networks import openvino_evaluator
@@ -35,10 +33,24 @@ class EvaluatorSettings:
 
     backend: str
     precision: str
+    threads: int | None
     random_symmetry: bool
     cache: int  # positions; 0: none
 
     def __post_init__(self) -> None:
+        names = ("auto", *PRECISIONS)
+        require(
+            self.precision in names,
+            "evaluator.precision",
+            f"one of {', '.join(names)}",
+            self.precision,
+        )
+        require(
+            self.threads is None or self.threads > 0,
+            "evaluator.threads",
+            "1 or more, or null",
+            self.threads,
+        )
         require(self.cache >= 0, "evaluator.cache", "0 or more positions", self.cache)
 
 
@@ -119,16 +131,6 @@ class OpenVinoBackend(Backend):
         )
 
 
-class AutoBackend(Backend):
-    """OpenVINO if it is installed and can run the network on this device, else torch."""
-
-    def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
-        if choose_backend("auto", conditions.device) == "openvino":
-            with suppress(SettingError):
-                return OpenVinoBackend().evaluator(network, conditions)
-        return TorchBackend().evaluator(network, conditions)
-
-
 def installed_backends() -> dict[str, EntryPoint]:
     """Every backend's name with the entry point that offers it.
 
@@ -139,30 +141,26 @@ def installed_backends() -> dict[str, EntryPoint]:
 
 
 def backend_named(name: str) -> Backend:
-    """An installed backend, or `auto`.
+    """An installed backend.
 
     Raises:
         SettingError: there is none of that name, or it cannot be loaded.
     """
-    if name == "auto":
-        return AutoBackend()
     points = installed_backends()
     names = f"one of {', '.join(['auto', *sorted(points)])}"
     require(name in points, "evaluator.backend", names, name)
     return loaded(points[name], "evaluator", Backend)()  # type: ignore[type-abstract]
 
 
-def choose_backend(name: str, device: torch.device) -> str:
-    """The name of the backend to use; `auto` is OpenVINO on a CPU if it is installed, else torch.
+def require_runnable(name: str, device: torch.device) -> None:
+    """Refuse a value of `evaluator.backend`.
 
     Raises:
         SettingError: there is none of that name, or it cannot run on the device.
     """
-    if name == "auto":
-        return "torch" if OpenVinoBackend().wanted_instead(device) else "openvino"
-    wanted = backend_named(name).wanted_instead(device)
-    require(wanted is None, "evaluator.backend", str(wanted), name)
-    return name
+    if name != "auto":
+        wanted = backend_named(name).wanted_instead(device)
+        require(wanted is None, "evaluator.backend", str(wanted), name)
 
 
 def choose_device(device: str | None) -> torch.device:
@@ -182,18 +180,3 @@ def choose_device(device: str | None) -> torch.device:
         reason = str(error).split("\n")[0]
         require(False, "device", f"auto, or a device of this machine ({reason})", device)
     return found
-
-
-def choose_precision(precision: str, device: torch.device) -> torch.dtype:
-    """The dtype to use: `auto` is bfloat16 if the device multiplies it in hardware, else float32.
-
-    With AVX512-BF16, bfloat16 has twice the throughput of float32; without such instructions it is
-    emulated and slower.
-    """
-    names = ("auto", *PRECISIONS)
-    require(precision in names, "evaluator.precision", f"one of {', '.join(names)}", precision)
-    if precision != "auto":
-        return PRECISIONS[precision]
-    if device.type == "cuda":
-        return torch.bfloat16 if torch.cuda.is_bf16_supported() else torch.float32
-    return torch.bfloat16 if torch.cpu._is_avx512_bf16_supported() else torch.float32

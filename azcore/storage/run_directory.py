@@ -4,7 +4,7 @@ A run may come from anyone, so it is treated as data: `run_settings` defines whi
 contain, and `untrusted` reads its files.
 
 config.yaml              the settings that define the run
-sizes.json               number of self-play games and threads, which settings may leave open
+sizes.json               games, threads and the evaluator, which settings may leave to a probe
 checkpoints/last.ckpt    saved whole at the end of every generation
 checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can go back to them
 checkpoints/best.ckpt    the weights that passed the gate last
@@ -23,13 +23,15 @@ from __future__ import annotations
 import fcntl
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict, dataclass, fields
 from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
 from azcore.errors import CheckpointError, SettingError
+from azcore.settings import build, require
 from azcore.storage.untrusted import (
     MAX_YAML,
     read_text,
@@ -44,6 +46,29 @@ OWN = (  # prefixes of azcore's own names, including those of files being writte
     *("config.yaml", "sizes.json", "checkpoints", "games", "metrics.csv", "matches.csv"),
     *("gate.csv", "logs", "report.html", "aside", "lock"),
 )
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What suits a machine, where settings leave it open; None where nothing is saved.
+
+    A resumed run goes on with the same, so that it goes on exactly.
+    """
+
+    num_games: int | None = None  # of self-play
+    workers: int | None = None  # of self-play
+    backend: str | None = None  # of the evaluator, as the three below
+    precision: str | None = None
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("num_games", "workers", "threads"):
+            size = getattr(self, name)
+            require(size is None or 0 < size <= MAX_SIZE, name, f"1 to {MAX_SIZE:,}", size)
+
+    def known(self) -> dict[str, int | str]:
+        """What is not None, by the names of the settings."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
 
 class RunDirectory:
@@ -114,31 +139,30 @@ class RunDirectory:
             self._lock.close()
             self._lock = None
 
-    def save_sizes(self, sizes: Mapping[str, int]) -> None:
-        """Save the sizes of self-play, by the names of their settings, in one atomic write."""
+    def save_sizes(self, sizes: Sizes) -> None:
+        """Save what suited the machine, in one atomic write."""
         new = self.sizes.with_suffix(".json.tmp")
-        new.write_text(json.dumps(dict(sizes)) + "\n")
+        new.write_text(json.dumps(sizes.known()) + "\n")
         new.replace(self.sizes)
 
-    def read_sizes(self) -> dict[str, int]:
-        """The sizes of self-play that the run began with; empty before they are saved.
+    def read_sizes(self) -> Sizes:
+        """What suited the machine on which the run began; nothing before it is saved.
 
         Raises:
             CheckpointError: the file does not contain them.
         """
         if not self.sizes.exists():
-            return {}
+            return Sizes()
         try:
             sizes = json.loads(read_text(self.sizes, MAX_YAML))
+            missing = {field.name: None for field in fields(Sizes)}
+            return build(Sizes, {**missing, **sizes}, str(self.sizes))
         except (ValueError, RecursionError) as error:
             raise CheckpointError(f"{self.sizes} must hold JSON: {error}") from error
-        for name, size in sizes.items() if isinstance(sizes, dict) else [("", sizes)]:
-            if name not in ("num_games", "workers") or not _is_count(size, MAX_SIZE) or size == 0:
-                raise CheckpointError(
-                    f"{self.sizes} must hold num_games and workers, 1 to {MAX_SIZE:,}, got "
-                    f"{shortened(sizes)}"
-                )
-        return dict(sizes)
+        except (SettingError, TypeError) as error:
+            raise CheckpointError(
+                f"{self.sizes} must hold {', '.join(missing)}, got {shortened(sizes)}"
+            ) from error
 
 
 def _lock(folder: Path) -> TextIO:

@@ -53,6 +53,8 @@ MOVED = {
     "search.gumbel_rescale": "search.gumbel.rescale",
     "search.gumbel_mixed_value": "search.gumbel.mixed_value",
 }
+# Settings that older runs do not have, with the value that means what those runs did.
+ADDED = {"evaluator": {"threads": None}}
 
 
 def save_config(run: RunDirectory, config: Mapping[str, Any]) -> None:
@@ -79,7 +81,7 @@ def own_settings(run: RunDirectory) -> dict[str, Any]:
 
 
 def _renamed(config: dict[str, Any]) -> dict[str, Any]:
-    """Settings under their current names; those of current runs are unchanged."""
+    """Settings under their current names and complete; those of current runs are unchanged."""
     search, evaluator = config.get("search"), config.setdefault("evaluator", {})
     if not isinstance(search, dict) or not isinstance(evaluator, dict):
         return config  # the reader will refuse it
@@ -96,6 +98,9 @@ def _renamed(config: dict[str, Any]) -> dict[str, Any]:
                 search["gumbel"][new.rpartition(".")[2]] = value
     if rule == "puct":
         search["gumbel"] = None
+    for group, values in ADDED.items():
+        if isinstance(config.get(group), dict):
+            config[group] = values | config[group]
     return config
 
 

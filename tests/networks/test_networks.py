@@ -9,6 +9,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from dataclasses import asdict, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,8 +24,14 @@ from azcore.networks import (
     network_cost,
     network_settings,
     openvino_evaluator,
+    probe,
 )
-from azcore.networks.backends import Conditions, backend_named, choose_backend
+from azcore.networks.backends import (
+    Conditions,
+    EvaluatorSettings,
+    backend_named,
+    require_runnable,
+)
 from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator, is_installed
 from azcore.networks.towers import DualRes
@@ -266,24 +273,27 @@ def test_openvino_does_not_report_its_use() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_backend_is_one_that_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backend_that_is_not_there_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(openvino_evaluator, "is_installed", lambda: True)
-    assert choose_backend("auto", CPU) == "openvino"
-    assert choose_backend("torch", CPU) == "torch"
     cuda = torch.device("cuda")
-    assert choose_backend("auto", cuda) == "torch"
+    for name, device in (
+        ("auto", CPU),
+        ("torch", CPU),
+        ("openvino", CPU),
+        ("auto", cuda),
+        ("compile", cuda),
+    ):
+        require_runnable(name, device)
     with pytest.raises(SettingError, match=r"evaluator.backend must be torch on cuda"):
-        choose_backend("openvino", cuda)
+        require_runnable("openvino", cuda)
     monkeypatch.setattr(openvino_evaluator, "is_installed", lambda: False)
-    assert choose_backend("auto", CPU) == "torch"
     with pytest.raises(SettingError, match=r"azcore\[openvino\] is installed, got 'openvino'"):
-        choose_backend("openvino", CPU)
-    with pytest.raises(SettingError, match="got 'onnx'"):
-        choose_backend("onnx", CPU)
-    assert choose_backend("compile", cuda) == "compile"
+        require_runnable("openvino", CPU)
+    with pytest.raises(SettingError, match=r"one of auto, .*torch, got 'onnx'"):
+        require_runnable("onnx", CPU)
     monkeypatch.setenv("CXX", "no-such-compiler")
     with pytest.raises(SettingError, match=r"C\+\+ compiler \(no-such-compiler, or .*'compile'"):
-        choose_backend("compile", CPU)
+        require_runnable("compile", CPU)
 
 
 class Product(torch.nn.Module):
@@ -300,16 +310,24 @@ class Product(torch.nn.Module):
 
 
 @needs_openvino
-def test_auto_takes_torch_where_openvino_cannot_run_the_network() -> None:
+def test_auto_takes_torch_where_openvino_cannot_run_the_network(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     network = Product(GAME)
     network.built_from = "product"  # type: ignore[assignment]
     conditions = Conditions(game=GAME, device=CPU, dtype=torch.float32, cores=1, callers=1)
     for _ in range(2):
         with pytest.raises(SettingError, match="OpenVINO cannot run: its graph lacks the weights"):
             backend_named("openvino").evaluator(network, conditions)
-    evaluator = backend_named("auto").evaluator(network, conditions)
-    assert isinstance(evaluator, NetworkEvaluator)
-    assert evaluator.evaluate(np.ones((2, 17, 5, 5), np.uint8))[0].shape == (2, GAME.num_actions)
+    left_open = EvaluatorSettings(
+        backend="auto", precision="auto", threads=None, random_symmetry=False, cache=0
+    )
+    found = probe.fastest(left_open, network, GAME, CPU, cores=1, callers=1)
+    assert (found.way.backend, found.way.precision) == ("torch", "float32")
+    only_openvino = replace(left_open, backend="openvino")
+    with pytest.raises(SettingError, match="OpenVINO cannot run: its graph lacks the weights"):
+        probe.fastest(only_openvino, network, GAME, CPU, cores=1, callers=1)
 
 
 def test_weights_come_from_the_seed_alone() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,7 @@ from azcore.commands.bench.settings import BenchSettings, bench_settings
 from azcore.commands.bench.utilization import gpu_of, traced
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
+from azcore.networks import build_network
 from azcore.selfplay.sizes import with_workers
 from azcore.testing.speed import rules_us_per_ply
 
@@ -82,8 +83,11 @@ def bench(config: Config) -> int:
     }
     settings = settings_from(sized)
     selfplay = with_workers(settings.selfplay, settings.device.type)
-    settings = replace(settings, selfplay=selfplay)
+    network = build_network(settings.game, settings.network, settings.seed)
+    way = settings.fastest_evaluator(network, selfplay.workers or 1).way
+    settings = replace(settings, selfplay=selfplay, evaluation=way.settings(settings.evaluation))
     sized["selfplay"]["workers"] = selfplay.workers
+    sized["evaluator"] = {**config["evaluator"], **asdict(way)}
     task = Task(config=config, sized=sized, settings=settings, options=options)
     peers = find_peers(config["peers"], known, options, settings)
     path = Path(options.path).absolute()

@@ -21,7 +21,7 @@ from rich.table import Table
 
 from azcore.assembly.parts import Settings
 from azcore.errors import SettingError
-from azcore.networks.backends import choose_backend, choose_precision
+from azcore.networks.probe import processor
 from azcore.selfplay.sizes import available_cores
 
 FORMAT = 2  # 1 was a bare list of rows
@@ -48,24 +48,16 @@ def machine(settings: Settings) -> dict[str, Any]:
     return {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
-        "cpu": _cpu(),
+        "cpu": processor(),
         "cores": available_cores(),
         "device": torch.cuda.get_device_name(device) if on_gpu else str(device),
-        "precision": str(choose_precision(settings.evaluation.precision, device)).split(".")[1],
-        "backend": choose_backend(settings.evaluation.backend, device),
+        "precision": settings.evaluation.precision,
+        "backend": settings.evaluation.backend,
+        "threads": settings.evaluation.threads,
         "torch_threads": torch.get_num_threads(),
         "python": platform.python_version(),
         **{name: version(name) for name in ("azcore", "numba", "numpy", "torch")},
     }
-
-
-def _cpu() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def _commit() -> str | None:

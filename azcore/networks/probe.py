@@ -1,0 +1,279 @@
+"""Finds the backend, precision and number of threads that run a network fastest on this machine.
+
+What a CPU's flags promise is not what it does: of two Xeons with AVX512-BF16, one runs bfloat16 at
+twice the speed of float32 and one at half. So what `conf/evaluator` leaves open is measured, in
+about a second. The result is cached on disk for each machine, network and version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import platform
+import statistics
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import PackageNotFoundError, version
+from itertools import pairwise, product
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import nn
+
+from azcore.errors import SettingError
+from azcore.game import ByteArray, Game
+from azcore.networks.backends import (
+    PRECISIONS,
+    Conditions,
+    EvaluatorSettings,
+    backend_named,
+)
+from azcore.search.evaluators import Evaluator
+
+AUTO = ("openvino", "torch")  # what `auto` tries, the preferred one first
+BETTER = 1.1  # times the rate of what is preferred; two measurements of one differ by some percent
+SLOWEST = 1 / 5  # of the best rate; what is slower with one position is measured no further
+BATCH = {"cpu": 32, "cuda": 128}  # positions per call
+BATCH_SECONDS = 0.05  # a large network gets smaller batches
+SECONDS = 0.05  # per measurement
+ROUNDS = 4  # each measures all ways in turn
+MOST_SECONDS = 1.5  # no round begins later
+MOST_CACHED = 500  # results in the file
+PACKAGES = ("azcore", "torch", "openvino")  # whose versions matter
+
+
+@dataclass(frozen=True)
+class Way:
+    """One way to run a network."""
+
+    backend: str  # a name of `evaluator.backend`, not auto
+    precision: str  # float32 or bfloat16
+    threads: int  # cores of the CPU, for all callers together
+
+    def __str__(self) -> str:
+        return f"{self.backend} {self.precision} on {self.threads} thread{'s' * (self.threads > 1)}"
+
+    def settings(self, evaluation: EvaluatorSettings) -> EvaluatorSettings:
+        """The settings with this way in place of what they leave open."""
+        return replace(evaluation, **asdict(self))
+
+
+@dataclass(frozen=True)
+class Probe:
+    """The fastest way, and the rates in evaluations/s that chose it.
+
+    There are no rates if there was no choice.
+    """
+
+    way: Way
+    rates: dict[Way, float]
+
+
+def fastest(
+    evaluation: EvaluatorSettings,
+    network: nn.Module,
+    game: Game,
+    device: torch.device,
+    *,
+    cores: int,
+    callers: int,
+) -> Probe:
+    """The fastest way to run a network among those that the settings allow.
+
+    Args:
+        evaluation: a backend or precision of `auto`, and no number of threads, are left open.
+        network: returns logits [S, A] and values [S] for observations [S, C, H, W].
+        game: of the observations.
+        device: where to run.
+        cores: of the CPU, the most threads to use.
+        callers: threads that will evaluate at once.
+
+    Raises:
+        SettingError: no way can run this network here.
+    """
+    ways = list(_ways(evaluation, device, cores))
+    key = _key(ways, network, device, callers)
+    if key not in _probes:
+        cached = _cached(key, ways) if len(ways) > 1 else None
+        _probes[key] = cached or _probe(ways, network, game, device, callers)
+        if cached is None and len(ways) > 1:
+            _cache(key, ways, _probes[key])
+    return _probes[key]
+
+
+_probes: dict[str, Probe] = {}
+
+
+def _ways(evaluation: EvaluatorSettings, device: torch.device, cores: int) -> Iterator[Way]:
+    """The ways that settings and device allow, the preferred ones first."""
+    on_cpu = device.type == "cpu"
+    backends = [evaluation.backend]
+    if evaluation.backend == "auto":
+        backends = [name for name in AUTO if backend_named(name).wanted_instead(device) is None]
+    precisions = [evaluation.precision]
+    if evaluation.precision == "auto":
+        precisions = list(PRECISIONS)  # float32 first: it is the more exact
+        if not on_cpu and not torch.cuda.is_bf16_supported():
+            precisions.remove("bfloat16")
+    threads = [min(evaluation.threads or cores, cores)]
+    if evaluation.threads is None and on_cpu and (fewer := _cores_without_siblings(cores)) < cores:
+        threads.append(fewer)
+    for backend, precision, number in product(backends, precisions, threads):
+        if backend == "torch":  # fewer threads would slow down a learner in the same thread
+            if number != threads[0]:
+                continue
+            # Where only OpenVINO has fast bfloat16, torch's takes 20 times as long as its float32.
+            if on_cpu and backend != backends[0] and precision != precisions[0]:
+                continue
+        yield Way(backend, precision, number)
+
+
+def _cores_without_siblings(cores: int) -> int:
+    """Cores of the machine if the threads that share a core count once, else `cores`."""
+    found = set()
+    for cpu in os.sched_getaffinity(0):
+        path = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
+        try:
+            found.add(path.read_text())
+        except OSError:
+            return cores
+    return min(cores, len(found))
+
+
+def _probe(
+    ways: Sequence[Way], network: nn.Module, game: Game, device: torch.device, callers: int
+) -> Probe:
+    """Measure the ways in turn."""
+    began = time.perf_counter()
+    evaluators: dict[Way, Evaluator] = {}
+    refused: SettingError | None = None
+    for way in ways:
+        conditions = Conditions(
+            game=game,
+            device=device,
+            dtype=PRECISIONS[way.precision],
+            cores=way.threads,
+            callers=callers,
+        )
+        try:
+            evaluators[way] = backend_named(way.backend).evaluator(network, conditions)
+        except SettingError as error:
+            refused = error
+    if not evaluators:
+        assert refused is not None
+        raise refused
+    if len(ways) == 1:
+        return Probe(ways[0], {})
+    positions = _positions(game, BATCH.get(device.type, 32))
+    alone = {way: _rate(evaluators[way], positions[:1]) for way in evaluators}
+    rates = {way: [rate] for way, rate in alone.items() if rate < SLOWEST * max(alone.values())}
+    left = [way for way in evaluators if way not in rates]
+    size = int(np.clip(min(alone[way] for way in left) * BATCH_SECONDS, 1, len(positions)))
+    with ThreadPoolExecutor(callers) as pool:
+        for number in range(ROUNDS):
+            if number and time.perf_counter() - began > MOST_SECONDS:
+                break
+            for way in left:
+                rate = _rate_of_all(pool, evaluators[way], positions[:size], callers)
+                rates.setdefault(way, []).append(rate)
+    medians = {way: statistics.median(rates[way]) for way in evaluators}
+    return Probe(_preferred(medians), medians)
+
+
+def _preferred(rates: dict[Way, float]) -> Way:
+    """The first way, or a later one that is clearly faster than all before it."""
+    best, *others = rates
+    for way in others:
+        if rates[way] > BETTER * rates[best]:
+            best = way
+    return best
+
+
+def _positions(game: Game, size: int) -> ByteArray:
+    """Arbitrary planes of zeros and ones."""
+    generator = np.random.default_rng(0)
+    return generator.integers(0, 2, (size, *game.observation_shape), np.uint8)
+
+
+def _rate_of_all(
+    pool: ThreadPoolExecutor, evaluator: Evaluator, positions: ByteArray, callers: int
+) -> float:
+    """Evaluations/s of all callers together, each in a thread of its own."""
+    own = [evaluator.for_another_thread() for _ in range(callers)]
+    return sum(pool.map(lambda each: _rate(each, positions), own))
+
+
+def _rate(evaluator: Evaluator, positions: ByteArray) -> float:
+    """Evaluations/s by the median call, not counting the first, which prepares memory."""
+    marks = [time.perf_counter()]
+    while len(marks) < 3 or marks[-1] - marks[1] < SECONDS:
+        evaluator.evaluate(positions)
+        marks.append(time.perf_counter())
+    seconds = statistics.median(after - before for before, after in pairwise(marks[1:]))
+    return len(positions) / seconds
+
+
+def _key(ways: Sequence[Way], network: nn.Module, device: torch.device, callers: int) -> str:
+    """A name of the machine, the versions, the network's shape and the ways to choose from."""
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
+    versions = []
+    for package in PACKAGES:
+        with suppress(PackageNotFoundError):
+            versions.append(f"{package} {version(package)}")
+    shapes = [(weights, list(tensor.shape)) for weights, tensor in network.state_dict().items()]
+    shape = hashlib.sha256(f"{type(network).__qualname__} {shapes}".encode()).hexdigest()[:16]
+    choice = ", ".join(map(str, ways))
+    return f"{name}; {'; '.join(versions)}; network {shape}; {callers} callers; {choice}"
+
+
+def processor() -> str:
+    """The model of the CPU."""
+    with suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor() or platform.machine()
+
+
+def cache_file() -> Path:
+    """The file of earlier results, by `_key`."""
+    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
+    return Path(caches) / "azcore" / "evaluators.json"
+
+
+def _read() -> dict[str, object]:
+    """All results; none if there is no such file, or if it does not hold them."""
+    try:
+        results = json.loads(cache_file().read_text())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return results if isinstance(results, dict) else {}
+
+
+def _cached(key: str, ways: Sequence[Way]) -> Probe | None:
+    """The result of an earlier probe, if the file holds one that is possible."""
+    match _read().get(key):
+        case {"fastest": int(number), "rates": [*rates]} if 0 <= number < len(ways) == len(
+            rates
+        ) and all(isinstance(rate, float) or rate is None for rate in rates):
+            measured = zip(ways, rates, strict=True)
+            return Probe(ways[number], {way: rate for way, rate in measured if rate is not None})
+    return None
+
+
+def _cache(key: str, ways: Sequence[Way], probe: Probe) -> None:
+    """Add a result to the file; one that cannot be written is measured again next time."""
+    result = {"fastest": ways.index(probe.way), "rates": [probe.rates.get(way) for way in ways]}
+    results = dict(list(_read().items())[1 - MOST_CACHED :]) | {key: result}
+    path = cache_file()
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+            json.dump(results, file, indent=1)
+        os.replace(file.name, path)

@@ -1,0 +1,105 @@
+"""A run is fitted to its machine once, and goes on as it began."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from azcore.algorithms import self_play
+from azcore.assembly import parts
+from azcore.commands.train import train
+from azcore.errors import SettingError
+from azcore.networks.evaluator import NetworkEvaluator
+from azcore.networks.probe import Probe, Way
+from azcore.selfplay.actor import Actor
+
+Tiny = Callable[..., dict[str, Any]]
+LEFT_OPEN = ("evaluator.backend=auto", "evaluator.precision=auto", "run_dir=fitted")
+SLOW, FAST = Way("torch", "float32", 1), Way("torch", "bfloat16", 1)
+
+
+@pytest.fixture
+def used(monkeypatch: pytest.MonkeyPatch) -> list[torch.dtype]:
+    """The precision of every evaluator of self-play."""
+    found: list[torch.dtype] = []
+    set_evaluator = Actor.set_evaluator
+
+    def on_weights(actor: Actor, evaluator: NetworkEvaluator, *rest: Any) -> None:
+        found.append(evaluator.dtype)
+        set_evaluator(actor, evaluator, *rest)
+
+    monkeypatch.setattr(Actor, "set_evaluator", on_weights)
+    return found
+
+
+@pytest.fixture
+def measured(monkeypatch: pytest.MonkeyPatch) -> dict[Way, float]:
+    """What a probe measures from now on."""
+    rates = {SLOW: 1000.0, FAST: 2000.0}
+
+    def fastest(evaluation: Any, *_: Any, **__: Any) -> Probe:
+        possible = [way for way in rates if evaluation.precision in ("auto", way.precision)]
+        way = max(possible, key=lambda way: rates[way])
+        return Probe(way, rates if len(possible) > 1 else {})
+
+    monkeypatch.setattr(parts, "fastest", fastest)
+    return rates
+
+
+def evaluator_of_run() -> list[Any]:
+    sizes = json.loads(Path("fitted/sizes.json").read_text())
+    assert (sizes["num_games"], sizes["workers"]) == (4, 1)
+    return [sizes[name] for name in ("backend", "precision", "threads")]
+
+
+def test_a_run_goes_on_with_the_evaluator_it_began_with(
+    tiny: Tiny,
+    used: list[torch.dtype],
+    measured: dict[Way, float],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    config = tiny(*LEFT_OPEN, "selfplay.workers=1", "trainer.max_steps=4")
+    train(config)
+    assert (
+        "evaluator torch bfloat16 on 1 thread; evaluations/s: torch float32 on 1 thread 1,000; "
+        "torch bfloat16 on 1 thread 2,000\n"
+    ) in capsys.readouterr().out
+    assert evaluator_of_run() == ["torch", "bfloat16", 1]
+    assert set(used) == {torch.bfloat16}
+
+    def resumed(*overrides: str, steps: int) -> list[torch.dtype]:
+        used.clear()
+        more = (*LEFT_OPEN, "selfplay.workers=1", f"trainer.max_steps={steps}", *overrides)
+        train(tiny(*more) | {"resume": "fitted"})
+        return list(dict.fromkeys(used))
+
+    measured[FAST] = 100.0  # today the machine would choose otherwise
+    assert resumed(steps=8) == [torch.bfloat16]
+    assert evaluator_of_run() == ["torch", "bfloat16", 1]
+    assert resumed("evaluator.precision=float32", steps=12) == [torch.float32]
+    assert evaluator_of_run() == ["torch", "float32", 1]
+
+
+def test_a_run_from_a_machine_with_another_backend_is_fitted_anew(
+    tiny: Tiny,
+    used: list[torch.dtype],
+    measured: dict[Way, float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    config = tiny(*LEFT_OPEN, "selfplay.workers=1", "trainer.max_steps=4")
+    train(config)
+    measured[FAST] = 100.0
+
+    def refuse(name: str, device: torch.device) -> None:
+        raise SettingError(f"{name} is not on this machine")
+
+    monkeypatch.setattr(self_play, "require_runnable", refuse)
+    used.clear()
+    train(config | {"resume": "fitted", "trainer": {**config["trainer"], "max_steps": 8}})
+    assert set(used) == {torch.float32}
+    assert evaluator_of_run() == ["torch", "float32", 1]
