@@ -163,8 +163,8 @@ class TestResume:
             (["seed=2"], "cannot change seed: the run has 1, got 2"),
             (["network.blocks=2"], "cannot change network.blocks"),
             (["selfplay.num_games=8"], "cannot change selfplay.num_games"),
-            (["learner=default"], "goes on with the run's own learner"),
-            (["scale=paper"], "goes on with the run's own scale, got scale=paper"),
+            (["learner=default"], "resumes with the run's own learner"),
+            (["scale=paper"], "resumes with the run's own scale, got scale=paper"),
         ],
     )
     def test_changes_that_would_not_be_exact(
@@ -183,7 +183,7 @@ class TestResume:
     def test_longer_run(self, azcore: Callable[..., tuple[int, str, str]], run: Path) -> None:
         status, output, _ = azcore("game=tic_tac_toe", "resume=run", "trainer.max_steps=12")
         assert status == 0
-        assert "going on from step 8" in output
+        assert "resuming from step 8" in output
         assert "step 12" in output
         assert "max_steps: 12" in (run / "config.yaml").read_text()  # kept for the next time
 
@@ -203,7 +203,7 @@ class TestResume:
         games = (run / "games/records.azg").read_bytes()
         status, _, errors = azcore("game=tic_tac_toe", "resume=run")
         assert status == 2
-        assert "last.ckpt must be there to go on" in errors
+        assert "last.ckpt must be there to resume" in errors
         assert (run / "games/records.azg").read_bytes() == games
 
     @pytest.mark.parametrize("damage", ["cut", "flipped"])
@@ -283,7 +283,7 @@ class TestResume:
         ("compare", "game=go", "with command=compare; runs say what was played"),
         ("new", "game=go", "with command=new; name=NAME is what the new game is called"),
         ("new", "run_dir=here", "run_dir is for command=train, tune, compare"),
-        ("train", "checkpoint=here", "with command=train; resume=RUN goes on with a run"),
+        ("train", "checkpoint=here", "with command=train; resume=RUN resumes a run"),
         ("train", "arena_dir=here", "with command=train; run_dir is where a run is written"),
         ("train", "arena.format=gauntlet", "arena.format is for command=arena"),
         ("train", "engine.num_simulations=9", "engine.num_simulations is for command=engine"),

@@ -82,7 +82,7 @@ def test_a_second_one_ends_a_rule_that_never_returns(
     assert "azcore: ended at once, in the midst of\n" in said
     assert f": step ({tmp_path}/faulty/game.py, line " in said
     if arguments[0] == TRAIN[0]:
-        assert "nothing saved; go on with: python -m azcore game=faulty resume=" in said
+        assert "nothing saved; resume with: python -m azcore game=faulty resume=" in said
 
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="of compiled rules")

@@ -68,7 +68,7 @@ class DivergenceGuard(Callback):
         last = self._run.last_checkpoint
         saved = "nothing was saved before"
         if last.exists():
-            saved = f"{last} is from before and good: go on with lower learner.learning_rates"
+            saved = f"{last} is from before and good: resume with lower learner.learning_rates"
         raise DivergedError(
             f"training diverged: at step {step:,}, with learning rate {rate:.3g}, the {what} must "
             f"be finite, got inf or nan; {saved}"
@@ -142,7 +142,7 @@ def require_way_back(run: RunDirectory, to: Path, checkpoint: Mapping[str, Any])
         whole = [p for p in run.step_checkpoints().values() if is_whole(read_checkpoint(p))]
         names = ", ".join(sorted(path.name for path in whole)) or "none"
         raise CheckpointError(
-            f"{to} holds weights alone, a run can go on from whole checkpoints: {names}"
+            f"{to} holds weights alone, a run can resume from whole checkpoints: {names}"
         )
 
 

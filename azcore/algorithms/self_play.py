@@ -1,6 +1,6 @@
 """Fits a run to its machine: the evaluator, the workers and the number of games of self-play.
 
-A resumed run goes on with what it began with; a new one measures what its settings leave open.
+A resumed run keeps what it began with; a new one measures what its settings leave open.
 """
 
 from __future__ import annotations

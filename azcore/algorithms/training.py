@@ -141,7 +141,7 @@ class TrainingLoop:
             if checkpoint is None or began.is_over or is_told or checkpoint in str(error):
                 raise
             raise CheckpointError(
-                f"{checkpoint}: a run cannot go on from this checkpoint: {short_reason(error)}"
+                f"{checkpoint}: a run cannot resume from this checkpoint: {short_reason(error)}"
             ) from error
         began.now()
         return self._trainer.global_step

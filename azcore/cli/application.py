@@ -37,7 +37,7 @@ def _job(config: DictConfig) -> int:
     if config.resume is not None:
         if swept:
             raise SettingError(
-                f"resume={config.resume} goes on with one run; a sweep goes on with all of its own "
+                f"resume={config.resume} resumes one run; a sweep resumes all of its own "
                 f"when the same command is given again"
             )
         return run_command(resumed(config, overrides))

@@ -70,10 +70,10 @@ def parsed(overrides: list[str]) -> list[Override]:
 
 
 def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
-    """The settings to go on with: the run's own with this command line's changes, and the rest.
+    """The settings to resume with: the run's own with this command line's changes, and the rest.
 
     Whatever the command line says that the run has already is no change, so the command line that
-    began a run goes on with it when `resume=latest` is added.
+    began a run resumes it when `resume=latest` is added.
 
     Raises:
         SettingError: a change that a resumed run cannot make.
@@ -91,7 +91,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         and run.path.resolve() != Path(composed["run_dir"]).resolve()
     ):
         raise SettingError(
-            f"resume={resume} goes on in the run's own folder, got run_dir={composed['run_dir']}"
+            f"resume={resume} resumes in the run's own folder, got run_dir={composed['run_dir']}"
         )
     saved = read_config(run)
     groups = GlobalHydra.instance().config_loader().list_groups("")
@@ -102,7 +102,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         choice = override.value() if key in groups and not override.is_delete() else None
         if key.partition(".")[0] not in saved and key not in groups:
             continue  # none of the run's
-        own = f"resume={config.resume} goes on with the run's own {key}, got {line}"
+        own = f"resume={config.resume} resumes with the run's own {key}, got {line}"
         if override.is_delete() or key == "experiment":
             raise SettingError(f"{own}; only single settings can change")
         if key == "game" and isinstance(choice, str):
@@ -165,7 +165,7 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
     """The settings with the game of the first checkpoint that plays, where it was not chosen.
 
     A checkpoint knows its game, so `game=` and `game.*` need not be said again for it. The game's
-    own settings of search come with it, since all is composed anew.
+    own settings of search come with it, since all is composed again.
     """
     from azcore.assembly.entrants import game_of
     from azcore.commands.arena.tournament import wanted_players

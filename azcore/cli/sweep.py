@@ -63,7 +63,7 @@ class Sweep(Callback):
 
 
 def begun(config: dict[str, Any]) -> dict[str, Any] | None:
-    """The settings of a sweep's job that trains: to go on, if its run is there already.
+    """The settings of a sweep's job that trains: to resume its run, if there is one.
 
     Returns:
         None if that run is finished.

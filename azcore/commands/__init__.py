@@ -58,7 +58,7 @@ COMMANDS = {
         f"{OVERLAYS}",
         instead={
             "arena_dir": "run_dir is where a run is written",
-            "checkpoint": "resume=RUN goes on with a run",
+            "checkpoint": "resume=RUN resumes a run",
             "name": WHICH_GAME,
             "peers": WHO_PLAYS,
         },

@@ -112,7 +112,7 @@ def _checkpoint_to_go_on_from(
         generations = len(Table(run.metrics, list(METRICS)).rows())
         if generations > 1:  # one row may be written before its checkpoint
             raise CheckpointError(
-                f"{path} must be there to go on: the run has made {generations} generations"
+                f"{path} must be there to resume: the run has made {generations} generations"
             )
         terminal.say("no checkpoint yet: the run begins again, with the same seed")
         return None
@@ -125,7 +125,7 @@ def _checkpoint_to_go_on_from(
         sizes = asdict(settings.selfplay) | run.read_sizes().known()
         require_sizes(checkpoint, sizes["num_games"], sizes["workers"], path)
     _seconds_trained(checkpoint, path)
-    terminal.say(f"going on from step {checkpoint['global_step']:,}")
+    terminal.say(f"resuming from step {checkpoint['global_step']:,}")
     return str(path)
 
 
@@ -191,7 +191,7 @@ def _how_to_go_on(run: RunDirectory, name: str) -> str:
     if re.search(r"[^\w./+-]", str(run.path)):  # parsed as keys and lists, unless quoted
         quoted = str(run.path).replace("\\", "\\\\").replace('"', '\\"')
         resume = f'resume="{quoted}"'
-    return f"go on with: python -m azcore game={name} {shlex.quote(resume)}"
+    return f"resume with: python -m azcore game={name} {shlex.quote(resume)}"
 
 
 @contextlib.contextmanager

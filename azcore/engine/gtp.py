@@ -36,7 +36,7 @@ from azcore.game.faults import game_faults
 LONGEST_ERROR = 300  # characters; an error stays one sentence, whatever was sent
 
 
-# These leave the position and its search alone, so pondering goes on.
+# These leave the position and its search alone, so pondering continues.
 ADMINISTRATIVE = {
     "protocol_version",
     "name",
@@ -129,7 +129,7 @@ class GtpServer(Server):
             return "?", str(error)
         except BrokenPipeError:  # the other side is gone
             raise
-        except Exception as error:  # a bug in azcore: the game can go on
+        except Exception as error:  # a bug in azcore: the game can continue
             traceback.print_exc()
             return "?", f"internal error: {error!r}"
 
@@ -211,7 +211,7 @@ class GtpServer(Server):
                 raise Refusal("the game is over")
             if is_played:
                 self._game.keep_nothing()
-            return PASS  # expected by a controller that lets both sides go on passing
+            return PASS  # expected by a controller that lets both sides keep passing
         line = self._game.with_turn_of(seat)
         thinker = self.engine.thinker
         thinker.set_line(line)

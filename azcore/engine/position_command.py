@@ -107,7 +107,7 @@ class Follower:
         line = self._without_past(given.line)
         if line.is_over:
             return given
-        self.note(f"the game is over here ({reason}); going on from the position alone")
+        self.note(f"the game is over here ({reason}); continuing from the position alone")
         return replace(given, line=line, forgotten=len(given.words))
 
     def _play(self, given: GivenGame, word: str) -> None:

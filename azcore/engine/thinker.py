@@ -113,7 +113,7 @@ class Line:
 class Limits:
     """When to stop: at whichever of these comes first, and always on `stop`.
 
-    Without any of them the search goes on until `stop`, however full the tree.
+    Without any of them the search continues until `stop`, however full the tree.
     """
 
     simulations: int | None = None  # new ones, besides those in the tree

@@ -74,7 +74,7 @@ class Backend(ABC):
 
     @abstractmethod
     def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
-        """An evaluator with a copy of a network's current weights, so that training can go on.
+        """An evaluator with a copy of a network's current weights, so that training can continue.
 
         Args:
             network: returns logits [S, A] and values [S] for observations [S, C, H, W].

@@ -17,7 +17,7 @@ from azcore.search.evaluators import Evaluator
 
 
 class NetworkEvaluator(Evaluator):
-    """Evaluates leaves with torch on a copy of the weights, so that training can go on.
+    """Evaluates leaves with torch on a copy of the weights, so that training can continue.
 
     Args:
         network: returns logits [S, A] and values [S] for observations [S, C, H, W].

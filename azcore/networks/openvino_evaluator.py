@@ -54,7 +54,7 @@ def _core() -> Any:
 
 
 class OpenVinoEvaluator(Evaluator):
-    """Evaluates leaves with OpenVINO on a copy of the weights, so that training can go on.
+    """Evaluates leaves with OpenVINO on a copy of the weights, so that training can continue.
 
     Args:
         network: returns logits [S, A] and values [S] for observations [S, C, H, W].

@@ -58,7 +58,7 @@ def require_resumable(checkpoint: dict[str, Any], game: Game, path: Path) -> Non
         _require_network(checkpoint, game)
     except FAULTS as error:
         raise CheckpointError(
-            f"{path}: a run cannot go on from this checkpoint: {short_reason(error)}"
+            f"{path}: a run cannot resume from this checkpoint: {short_reason(error)}"
         ) from error
 
 

@@ -133,7 +133,7 @@ CHARTS = (
         title="Threshold of resignation",
         unit="value",
         explanation="A player resigns when the position and its best move are both worth less than "
-        "this to it, −1 being a sure loss. It is found anew in each generation, from the games "
+        "this to it, −1 being a sure loss. It is computed again in each generation, from the games "
         "played to their end.",
         series=(Series(column="resign_threshold", label="threshold"),),
         from_zero=False,

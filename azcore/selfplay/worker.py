@@ -25,7 +25,7 @@ from azcore.selfplay.schedule import SelfPlaySettings, choose_action
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 
-PHASES = 4  # groups of games that move at different times, see `Worker._begin_anew`
+PHASES = 4  # groups of games that move at different times, see `Worker._search_again`
 
 
 @dataclass
@@ -101,7 +101,7 @@ class Worker:
         self._waves_per_move = search.num_simulations // search.leaves_per_tree
         self._wave = 0
         self._to_begin: dict[int, int] = {}  # row whose search is to begin -> first wave of it
-        self._begin_anew()
+        self._search_again()
 
     def bytes_needed(self, legal_actions: int) -> int:
         """Bytes of full search trees whose positions have `legal_actions` legal actions."""
@@ -115,10 +115,10 @@ class Worker:
         self._search.set_evaluator(evaluator)
         self._weights_version = weights_version
         self._resign_threshold = resign_threshold
-        self._begin_anew()
+        self._search_again()
 
-    def _begin_anew(self) -> None:
-        """Search all roots anew, one quarter of them after another.
+    def _search_again(self) -> None:
+        """Search all roots again, one quarter of them after another.
 
         Each search takes the same number of waves. If all searches began together, all games would
         move in the same wave, and the other workers and a GPU would wait for it. If they began one
@@ -306,7 +306,7 @@ class Worker:
             for action in in_play.actions:
                 players.append(states.current_player(row))
                 states.step(row, action)
-        self._begin_anew()
+        self._search_again()
 
 
 def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:

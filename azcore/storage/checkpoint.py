@@ -282,7 +282,7 @@ def require_sizes(
         saved = [len(worker["games"]) for worker in source["workers"]]
     except FAULTS as error:
         raise CheckpointError(
-            f"{path}: a run cannot go on from this checkpoint: {short_reason(error)}"
+            f"{path}: a run cannot resume from this checkpoint: {short_reason(error)}"
         ) from error
     for key, was, now in (("num_games", sum(saved), num_games), ("workers", len(saved), workers)):
         if now not in (None, was):

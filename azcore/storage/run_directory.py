@@ -52,7 +52,7 @@ OWN = (  # prefixes of azcore's own names, including those of files being writte
 class Sizes:
     """What suits a machine, where settings leave it open; None where nothing is saved.
 
-    A resumed run goes on with the same, so that it goes on exactly.
+    A resumed run keeps them, so that it continues exactly.
     """
 
     num_games: int | None = None  # of self-play
@@ -214,7 +214,7 @@ def new_run(run_dir: str | None, game: str) -> RunDirectory:
 
 
 def _holds_a_run(path: Path) -> str:
-    return f"run_dir {path} already holds a run: go on with it by resume={path}, or name another"
+    return f"run_dir {path} already holds a run: resume it with resume={path}, or name another"
 
 
 def find_run(resume: str, game: str) -> RunDirectory:
@@ -240,7 +240,7 @@ def find_run(resume: str, game: str) -> RunDirectory:
         if path.suffix == ".ckpt":
             if not re.fullmatch(r"last|step-[0-9]+", path.stem):
                 raise CheckpointError(
-                    f"resume={resume}: a run goes on from its own checkpoints/last.ckpt or a "
+                    f"resume={resume}: a run resumes from its own checkpoints/last.ckpt or a "
                     "step-N.ckpt beside it"
                 )
             path = path.absolute().parent.parent

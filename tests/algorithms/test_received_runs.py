@@ -94,8 +94,8 @@ LIES = [
     (_set("SelfPlayData", "record_bytes", to=True), "record_bytes must be 1 or more, got True"),
     (_set("SelfPlayData", "record_bytes", to=5), "the record is cut short|no game record begins"),
     (_set("SelfPlayData", "total_positions", to=7), "must hold 7 positions"),
-    (_set("SelfPlayData", "source", to={}), "cannot go on from this checkpoint: KeyError"),
-    (_set("loops", "fit_loop", to={}), "cannot go on from this checkpoint: KeyError"),
+    (_set("SelfPlayData", "source", to={}), "cannot resume from this checkpoint: KeyError"),
+    (_set("loops", "fit_loop", to={}), "cannot resume from this checkpoint: KeyError"),
     (
         _set("loops", "fit_loop", "epoch_progress", "total", "ready", to="x"),
         "ready must be like 0, got 'x'",

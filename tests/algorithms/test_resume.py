@@ -1,4 +1,4 @@
-"""A run that was stopped, cleanly or by SIGKILL, goes on as if it never had been."""
+"""A run that was stopped, cleanly or by SIGKILL, resumes as if it never had been."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run is fitted to its machine once, and goes on as it began."""
+"""A run is fitted to its machine once, and resumes as it began."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Experiments from the command line: one command makes all runs and the figure, and goes on."""
+"""Experiments from the command line: one command makes all runs and the figure, and resumes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
     assert status == 130
     mine = tmp_path / "runs/experiments/mine"
     assert (
-        f"""go on with: python -m azcore game=tic_tac_toe 'resume="{mine / JOBS[1]}"'""" in output
+        f"""resume with: python -m azcore game=tic_tac_toe 'resume="{mine / JOBS[1]}"'""" in output
     )
     assert {path.parent.name for path in mine.rglob("config.yaml")} == set(JOBS[:2])
     assert not (mine / "ratings.csv").exists()
@@ -81,7 +81,7 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
     status, output, errors = experiment()
     assert (status, errors) == (0, "")
     assert output.count("is finished") == 1
-    assert output.count("going on from step 8") == 1
+    assert output.count("resuming from step 8") == 1
     assert (mine / JOBS[0] / "checkpoints/last.ckpt").stat().st_mtime_ns == done
     for job in JOBS:
         assert fingerprint(mine / job) == fingerprint(whole / job)
@@ -155,7 +155,7 @@ def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: 
     ("arguments", "sentence"),
     [
         (["command=compare"], "compare.runs=runs/experiments/mine, without the rest, rates"),
-        (["resume=latest"], "a sweep goes on with all of its own when"),
+        (["resume=latest"], "a sweep resumes all of its own when"),
         (["hydra.sweep.dir=${nothing}"], "nothing"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Search constants are found from noisy matches, and a tuning that was stopped goes on."""
+"""Search constants are found from noisy matches, and a tuning that was stopped resumes."""
 
 from __future__ import annotations
 
@@ -195,10 +195,10 @@ def test_a_real_tuning(tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture
     assert "in 4 fresh games" in told
     folders = list((tmp_path / "runs/tune/tic_tac_toe").iterdir())
     assert len(folders) == 1
-    # The same command goes on where it was, which is at the end, and says the same.
+    # The same command resumes where it was, which is at the end, and says the same.
     assert tune(config) == 0
     again = capsys.readouterr().out
-    assert "going on after 4 trials" in again
+    assert "resuming after 4 trials" in again
     assert command in again
     # Another search is another tuning.
     with pytest.raises(SettingError, match=r"search in .* must be"):

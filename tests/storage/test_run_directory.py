@@ -1,4 +1,4 @@
-"""A run directory is data: whatever a received one holds, going on with it trains and no more."""
+"""A run directory is data: whatever a received one holds, resuming it trains and no more."""
 
 from __future__ import annotations
 
@@ -399,7 +399,7 @@ class TestTheSameCommandLine:
     def test_goes_on(self, azcore: CommandLine, mine: Path) -> None:
         status, output, errors = azcore(*self.BEGUN, "resume=latest")
         assert (status, errors) == (0, "")
-        assert "going on from step 2" in output
+        assert "resuming from step 2" in output
 
     def test_and_longer(self, azcore: CommandLine, mine: Path) -> None:
         longer = [word for word in self.BEGUN if not word.startswith("trainer.max_steps")]
@@ -418,8 +418,8 @@ class TestTheSameCommandLine:
             (["algorithm=gumbel"], "the run's own algorithm, got algorithm=gumbel"),
             (["network=sep_res"], "the run's own network, got network=sep_res: the run has netw"),
             (["network=dual_res"], "the run has network.blocks 1, got 4"),
-            (["~seed"], "goes on with the run's own seed, got ~seed"),
-            (["run_dir=other"], "goes on in the run's own folder, got run_dir=other"),
+            (["~seed"], "resumes with the run's own seed, got ~seed"),
+            (["run_dir=other"], "resumes in the run's own folder, got run_dir=other"),
             (["command=arena"], "resume is for command=train, got resume=mine with command=arena"),
             (["players=[random]"], "players is for command=arena, got players=[random]"),
         ],

@@ -362,13 +362,13 @@ def _tune(
     )
     console.print(f"folder {folder}", markup=False)
     if tuning.trials:
-        console.print(f"going on after {len(tuning.trials)} trials")
+        console.print(f"resuming after {len(tuning.trials)} trials")
     try:
         tuning.run()
         constants, estimate = tuning.best()
         confirmed = tuning.confirm(constants)
     except KeyboardInterrupt:
-        console.print(f"interrupted, {len(tuning.trials)} trials kept; the same command goes on")
+        console.print(f"interrupted, {len(tuning.trials)} trials saved; the same command resumes")
         return 130
     _print_trials(console, parameters, tuning.trials)
     console.print(

@@ -90,7 +90,7 @@ def test_tables_hold_every_checkpoint_and_match_once(
 def test_nothing_is_played_twice(
     compare: Callable[..., int], runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Stopped in the midst it goes on; a new checkpoint costs only its own matches."""
+    """Stopped in the midst it resumes; a new checkpoint costs only its own matches."""
     play = command.play_match
     played: list[tuple[str, str]] = []
 
