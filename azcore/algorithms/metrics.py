@@ -11,6 +11,9 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.tensorboard.summary import hparams
 
 from azcore.learner.data import SelfPlayData
+from azcore.learner.health import dead_channels, gradient_norm
+from azcore.learner.module import LearnerModule
+from azcore.report.doctor import RunDoctor, numbers_of
 from azcore.storage.checkpoint import like
 from azcore.storage.table import Table
 
@@ -36,6 +39,10 @@ METRICS = [
     "game_length",
     "draw_rate",
     "seat0_win_rate",
+    "duplicate_rate",  # of games that repeat another of their generation
+    "window_age",  # optimizer steps since the weights of the window's games, on average
+    "gradient_norm",  # of the generation's last batch
+    "dead_channels",  # share of those behind a batch norm, on that batch
     "evaluations_per_s",
     "remembered_share",
     "search_share",
@@ -63,6 +70,10 @@ CURVES = {
     "game_length": "selfplay/game_length",
     "draw_rate": "selfplay/draw_rate",
     "seat0_win_rate": "selfplay/seat0_win_rate",
+    "duplicate_rate": "selfplay/duplicate_rate",
+    "window_age": "learner/window_age",
+    "gradient_norm": "learner/gradient_norm",
+    "dead_channels": "learner/dead_channels",
     "learning_rate": "learner/learning_rate",
     "samples_per_position": "learner/samples_per_position",
     "seconds": "time/seconds",
@@ -111,6 +122,7 @@ class GenerationMetrics(Callback):
         data: provides the games to describe.
         more: returns what the algorithm adds to a row.
         report: called with each row.
+        warn: called with a sentence for each thing that begins to look wrong.
     """
 
     def __init__(
@@ -119,9 +131,11 @@ class GenerationMetrics(Callback):
         data: SelfPlayData,
         more: Callable[[], dict[str, float]],
         report: Callable[[dict[str, float]], None],
+        warn: Callable[[str], None],
     ) -> None:
         self._table, self._data = table, data
-        self._more, self._report = more, report
+        self._more, self._report, self._warn = more, report, warn
+        self._doctor = RunDoctor([])
         self._seconds = 0.0  # of the whole run, resumed parts included
         self._evaluations = 0  # the same
         self._since = 0.0
@@ -129,8 +143,10 @@ class GenerationMetrics(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._since = time.perf_counter()
         self._table.keep_before(self._data.loader.generation)
+        self._doctor = RunDoctor(map(numbers_of, self._table.rows()))
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        assert isinstance(pl_module, LearnerModule)
         data, stats = self._data, self._data.source.take_statistics()
         now = time.perf_counter()
         elapsed, self._since = now - self._since, now
@@ -149,6 +165,8 @@ class GenerationMetrics(Callback):
             "samples_per_position": trainer.global_step
             * data.batch_size
             / max(1, data.total_positions),
+            "gradient_norm": gradient_norm(pl_module.network),
+            "dead_channels": dead_channels(pl_module.network),
         }
         for name in _FROM_LEARNER:
             value = trainer.callback_metrics.get(name)
@@ -159,8 +177,11 @@ class GenerationMetrics(Callback):
             row["game_length"] = sum(len(record) for record in games) / len(games)
             row["draw_rate"] = outcomes.count(0) / len(games)
             row["seat0_win_rate"] = outcomes.count(1) / len(games)
+            distinct = {record.actions.tobytes() for record in games}
+            row["duplicate_rate"] = 1 - len(distinct) / len(games)
         if stats.seconds > 0:
             row["evaluations_per_s"] = stats.evaluations / stats.seconds
+            row["window_age"] = trainer.global_step - data.buffer.mean_version
             if stats.remembered:
                 row["remembered_share"] = stats.remembered / (stats.remembered + stats.evaluations)
             row["search_share"] = (stats.seconds - stats.network_seconds) / elapsed
@@ -174,6 +195,8 @@ class GenerationMetrics(Callback):
         for logger in trainer.loggers:
             logger.log_metrics(curves, step=trainer.global_step)
         self._report(row)
+        for sentence in self._doctor.examine(row):
+            self._warn(sentence)
 
     def state_dict(self) -> dict[str, Any]:
         return {"seconds": self._seconds, "evaluations": self._evaluations}

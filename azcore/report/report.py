@@ -21,6 +21,7 @@ import yaml
 
 from azcore.arena.elo import Rating, fit_ratings
 from azcore.errors import AzcoreError
+from azcore.report.doctor import HISTORY, findings, numbers_of
 from azcore.report.figures import CHARTS, OPTIONAL, SECTIONS, chart_data, setting, share_of
 from azcore.report.sample_game import sample_game
 from azcore.report.tables import (
@@ -100,6 +101,7 @@ def render_report(run: RunDirectory) -> str:
         "run": html.escape(run.path.absolute().name),
         "settings": settings_html(settings),
         "facts": facts_html(metrics, curve),
+        "findings": findings_html(metrics),
         "rating": rating_html(curve, matches),
         "gate": gate_html(gate, threshold),
         "sections": "\n".join(section_html(key, metrics) for key in SECTIONS),
@@ -180,6 +182,17 @@ def facts_html(metrics: list[dict[str, str]], curve: dict[str, Any]) -> str:
         half = (curve["high"][-1] - curve["low"][-1]) / 2
         facts.append(("Rating, Elo", f"{curve['value'][-1]:+.0f} ± {half:.0f}"))
     return "".join(f"<div><dt>{label}</dt><dd>{value}</dd></div>" for label, value in facts)
+
+
+def findings_html(metrics: list[dict[str, str]]) -> str:
+    """What looks wrong at the end of the run; nothing if nothing does."""
+    found = findings([numbers_of(row) for row in metrics[-HISTORY:]])
+    if not found:
+        return ""
+    items = "".join(
+        f"<li>{html.escape(f'{text[:1].upper()}{text[1:]}.')}</li>" for text in found.values()
+    )
+    return f'<section class="findings"><h2>Look at this</h2><ul>{items}</ul></section>'
 
 
 def duration(seconds: float) -> str:

@@ -48,7 +48,7 @@ def last_of_each(rows: list[dict[str, str]], key: Sequence[str]) -> list[dict[st
     return list({tuple(row.get(name, "") for name in key): row for row in rows}.values())
 
 
-def cell(row: dict[str, str], column: str) -> float | None:
+def cell(row: Mapping[str, str], column: str) -> float | None:
     """The number in a cell, rounded to six digits; None if there is none."""
     try:
         value = float(row.get(column, ""))

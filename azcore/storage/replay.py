@@ -197,6 +197,13 @@ class ReplayBuffer:
         games = self._games
         return int(games.room[games.first % len(games.room)]["first_sample"]) if self else 0
 
+    @property
+    def mean_version(self) -> float:
+        """The mean `weights_version` of the games, in optimizer steps; 0 of an empty window."""
+        place = HEADER.index("weights_version")
+        total: int = sum(header[place] for header in self._headers)
+        return total / max(1, len(self._headers))
+
     def played_out(self) -> Iterator[GameRecord]:
         """Games that were played to their end and at no ply open to resignation, newest first."""
         is_played_out = HEADER.index("played_out")

@@ -1,0 +1,188 @@
+"""Finds what is wrong with a run in its metrics, and says what to do.
+
+One sentence for each finding, in the terminal when it begins and in the report. The thresholds are
+wide: a healthy run should hear nothing, a run that wastes its time something.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from azcore.report.tables import cell
+
+SPAN = 8  # generations that must agree
+HISTORY = 30  # generations to compare with
+NO_BETTER = 0.99  # of the loss of the best constant prediction
+COLLAPSED = 0.05  # nats
+REPEATED = 0.5  # of a generation's games
+ONE_SIDED = 0.95  # of the games have one result
+MIN_GAMES = 100  # before results count
+DEAD = 0.3  # of the channels
+STALE = 0.4  # of the run's steps: the mean age of the window; a window that drops nothing has 0.5
+STALE_FROM = 50  # generations
+OVERUSED = 16  # samples of a position
+EXPLODED = 10  # times the usual gradient
+WRONGLY_RESIGNED = 0.1  # of the resigned games; the papers allow 0.05
+MIN_RESIGNED = 20  # played out, before this share counts
+
+Row = Mapping[str, float]  # of metrics.csv; cells without a value are missing
+
+
+class RunDoctor:
+    """Watches a run.
+
+    Args:
+        rows: of the generations so far, if the run is resumed.
+    """
+
+    def __init__(self, rows: Iterable[Row]) -> None:
+        self._rows: deque[Row] = deque(rows, HISTORY)
+        self._known = set(findings(list(self._rows)))
+
+    def examine(self, row: Row) -> list[str]:
+        """The sentences of findings that begin with this generation."""
+        self._rows.append(row)
+        found = findings(list(self._rows))
+        new = [sentence for name, sentence in found.items() if name not in self._known]
+        self._known = set(found)
+        return new
+
+
+def numbers_of(row: Mapping[str, str]) -> Row:
+    """The numbers of a row as its file has them."""
+    values = {column: cell(row, column) for column in row}
+    return {column: value for column, value in values.items() if value is not None}
+
+
+def findings(rows: Sequence[Row]) -> dict[str, str]:
+    """What is wrong at the end of these rows: a sentence by the name of the check."""
+    found = {check.__name__: check(rows[-HISTORY:]) for check in CHECKS} if rows else {}
+    return {name: sentence for name, sentence in found.items() if sentence is not None}
+
+
+def _last(rows: Sequence[Row], *columns: str) -> list[tuple[float, ...]]:
+    """The values of the columns in the last `SPAN` rows, or none if any is missing."""
+    complete = [row for row in rows[-SPAN:] if all(column in row for column in columns)]
+    values = [tuple(row[column] for column in columns) for row in complete]
+    return values if len(values) == SPAN else []
+
+
+def value_head(rows: Sequence[Row]) -> str | None:
+    """The value loss is that of a constant prediction."""
+    losses = _last(rows, "value_loss", "value_target_variance")
+    if not losses or not all(loss >= NO_BETTER * v > 0.01 for loss, v in losses):
+        return None
+    loss, variance = losses[-1]
+    return (
+        f"the value head has learned nothing for {SPAN} generations (loss {loss:.2f}, always the "
+        f"average {variance:.2f}): begin again with lower learner.learning_rates or another seed"
+    )
+
+
+def policy_entropy(rows: Sequence[Row]) -> str | None:
+    """Network and search agree on one action everywhere."""
+    entropies = _last(rows, "policy_entropy", "target_entropy")
+    if not entropies or max(max(pair) for pair in entropies) >= COLLAPSED:
+        return None
+    return (
+        f"the policy has collapsed to one action a position (entropy {entropies[-1][0]:.3f}): "
+        "raise search.dirichlet_fraction or selfplay.temperature_plies"
+    )
+
+
+def repeated_games(rows: Sequence[Row]) -> str | None:
+    """Self-play repeats itself."""
+    rates = [rate for (rate,) in _last(rows, "duplicate_rate")]
+    if not rates or statistics.mean(rates) < REPEATED:
+        return None
+    return (
+        f"{statistics.mean(rates):.0%} of the games repeat another of their generation: raise "
+        "selfplay.temperature_plies or search.dirichlet_fraction"
+    )
+
+
+def one_sided_results(rows: Sequence[Row]) -> str | None:
+    """Nearly all games end alike, so there is little to learn from results."""
+    results = _last(rows, "seat0_win_rate", "draw_rate", "games")
+    if not results or results[-1][2] < MIN_GAMES:
+        return None
+    first, draws = (statistics.mean(row[i] for row in results) for i in (0, 1))
+    shares = {"the first player wins": first, "the second player wins": 1 - first - draws}
+    shares["no one wins"] = draws
+    result, share = max(shares.items(), key=lambda item: item[1])
+    if share < ONE_SIDED:
+        return None
+    return (
+        f"{result} {share:.0%} of the games, which teaches the value little: choose rules that are "
+        "fair at this strength, such as another komi, or random openings"
+    )
+
+
+def dead_channels(rows: Sequence[Row]) -> str | None:
+    """Rectified units that no gradient reaches."""
+    shares = [share for (share,) in _last(rows, "dead_channels")]
+    if not shares or min(shares) < DEAD:
+        return None
+    return (
+        f"no gradient reaches {shares[-1]:.0%} of the network's channels any more: begin again "
+        "with lower learner.learning_rates"
+    )
+
+
+def stale_window(rows: Sequence[Row]) -> str | None:
+    """Most games to learn from are by much weaker networks."""
+    ages = _last(rows, "window_age", "step", "generation")
+    if not ages or ages[-1][2] < STALE_FROM or ages[-1][0] < STALE * ages[-1][1]:
+        return None
+    return (
+        f"the window's games are {ages[-1][0]:,.0f} steps old on average, of a run of "
+        f"{ages[-1][1]:,.0f}: lower replay.window_games"
+    )
+
+
+def starved_learner(rows: Sequence[Row]) -> str | None:
+    """Positions are learned from so often that the network learns them by heart."""
+    samples = [number for (number,) in _last(rows, "samples_per_position")]
+    if not samples or min(samples) < OVERUSED:
+        return None
+    return (
+        f"each position is learned from {samples[-1]:.0f} times on average: lower "
+        "replay.samples_per_position"
+    )
+
+
+def gradients(rows: Sequence[Row]) -> str | None:
+    """The gradient is far larger than it was."""
+    norms = [row["gradient_norm"] for row in rows if "gradient_norm" in row]
+    if len(norms) <= SPAN or norms[-1] < EXPLODED * statistics.median(norms[:-1]):
+        return None
+    return (
+        f"the gradient's norm is {norms[-1]:.3g}, and was {statistics.median(norms[:-1]):.3g}: "
+        "lower learner.learning_rates if that lasts"
+    )
+
+
+def resignation(rows: Sequence[Row]) -> str | None:
+    """Games are given up that were not lost."""
+    found = _last(rows, "resign_false_positives", "resign_measured")
+    if not found or found[-1][1] < MIN_RESIGNED or found[-1][0] < WRONGLY_RESIGNED:
+        return None
+    return (
+        f"{found[-1][0]:.0%} of the games that would be resigned are not lost: lower "
+        "selfplay.resignation_false_positives"
+    )
+
+
+CHECKS: tuple[Callable[[Sequence[Row]], str | None], ...] = (
+    value_head,
+    policy_entropy,
+    repeated_games,
+    one_sided_results,
+    dead_channels,
+    stale_window,
+    starved_learner,
+    gradients,
+    resignation,
+)
