@@ -21,6 +21,7 @@ class Purpose(IntEnum):
     MATCH = 5  # a player's choices in a match
     GUMBEL = 6  # Gumbel noise of one move
     SYMMETRY = 7  # symmetry through which a position is evaluated
+    PLAYOUT_CAP = 9  # whether one move is searched in full
     TUNING = 8  # constants of one tuning trial, and the openings of its match
 
 

@@ -475,6 +475,18 @@ FAULTS = [
         "window_games: 1000000",
         "window_games: 500000",
     ),
+    Fault(
+        "Playout cap randomisation",
+        "azcore/selfplay/worker.py",
+        "search.begin(row, self._cheap_simulations)",
+        "search.begin(row, self._cheap_simulations, noise=self._noise)",
+    ),
+    Fault(
+        "Plies not learned from",
+        "azcore/storage/replay.py",
+        'if ply >= game["opening_plies"] and end > begin:',
+        'if ply >= game["opening_plies"]:',
+    ),
 ]
 
 
@@ -795,6 +807,20 @@ WIRING = [
         "SymmetricEvaluator(evaluator, self.game, self.seed, version)",
         "SymmetricEvaluator(evaluator, self.game, 0, 0)",
         ("tests/algorithms/test_alphagozero.py",),
+    ),
+    Fault(
+        "every search in full",
+        "azcore/selfplay/worker.py",
+        "return bool(rng.random() < share)",
+        "return True",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "cheap searches learned from",
+        "azcore/selfplay/worker.py",
+        "        if is_full_search:\n",
+        "        if True:\n",
+        ("tests/selfplay/test_matches_reference.py",),
     ),
 ]
 

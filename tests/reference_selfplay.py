@@ -22,7 +22,7 @@ class ReferenceGame:
     """A finished game, as a record has it."""
 
     actions: list[int] = field(default_factory=list)
-    visits: list[dict[int, int]] = field(default_factory=list)  # none in the opening
+    visits: list[dict[int, int]] = field(default_factory=list)  # none in openings, cheap searches
     root_values: list[float] = field(default_factory=list)
     opening_plies: int = 0
     outcome: int = 0
@@ -69,8 +69,14 @@ def reference_game(
     while not game.is_terminal(tree.root.state):
         ply, root = len(played.actions), tree.root
         legal = np.flatnonzero(game.legal_action_mask(root.state))
-        noise = generator(Purpose.ROOT_NOISE, seed, index, ply).dirichlet([alpha] * len(legal))
-        tree.search(search.num_simulations, noise.astype(np.float32))
+        is_full = (
+            generator(Purpose.PLAYOUT_CAP, seed, index, ply).random() < schedule.full_search_share
+        )
+        if is_full:
+            noise = generator(Purpose.ROOT_NOISE, seed, index, ply).dirichlet([alpha] * len(legal))
+            tree.search(search.num_simulations, noise.astype(np.float32))
+        else:
+            tree.search(schedule.cheap_simulations)
         visits = [root.visits[a] for a in legal]
         best = max(legal, key=lambda a: (root.visits[a], root.prior[a], -a))
         value = sum(root.total.values()) / sum(visits)
@@ -95,7 +101,8 @@ def reference_game(
             drawn = generator(Purpose.MOVE, seed, index, ply).random()
             action = int(legal[next(i for i, share in enumerate(sums) if share > drawn)])
         played.actions.append(action)
-        played.visits.append({int(a): n for a, n in zip(legal, visits, strict=True) if n})
+        named = {int(a): n for a, n in zip(legal, visits, strict=True) if n}
+        played.visits.append(named if is_full else {})
         played.root_values.append(value)
         tree.advance(action)
     played.outcome = game.outcome(tree.root.state)

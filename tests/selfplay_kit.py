@@ -24,6 +24,8 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "temperature": 1.0,
         "temperature_plies": 6,
         "final_temperature": 0.0,
+        "full_search_share": 1.0,
+        "cheap_simulations": 16,
         "resignation": True,
         "resignation_false_positives": 0.05,
         "resignation_played_out": 0.1,

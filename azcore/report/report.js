@@ -307,7 +307,7 @@
       id("top").hidden = !now || !now.top.length;
       if (now) {
         id("move").textContent = `${named[now.seat]} plays ${now.action}`;
-        id("value").textContent = `Value ${signed(now.value)} for ${seats[now.seat]}` + (game.counts_visits ? `, after ${now.visits.toLocaleString("en")} visits` : "");
+        id("value").textContent = `Value ${signed(now.value)} for ${seats[now.seat]}` + (now.visits === 0 ? ", after a cheap search" : game.counts_visits ? `, after ${now.visits.toLocaleString("en")} visits` : "");
         for (const [text, visits, played] of now.top) {
           const row = element("tr", played ? { class: "played" } : {}, null, rows);
           element("td", {}, played ? `${text} ✓` : text, row);

@@ -23,6 +23,8 @@ class SelfPlaySettings:
     temperature: float
     temperature_plies: int
     final_temperature: float
+    full_search_share: float
+    cheap_simulations: int
     resignation: bool
     resignation_false_positives: float
     resignation_played_out: float
@@ -54,6 +56,18 @@ class SelfPlaySettings:
             "selfplay.temperature_plies",
             "0 or more",
             self.temperature_plies,
+        )
+        require(
+            0 < self.full_search_share <= 1,
+            "selfplay.full_search_share",
+            "a share above 0, at most 1",
+            self.full_search_share,
+        )
+        require(
+            self.cheap_simulations >= 1,
+            "selfplay.cheap_simulations",
+            "1 or more",
+            self.cheap_simulations,
         )
         require(
             0 < self.resignation_false_positives < 1,

@@ -99,6 +99,7 @@ class Worker:
         self._next_index, self._index_step = first_index, index_step
         self._games = [self._new_game(row) for row in range(num_games)]
         self._waves_per_move = search.num_simulations // search.leaves_per_tree
+        self._cheap_simulations = min(settings.cheap_simulations, search.num_simulations)
         self._wave = 0
         self._to_begin: dict[int, int] = {}  # row whose search is to begin -> first wave of it
         self._search_again()
@@ -135,7 +136,10 @@ class Worker:
         """Run one wave in all games, play the moves of finished searches; return ended games."""
         search, stats = self._search, self.statistics
         for row in [row for row, wave in self._to_begin.items() if wave <= self._wave]:
-            search.begin(row, noise=self._noise if self._is_noisy else None)
+            if self._is_full_search(row):
+                search.begin(row, noise=self._noise if self._is_noisy else None)
+            else:
+                search.begin(row, self._cheap_simulations)
             del self._to_begin[row]
         self._wave += 1
         if search.select():
@@ -170,10 +174,14 @@ class Worker:
         rng = generator(Purpose.MOVE, self._seed, in_play.game_index, ply)
         temperature = self.settings.temperature_at(ply - in_play.opening_plies)
         action = choose_action(result, temperature, rng)
-        counts = result.target_counts()
-        kept = np.flatnonzero(counts)
+        is_full_search = self._is_full_search(row)
         in_play.actions.append(action)
-        in_play.visits.append((result.actions[kept].tolist(), counts[kept].tolist()))
+        if is_full_search:
+            counts = result.target_counts()
+            kept = np.flatnonzero(counts)
+            in_play.visits.append((result.actions[kept].tolist(), counts[kept].tolist()))
+        else:
+            in_play.visits.append(([], []))  # a ply that is not learned from
         in_play.root_values.append(result.value)
         in_play.best_child_values.append(best_child)
         in_play.players.append(player)
@@ -183,6 +191,14 @@ class Worker:
         record = self._finished(in_play, search.states.outcome(row))
         self._games[row] = self._new_game(row)
         return record
+
+    def _is_full_search(self, row: int) -> bool:
+        """Whether the next move of a row gets a full search (Wu 2019, section 3.1)."""
+        share, in_play = self.settings.full_search_share, self._games[row]
+        if share == 1:
+            return True
+        rng = generator(Purpose.PLAYOUT_CAP, self._seed, in_play.game_index, len(in_play.actions))
+        return bool(rng.random() < share)
 
     def _resigns(self, in_play: GameInPlay, value: float) -> bool:
         """Whether the player to move resigns; `value`: the higher of root's and best child's."""

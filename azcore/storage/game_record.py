@@ -64,7 +64,8 @@ class GameRecord:
 
     game: dict[str, Any]  # `Game.identity`: name, version, settings
     actions: npt.NDArray[np.uint16]  # [T]
-    visit_offsets: npt.NDArray[np.uint32]  # [T + 1], ply t's visits are offsets[t] to offsets[t+1]
+    # [T + 1], ply t's visits are offsets[t] to offsets[t+1]; a ply without any is not learned from
+    visit_offsets: npt.NDArray[np.uint32]
     visit_actions: npt.NDArray[np.uint16]  # [K], actions with a count
     visit_counts: npt.NDArray[np.uint32]  # [K], above 0; what they count is `counts`
     root_values: npt.NDArray[np.float32]  # [T], search value, view of the player to move
@@ -88,8 +89,9 @@ class GameRecord:
 
     @property
     def num_samples(self) -> int:
-        """Number of searched plies, which are those to learn from."""
-        return len(self.actions) - self.opening_plies
+        """Number of plies to learn from: those after the opening that have visits."""
+        counts = np.diff(self.visit_offsets[self.opening_plies :])
+        return int(np.count_nonzero(counts))
 
     def policy_target(self, ply: int, num_actions: int) -> FloatArray:
         """pi of one ply: counts normalised, float32 [A]."""

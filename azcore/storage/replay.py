@@ -261,13 +261,14 @@ class ReplayBuffer:
         lengths = np.array([len(record) for record in records])
         openings = np.array([record.opening_plies for record in records])
         games = np.zeros(len(records), _GAME)
-        games["first_sample"] = self._samples_end + _before(lengths - openings)
+        samples = np.array([record.num_samples for record in records])
+        games["first_sample"] = self._samples_end + _before(samples)
         games["first_ply"] = self._plies["actions"].end + _before(lengths)
         named = np.array([len(record.visit_actions) for record in records])
         games["first_named"] = self._named["visit_actions"].end + _before(named)
         games["opening_plies"] = openings
         games["outcome"] = [record.outcome for record in records]
-        self._samples_end += int((lengths - openings).sum())
+        self._samples_end += int(samples.sum())
         self._games.append(games)
         self._headers += (tuple(getattr(record, name) for name in HEADER) for record in records)
         for name, ring in self._plies.items():
@@ -407,17 +408,21 @@ def _look_up(
             else:
                 high = middle
         game = games[low % games.shape[0]]
-        ply = game["opening_plies"] + chosen[row] - game["first_sample"]
-        out_plies[row] = ply
         out_outcomes[row] = game["outcome"]
         at = game["first_ply"] % actions.shape[0]
-        begin = end = game["first_named"]
-        for i in range(ply):
-            out_paths[row, i] = actions[at]
-            if i == ply - 1:
-                begin += named_ends[at]
+        skipped = chosen[row] - game["first_sample"]  # plies to learn from that come before
+        ply, begin = np.int64(0), np.int64(0)
+        while True:
+            end = np.int64(named_ends[at])
+            if ply >= game["opening_plies"] and end > begin:
+                if skipped == 0:
+                    break
+                skipped -= 1
+            out_paths[row, ply] = actions[at]
+            ply, begin = ply + 1, end
             at = at + 1 if at + 1 < actions.shape[0] else 0
-        end += named_ends[at]
+        out_plies[row] = ply
+        begin, end = begin + game["first_named"], end + game["first_named"]
         # Bit for bit as in `GameRecord.policy_target`: counts add up exactly in float32 too.
         total = np.int64(0)
         for i in range(begin, end):

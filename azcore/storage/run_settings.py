@@ -54,7 +54,10 @@ MOVED = {
     "search.gumbel_mixed_value": "search.gumbel.mixed_value",
 }
 # Settings that older runs do not have, with the value that means what those runs did.
-ADDED = {"evaluator": {"threads": None}}
+ADDED: dict[str, dict[str, Any]] = {
+    "evaluator": {"threads": None},
+    "selfplay": {"full_search_share": 1.0, "cheap_simulations": 16},
+}
 
 
 def save_config(run: RunDirectory, config: Mapping[str, Any]) -> None:

@@ -221,8 +221,8 @@ def _comments(game: Game, record: GameRecord) -> list[str]:
             order = np.lexsort((actions, -counts))[:TOP]
             remark = Remark(
                 value=float(record.root_values[ply]),
-                visits=None if shares else total,
-                played=int(counts[actions == action].sum()),
+                visits=None if shares or not total else total,
+                played=int(counts[actions == action].sum()) if total else None,
                 top=tuple(
                     (game.action_to_notation(state, int(actions[i])), int(counts[i])) for i in order
                 ),

@@ -27,6 +27,11 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of search and of s
     "without a subtree": ({"reuse_subtree": False}, {"temperature": 0.5}),
     "with noise of its own": ({"dirichlet_alpha": 0.7, "dirichlet_fraction": 0.6}, {}),
     "without noise": ({"dirichlet_fraction": 0.0}, {"final_temperature": 0.25}),
+    "with playout caps": ({}, {"full_search_share": 0.4, "cheap_simulations": 7}),
+    "with caps and openings": (
+        {"reuse_subtree": False},
+        {"full_search_share": 0.25, "cheap_simulations": 5, "opening_plies": 3},
+    ),
     "from openings": ({"num_simulations": 9}, {"opening_plies": 3, "temperature_plies": 1}),
 }
 

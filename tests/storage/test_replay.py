@@ -160,6 +160,37 @@ def test_random_openings_are_replayed_and_not_learned_from() -> None:
     assert stones.tolist() == [ply for r in records for ply in range(r.opening_plies, len(r))]
 
 
+def test_plies_without_visits_are_replayed_and_not_learned_from() -> None:
+    """After cheap searches, however they and the opening lie; a game may have no other plies."""
+    game = azcore.make("tic_tac_toe")
+    rng = np.random.default_rng(3)
+    records, learned, targets = [], [], []
+    for index, record in enumerate(played(game, 300)):
+        full = rng.random(len(record)) < (0.0, 0.3, 1.0)[index % 3]
+        counts = np.diff(record.visit_offsets.astype(np.int64))
+        opening = int(rng.integers(0, 4))
+        records.append(
+            replace(
+                record,
+                opening_plies=opening,
+                visit_offsets=np.append(0, np.cumsum(np.where(full, counts, 0))).astype(np.uint32),
+                visit_actions=record.visit_actions[np.repeat(full, counts)],
+                visit_counts=record.visit_counts[np.repeat(full, counts)],
+            )
+        )
+        plies = [ply for ply in range(opening, len(record)) if full[ply]]
+        assert records[-1].num_samples == len(plies)
+        learned += plies
+        targets += [record.policy_target(ply, 9) for ply in plies]
+    buffer = ReplayBuffer(game=game, window_games=len(records), augment=False)
+    buffer.extend(records)
+    assert buffer.num_positions == len(learned)
+    samples = buffer.positions(np.arange(buffer.num_positions))
+    assert samples.observations.sum((1, 2, 3)).tolist() == learned
+    assert np.array_equal(samples.policy_targets, targets)
+    assert samples.legal_action_mask.sum(1).tolist() == [9 - ply for ply in learned]
+
+
 def test_counts_too_large_for_two_bytes_are_kept() -> None:
     game = azcore.make("tic_tac_toe")
     small, large = played(game, 20)[:2]

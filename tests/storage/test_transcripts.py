@@ -88,6 +88,13 @@ def test_a_record_tells_what_the_search_thought(game: Game) -> None:
     for counts in ("policy", None):  # of a frame that does not say, shares are true all the same
         shares = transcript_of(game, replace(record, counts=counts), form)
         assert shares.comments[1] == "value -0.333 played 62% top B2 62%, A3 38%"
+    none = np.array([], np.uint16)
+    cheap = replace(
+        record, visit_offsets=np.zeros(5, np.uint32), visit_actions=none, visit_counts=none
+    )
+    for counts in ("visits", "policy"):  # a cheap search has a value alone
+        told = transcript_of(game, replace(cheap, counts=counts), form)
+        assert told.comments[1] == "value -0.333"
 
 
 def test_a_resigned_record_says_who_gave_up(game: Game) -> None:
