@@ -1,8 +1,7 @@
 """Runs a network for search with OpenVINO, the fastest maintained CPU backend that was measured.
 
-`docs/performance.md` has the table: with 64 channels and 6 blocks in bfloat16 it does what the
-vector units can. Its throughput is about 10 % above torch's frozen graphs and 20 % above torch's
-eager mode. Optional: `pip install azcore[openvino]`.
+It is 20 to 120 % faster than torch's eager mode; which precision is faster depends on the machine
+(`docs/performance.md` has the tables). Optional: `pip install azcore[openvino]`.
 """
 
 from __future__ import annotations
