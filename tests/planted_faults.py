@@ -482,6 +482,18 @@ FAULTS = [
         "search.begin(row, self._cheap_simulations, noise=self._noise)",
     ),
     Fault(
+        "Growing window",
+        "azcore/learner/data.py",
+        "        self.buffer.window_games = self._settings.window_at(self.total_games)\n",
+        "",
+    ),
+    Fault(
+        "Warm-up",
+        "azcore/learner/settings.py",
+        "return rate * min(1.0, (step + 1) / max(1, self.warmup_steps))",
+        "return rate",
+    ),
+    Fault(
         "Plies not learned from",
         "azcore/storage/replay.py",
         'if ply >= game["opening_plies"] and end > begin:',

@@ -35,7 +35,7 @@ class Supervised(Algorithm):
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         games = read_games(settings.supervised, settings.game)
-        self._source = GivenGames(games.learned, settings.replay.window_games)
+        self._source = GivenGames(games.learned, settings.replay.window_at(len(games.learned)))
         self._held_out = games.held_out
         self._prediction: Prediction | None = None  # of the generation that just ended
 

@@ -171,8 +171,9 @@ class SelfPlayData(LightningDataModule):
             )
         self.records.append(self.new_games)
         self._on_games(self.new_games)
-        self.buffer.extend(self.new_games)
         self.total_games += len(self.new_games)
+        self.buffer.window_games = self._settings.window_at(self.total_games)
+        self.buffer.extend(self.new_games)
         self.total_positions += sum(record.num_samples for record in self.new_games)
 
     def _forget_old_games(self) -> None:
@@ -240,6 +241,7 @@ class SelfPlayData(LightningDataModule):
         # Older checkpoints call the source "actor", then the only one.
         self.source.load_state_dict(state_dict["source" if "source" in state_dict else "actor"])
         self.records.require_size(size)
+        self.buffer.window_games = self._settings.window_at(games)
         self.buffer.extend(self._games_before(size, games, positions))
         self._kept_bytes = size
         self.total_games, self.total_positions = games, positions

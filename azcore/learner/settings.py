@@ -61,6 +61,7 @@ class LearnerSettings:
     learning_rates: tuple[float, ...]  # for batches of `learning_rate_batch`
     learning_rate_batch: int
     milestones: tuple[float, ...]  # shares of trainer.max_steps
+    warmup_steps: int  # first steps, in which the rate rises from near 0
     value_weight: float
     mask_illegal_actions: bool  # in the policy's softmax
     momentum: float
@@ -93,6 +94,7 @@ class LearnerSettings:
             "rising shares of trainer.max_steps between 0 and 1",
             self.milestones,
         )
+        require(self.warmup_steps >= 0, "learner.warmup_steps", "0 or more", self.warmup_steps)
         require(
             0 <= self.value_weight < math.inf,
             "learner.value_weight",
@@ -127,7 +129,8 @@ class LearnerSettings:
             time_share: share of the time limit that has passed; 0 without a limit.
         """
         begins = zip(self.schedule(max_steps), (0.0, *self.milestones), strict=True)
-        return [r for (begin, r), share in begins if step >= begin or time_share >= share][-1]
+        rate = [r for (begin, r), share in begins if step >= begin or time_share >= share][-1]
+        return rate * min(1.0, (step + 1) / max(1, self.warmup_steps))
 
     def schedule_in_words(self, max_steps: int, max_seconds: float | None = None) -> str:
         """`learning rate 0.05 until step 2,857, 0.005 until 8,571, 0.0005 to the end`.
@@ -147,7 +150,8 @@ class LearnerSettings:
             if begin < end  # a short run passes two milestones in one step
         ]
         words[-1] = words[-1].partition(" until ")[0] + " to the end"
-        return "learning rate " + ", ".join(words).replace(" until ", " until step ", 1)
+        rising = f"rising for {self.warmup_steps:,} steps, " if self.warmup_steps else ""
+        return f"learning rate {rising}" + ", ".join(words).replace(" until ", " until step ", 1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -138,7 +138,7 @@ def stale_window(rows: Sequence[Row]) -> str | None:
         return None
     return (
         f"the window's games are {ages[-1][0]:,.0f} steps old on average, of a run of "
-        f"{ages[-1][1]:,.0f}: lower replay.window_games"
+        f"{ages[-1][1]:,.0f}: lower replay.window_games, or set replay.window_start"
     )
 
 

@@ -11,6 +11,7 @@ targets.
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -49,6 +50,9 @@ class ReplaySettings:
     """How many games to store and how to use them; numbers and sources are in `conf/replay`."""
 
     window_games: int
+    window_start: int | None  # None: the window is `window_games` from the first game on
+    window_power: float
+    window_slope: float
     samples_per_position: float | None
     games_per_generation: int | None  # instead of samples_per_position
     games_on_disk: int | None  # None: all
@@ -56,6 +60,15 @@ class ReplaySettings:
 
     def __post_init__(self) -> None:
         require(self.window_games >= 1, "replay.window_games", "1 or more", self.window_games)
+        require(
+            self.window_start is None or self.window_start >= 1,
+            "replay.window_start",
+            "1 or more, or null",
+            self.window_start,
+        )
+        for name in ("window_power", "window_slope"):
+            value = getattr(self, name)
+            require(0 < value <= 1, f"replay.{name}", "above 0, at most 1", value)
         require(
             (self.samples_per_position is None) is not (self.games_per_generation is None),
             "replay.samples_per_position",
@@ -80,6 +93,18 @@ class ReplaySettings:
             f"replay.window_games, {self.window_games}, or more; null for all",
             self.games_on_disk,
         )
+
+    def window_at(self, total_games: int) -> int:
+        """The window of a run that has made `total_games`, in games (Wu 2019).
+
+        c (1 + beta ((N / c)^alpha - 1) / alpha) of N games beyond c = `window_start`, alpha
+        `window_power` and beta `window_slope`; all of them before. It never grows faster than N.
+        """
+        start, power, slope = self.window_start, self.window_power, self.window_slope
+        if start is None or total_games <= start:
+            return self.window_games
+        grown: float = start * (1 + slope * ((total_games / start) ** power - 1) / power)
+        return min(self.window_games, math.floor(grown))
 
 
 @dataclass(frozen=True)

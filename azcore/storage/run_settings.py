@@ -57,6 +57,8 @@ MOVED = {
 ADDED: dict[str, dict[str, Any]] = {
     "evaluator": {"threads": None},
     "selfplay": {"full_search_share": 1.0, "cheap_simulations": 16},
+    "replay": {"window_start": None, "window_power": 0.75, "window_slope": 0.4},
+    "learner": {"warmup_steps": 0},
 }
 
 

@@ -87,6 +87,25 @@ def test_gumbel_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: P
     assert fingerprint(tmp_path / "puct")[1] != fingerprint(tmp_path / "whole")[1]
 
 
+LATER = [  # methods later than the papers'
+    "selfplay.full_search_share=0.5",
+    "selfplay.cheap_simulations=3",
+    "replay.window_start=8",
+    "learner.warmup_steps=6",
+]
+
+
+@pytest.mark.parametrize("stop", [4, 7, 12])
+def test_with_later_methods_stopped_and_resumed_equals_never_stopped(
+    tiny: Tiny, tmp_path: Path, stop: int
+) -> None:
+    assert train(tiny(*LATER, "run_dir=whole")) == 0
+    halves = tiny(*LATER, "run_dir=halves")
+    train_until(halves, stop)
+    assert train({**halves, "resume": "halves"}) == 0
+    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+
+
 def test_with_a_cache_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:
     """Matches and symmetries too: the best player stays for several generations, its cache not."""
     cached = [*ALPHAGOZERO, "evaluator.cache=400"]

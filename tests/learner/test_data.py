@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -213,6 +215,9 @@ def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None
         records=GameFile(tmp_path / "records.azg"),
         settings=ReplaySettings(
             window_games=1000,
+            window_start=None,
+            window_power=0.75,
+            window_slope=0.4,
             samples_per_position=4.0 if games_per_generation is None else None,
             games_per_generation=games_per_generation,
             games_on_disk=None,
@@ -243,6 +248,32 @@ def test_what_a_generation_gets_too_much_is_taken_off_the_next(tmp_path: Path) -
     assert source.asked == wanted
     assert 10 < len(wanted) < 100  # most generations had games enough already
     assert ratios[0] < 1 < 3.8 < ratios[-1] <= 4
+
+
+def test_the_window_grows_slower_than_the_run(tmp_path: Path) -> None:
+    """Wu 2019: from 250,000 to 22 million positions of 241 million."""
+    source = Bursts(played(azcore.make("tic_tac_toe"), 3000))
+    data = data_of(source, tmp_path, 4)
+    growing = replace(data._settings, window_start=250_000, window_games=10**9)
+    assert growing.window_at(241_000_000) == pytest.approx(22e6, rel=0.1)
+    data._settings = replace(data._settings, window_start=8, window_games=40)
+    sizes = []
+    for generation in range(40):
+        data._generate(generation)
+        sizes.append(len(data.buffer))
+        newest = [record.to_bytes() for record in data.records.read()][-sizes[-1] :]
+        held = [data.buffer._record(i, h).to_bytes() for i, h in enumerate_window(data.buffer)]
+        assert held == newest
+    # 8 (1 + 0.4 ((N / 8)^0.75 - 1) / 0.75) of N = 16, 40, 80 games, and at most 40.
+    assert (sizes[0], sizes[1], sizes[3], sizes[9]) == (4, 8, 10, 17)
+    assert sizes[19] == math.floor(8 * (1 + 0.4 * (10**0.75 - 1) / 0.75))
+    assert sizes[-1] == 40
+    assert sizes == sorted(sizes)
+
+
+def enumerate_window(buffer: ReplayBuffer) -> list[tuple[int, Any]]:
+    """The numbers and headers of the games in a window, oldest first."""
+    return list(zip(range(buffer._games.first, buffer._games.end), buffer._headers, strict=True))
 
 
 def test_a_generation_may_be_so_many_games(tmp_path: Path) -> None:

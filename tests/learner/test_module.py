@@ -32,6 +32,7 @@ def module(network: nn.Module, **changes: object) -> LearnerModule:
         "learning_rates": (0.5, 0.25),
         "learning_rate_batch": 2,
         "milestones": (0.5,),
+        "warmup_steps": 0,
         "value_weight": 1.0,
         "mask_illegal_actions": True,
         "momentum": 0.0,
@@ -107,6 +108,14 @@ def test_learning_rate_falls_at_its_milestones() -> None:
         optimizer.step()
         scheduler.step()
     assert rates == [0.5] * 5 + [0.25] * 5
+
+
+def test_learning_rate_rises_in_the_first_steps() -> None:
+    settings = module(nn.Linear(1, 1), warmup_steps=4, milestones=(0.2,)).settings
+    rates = [settings.learning_rate(step, 10) for step in range(6)]
+    assert rates == [0.125, 0.25, 0.1875, 0.25, 0.25, 0.25]  # the rate itself falls at step 2
+    words = settings.schedule_in_words(10)
+    assert words == "learning rate rising for 4 steps, 0.5 until step 2, 0.25 to the end"
 
 
 def test_three_steps_of_sgd_by_hand() -> None:

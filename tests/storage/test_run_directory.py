@@ -18,7 +18,7 @@ from azcore.commands import COMMANDS
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.run_directory import OWN, RunDirectory
-from azcore.storage.run_settings import OF_EXPORT, RUN, differences, read_config, save_config
+from azcore.storage.run_settings import ADDED, OF_EXPORT, RUN, differences, read_config, save_config
 from azcore.storage.table import Table
 from azcore.storage.untrusted import MAX_YAML, require_no_links
 from conftest import TINY, compose
@@ -263,8 +263,10 @@ def test_settings_of_older_runs_have_the_names_of_today(tmp_path: Path, rule: st
     old["selfplay"] |= {key: evaluator[key] for key in ("backend", "precision", "random_symmetry")}
     old["selfplay"]["evaluation_cache"] = evaluator["cache"]
     old["search"]["rule"] = rule
-    for key in ("full_search_share", "cheap_simulations"):  # there were none
-        del old["selfplay"][key]
+    for group, added in ADDED.items():  # these there were none of
+        for key in added:
+            if group != "evaluator":
+                del old[group][key]
     numbers = numbers or compose(*TINY, "search=gumbel")["search"]["gumbel"]
     old["search"] |= {f"gumbel_{key}": value for key, value in numbers.items()}
     run = RunDirectory(tmp_path)
