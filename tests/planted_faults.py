@@ -494,6 +494,18 @@ FAULTS = [
         "return rate",
     ),
     Fault(
+        "Decided games",
+        "azcore/selfplay/worker.py",
+        "[v if player == 0 else -v for v, player in values]",
+        "[v for v, player in values]",
+    ),
+    Fault(
+        "Temperature that decays",
+        "azcore/selfplay/schedule.py",
+        "remaining: float = 0.5 ** (ply / self.temperature_half_life)",
+        "remaining: float = 0.5 ** ply",
+    ),
+    Fault(
         "Plies not learned from",
         "azcore/storage/replay.py",
         'if ply >= game["opening_plies"] and end > begin:',

@@ -64,14 +64,20 @@ def reference_game(
         played.visits.append({})
         played.root_values.append(0.0)
     played.opening_plies = len(played.actions)
+    for_seat_0: list[float] = []
     tree = ReferenceSearch(game=game, evaluator=evaluator, settings=search)
     tree.start(state)
     while not game.is_terminal(tree.root.state):
         ply, root = len(played.actions), tree.root
         legal = np.flatnonzero(game.legal_action_mask(root.state))
-        is_full = (
-            generator(Purpose.PLAYOUT_CAP, seed, index, ply).random() < schedule.full_search_share
-        )
+        share = schedule.full_search_share
+        if schedule.decided_value is not None:
+            winner = for_seat_0[-4:]  # of searched plies
+            sure = schedule.decided_value
+            for sign in (1, -1):
+                if len(winner) == 4 and all(sign * v > sure for v in winner):
+                    share *= schedule.decided_share
+        is_full = generator(Purpose.PLAYOUT_CAP, seed, index, ply).random() < share
         if is_full:
             noise = generator(Purpose.ROOT_NOISE, seed, index, ply).dirichlet([alpha] * len(legal))
             tree.search(search.num_simulations, noise.astype(np.float32))
@@ -91,8 +97,11 @@ def reference_game(
             played.resigned_by = root.player
             played.outcome = -1 if root.player == 0 else 1
             return played
-        temperature = schedule.final_temperature
-        if ply - played.opening_plies < schedule.temperature_plies:
+        temperature, searched = schedule.final_temperature, ply - played.opening_plies
+        if schedule.temperature_half_life is not None:
+            higher = schedule.temperature - schedule.final_temperature
+            temperature += higher / 2 ** (searched / schedule.temperature_half_life)
+        elif searched < schedule.temperature_plies:
             temperature = schedule.temperature
         action = int(best)
         if temperature > 0:
@@ -104,6 +113,7 @@ def reference_game(
         named = {int(a): n for a, n in zip(legal, visits, strict=True) if n}
         played.visits.append(named if is_full else {})
         played.root_values.append(value)
+        for_seat_0.append(value if root.player == 0 else -value)
         tree.advance(action)
     played.outcome = game.outcome(tree.root.state)
     return played

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from azcore.search.settings import SearchResult
 from azcore.settings import require
 
 MOST_GAMES = 10**6  # at once; ten times what fills the largest GPU
+DECIDED_PLIES = 4  # two of each player
 MOST_WORKERS = 1024  # threads; more than a machine has cores
 
 
@@ -23,8 +25,11 @@ class SelfPlaySettings:
     temperature: float
     temperature_plies: int
     final_temperature: float
+    temperature_half_life: float | None  # plies; None: a step after temperature_plies
     full_search_share: float
     cheap_simulations: int
+    decided_value: float | None  # None: no game counts as decided
+    decided_share: float
     resignation: bool
     resignation_false_positives: float
     resignation_played_out: float
@@ -56,6 +61,24 @@ class SelfPlaySettings:
             "selfplay.temperature_plies",
             "0 or more",
             self.temperature_plies,
+        )
+        require(
+            self.temperature_half_life is None or self.temperature_half_life > 0,
+            "selfplay.temperature_half_life",
+            "above 0, or null",
+            self.temperature_half_life,
+        )
+        require(
+            self.decided_value is None or 0 < self.decided_value < 1,
+            "selfplay.decided_value",
+            "a value between 0 and 1, or null",
+            self.decided_value,
+        )
+        require(
+            0 <= self.decided_share <= 1,
+            "selfplay.decided_share",
+            "a share from 0 to 1",
+            self.decided_share,
         )
         require(
             0 < self.full_search_share <= 1,
@@ -106,8 +129,27 @@ class SelfPlaySettings:
         return [share + (number < more) for number in range(self.workers)]
 
     def temperature_at(self, ply: int) -> float:
-        """Temperature of the move choice at a searched ply (Silver 2017: 1 for 30, then to 0)."""
-        return self.temperature if ply < self.temperature_plies else self.final_temperature
+        """Temperature of the move choice at a searched ply (Silver 2017: 1 for 30, then to 0).
+
+        With a half-life, its distance from the final temperature halves each so many plies.
+        """
+        if self.temperature_half_life is None:
+            return self.temperature if ply < self.temperature_plies else self.final_temperature
+        remaining: float = 0.5 ** (ply / self.temperature_half_life)
+        return self.final_temperature + (self.temperature - self.final_temperature) * remaining
+
+    def full_share(self, values: Sequence[float]) -> float:
+        """The probability that the next move gets a full search.
+
+        Args:
+            values: of the searched plies so far, all in the view of one seat. The game is decided
+                if the last `DECIDED_PLIES` agree on the winner.
+        """
+        share, sure = self.full_search_share, self.decided_value
+        last = values[-DECIDED_PLIES:]
+        if sure is None or len(last) < DECIDED_PLIES:
+            return share
+        return share * self.decided_share if min(last) > sure or max(last) < -sure else share
 
 
 def choose_action(result: SearchResult, temperature: float, rng: np.random.Generator) -> int:

@@ -21,7 +21,7 @@ from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
 from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
-from azcore.selfplay.schedule import SelfPlaySettings, choose_action
+from azcore.selfplay.schedule import DECIDED_PLIES, SelfPlaySettings, choose_action
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 
@@ -194,7 +194,10 @@ class Worker:
 
     def _is_full_search(self, row: int) -> bool:
         """Whether the next move of a row gets a full search (Wu 2019, section 3.1)."""
-        share, in_play = self.settings.full_search_share, self._games[row]
+        in_play = self._games[row]
+        first = max(in_play.opening_plies, len(in_play.players) - DECIDED_PLIES)
+        values = zip(in_play.root_values[first:], in_play.players[first:], strict=True)
+        share = self.settings.full_share([v if player == 0 else -v for v, player in values])
         if share == 1:
             return True
         rng = generator(Purpose.PLAYOUT_CAP, self._seed, in_play.game_index, len(in_play.actions))

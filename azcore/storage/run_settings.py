@@ -56,7 +56,13 @@ MOVED = {
 # Settings that older runs do not have, with the value that means what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
     "evaluator": {"threads": None},
-    "selfplay": {"full_search_share": 1.0, "cheap_simulations": 16},
+    "selfplay": {
+        "temperature_half_life": None,
+        "full_search_share": 1.0,
+        "cheap_simulations": 16,
+        "decided_value": None,
+        "decided_share": 0.1,
+    },
     "replay": {"window_start": None, "window_power": 0.75, "window_slope": 0.4},
     "learner": {"warmup_steps": 0},
 }

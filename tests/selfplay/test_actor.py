@@ -146,6 +146,10 @@ def test_temperature(temperature: float, expected: list[int]) -> None:
 def test_temperature_by_ply() -> None:
     settings = selfplay_settings(temperature=1.0, temperature_plies=3, final_temperature=0.0)
     assert [settings.temperature_at(ply) for ply in range(5)] == [1.0, 1.0, 1.0, 0.0, 0.0]
+    halving = selfplay_settings(temperature=0.75, final_temperature=0.15, temperature_half_life=9.0)
+    assert halving.temperature_at(0) == 0.75
+    assert halving.temperature_at(9) == pytest.approx(0.45)
+    assert halving.temperature_at(18) == pytest.approx(0.3)
     records = actor(azcore.make("go", board_size=3), plies=3).play(400)
     by_ply: dict[bool, list[bool]] = {True: [], False: []}
     for record in records:
@@ -155,6 +159,25 @@ def test_temperature_by_ply() -> None:
             by_ply[ply < 3].append(visits[action] == max(visits.values()))
     assert all(by_ply[False])  # most visits, always
     assert not all(by_ply[True])
+
+
+@pytest.mark.parametrize(
+    ("values", "share"),
+    [
+        ([], 0.5),
+        ([0.95] * 3, 0.5),
+        ([0.95] * 4, 0.05),
+        ([-0.95] * 4, 0.05),
+        ([0.0] * 9 + [0.91, 0.95, 0.99, 1.0], 0.05),
+        ([0.95] * 9 + [0.9], 0.5),  # which is not above it
+        ([0.95, 0.95, -0.95, 0.95], 0.5),
+    ],
+)
+def test_a_decided_game_gets_cheap_searches(values: list[float], share: float) -> None:
+    settings = selfplay_settings(full_search_share=0.5, decided_value=0.9, decided_share=0.1)
+    assert settings.full_share(values) == pytest.approx(share)
+    never = selfplay_settings(full_search_share=0.5, decided_value=None)
+    assert never.full_share(values) == 0.5
 
 
 def test_temperature_zero_breaks_ties_by_prior_then_action() -> None:

@@ -32,6 +32,16 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of search and of s
         {"reuse_subtree": False},
         {"full_search_share": 0.25, "cheap_simulations": 5, "opening_plies": 3},
     ),
+    "cheap where it is decided": (
+        {},
+        {
+            "decided_value": 0.05,
+            "decided_share": 0.2,
+            "cheap_simulations": 7,
+            "temperature_half_life": 2.5,
+            "final_temperature": 0.2,
+        },
+    ),
     "from openings": ({"num_simulations": 9}, {"opening_plies": 3, "temperature_plies": 1}),
 }
 
