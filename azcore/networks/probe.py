@@ -28,12 +28,7 @@ from torch import nn
 
 from azcore.errors import SettingError
 from azcore.game import ByteArray, Game
-from azcore.networks.backends import (
-    PRECISIONS,
-    Conditions,
-    EvaluatorSettings,
-    backend_named,
-)
+from azcore.networks.backends import PRECISIONS, Conditions, EvaluatorSettings, backend_named
 from azcore.search.evaluators import Evaluator
 
 AUTO = ("openvino", "torch")  # what `auto` tries, the preferred one first
@@ -95,14 +90,16 @@ def fastest(
         callers: threads that will evaluate at once.
 
     Raises:
-        SettingError: no way can run this network here.
+        SettingError: of several ways, none can run this network here.
     """
     ways = list(_ways(evaluation, device, cores))
+    if len(ways) == 1:
+        return Probe(ways[0], {})
     key = _key(ways, network, device, callers)
     if key not in _probes:
-        cached = _cached(key, ways) if len(ways) > 1 else None
+        cached = _cached(key, ways)
         _probes[key] = cached or _probe(ways, network, game, device, callers)
-        if cached is None and len(ways) > 1:
+        if cached is None:
             _cache(key, ways, _probes[key])
     return _probes[key]
 
@@ -168,8 +165,6 @@ def _probe(
     if not evaluators:
         assert refused is not None
         raise refused
-    if len(ways) == 1:
-        return Probe(ways[0], {})
     positions = _positions(game, BATCH.get(device.type, 32))
     alone = {way: _rate(evaluators[way], positions[:1]) for way in evaluators}
     rates = {way: [rate] for way, rate in alone.items() if rate < SLOWEST * max(alone.values())}

@@ -325,7 +325,7 @@ def test_auto_takes_torch_where_openvino_cannot_run_the_network(
     )
     found = probe.fastest(left_open, network, GAME, CPU, cores=1, callers=1)
     assert (found.way.backend, found.way.precision) == ("torch", "float32")
-    only_openvino = replace(left_open, backend="openvino")
+    only_openvino = replace(left_open, backend="openvino")  # which leaves the precision open
     with pytest.raises(SettingError, match="OpenVINO cannot run: its graph lacks the weights"):
         probe.fastest(only_openvino, network, GAME, CPU, cores=1, callers=1)
 
