@@ -238,8 +238,8 @@ FAULTS = [
     Fault(
         "Outcome",
         "azcore/storage/replay.py",
-        "value_targets=np.where(positions.current_player == 0, outcomes, -outcomes),",
-        "value_targets=np.where(positions.current_player == 0, outcomes, -outcomes - 0.1),",
+        "value_targets = np.where(positions.current_player == 0, outcomes, -outcomes)",
+        "value_targets = np.where(positions.current_player == 0, outcomes, -outcomes - 0.1)",
     ),
     Fault(
         "Player",
@@ -504,6 +504,12 @@ FAULTS = [
         "azcore/selfplay/schedule.py",
         "remaining: float = 0.5 ** (ply / self.temperature_half_life)",
         "remaining: float = 0.5 ** ply",
+    ),
+    Fault(
+        "Value of the search in the target",
+        "azcore/storage/replay.py",
+        "value_targets = (1 - share) * value_targets + share",
+        "value_targets = value_targets + share",
     ),
     Fault(
         "Plies not learned from",
@@ -845,6 +851,13 @@ WIRING = [
         "        if is_full_search:\n",
         "        if True:\n",
         ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "no value of the search in the target",
+        "azcore/algorithms/training.py",
+        "            root_value_share=settings.replay.root_value_share,\n",
+        "",
+        ("tests/algorithms/test_wiring.py",),
     ),
 ]
 

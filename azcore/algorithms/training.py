@@ -110,6 +110,7 @@ class TrainingLoop:
             game=game,
             window_games=settings.replay.window_games,
             augment=settings.replay.augment,
+            root_value_share=settings.replay.root_value_share,
         )
         self._algorithm = self._make_algorithm()
         source = self._algorithm.source(self._self_play)

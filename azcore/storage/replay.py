@@ -56,6 +56,7 @@ class ReplaySettings:
     samples_per_position: float | None
     games_per_generation: int | None  # instead of samples_per_position
     games_on_disk: int | None  # None: all
+    root_value_share: float
     augment: bool
 
     def __post_init__(self) -> None:
@@ -65,6 +66,12 @@ class ReplaySettings:
             "replay.window_start",
             "1 or more, or null",
             self.window_start,
+        )
+        require(
+            0 <= self.root_value_share <= 1,
+            "replay.root_value_share",
+            "a share from 0 to 1",
+            self.root_value_share,
         )
         for name in ("window_power", "window_slope"):
             value = getattr(self, name)
@@ -114,7 +121,7 @@ class Samples:
     observations: ByteArray  # [N, C, H, W]
     legal_action_mask: BoolArray  # [N, A], True = legal
     policy_targets: FloatArray  # [N, A], pi: the policy that the network should learn
-    value_targets: FloatArray  # [N], z: the game's outcome for the player to move
+    value_targets: FloatArray  # [N], z: the game's outcome for the player to move, or a mixture
 
 
 class _Ring:
@@ -183,11 +190,15 @@ class ReplayBuffer:
         game: the game of the records.
         window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
         augment: whether to map each sample by a random symmetry of the game.
+        root_value_share: r, of the search's value in the value target: (1 - r) z + r v.
     """
 
-    def __init__(self, *, game: Game, window_games: int, augment: bool) -> None:
+    def __init__(
+        self, *, game: Game, window_games: int, augment: bool, root_value_share: float = 0.0
+    ) -> None:
         self.game = game
         self.augment = augment
+        self.root_value_share = root_value_share
         self.window_games = window_games
         self._identity = game.identity
         self._headers: deque[tuple[Any, ...]] = deque()  # of each game, in the order of `HEADER`
@@ -340,7 +351,8 @@ class ReplayBuffer:
         except IndexError:
             desk = _Desk(self.game)
         positions, paths = desk.clear(size)
-        plies, outcomes = np.empty(size, np.int32), np.empty(size, np.float32)
+        plies = np.empty(size, np.int32)
+        outcomes, root_values = np.empty(size, np.float32), np.empty(size, np.float32)
         policy_targets = np.zeros((size, num_actions), np.float32)
         _look_up_kernel()(
             chosen.astype(np.int64) + self._first_sample,
@@ -351,17 +363,22 @@ class ReplayBuffer:
             self._plies["named_ends"].room,
             self._named["visit_actions"].room,
             self._named["visit_counts"].room,
+            self._plies["root_values"].room,
             paths,
             plies,
             policy_targets,
             outcomes,
+            root_values,
         )
         desk.root.replay(np.zeros(size, np.int32), paths, plies, positions)
+        value_targets = np.where(positions.current_player == 0, outcomes, -outcomes)
+        if share := np.float32(self.root_value_share):
+            value_targets = (1 - share) * value_targets + share * np.clip(root_values, -1, 1)
         samples = Samples(
             observations=positions.observations,
             legal_action_mask=positions.legal_action_mask(num_actions),
             policy_targets=policy_targets,
-            value_targets=np.where(positions.current_player == 0, outcomes, -outcomes),
+            value_targets=value_targets,
         )
         self._desks.append(desk)
         return samples
@@ -402,12 +419,14 @@ def _look_up(
     named_ends: Any,
     visit_actions: Any,
     visit_counts: Any,
+    root_values: Any,
     out_paths: Any,
     out_plies: Any,
     out_policy_targets: Any,
     out_outcomes: Any,
+    out_root_values: Any,
 ) -> None:
-    """Look up samples in the rings: path to the position, policy target, outcome of the game.
+    """Look up samples in the rings: path to the position, policy target, outcome and root value.
 
     Args:
         chosen: int64 [N], numbered like `first_sample`.
@@ -418,10 +437,12 @@ def _look_up(
         named_ends: uint32 [room].
         visit_actions: uint16 [room].
         visit_counts: uint16 or uint32 [room].
+        root_values: float32 [room], a ring like `actions`.
         out_paths: int32 [N, at least T], filled up to each ply.
         out_plies: int32 [N].
         out_policy_targets: float32 [N, A], zeros.
         out_outcomes: float32 [N], view of seat 0.
+        out_root_values: float32 [N], view of the player to move.
     """
     for row in range(chosen.shape[0]):
         # The last game that begins at or before the sample; it cannot be one without samples.
@@ -447,6 +468,7 @@ def _look_up(
             ply, begin = ply + 1, end
             at = at + 1 if at + 1 < actions.shape[0] else 0
         out_plies[row] = ply
+        out_root_values[row] = root_values[at]
         begin, end = begin + game["first_named"], end + game["first_named"]
         # Bit for bit as in `GameRecord.policy_target`: counts add up exactly in float32 too.
         total = np.int64(0)

@@ -63,7 +63,12 @@ ADDED: dict[str, dict[str, Any]] = {
         "decided_value": None,
         "decided_share": 0.1,
     },
-    "replay": {"window_start": None, "window_power": 0.75, "window_slope": 0.4},
+    "replay": {
+        "window_start": None,
+        "window_power": 0.75,
+        "window_slope": 0.4,
+        "root_value_share": 0.0,
+    },
     "learner": {"warmup_steps": 0},
 }
 

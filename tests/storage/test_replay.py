@@ -191,6 +191,30 @@ def test_plies_without_visits_are_replayed_and_not_learned_from() -> None:
     assert samples.legal_action_mask.sum(1).tolist() == [9 - ply for ply in learned]
 
 
+def test_the_value_target_may_be_mixed_with_the_value_of_the_search() -> None:
+    """(1 - r) z + r v, both in the view of the player to move."""
+    game = azcore.make("tic_tac_toe")
+    rng = np.random.default_rng(5)
+    records = [
+        replace(record, root_values=rng.uniform(-1.2, 1.2, len(record)).astype(np.float32))
+        for record in played(game, 200)
+    ]
+    for share in (0.0, 0.25, 1.0):
+        buffer = ReplayBuffer(
+            game=game, window_games=len(records), augment=False, root_value_share=share
+        )
+        buffer.extend(records)
+        expected = [
+            (1 - share) * (record.outcome if seat == 0 else -record.outcome)
+            + share * min(1.0, max(-1.0, float(value)))
+            for record in records
+            for seat, value in zip(record.players, record.root_values, strict=True)
+        ]
+        targets = buffer.positions(np.arange(buffer.num_positions)).value_targets
+        assert targets.dtype == np.float32
+        np.testing.assert_allclose(targets, expected, atol=1e-6)
+
+
 def test_counts_too_large_for_two_bytes_are_kept() -> None:
     game = azcore.make("tic_tac_toe")
     small, large = played(game, 20)[:2]
