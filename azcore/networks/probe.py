@@ -166,11 +166,16 @@ def _probe(
         assert refused is not None
         raise refused
     positions = _positions(game, BATCH.get(device.type, 32))
-    alone = {way: _rate(evaluators[way], positions[:1]) for way in evaluators}
-    rates = {way: [rate] for way, rate in alone.items() if rate < SLOWEST * max(alone.values())}
-    left = [way for way in evaluators if way not in rates]
-    size = int(np.clip(min(alone[way] for way in left) * BATCH_SECONDS, 1, len(positions)))
+    # All in threads of their own, since torch's number of threads is set for the calling thread.
     with ThreadPoolExecutor(callers) as pool:
+        alone = {
+            way: pool.submit(_rate, evaluator, positions[:1]).result()
+            for way, evaluator in evaluators.items()
+        }
+        best = max(alone.values())
+        rates = {way: [rate] for way, rate in alone.items() if rate < SLOWEST * best}
+        left = [way for way in evaluators if way not in rates]
+        size = int(np.clip(min(alone[way] for way in left) * BATCH_SECONDS, 1, len(positions)))
         for number in range(ROUNDS):
             if number and time.perf_counter() - began > MOST_SECONDS:
                 break

@@ -323,7 +323,13 @@ def test_auto_takes_torch_where_openvino_cannot_run_the_network(
     left_open = EvaluatorSettings(
         backend="auto", precision="auto", threads=None, random_symmetry=False, cache=0
     )
-    found = probe.fastest(left_open, network, GAME, CPU, cores=1, callers=1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(3)
+    try:
+        found = probe.fastest(left_open, network, GAME, CPU, cores=2, callers=2)
+        assert torch.get_num_threads() == 3  # which the learner uses
+    finally:
+        torch.set_num_threads(before)
     assert (found.way.backend, found.way.precision) == ("torch", "float32")
     only_openvino = replace(left_open, backend="openvino")  # which leaves the precision open
     with pytest.raises(SettingError, match="OpenVINO cannot run: its graph lacks the weights"):
