@@ -28,6 +28,8 @@ def test_tic_tac_toe_never_loses_to_minimax(
         "search.num_simulations=48",
         "selfplay.num_games=64",  # a probe would find what this machine does best now: other games
         "selfplay.workers=2",
+        "evaluator.backend=torch",  # likewise
+        "evaluator.precision=float32",
         "network.blocks=2",
         "network.channels=16",
         "trainer.max_steps=1000",
@@ -35,7 +37,7 @@ def test_tic_tac_toe_never_loses_to_minimax(
         "replay.samples_per_position=8",
         "replay.augment=true",
         "arena.every_generations=1000",
-        "arena.num_simulations=128",  # untrained it loses even with 400
+        "arena.num_simulations=192",  # untrained it loses even with 400
     )
     train(config)
     settings = settings_from(config)
