@@ -13,7 +13,7 @@ from torch.utils.tensorboard.summary import hparams
 from azcore.learner.data import SelfPlayData
 from azcore.learner.health import dead_channels, gradient_norm
 from azcore.learner.module import LearnerModule
-from azcore.report.doctor import RunDoctor, numbers_of
+from azcore.report.doctor import HISTORY, RunDoctor, numbers_of
 from azcore.storage.checkpoint import like
 from azcore.storage.table import Table
 
@@ -143,7 +143,7 @@ class GenerationMetrics(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._since = time.perf_counter()
         self._table.keep_before(self._data.loader.generation)
-        self._doctor = RunDoctor(map(numbers_of, self._table.rows()))
+        self._doctor = RunDoctor(map(numbers_of, self._table.rows()[-HISTORY:]))
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, LearnerModule)

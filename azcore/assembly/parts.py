@@ -23,10 +23,7 @@ from azcore.learner.given import SupervisedSettings
 from azcore.learner.settings import LearnerSettings
 from azcore.networks import NetworkSettings, network_settings
 from azcore.networks.backends import (
-    PRECISIONS,
-    Conditions,
     EvaluatorSettings,
-    backend_named,
     choose_device,
     require_runnable,
 )
@@ -75,14 +72,7 @@ class Settings:
             callers: number of threads that will evaluate at once.
         """
         way = self.fastest_evaluator(network, callers).way
-        conditions = Conditions(
-            game=self.game,
-            device=self.device,
-            dtype=PRECISIONS[way.precision],
-            cores=way.threads,
-            callers=callers,
-        )
-        return backend_named(way.backend).evaluator(network, conditions)
+        return way.evaluator(network, self.game, self.device, callers)
 
     def fastest_evaluator(self, network: nn.Module, callers: int = 1) -> Probe:
         """The fastest way to run a network of this shape, measured where settings leave it open."""

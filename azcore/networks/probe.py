@@ -54,6 +54,23 @@ class Way:
     def __str__(self) -> str:
         return f"{self.backend} {self.precision} on {self.threads} thread{'s' * (self.threads > 1)}"
 
+    def evaluator(
+        self, network: nn.Module, game: Game, device: torch.device, callers: int
+    ) -> Evaluator:
+        """An evaluator that runs the network this way.
+
+        Raises:
+            SettingError: it cannot be run this way here.
+        """
+        conditions = Conditions(
+            game=game,
+            device=device,
+            dtype=PRECISIONS[self.precision],
+            cores=self.threads,
+            callers=callers,
+        )
+        return backend_named(self.backend).evaluator(network, conditions)
+
     def settings(self, evaluation: EvaluatorSettings) -> EvaluatorSettings:
         """The settings with this way in place of what they leave open."""
         return replace(evaluation, **asdict(self))
@@ -151,15 +168,8 @@ def _probe(
     evaluators: dict[Way, Evaluator] = {}
     refused: SettingError | None = None
     for way in ways:
-        conditions = Conditions(
-            game=game,
-            device=device,
-            dtype=PRECISIONS[way.precision],
-            cores=way.threads,
-            callers=callers,
-        )
         try:
-            evaluators[way] = backend_named(way.backend).evaluator(network, conditions)
+            evaluators[way] = way.evaluator(network, game, device, callers)
         except SettingError as error:
             refused = error
     if not evaluators:

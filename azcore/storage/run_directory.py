@@ -250,10 +250,6 @@ def find_run(resume: str, game: str) -> RunDirectory:
     return run
 
 
-def _is_count(value: object, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= most
-
-
 def unused(path: Path) -> Path:
     """`path`, or `path` with a number appended if it exists."""
     candidate, number = path, 2
