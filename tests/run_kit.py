@@ -26,7 +26,7 @@ def fingerprint(run_dir: Path) -> tuple[str, str]:
     tensors = [
         *best,
         *checkpoint["state_dict"].values(),
-        *(s["momentum_buffer"] for s in momentum.values()),
+        *(tensor for kept in momentum.values() for tensor in kept.values()),
     ]
     for tensor in tensors:
         digest.update(tensor.numpy().tobytes())

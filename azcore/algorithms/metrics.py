@@ -16,7 +16,9 @@ from azcore.learner.module import LearnerModule
 from azcore.report.doctor import HISTORY, RunDoctor, numbers_of
 from azcore.storage.checkpoint import like
 from azcore.storage.table import Table
+from azcore.storage.targets import TARGETS
 
+_AUXILIARY = [f"{name}_loss" for name in TARGETS]
 _FROM_LEARNER = [  # epoch means that the Lightning module logs
     "loss",
     "policy_loss",
@@ -25,6 +27,7 @@ _FROM_LEARNER = [  # epoch means that the Lightning module logs
     "target_entropy",
     "policy_entropy",
     "value_target_variance",
+    *_AUXILIARY,
 ]
 RATING = "rating/elo"  # in TensorBoard
 METRICS = [

@@ -111,6 +111,7 @@ class TrainingLoop:
             window_games=settings.replay.window_games,
             augment=settings.replay.augment,
             root_value_share=settings.replay.root_value_share,
+            targets=settings.network.targets,
         )
         self._algorithm = self._make_algorithm()
         source = self._algorithm.source(self._self_play)

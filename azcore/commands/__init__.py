@@ -29,7 +29,7 @@ class Command:
         )
 
 
-OVERLAYS = "algorithm scale preset"  # groups that set keys of other groups
+OVERLAYS = "algorithm scale preset method"  # groups that set keys of other groups
 WEIGHTS = "device evaluator.backend evaluator.precision"  # how a network runs, for every caller
 SEARCHING = f"device seed search evaluator {OVERLAYS}"
 PLAYING = {  # matches and games against people have no noise

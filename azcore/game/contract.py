@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from azcore.errors import GameError, IllegalActionError
 from azcore.game import faults
@@ -35,7 +36,7 @@ class Game(ABC):
     Shapes: A actions; C planes, H rows and W columns of an observation. Seats are numbered 0 (moves
     first) and 1; each game defines its own colours.
 
-    Ten identities must hold; `azcore.testing.check_game` checks them on random positions:
+    Eleven identities must hold; `azcore.testing.check_game` checks them on random positions:
 
     1. A state is terminal or has a legal action, never both.
     2. `step` accepts exactly the actions of `legal_action_mask`, returns a new state and leaves the
@@ -56,6 +57,8 @@ class Game(ABC):
        actions have the same player to move, the same legal actions, the same end and the same
        outcome.
     10. A transcript reads back as it was written: see `TranscriptFormat`.
+    11. `ownership` and `score`, if the game has them, hold numbers in their ranges at every end, a
+        mapped game has the mapped ownership and the same score, and a score's sign is the outcome.
 
     Args of the constructor:
         facts: the fixed properties of the game, which are also its attributes.
@@ -74,6 +77,7 @@ class Game(ABC):
         self.symmetries = facts.symmetries
         self.seat_names = facts.seat_names
         self.protocol = facts.protocol
+        self.score_maximum = facts.score_maximum
         faults.register(facts.name, type(self).__module__)
 
     @property
@@ -148,6 +152,35 @@ class Game(ABC):
     def has_position_key(self) -> bool:
         """Whether `position_key` returns a number."""
         return self.position_key(self.initial_state()) is not None
+
+    def ownership(self, state: Any) -> npt.NDArray[np.int8] | None:
+        """Who owns each cell of a terminal state, view of seat 0; optional.
+
+        A network that also learns to predict it learns from each cell of a game who won it, and not
+        only who won the game (Wu 2019, section 4.1).
+
+        Returns:
+            int8 [H, W]: +1 seat 0, 0 nobody, -1 seat 1. None: not known at this end.
+        """
+        return None
+
+    def score(self, state: Any) -> float | None:
+        """By how much seat 0 won a terminal state; negative: lost; 0: a draw. Optional.
+
+        At most `score_maximum` (a fact, without which azcore does not ask) in absolute value. None:
+        not known at this end.
+        """
+        return None
+
+    @property
+    def has_ownership(self) -> bool:
+        """Whether the game states `ownership`."""
+        return type(self).ownership is not Game.ownership
+
+    @property
+    def has_score(self) -> bool:
+        """Whether the game states `score`."""
+        return self.score_maximum is not None
 
     def can_declare_win(self, state: Any) -> bool:
         """Whether the player to move may end the game by declaring a win, without an action.

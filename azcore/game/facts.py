@@ -43,12 +43,14 @@ class Facts:
         settings: the game's settings, `{"board_size": 9, "komi": 7.0}`; stored and compared too.
         num_actions: A, 1 to 65,536. Actions are the integers 0 to A - 1.
         action_planes: the number of action planes, if actions are numbered plane by plane and each
-            plane cell by cell (A = planes × H × W), as in AlphaZero: a convolution can then predict
-            them. None: they are not numbered so.
+            plane cell by cell, as in AlphaZero: a convolution can then predict them. Actions that
+            belong to no cell, such as a pass, come after the planes (A >= planes × H × W). None:
+            they are not numbered so.
         observation_shape: (C, H, W).
         observation_maximum: the largest value of each plane, C numbers from 1 to 255; None: 1 in
             all. Networks divide by it, so that a counter weighs no more than a piece.
         max_game_length: the length that no game exceeds, in plies.
+        score_maximum: the largest absolute value of `Game.score`; None: the game has no score.
         dirichlet_alpha: concentration of the root noise, inversely proportional to the usual number
             of legal actions (AlphaZero's three values are near 10 / that number).
         symmetries: zero or more, without the identity.
@@ -68,6 +70,7 @@ class Facts:
     observation_shape: tuple[int, int, int]
     observation_maximum: Sequence[int] | None = None
     max_game_length: int
+    score_maximum: float | None = None
     dirichlet_alpha: float
     symmetries: tuple[Symmetry, ...] = ()
     seat_names: tuple[str, str] = ("black", "white")
@@ -94,9 +97,13 @@ class Facts:
         if len(self.seat_names) != 2 or self.seat_names[0] == self.seat_names[1]:
             self._refuse("seat_names", "two names", repr(self.seat_names))
         cells = height * width
-        if self.action_planes is not None and self.action_planes * cells != self.num_actions:
-            want = f"num_actions / (H * W) = {self.num_actions / cells:g}"
+        if self.action_planes is not None and not (
+            1 <= self.action_planes <= self.num_actions // cells
+        ):
+            want = f"at most num_actions / (H * W) = {self.num_actions / cells:g}, or None"
             self._refuse("action_planes", want, repr(self.action_planes))
+        if self.score_maximum is not None and not 0 < self.score_maximum < np.inf:
+            self._refuse("score_maximum", "above 0, or None", repr(self.score_maximum))
         for i, symmetry in enumerate(self.symmetries):
             for what, permutation, size in (
                 ("cells", symmetry.cells, cells),

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from azcore.game import ByteArray, Game
+from azcore.game import Game
 from azcore.game.compilation import compiled
 
 Entry = TypeVar("Entry", bound=np.generic)
@@ -38,15 +38,17 @@ class SymmetryTables:
         """D."""
         return len(self.cells)
 
-    def map_observations(self, observations: ByteArray, which: npt.NDArray[np.int64]) -> ByteArray:
+    def map_observations(
+        self, observations: npt.NDArray[Entry], which: npt.NDArray[np.int64]
+    ) -> npt.NDArray[Entry]:
         """Map each position through its symmetry.
 
         Args:
-            observations: uint8 [N, C, H, W].
+            observations: [N, C, H, W], of any dtype.
             which: int64 [N], the symmetry of each.
 
         Returns:
-            uint8 [N, C, H, W].
+            [N, C, H, W], of the same dtype.
         """
         planes = observations.reshape(*observations.shape[:2], -1)
         return _mapped(planes, self.cells, which).reshape(observations.shape)

@@ -44,10 +44,12 @@ def draw_batch(
         pin: put it in pinned memory, which a GPU copies while the program continues.
 
     Returns:
-        The fields of `Samples` by name.
+        The fields of `Samples` by name, with the auxiliary targets among them.
     """
     samples = buffer.sample(size, generator(Purpose.BATCH, seed, step))
-    batch = {name: torch.from_numpy(array) for name, array in vars(samples).items()}
+    arrays = {**vars(samples), **samples.auxiliary}
+    del arrays["auxiliary"]
+    batch = {name: torch.from_numpy(array) for name, array in arrays.items()}
     return {name: tensor.pin_memory() for name, tensor in batch.items()} if pin else batch
 
 

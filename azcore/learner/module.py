@@ -14,9 +14,12 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor, nn
 
-from azcore.errors import CheckpointError
+from azcore.learner.auxiliary import auxiliary_losses
+from azcore.learner.optimizers import checked_state, make_optimizer
 from azcore.learner.settings import LearnerSettings
-from azcore.storage.checkpoint import KEY, like, require_same_tensor, write_checkpoint
+from azcore.networks.contract import AuxiliaryNetwork
+from azcore.storage.checkpoint import KEY, like, write_checkpoint
+from azcore.storage.targets import TARGETS
 
 CURVES = {  # of each step, in TensorBoard
     "loss": "loss/total",
@@ -26,6 +29,7 @@ CURVES = {  # of each step, in TensorBoard
     "policy_entropy": "learner/policy_entropy",
     "target_entropy": "learner/target_entropy",
     "value_target_variance": "learner/value_target_variance",
+    **{f"{name}_loss": f"loss/{name}" for name in TARGETS},
 }
 
 
@@ -69,14 +73,22 @@ class LearnerModule(LightningModule):
     def loss(self, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """w (z - v)^2 - pi^T log p, averaged over a batch, and metrics to log.
 
-        w is `learner.value_weight`, 1 in both papers except for supervised learning.
+        w is `learner.value_weight`, 1 in both papers except for supervised learning. A network that
+        predicts win, draw and loss has their cross-entropy in place of the squared error; one with
+        auxiliary targets adds their losses, times `learner.auxiliary_weights`.
 
         Args:
             batch: observations uint8 [N, C, H, W]; legal_action_mask bool [N, A]; policy_targets
-                float32 [N, A]; value_targets float32 [N], view of the player to move.
+                float32 [N, A]; value_targets float32 [N], view of the player to move; and the
+                auxiliary targets of the network.
         """
         observations = batch["observations"].contiguous(memory_format=torch.channels_last)
-        policy_logits, values = self.network(observations)
+        outputs: dict[str, Tensor] = {}
+        if isinstance(self.network, AuxiliaryNetwork):
+            outputs = self.network.outputs(observations)
+            policy_logits, values = outputs["policy_logits"], outputs["values"]
+        else:
+            policy_logits, values = self.network(observations)
         targets, outcomes = batch["policy_targets"], batch["value_targets"]
         illegal = ~batch["legal_action_mask"]
         if not self.settings.mask_illegal_actions:
@@ -86,7 +98,14 @@ class LearnerModule(LightningModule):
         log_policy = log_policy.masked_fill(illegal, 0.0)
         policy_loss = -(targets * log_policy).sum(1).mean()
         value_loss = nn.functional.mse_loss(values.float(), outcomes)
-        loss = policy_loss + self.settings.value_weight * value_loss
+        weighted = value_loss
+        if "wdl_logits" in outputs:
+            log_chances = outputs["wdl_logits"].float().log_softmax(1)
+            weighted = -(chances(outcomes) * log_chances).sum(1).mean()
+        loss = policy_loss + self.settings.value_weight * weighted
+        auxiliary = auxiliary_losses(outputs, batch)
+        for name, part in auxiliary.items():
+            loss = loss + self.settings.auxiliary_weights.get(name, 0.0) * part
         with torch.no_grad():
             policy = log_policy.exp().masked_fill(illegal, 0.0)
             metrics = {
@@ -98,18 +117,13 @@ class LearnerModule(LightningModule):
                 "target_entropy": -torch.xlogy(targets, targets).sum(1).mean(),
                 # The value loss of the best constant prediction.
                 "value_target_variance": outcomes.var(correction=0),
+                **{f"{name}_loss": part for name, part in auxiliary.items()},
             }
         return loss, metrics
 
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
-        """SGD with momentum. The gradient of c |theta|^2 is 2 c theta: weight_decay = 2 c."""
-        settings = self.settings
-        optimizer = torch.optim.SGD(
-            self.parameters(),
-            lr=1.0,  # times the schedule, so a checkpoint's optimizer holds only its last rate
-            momentum=settings.momentum,
-            weight_decay=2 * settings.l2,
-        )
+        """The optimizer that the settings name, and its schedule."""
+        optimizer = make_optimizer(self.settings, self.parameters())
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate)
         return {
             "optimizer": optimizer,
@@ -177,18 +191,16 @@ class LearnerModule(LightningModule):
         # Rate, momentum and weight decay come from the current settings, not the checkpoint.
         groups = optimizer.state_dict()["param_groups"]
         groups[0]["lr"] = self.settings.learning_rate(checkpoint["global_step"], self.max_steps)
-        state: dict[int, dict[str, Any]] = {}
-        parameters = list(self.parameters())
-        for index, kept in saved["state"].items():
-            momentum, place = kept["momentum_buffer"], f"the optimizer's momentum {index!r:.20}"
-            if type(index) is not int or not 0 <= index < len(parameters):
-                raise CheckpointError(f"{place} is of no tensor of this network")
-            if momentum is not None:
-                try:
-                    require_same_tensor(momentum, parameters[index], place)
-                except ValueError as error:
-                    raise CheckpointError(str(error)) from error
-            state[index] = {"momentum_buffer": momentum}
+        state = checked_state(self.settings.optimizer, saved["state"], list(self.parameters()))
         checkpoint["optimizer_states"] = [{"state": state, "param_groups": groups}]
         saved = like(checkpoint["lr_schedulers"], [schedule.state_dict()], "the schedule of rates")
         checkpoint["lr_schedulers"] = saved
+
+
+def chances(values: Tensor) -> Tensor:
+    """Probabilities of win, draw and loss for value targets: [N] in [-1, 1] -> [N, 3].
+
+    An outcome is certain. A value between two outcomes, which mixes one with the search's value,
+    lies on the straight line between them.
+    """
+    return torch.stack([values.clamp(min=0), 1 - values.abs(), (-values).clamp(min=0)], 1)

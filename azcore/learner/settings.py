@@ -13,7 +13,9 @@ import numpy as np
 
 from azcore.errors import SettingError
 from azcore.settings import build, require
+from azcore.storage.targets import TARGETS
 
+OPTIMIZERS = ("sgd", "adamw")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # weights are float32, as in players
 # Parameters of Lightning's Trainer that users cannot set.
@@ -56,6 +58,7 @@ class LearnerSettings:
     `schedule` converts them to a run of other sizes.
     """
 
+    optimizer: str
     batch_size: int
     steps_per_generation: int
     learning_rates: tuple[float, ...]  # for batches of `learning_rate_batch`
@@ -63,11 +66,14 @@ class LearnerSettings:
     milestones: tuple[float, ...]  # shares of trainer.max_steps
     warmup_steps: int  # first steps, in which the rate rises from near 0
     value_weight: float
+    auxiliary_weights: dict[str, float]  # by target
     mask_illegal_actions: bool  # in the policy's softmax
     momentum: float
     l2: float
 
     def __post_init__(self) -> None:
+        names = f"one of {', '.join(OPTIMIZERS)}"
+        require(self.optimizer in OPTIMIZERS, "learner.optimizer", names, self.optimizer)
         require(self.batch_size >= 2, "learner.batch_size", "2 or more", self.batch_size)
         require(
             self.steps_per_generation >= 1,
@@ -101,6 +107,10 @@ class LearnerSettings:
             "0 or more",
             self.value_weight,
         )
+        for name, weight in self.auxiliary_weights.items():
+            where = f"learner.auxiliary_weights.{name}"
+            require(name in TARGETS, where, f"one of {', '.join(TARGETS)}", name)
+            require(0 <= weight < math.inf, where, "0 or more", weight)
         require(0 <= self.momentum < 1, "learner.momentum", "0 to 1", self.momentum)
         require(self.l2 >= 0, "learner.l2", "0 or more", self.l2)
 

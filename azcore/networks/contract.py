@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
-from torch import nn
+from torch import Tensor, nn
 
 from azcore.game import Game
 from azcore.settings import require
@@ -34,6 +34,14 @@ class NetworkSettings(ABC):
         for size in ("blocks", "channels", "value_hidden"):
             require(getattr(self, size) >= 1, f"network.{size}", "1 or more", getattr(self, size))
 
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The auxiliary targets that the network predicts where a game states them.
+
+        Some of `azcore.storage.targets.TARGETS`. Then `build` returns an `AuxiliaryNetwork`.
+        """
+        return ()
+
     @abstractmethod
     def build(self, game: Game) -> nn.Module:
         """The network with new weights, drawn from torch's generator.
@@ -53,3 +61,25 @@ class NetworkSettings(ABC):
 
     def __str__(self) -> str:
         return f"{self.name} {self.blocks}x{self.channels}"
+
+
+class AuxiliaryNetwork(nn.Module, ABC):
+    """A network that predicts more than policy and value, for learning and analysis."""
+
+    @abstractmethod
+    def outputs(self, observations: Tensor) -> dict[str, Tensor]:
+        """Everything that the network predicts, in the view of the player to move.
+
+        Args:
+            observations: as for `forward`.
+
+        Returns:
+            policy_logits [N, A]; values [N]; for a value of win, draw and loss also wdl_logits
+            [N, 3]; and by name the targets: ownership [N, H, W] in [-1, 1], score [N] as a share of
+            the game's `score_maximum`, logits [N, A] of reply and soft_policy, later_values [N, 3],
+            plies_left [N].
+        """
+
+    @abstractmethod
+    def for_play(self) -> None:
+        """Remove whatever `forward` does not use, so that a copy for search computes no more."""

@@ -8,6 +8,7 @@ from itertools import pairwise
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+from azcore.networks.contract import AuxiliaryNetwork
 from azcore.networks.heads import ConvBlock
 from azcore.networks.towers import PlaneScale
 
@@ -16,8 +17,11 @@ def folded(module: nn.Module) -> nn.Module:
     """A copy for inference with all scaling layers folded into the convolutions.
 
     These are the batch norm after each convolution, and the scale of the planes before the first.
+    Heads for auxiliary targets are left out.
     """
     module = copy.deepcopy(module).eval()
+    if isinstance(module, AuxiliaryNetwork):
+        module.for_play()
     for parent in list(module.modules()):
         children = list(parent.named_children())
         for (name, one), (next_name, following) in pairwise(children):

@@ -67,7 +67,10 @@ def describe_run(game: Game, network: NetworkSettings) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "game": game.identity,
-        "network": {name: getattr(network, name) for name in network.__dataclass_fields__},
+        "network": {
+            name: list(value) if isinstance(value := getattr(network, name), tuple) else value
+            for name in network.__dataclass_fields__
+        },
     }
 
 

@@ -97,16 +97,16 @@ def policy_head(game: Game, settings: TowerSettings) -> nn.Module:
         SettingError: a convolutional head for a game whose actions are not planes.
     """
     _, height, width = game.observation_shape
-    if settings.policy_head == "linear" or (
-        settings.policy_head == "auto" and game.action_planes is None
-    ):
+    planes = game.action_planes or 0
+    is_planes = planes * height * width == game.num_actions  # and no actions besides
+    if settings.policy_head == "linear" or (settings.policy_head == "auto" and not is_planes):
         return LinearPolicyHead(settings.channels, height, width, game.num_actions)
-    if game.action_planes is None:
+    if not is_planes:
         raise SettingError(
             f"network.policy_head must be linear or auto for {game.name}, whose actions are not "
             f"numbered plane by plane, got {settings.policy_head!r}"
         )
-    return ConvolutionalPolicyHead(settings.channels, game.action_planes)
+    return ConvolutionalPolicyHead(settings.channels, planes)
 
 
 class DualNetwork(nn.Module):

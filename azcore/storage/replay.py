@@ -13,14 +13,15 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from numba.extending import register_jitable
 
 from azcore.game import BoolArray, ByteArray, FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
@@ -28,7 +29,9 @@ from azcore.game.compilation import compiled
 from azcore.game.positions import Positions, make_positions
 from azcore.game.symmetries import SymmetryTables
 from azcore.settings import require
+from azcore.storage.ends import NO_END, UNKNOWN, Ends
 from azcore.storage.game_record import HEADER, GameRecord
+from azcore.storage.targets import HORIZONS, stated
 
 _GAMES_AT_ONCE = 256  # per step of `extend`: filling a large window takes little extra memory
 _SLACK = 1 / 8  # spare room when arrays grow
@@ -122,6 +125,7 @@ class Samples:
     legal_action_mask: BoolArray  # [N, A], True = legal
     policy_targets: FloatArray  # [N, A], pi: the policy that the network should learn
     value_targets: FloatArray  # [N], z: the game's outcome for the player to move, or a mixture
+    auxiliary: Mapping[str, FloatArray]  # by name, see `ReplayBuffer`
 
 
 class _Ring:
@@ -191,10 +195,21 @@ class ReplayBuffer:
         window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
         augment: whether to map each sample by a random symmetry of the game.
         root_value_share: r, of the search's value in the value target: (1 - r) z + r v.
+        targets: the auxiliary targets that samples need, see `azcore.storage.targets`. Their
+            arrays, all in the view of the player to move:
+            ownership float32 [N, H, W], NaN: unknown; score float32 [N], as a share of the game's
+            `score_maximum`, NaN: unknown; reply float32 [N, A], zeros: unknown; later_values
+            float32 [N, 3], one for each of `HORIZONS`; plies_left float32 [N].
     """
 
     def __init__(
-        self, *, game: Game, window_games: int, augment: bool, root_value_share: float = 0.0
+        self,
+        *,
+        game: Game,
+        window_games: int,
+        augment: bool,
+        root_value_share: float = 0.0,
+        targets: Collection[str] = (),
     ) -> None:
         self.game = game
         self.augment = augment
@@ -215,6 +230,13 @@ class ReplayBuffer:
             # Half the memory of a record's counts; widened once a count needs it.
             "visit_counts": _Ring(np.uint16),
         }
+        self.targets = stated(game, targets)
+        self._ends: Ends | None = None  # if a target needs the ends of games
+        if not {"ownership", "score"}.isdisjoint(self.targets):
+            self._ends = Ends(
+                game, ownership="ownership" in self.targets, score="score" in self.targets
+            )
+        self._end = _Ring(NO_END if self._ends is None else self._ends.dtype)  # of each game
         self._samples_end = 0  # number of positions to learn from that were ever added
         self._symmetries = SymmetryTables(game)
         self._desks: deque[_Desk] = deque()  # not in use by any thread
@@ -270,7 +292,7 @@ class ReplayBuffer:
     @property
     def bytes_held(self) -> int:
         """Memory of the games in the window in bytes, without spare room."""
-        rings = (self._games, *self._plies.values(), *self._named.values())
+        rings = (self._games, self._end, *self._plies.values(), *self._named.values())
         arrays = sum((ring.end - ring.first) * ring.room.itemsize for ring in rings)
         return arrays + len(self) * _HEADER_BYTES
 
@@ -283,7 +305,7 @@ class ReplayBuffer:
         """
         ply = sum(ring.room.itemsize for ring in self._plies.values())
         ply += most_targets * sum(ring.room.itemsize for ring in self._named.values())
-        arrays = _GAME.itemsize + self.game.max_game_length * ply
+        arrays = _GAME.itemsize + self._end.room.itemsize + self.game.max_game_length * ply
         return round(self.window_games * (arrays * (1 + _SLACK) + _HEADER_BYTES))
 
     def extend(self, records: Iterable[GameRecord]) -> None:
@@ -306,6 +328,8 @@ class ReplayBuffer:
         games["outcome"] = [record.outcome for record in records]
         self._samples_end += int(samples.sum())
         self._games.append(games)
+        if self._ends is not None:
+            self._end.append(np.concatenate([self._ends.of(record) for record in records]))
         self._headers += (tuple(getattr(record, name) for name in HEADER) for record in records)
         for name, ring in self._plies.items():
             if name == "named_ends":
@@ -323,6 +347,8 @@ class ReplayBuffer:
         for _ in range(count):
             self._headers.popleft()
         self._games.first += max(0, count)
+        if self._ends is not None:
+            self._end.first = self._games.first
         game = self._game(self._games.first)
         for ring in self._plies.values():
             ring.first = int(game["first_ply"])
@@ -351,9 +377,12 @@ class ReplayBuffer:
         except IndexError:
             desk = _Desk(self.game)
         positions, paths = desk.clear(size)
-        plies = np.empty(size, np.int32)
+        plies, games = np.empty(size, np.int32), np.empty(size, np.int64)
         outcomes, root_values = np.empty(size, np.float32), np.empty(size, np.float32)
         policy_targets = np.zeros((size, num_actions), np.float32)
+        reply = np.zeros((size if "reply" in self.targets else 0, num_actions), np.float32)
+        later = np.zeros((size if "later_values" in self.targets else 0, len(HORIZONS)), np.float32)
+        plies_left = np.empty(size, np.float32)
         _look_up_kernel()(
             chosen.astype(np.int64) + self._first_sample,
             self._games.room,
@@ -364,11 +393,18 @@ class ReplayBuffer:
             self._named["visit_actions"].room,
             self._named["visit_counts"].room,
             self._plies["root_values"].room,
+            self._plies["players"].room,
+            self._plies["actions"].end,
+            np.array([1 - 1 / horizon for horizon in HORIZONS]),
             paths,
             plies,
             policy_targets,
             outcomes,
             root_values,
+            games,
+            reply,
+            later,
+            plies_left,
         )
         desk.root.replay(np.zeros(size, np.int32), paths, plies, positions)
         value_targets = np.where(positions.current_player == 0, outcomes, -outcomes)
@@ -379,18 +415,51 @@ class ReplayBuffer:
             legal_action_mask=positions.legal_action_mask(num_actions),
             policy_targets=policy_targets,
             value_targets=value_targets,
+            auxiliary=self._auxiliary(
+                np.where(positions.current_player == 0, np.float32(1), np.float32(-1)),
+                games,
+                {"reply": reply, "later_values": later, "plies_left": plies_left},
+            ),
         )
         self._desks.append(desk)
         return samples
 
+    def _auxiliary(
+        self, sign: FloatArray, games: npt.NDArray[np.int64], found: dict[str, FloatArray]
+    ) -> dict[str, FloatArray]:
+        """The wanted targets.
+
+        Args:
+            sign: float32 [N], -1 where seat 1 is to move.
+            games: int64 [N], the game of each sample.
+            found: the targets that were looked up.
+        """
+        auxiliary = {name: found[name] for name in self.targets if name in found}
+        if self._ends is not None:
+            ends = self._end.room[games % len(self._end.room)]
+            if "ownership" in self.targets:
+                cells = ends["ownership"]
+                known = np.where(cells == UNKNOWN, np.float32(np.nan), cells)
+                auxiliary["ownership"] = known * sign[:, None, None]
+            if "score" in self.targets:
+                auxiliary["score"] = ends["score"] * sign / np.float32(self.game.score_maximum)
+        return auxiliary
+
     def _mapped(self, samples: Samples, rng: np.random.Generator) -> Samples:
         """Each row mapped by a random symmetry, which may be the identity."""
         chosen = rng.integers(0, len(self._symmetries), len(samples.value_targets))
-        return Samples(
+        auxiliary = dict(samples.auxiliary)
+        if "ownership" in auxiliary:
+            cells = auxiliary["ownership"][:, None]
+            auxiliary["ownership"] = self._symmetries.map_observations(cells, chosen)[:, 0]
+        if "reply" in auxiliary:
+            auxiliary["reply"] = self._symmetries.map_actions(auxiliary["reply"], chosen)
+        return replace(
+            samples,
             observations=self._symmetries.map_observations(samples.observations, chosen),
             legal_action_mask=self._symmetries.map_actions(samples.legal_action_mask, chosen),
             policy_targets=self._symmetries.map_actions(samples.policy_targets, chosen),
-            value_targets=samples.value_targets,
+            auxiliary=auxiliary,
         )
 
 
@@ -420,13 +489,20 @@ def _look_up(
     visit_actions: Any,
     visit_counts: Any,
     root_values: Any,
+    players: Any,
+    plies_end: Any,
+    discounts: Any,
     out_paths: Any,
     out_plies: Any,
     out_policy_targets: Any,
     out_outcomes: Any,
     out_root_values: Any,
+    out_games: Any,
+    out_reply: Any,
+    out_later: Any,
+    out_plies_left: Any,
 ) -> None:
-    """Look up samples in the rings: path to the position, policy target, outcome and root value.
+    """Look up samples in the rings: path to the position, its game, and its targets.
 
     Args:
         chosen: int64 [N], numbered like `first_sample`.
@@ -438,11 +514,18 @@ def _look_up(
         visit_actions: uint16 [room].
         visit_counts: uint16 or uint32 [room].
         root_values: float32 [room], a ring like `actions`.
+        players: uint8 [room], the same.
+        plies_end: number of the ply after the last in `actions`.
+        discounts: float64 [D], lambda of each later value.
         out_paths: int32 [N, at least T], filled up to each ply.
         out_plies: int32 [N].
         out_policy_targets: float32 [N, A], zeros.
         out_outcomes: float32 [N], view of seat 0.
         out_root_values: float32 [N], view of the player to move.
+        out_games: int64 [N], numbers of the games.
+        out_reply: float32 [N, A], zeros, the policy target of the next ply; or empty.
+        out_later: float32 [N, D], view of the player to move; or empty.
+        out_plies_left: float32 [N], to the end of the game.
     """
     for row in range(chosen.shape[0]):
         # The last game that begins at or before the sample; it cannot be one without samples.
@@ -469,12 +552,53 @@ def _look_up(
             at = at + 1 if at + 1 < actions.shape[0] else 0
         out_plies[row] = ply
         out_root_values[row] = root_values[at]
-        begin, end = begin + game["first_named"], end + game["first_named"]
-        # Bit for bit as in `GameRecord.policy_target`: counts add up exactly in float32 too.
-        total = np.int64(0)
-        for i in range(begin, end):
-            total += visit_counts[i % visit_counts.shape[0]]
-        for i in range(begin, end):
-            at = i % visit_actions.shape[0]
-            share = np.float32(visit_counts[at]) / np.float32(total if total > 0 else 1)
-            out_policy_targets[row, visit_actions[at]] = share
+        first_named = np.int64(game["first_named"])
+        _write_policy(
+            visit_actions,
+            visit_counts,
+            first_named + begin,
+            first_named + end,
+            out_policy_targets[row],
+        )
+        out_games[row] = low
+        last = plies_end
+        if low + 1 < games_end:
+            last = games[(low + 1) % games.shape[0]]["first_ply"]
+        left = last - game["first_ply"] - ply
+        out_plies_left[row] = left
+        if out_reply.shape[0] > 0 and left > 1:
+            after = np.int64(named_ends[(at + 1) % actions.shape[0]])
+            _write_policy(
+                visit_actions,
+                visit_counts,
+                first_named + end,
+                first_named + after,
+                out_reply[row],
+            )
+        if out_later.shape[0] > 0:
+            player = players[at]
+            outcome = out_outcomes[row] if player == 0 else -out_outcomes[row]
+            for d in range(discounts.shape[0]):
+                weight, mean = 1.0, 0.0
+                for i in range(left):
+                    there = (at + i) % actions.shape[0]
+                    value = min(1.0, max(-1.0, np.float64(root_values[there])))
+                    if players[there] != player:
+                        value = -value
+                    mean += weight * (1 - discounts[d]) * value
+                    weight *= discounts[d]
+                out_later[row, d] = mean + weight * outcome
+
+
+@register_jitable
+def _write_policy(visit_actions: Any, visit_counts: Any, begin: Any, end: Any, out: Any) -> None:
+    """Write one ply's visits, entries `begin` to `end` - 1 of two rings, as shares of their sum.
+
+    Bit for bit as in `GameRecord.policy_target`: counts add up exactly in float32 too.
+    """
+    total = np.int64(0)
+    for i in range(begin, end):
+        total += visit_counts[i % visit_counts.shape[0]]
+    for i in range(begin, end):
+        at = i % visit_actions.shape[0]
+        out[visit_actions[at]] = np.float32(visit_counts[at]) / np.float32(total)

@@ -69,7 +69,18 @@ ADDED: dict[str, dict[str, Any]] = {
         "window_slope": 0.4,
         "root_value_share": 0.0,
     },
-    "learner": {"warmup_steps": 0},
+    "learner": {
+        "optimizer": "sgd",
+        "warmup_steps": 0,
+        "auxiliary_weights": {  # of targets that their networks do not have
+            "ownership": 1.5,
+            "score": 4.0,
+            "reply": 0.15,
+            "soft_policy": 1.0,
+            "later_values": 0.7,
+            "plies_left": 0.1,
+        },
+    },
 }
 
 

@@ -20,6 +20,7 @@ from azcore.testing.agreement import Batches, MappedGames, OracleGame
 from azcore.testing.checker import Checker
 from azcore.testing.compiled import check_bounds, check_interpreted, interpreted
 from azcore.testing.contract import Identity, Report
+from azcore.testing.ends import check_end
 from azcore.testing.positions import Keys
 from azcore.testing.rules import check_over_or_legal, check_steady, check_steps, checked_step
 from azcore.testing.texts import StateTexts, check_action_texts, check_nonsense
@@ -201,6 +202,8 @@ class _RandomGames:
         check_action_texts(checker, state, view)
         self.state_texts.check(state, view)
         self.mapped.check(view)
+        if view.is_terminal:
+            check_end(checker, state, view, self.mapped.states)
         # At random, since a fixed interval may match the length of the games; the first always.
         share = _INTERPRETED_ENDS if view.is_terminal else _INTERPRETED
         drawn = self.positions == 0 or checker.rng.random() < share

@@ -63,8 +63,10 @@ class Go(CompiledGame):
                     "first_pass": self.first_pass,
                 },
                 num_actions=num_cells + 1,
+                action_planes=1,  # and a pass
                 observation_shape=(encoding.NUM_PLANES, board_size, board_size),
                 max_game_length=rules.max_plies(board_size),
+                score_maximum=num_cells + abs(self.komi),
                 # The paper's 0.03 on 19×19, inversely proportional to the number of points.
                 dirichlet_alpha=0.03 * 361 / num_cells,
                 symmetries=encoding.symmetries(board_size),
@@ -131,6 +133,13 @@ class Go(CompiledGame):
     def score(self, state: Any) -> float:
         """Black's area minus White's and komi, in any state; `outcome` is its sign."""
         return rules.score(state)
+
+    def ownership(self, state: Any) -> npt.NDArray[np.int8]:
+        """int8 [N, N], top row first: 1 Black's area, -1 White's, 0 nobody's; in any state."""
+        owners = np.zeros(rules.num_points(self.board_size), np.int8)
+        rules.fill_area(state, owners)
+        points = [rules.point_of(i, self.board_size) for i in range(self.board_size**2)]
+        return owners[points].reshape(self.board_size, self.board_size)
 
     def board(self, state: Any) -> npt.NDArray[np.int8]:
         """int8 [N, N], top row first: 0 empty, 1 Black, 2 White; a copy."""

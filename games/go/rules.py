@@ -385,41 +385,52 @@ def set_colour(state: Any, point: int, colour: int) -> None:
 
 
 @register_jitable
-def area_lead(state: Any) -> int:
-    """Black's area minus White's, without komi.
+def fill_area(state: Any, owners: Any) -> None:
+    """Write whose area each point is: 1 Black's, -1 White's, 0 nobody's.
 
     A colour's area is its stones and the empty regions that reach stones of this colour only.
+
+    Args:
+        state: a position.
+        owners: int8 [P] of zeros, written.
     """
     size = state.history.shape[0]
     stride = size + 1
-    lead = 0
     seen = np.zeros(state.board.shape[0], np.bool_)
-    waiting = np.empty(size * size, np.int64)
+    region = np.empty(size * size, np.int64)
     for point in range(stride, stride * stride):
         if state.board[point] == BLACK:
-            lead += 1
+            owners[point] = 1
         elif state.board[point] == WHITE:
-            lead -= 1
+            owners[point] = -1
         elif state.board[point] == EMPTY and not seen[point]:
-            region_size = 0
             reached = EMPTY
             seen[point] = True
-            waiting[0] = point
-            num_waiting = 1
-            while num_waiting > 0:
-                num_waiting -= 1
-                region_size += 1
-                at = waiting[num_waiting]
+            region[0] = point
+            count, visited = 1, 0
+            while visited < count:
+                at = region[visited]
+                visited += 1
                 for near in (at - stride, at - 1, at + 1, at + stride):
                     reached |= state.board[near]
                     if state.board[near] == EMPTY and not seen[near]:
                         seen[near] = True
-                        waiting[num_waiting] = near
-                        num_waiting += 1
-            if reached & (BLACK | WHITE) == BLACK:
-                lead += region_size
-            elif reached & (BLACK | WHITE) == WHITE:
-                lead -= region_size
+                        region[count] = near
+                        count += 1
+            colours = reached & (BLACK | WHITE)
+            if colours in (BLACK, WHITE):
+                for i in range(count):
+                    owners[region[i]] = 1 if colours == BLACK else -1
+
+
+@register_jitable
+def area_lead(state: Any) -> int:
+    """Black's area minus White's, without komi."""
+    owners = np.zeros(state.board.shape[0], np.int8)
+    fill_area(state, owners)
+    lead = 0
+    for point in range(owners.shape[0]):
+        lead += int(owners[point])  # eight bits would overflow
     return lead
 
 

@@ -88,10 +88,16 @@ def test_gumbel_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: P
 
 
 LATER = [  # methods later than the papers'
+    "game=go",
+    "game.board_size=3",
     "selfplay.full_search_share=0.5",
     "selfplay.cheap_simulations=3",
     "replay.window_start=8",
     "learner.warmup_steps=6",
+    "learner.optimizer=adamw",
+    "network=pooled_res",
+    "network.value=wdl",
+    "network.auxiliary=[ownership,score,reply,soft_policy,later_values,plies_left]",
 ]
 
 

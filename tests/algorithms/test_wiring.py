@@ -262,6 +262,8 @@ def test_settings_of_replay_and_self_play_arrive(
         f"replay.augment={augment}",
         "replay.window_games=77",
         "replay.root_value_share=0.3",
+        "network=pooled_res",
+        "network.auxiliary=[score,reply]",
         "selfplay.game={first_pass: 0.5}",
         "selfplay.temperature_plies=3",
         "seed=9",
@@ -270,6 +272,7 @@ def test_settings_of_replay_and_self_play_arrive(
     train({**config, "run_dir": "run"})
     assert (made["ReplayBuffer"]["augment"], made["ReplayBuffer"]["window_games"]) == (augment, 77)
     assert made["ReplayBuffer"]["root_value_share"] == 0.3
+    assert made["ReplayBuffer"]["targets"] == ("score", "reply")
     assert made["ReplayBuffer"]["game"].settings["first_pass"] == 0.0
     assert made["Actor"]["variant"].settings["first_pass"] == 0.5
     assert made["Actor"]["game"].settings["first_pass"] == 0.0

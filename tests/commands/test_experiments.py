@@ -45,21 +45,28 @@ VARIED = {
         "evaluator.random_symmetry",
         "selfplay.resignation",
     },
+    "ablation": set(),
+    "ablation_methods": {
+        "method",
+        "selfplay.full_search_share",
+        "selfplay.cheap_simulations",
+        "selfplay.decided_value",
+        "selfplay.decided_share",
+        "selfplay.temperature_half_life",
+        "learner.warmup_steps",
+        "trainer.gradient_clip_val",
+        "replay.window_start",
+        "replay.root_value_share",
+    },
 }
 # What all of them change in a plain run of the same game.
+ARENA = {"arena.every_generations", "arena.games"}
+COMPARE = {"compare.checkpoints", "compare.after_sweep"}
+LENGTH = {"trainer.max_steps", "learner.learning_rates", "learner.milestones"}
+BOARD = {"game.board_size", "game.komi", "selfplay.num_games"}
 SHARED = {
-    "game.board_size",
-    "game.komi",
-    "trainer.max_steps",
-    "learner.learning_rates",
-    "learner.milestones",
-    "selfplay.num_games",
-    "gate.every_generations",
-    "gate.games",
-    "arena.every_generations",
-    "arena.games",
-    "compare.checkpoints",
-    "compare.after_sweep",
+    "papers": {*BOARD, *LENGTH, *ARENA, *COMPARE, "gate.every_generations", "gate.games"},
+    "ablation": {*BOARD, *LENGTH, *ARENA, *COMPARE},
 }
 
 # The same positions, optimizer steps and size of network in every run.
@@ -115,7 +122,8 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
     assert {job[0] for job in overrides} == {"seed=1", "seed=2", "seed=3"}
     of_one_seed = [job for job in overrides if job[0] == "seed=1"]
     assert len(of_one_seed) * 3 == len(overrides)
-    assert len(of_one_seed) >= (1 if experiment == "papers" else 2)
+    base = experiment.partition("_")[0]
+    assert len(of_one_seed) >= (1 if experiment == base else 2)
     configs = [compose(f"experiment={experiment}", *job) for job in of_one_seed]
     plain = compose("game=go", "seed=1")
     for config, job in zip(configs, of_one_seed, strict=True):
@@ -126,9 +134,9 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
             settings.replay.samples_per_position == 6
         )  # the preset of this game and scale is there
         # The base with the same keys is the same run: the file says nothing beside the sweep.
-        assert changed(config, compose("experiment=papers", *job)) == set()
+        assert changed(config, compose(f"experiment={base}", *job)) == set()
         same = {key.partition("=")[0] for key in set.intersection(*map(set, of_one_seed))}
-        assert changed(config, plain) - VARIED[experiment] - same == SHARED
+        assert changed(config, plain) - VARIED[experiment] - same == SHARED[base]
         for group, key in EQUAL:  # compute
             assert config[group][key] == configs[0][group][key]
     found = set().union(*(changed(a, b) for a, b in itertools.combinations(configs, 2)))
@@ -136,7 +144,8 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
     assert changed(compose(f"experiment={experiment}", *overrides[-1]), configs[-1]) == {"seed"}
 
 
-def test_no_draws_and_something_to_win_for_both() -> None:
+@pytest.mark.parametrize("base", SHARED)
+def test_no_draws_and_something_to_win_for_both(base: str) -> None:
     """7x7 is solved as a win of nine points for Black: komi lies half a point below."""
-    game = compose("experiment=papers")["game"]
+    game = compose(f"experiment={base}")["game"]
     assert (game["board_size"], game["komi"]) == (7, 8.5)

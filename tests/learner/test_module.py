@@ -27,6 +27,7 @@ class Fixed(nn.Module):
 
 def module(network: nn.Module, **changes: object) -> LearnerModule:
     settings: dict[str, object] = {
+        "optimizer": "sgd",
         "batch_size": 2,
         "steps_per_generation": 1,
         "learning_rates": (0.5, 0.25),
@@ -34,6 +35,7 @@ def module(network: nn.Module, **changes: object) -> LearnerModule:
         "milestones": (0.5,),
         "warmup_steps": 0,
         "value_weight": 1.0,
+        "auxiliary_weights": {},
         "mask_illegal_actions": True,
         "momentum": 0.0,
         "l2": 0.0,

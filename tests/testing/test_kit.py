@@ -304,6 +304,22 @@ def text_read_with_a_long_row(self, state, text):
     return PLAIN.text_to_action(self, state, text)
 
 
+def with_score(points):
+    """A game whose score of an end is so many points for each stone on the board, and 1."""
+
+    def score(self, state):
+        stones = int(self.observation(state).sum())
+        return float(PLAIN.outcome(self, state)) * (1 + points * stones)
+
+    return {"score": score, "score_maximum": 10.0}
+
+
+def owner_of_stones(self, state):
+    planes = self.observation(state)
+    mine = 1 if self.current_player(state) == 0 else -1
+    return (mine * (planes[0] - planes[1])).astype(np.int8)
+
+
 def turned(cells=1, actions=1):
     grid = np.arange(9, dtype=np.int32).reshape(3, 3)
     quarter = Symmetry(cells=np.rot90(grid, cells).ravel(), actions=np.rot90(grid, actions).ravel())
@@ -339,6 +355,32 @@ ALONE = {
     "seat 1 begins": ({"current_player": seat_one_begins}, Identity.FACTS, "want seat 0"),
     "seats 1 and 2": ({"current_player": seat_as_colour}, Identity.SEAT, "got 2"),
     "outcome out of range": ({"outcome": outcome_doubled}, Identity.OUTCOME, "got"),
+    "score of the loser": (
+        {**with_score(0), "score": lambda self, state: -float(PLAIN.outcome(self, state))},
+        Identity.ENDS,
+        "but the outcome",
+    ),
+    "score above its maximum": (with_score(2), Identity.ENDS, "want a number from -10.0 to 10.0"),
+    "score of a text": (
+        {**with_score(0), "score": lambda self, state: "B+1"},
+        Identity.ENDS,
+        "score is 'B+1', want a number",
+    ),
+    "ownership doubled": (
+        {"ownership": lambda self, state: 2 * owner_of_stones(self, state)},
+        Identity.ENDS,
+        "ownership must be -1, 0 or 1",
+    ),
+    "ownership in doubles": (
+        {"ownership": lambda self, state: owner_of_stones(self, state).astype(float)},
+        Identity.ENDS,
+        "got float64 (3, 3), want int8 (3, 3)",
+    ),
+    "ownership that does not turn": (
+        {"ownership": lambda self, state: np.triu(owner_of_stones(self, state))},
+        Identity.ENDS,
+        "does not map the ownership",
+    ),
     "game longer than it says": ({"max_game_length": 6}, Identity.LENGTH, "no end after 6 plies"),
     "observation of wrong dtype": (
         {"observation": observation_in_doubles},

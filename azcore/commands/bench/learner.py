@@ -29,7 +29,12 @@ def learner_ratio(settings: Settings, options: BenchSettings) -> float:
         seed=settings.seed,
         evaluator=FreeEvaluator(game, options.num_games),
     )
-    buffer = ReplayBuffer(game=game, window_games=10_000, augment=settings.replay.augment)
+    buffer = ReplayBuffer(
+        game=game,
+        window_games=10_000,
+        augment=settings.replay.augment,
+        targets=settings.network.targets,
+    )
     buffer.extend(actor.play(POSITIONS))
     module = LearnerModule(
         network=build_network(game, settings.network, settings.seed).to(settings.device),

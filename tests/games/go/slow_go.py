@@ -85,18 +85,22 @@ class SlowGo:
         around = [(row - 1, column), (row + 1, column), (row, column - 1), (row, column + 1)]
         return [(r, c) for r, c in around if 0 <= r < self.size and 0 <= c < self.size]
 
-    def lead(self) -> int:
-        """Black's area less White's."""
-        lead = 0
+    def owners(self) -> list[list[int]]:
+        """Whose area each point is: 1 Black's, -1 White's, 0 nobody's."""
+        areas = [[0] * self.size for _ in range(self.size)]
         for cell in range(self.size**2):
-            point = divmod(cell, self.size)
+            point = row, column = divmod(cell, self.size)
             if point in self.board:
                 owners = {self.board[point]}
             else:
                 _, around = self.flood(self.board, point)
                 owners = {self.board[near] for near in around}
-            lead += (owners == {"X"}) - (owners == {"O"})
-        return lead
+            areas[row][column] = (owners == {"X"}) - (owners == {"O"})
+        return areas
+
+    def lead(self) -> int:
+        """Black's area less White's."""
+        return sum(map(sum, self.owners()))
 
     def rows(self) -> list[str]:
         return draw(self.board, self.size)

@@ -74,6 +74,7 @@ def compare_games(
         assert game.is_terminal(state)
         assert not game.legal_action_mask(state).any()
         assert game.score(state) == slow.lead() - 0.5
+        assert game.ownership(state).tolist() == slow.owners()
         assert game.outcome(state) == np.sign(slow.lead() - 0.5)
     return plies
 

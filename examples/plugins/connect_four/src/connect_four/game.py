@@ -3,6 +3,9 @@
 import re
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from azcore import CompiledGame, Facts, Rules
 from azcore.errors import InvalidTextError
 from azcore.game import require_legal
@@ -38,6 +41,11 @@ class ConnectFour(CompiledGame):
 
     def initial_state(self) -> Any:
         return self.blank_state()  # zeros: an empty board, seat 0 to move
+
+    def ownership(self, state: Any) -> npt.NDArray[np.int8]:
+        """Whose stone is on each cell, which a network may learn to predict from earlier on."""
+        owners = [[".XO".index(cell) for cell in row] for row in notation.rows_of(state)]
+        return np.array([0, 1, -1], np.int8)[owners]
 
     def termination(self, state: Any) -> str:
         return "four in a line" if self.outcome(state) else "full board"

@@ -1,0 +1,76 @@
+"""The losses of auxiliary targets: see `azcore.storage.targets`.
+
+A target that is not known for a position has no loss there: each loss is a mean over the positions
+that know it, times their share of the batch.
+
+Letters: N batch, A actions, H rows, W columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+SOFTNESS = 0.25  # power of the policy target (KataGo)
+_LEAST = 1e-7  # visit share that a legal action without visits counts as, before that power
+PLIES = 20.0  # over which an error of `plies_left` counts as 1 (lc0)
+_MOST_PLIES = 10.0  # error from which it counts linearly (lc0)
+
+
+def auxiliary_losses(
+    outputs: Mapping[str, Tensor], batch: Mapping[str, Tensor]
+) -> dict[str, Tensor]:
+    """The mean loss of each target that a network predicts and a batch has.
+
+    Args:
+        outputs: of `AuxiliaryNetwork.outputs`.
+        batch: see `LearnerModule.loss`, with the targets of `Samples.auxiliary` by name.
+    """
+    losses: dict[str, Tensor] = {}
+    if "ownership" in outputs:
+        losses["ownership"] = _ownership(outputs["ownership"].float(), batch["ownership"])
+    if "score" in outputs:
+        losses["score"] = _squared_error(outputs["score"].float(), batch["score"])
+    if "reply" in outputs:
+        # The legal replies are not at hand, so the softmax is over all actions.
+        log_policy = outputs["reply"].float().log_softmax(1)
+        losses["reply"] = -(batch["reply"] * log_policy).sum(1).mean()
+    if "soft_policy" in outputs:
+        legal = batch["legal_action_mask"]
+        target = softened(batch["policy_targets"], legal)
+        log_policy = outputs["soft_policy"].float().masked_fill(~legal, -torch.inf).log_softmax(1)
+        losses["soft_policy"] = -(target * log_policy.masked_fill(~legal, 0.0)).sum(1).mean()
+    if "later_values" in outputs:
+        errors = (outputs["later_values"].float() - batch["later_values"]) ** 2
+        losses["later_values"] = errors.sum(1).mean()
+    if "plies_left" in outputs:
+        losses["plies_left"] = (
+            nn.functional.huber_loss(
+                outputs["plies_left"].float(), batch["plies_left"], delta=_MOST_PLIES
+            )
+            / PLIES
+        )
+    return losses
+
+
+def softened(policy: Tensor, legal: Tensor) -> Tensor:
+    """A policy to the power of 1/4 over the legal actions, normalised: [N, A]."""
+    soft = (policy + _LEAST) ** SOFTNESS * legal
+    return soft / soft.sum(1, keepdim=True)
+
+
+def _ownership(predicted: Tensor, owned: Tensor) -> Tensor:
+    """Cross-entropy of each cell's owner, where 0 is half of both: [N, H, W] in [-1, 1] twice."""
+    known = ~owned.isnan()
+    share = ((1 + torch.where(known, owned, 0.0)) / 2).clamp(0, 1)
+    # Not exactly 0 or 1, where tanh is rounded to them.
+    guess = ((1 + predicted) / 2).clamp(1e-6, 1 - 1e-6)
+    entropy = nn.functional.binary_cross_entropy(guess, share, reduction="none")
+    return (entropy * known).mean()
+
+
+def _squared_error(predicted: Tensor, wanted: Tensor) -> Tensor:
+    known = ~wanted.isnan()
+    return ((predicted - torch.where(known, wanted, 0.0)) ** 2 * known).mean()

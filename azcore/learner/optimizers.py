@@ -1,0 +1,66 @@
+"""The optimizers of `learner.optimizer`, and what a checkpoint stores of each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from azcore.errors import CheckpointError
+from azcore.learner.settings import LearnerSettings
+from azcore.storage.checkpoint import require_same_tensor
+
+_BETA_2 = 0.999  # of AdamW (Loshchilov and Hutter 2019)
+_KEPT = {"sgd": ("momentum_buffer",), "adamw": ("exp_avg", "exp_avg_sq", "step")}  # by parameter
+
+
+def make_optimizer(
+    settings: LearnerSettings, parameters: Iterable[nn.Parameter]
+) -> torch.optim.Optimizer:
+    """The optimizer of a run, with rate 1: the schedule multiplies it.
+
+    So a checkpoint's optimizer holds only its last rate. The gradient of c |theta|^2 is 2 c theta:
+    weight_decay = 2 c. AdamW's decay is apart from its gradient.
+    """
+    decay = 2 * settings.l2
+    if settings.optimizer == "adamw":
+        betas = (settings.momentum, _BETA_2)
+        return torch.optim.AdamW(parameters, lr=1.0, betas=betas, weight_decay=decay)
+    return torch.optim.SGD(parameters, lr=1.0, momentum=settings.momentum, weight_decay=decay)
+
+
+def checked_state(
+    name: str, saved: dict[Any, dict[str, Any]], parameters: Sequence[nn.Parameter]
+) -> dict[int, dict[str, Any]]:
+    """The state of an optimizer from a checkpoint, if it fits this network.
+
+    Args:
+        name: `learner.optimizer`.
+        saved: by number of the parameter.
+        parameters: of the network.
+
+    Raises:
+        CheckpointError: naming the tensor.
+    """
+    state: dict[int, dict[str, Any]] = {}
+    for index, kept in saved.items():
+        what = f"the optimizer's momentum {index!r:.20}"
+        if type(index) is not int or not 0 <= index < len(parameters):
+            raise CheckpointError(f"{what} is of no tensor of this network")
+        if set(kept) != set(_KEPT[name]):
+            raise CheckpointError(
+                f"{what} must hold {', '.join(_KEPT[name])} as learner.optimizer={name} does, got "
+                f"{', '.join(map(str, kept)):.100}"
+            )
+        for part, value in kept.items():
+            like: Tensor = torch.zeros(()) if part == "step" else parameters[index]
+            if value is None and part == "momentum_buffer":
+                continue
+            try:
+                require_same_tensor(value, like, what)
+            except ValueError as error:
+                raise CheckpointError(str(error)) from error
+        state[index] = dict(kept)
+    return state

@@ -1,0 +1,58 @@
+"""Checks of what a game says about its ends beyond the outcome: `ownership` and `score`."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from azcore.testing.checker import Checker
+from azcore.testing.contract import Identity
+from azcore.testing.view import View
+
+
+def check_end(checker: Checker, state: Any, view: View, mapped: list[Any]) -> None:
+    """Check the end of a game.
+
+    Args:
+        checker: of the game.
+        state: terminal.
+        view: of the state.
+        mapped: the same end under each symmetry of the game.
+    """
+    game, identity = checker.game, Identity.ENDS
+    if game.has_ownership:
+        cells = _ownership(checker, state)
+        for i, (symmetry, image) in enumerate(zip(game.symmetries, mapped, strict=True)):
+            want = None if cells is None else cells.ravel()[symmetry.cells].reshape(cells.shape)
+            agree = np.array_equal(_ownership(checker, image), want)  # type: ignore[arg-type]
+            checker.expect(identity, agree, f"symmetry {i} does not map the ownership")
+    if game.has_score:
+        score = _score(checker, state)
+        if score is not None:
+            message = f"score is {score}, but the outcome {view.outcome}"
+            checker.expect(identity, np.sign(score) == view.outcome, message)
+        for i, image in enumerate(mapped):
+            got = _score(checker, image)
+            checker.expect(identity, got == score, f"symmetry {i} has score {got}, want {score}")
+
+
+def _ownership(checker: Checker, state: Any) -> Any:
+    cells = checker.ask(Identity.ENDS, "ownership", state)
+    if cells is not None:
+        checker.expect_form(Identity.ENDS, cells, f"int8 {checker.game.observation_shape[1:]}")
+        message = f"ownership must be -1, 0 or 1, got {cells}"
+        checker.expect(Identity.ENDS, np.isin(cells, (-1, 0, 1)).all(), message)
+        cells = cells.copy()
+    return cells
+
+
+def _score(checker: Checker, state: Any) -> float | None:
+    score: float | None = checker.ask(Identity.ENDS, "score", state)
+    if score is None:
+        return None
+    most = checker.game.score_maximum or 0.0
+    fits = isinstance(score, float | int) and math.isfinite(score) and abs(score) <= most
+    checker.expect(Identity.ENDS, fits, f"score is {score!r}, want a number from -{most} to {most}")
+    return score

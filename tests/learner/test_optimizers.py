@@ -1,0 +1,78 @@
+"""The optimizers that settings name, and their state in a checkpoint."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from azcore.errors import CheckpointError
+from azcore.learner.optimizers import checked_state, make_optimizer
+from learner.test_module import module
+
+
+def parameters() -> list[nn.Parameter]:
+    return [nn.Parameter(torch.ones(2, 3)), nn.Parameter(torch.ones(3))]
+
+
+def state_after_a_step(name: str, some: list[nn.Parameter]) -> dict[Any, Any]:
+    settings = module(nn.Linear(1, 1), optimizer=name, momentum=0.9).settings
+    optimizer = make_optimizer(settings, some)
+    for parameter in some:
+        parameter.grad = torch.full_like(parameter, 0.5)
+    optimizer.step()
+    return dict(optimizer.state_dict()["state"])
+
+
+@pytest.mark.parametrize("name", ["sgd", "adamw"])
+def test_its_own_state_is_taken_back(name: str) -> None:
+    some = parameters()
+    state = state_after_a_step(name, some)
+    assert checked_state(name, state, some).keys() == state.keys()
+    for index, kept in checked_state(name, state, some).items():
+        for part, value in kept.items():
+            assert value.equal(state[index][part])
+
+
+def test_steps_of_each_by_hand() -> None:
+    """SGD goes rate x gradient; AdamW's first step is the rate, whatever the gradient's scale."""
+    for name, moved in (("sgd", 0.5), ("adamw", 1.0)):
+        some = parameters()
+        state_after_a_step(name, some)
+        torch.testing.assert_close(some[0].detach(), torch.full((2, 3), 1 - moved))
+
+
+def test_decay_of_adamw_is_apart_from_the_gradient() -> None:
+    settings = module(nn.Linear(1, 1), optimizer="adamw", momentum=0.9, l2=0.05).settings
+    (one,) = some = [nn.Parameter(torch.full((1,), 3.0))]
+    optimizer = make_optimizer(settings, some)
+    one.grad = torch.zeros(1)
+    optimizer.step()
+    assert float(one.detach()) == pytest.approx(3.0 * (1 - 2 * 0.05))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s: s.update({7: s[0]}), "momentum 7 is of no tensor of this network"),
+        (lambda s: s[0].update(exp_avg=torch.zeros(5)), r"must be torch.float32 \[2, 3\]"),
+        (lambda s: s[0].update(step=torch.zeros(2)), r"must be torch.float32 \[\], got"),
+        (lambda s: s[0].pop("exp_avg_sq"), "must hold exp_avg, exp_avg_sq, step"),
+        (lambda s: s[1].update(more=torch.zeros(3)), "learner.optimizer=adamw does, got"),
+        (lambda s: s[1].update(exp_avg=torch.full((3,), torch.nan)), "must be finite"),
+    ],
+)
+def test_a_state_that_does_not_fit_is_refused(change: Any, words: str) -> None:
+    some = parameters()
+    state = state_after_a_step("adamw", some)
+    change(state)
+    with pytest.raises(CheckpointError, match=words):
+        checked_state("adamw", state, some)
+
+
+def test_the_state_of_another_optimizer_is_refused() -> None:
+    some = parameters()
+    with pytest.raises(CheckpointError, match="must hold momentum_buffer as learner"):
+        checked_state("sgd", state_after_a_step("adamw", some), some)

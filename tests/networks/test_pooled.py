@@ -1,0 +1,152 @@
+"""The network with global pooling and auxiliary heads."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+
+import azcore
+from azcore.errors import SettingError
+from azcore.networks import build_network
+from azcore.networks.folding import folded
+from azcore.networks.openvino_evaluator import is_installed
+from azcore.networks.pooled import PooledNetwork, PooledRes
+from azcore.storage.targets import TARGETS
+from networks.test_networks import by_openvino, by_torch
+
+GO = azcore.make("go", board_size=5)
+SETTINGS = PooledRes(
+    name="pooled_res",
+    blocks=2,
+    channels=8,
+    value_hidden=4,
+    pooling_every=2,
+    head_channels=3,
+    value="scalar",
+    auxiliary=TARGETS,
+)
+WDL = replace(SETTINGS, value="wdl", auxiliary=("reply", "plies_left"))
+
+
+def trained_a_little(game: azcore.Game, settings: PooledRes) -> PooledNetwork:
+    network = build_network(game, settings, seed=1)
+    assert isinstance(network, PooledNetwork)
+    torch.manual_seed(1)
+    for _ in range(5):
+        network(torch.randint(0, 2, (16, *game.observation_shape)))
+    for parameter in network.parameters():
+        parameter.data += 0.1 * torch.randn_like(parameter)
+    return network.eval()
+
+
+def some(game: azcore.Game, size: int = 6) -> torch.Tensor:
+    rng = np.random.default_rng(1)
+    return torch.from_numpy(rng.integers(0, 2, (size, *game.observation_shape), np.uint8))
+
+
+GAMES = {
+    "go": GO,  # a plane of actions and a pass
+    "chess": azcore.make("chess"),  # planes alone
+    "tic_tac_toe": azcore.make("tic_tac_toe"),
+}
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, WDL], ids=["scalar", "wdl"])
+@pytest.mark.parametrize("name", GAMES)
+def test_all_predictions_have_their_shapes(name: str, settings: PooledRes) -> None:
+    game = GAMES[name]
+    network, seen = trained_a_little(game, settings), some(game)
+    with torch.inference_mode():
+        logits, values = network(seen)
+        outputs = network.outputs(seen)
+    _, height, width = game.observation_shape
+    wanted = {
+        "policy_logits": (6, game.num_actions),
+        "values": (6,),
+        "wdl_logits": (6, 3),
+        "reply": (6, game.num_actions),
+        "soft_policy": (6, game.num_actions),
+        "ownership": (6, height, width),
+        "score": (6,),
+        "later_values": (6, 3),
+        "plies_left": (6,),
+    }
+    found = {key: tuple(value.shape) for key, value in outputs.items()}
+    has = {"policy_logits", "values", *network.targets}
+    has |= {"wdl_logits"} if settings.value == "wdl" else set()
+    assert found == {key: wanted[key] for key in has}
+    assert ("ownership" in found) == (name == "go" and settings is SETTINGS)
+    torch.testing.assert_close(outputs["policy_logits"], logits)
+    torch.testing.assert_close(outputs["values"], values)
+    assert values.abs().max() <= 1
+    if settings.value == "wdl":
+        win, _, loss = outputs["wdl_logits"].softmax(1).T
+        torch.testing.assert_close(values, win - loss)
+
+
+@pytest.mark.parametrize("settings", [SETTINGS, WDL], ids=["scalar", "wdl"])
+@pytest.mark.parametrize("run_by", [by_torch, by_openvino])
+def test_search_sees_the_same_network_without_its_other_heads(run_by, settings) -> None:  # type: ignore[no-untyped-def]
+    if run_by is by_openvino and not is_installed():
+        pytest.skip("OpenVINO is not installed")
+    network, seen = trained_a_little(GO, settings), some(GO)
+    logits, values = run_by(network, GO, torch.float32).evaluate(seen.numpy())
+    with torch.inference_mode():
+        expected_logits, expected_values = network(seen)
+    np.testing.assert_allclose(logits, expected_logits, atol=1e-5)
+    np.testing.assert_allclose(values, expected_values, atol=1e-5)
+    plain = build_network(GO, replace(settings, auxiliary=()), seed=1)
+    played = folded(network)
+    kept = sum(p.numel() for p in folded(plain).parameters())
+    assert sum(p.numel() for p in played.parameters()) == kept
+    assert len(network.outputs(seen)) > 2  # the network itself still has them
+
+
+def test_a_pooled_block_sees_the_whole_board() -> None:
+    """A stone in a far corner reaches the other one in one block; without pooling it cannot."""
+    game = azcore.make("go", board_size=9)
+    far = torch.zeros(2, *game.observation_shape)
+    far[1, 0, 0, 0] = 1
+    for every, reaches in ((1, True), (0, False)):
+        settings = replace(SETTINGS, blocks=1, pooling_every=every)
+        network = trained_a_little(game, settings)
+        with torch.inference_mode():
+            one, other = network.tower(far)
+        assert bool((one[:, 8, 8] != other[:, 8, 8]).any()) == reaches
+
+
+def test_same_weights_serve_every_place() -> None:
+    """What is learned of one corner holds in the others: logits turn with the board."""
+    network = trained_a_little(GO, replace(SETTINGS, pooling_every=1))
+    for convolution in network.modules():
+        if isinstance(convolution, torch.nn.Conv2d):
+            kernel = convolution.weight.data
+            turns = [torch.rot90(kernel, quarters, (2, 3)) for quarters in range(4)]
+            convolution.weight.data = torch.stack(turns).mean(0)
+    seen = some(GO)
+    with torch.inference_mode():
+        logits, values = network(seen)
+        turned, same = network(torch.rot90(seen, 1, (2, 3)))
+    board = torch.rot90(logits[:, :25].reshape(-1, 5, 5), 1, (1, 2)).reshape(-1, 25)
+    torch.testing.assert_close(turned[:, :25], board, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(turned[:, 25], logits[:, 25], atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(same, values, atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"pooling_every": -1}, "network.pooling_every must be 0 or more, got -1"),
+        ({"channels": 3}, "network.channels must be 4 or more with network.pooling_every, got 3"),
+        ({"head_channels": 0}, "network.head_channels must be 1 or more"),
+        ({"value": "odds"}, "network.value must be one of scalar, wdl, got 'odds'"),
+        ({"auxiliary": ("owner",)}, "network.auxiliary must be some of ownership, score"),
+        ({"auxiliary": ("score", "score")}, "network.auxiliary must be some of"),
+    ],
+)
+def test_impossible_settings_are_refused(change: dict[str, object], words: str) -> None:
+    with pytest.raises(SettingError, match=words):
+        replace(SETTINGS, **change)  # type: ignore[arg-type]
