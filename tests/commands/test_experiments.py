@@ -52,6 +52,8 @@ VARIED = {
         "selfplay.cheap_simulations",
         "selfplay.decided_value",
         "selfplay.decided_share",
+        "selfplay.temperature",
+        "selfplay.final_temperature",
         "selfplay.temperature_half_life",
         "learner.warmup_steps",
         "trainer.gradient_clip_val",
