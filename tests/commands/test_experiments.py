@@ -47,11 +47,8 @@ VARIED = {
     },
     "ablation": set(),
     "ablation_methods": {
-        "method",
         "selfplay.full_search_share",
-        "selfplay.cheap_simulations",
         "selfplay.decided_value",
-        "selfplay.decided_share",
         "selfplay.temperature",
         "selfplay.final_temperature",
         "selfplay.temperature_half_life",
