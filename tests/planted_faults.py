@@ -482,6 +482,12 @@ FAULTS = [
         "search.begin(row, self._cheap_simulations, noise=self._noise)",
     ),
     Fault(
+        "Openings by policy",
+        "azcore/selfplay/worker.py",
+        "            search.start(row, state)  # to be searched like any other\n",
+        "",
+    ),
+    Fault(
         "Growing window",
         "azcore/learner/data.py",
         "        self.buffer.window_games = self._settings.window_at(self.total_games)\n",

@@ -63,6 +63,21 @@ def reference_game(
         played.actions.append(action)
         played.visits.append({})
         played.root_values.append(0.0)
+    more = 0 if schedule.policy_plies is None else int(rng.exponential(schedule.policy_plies))
+    for _ in range(more):
+        legal = np.flatnonzero(game.legal_action_mask(state))
+        tree = ReferenceSearch(game=game, evaluator=evaluator, settings=search)
+        tree.start(state)
+        tree.search(1)
+        sums = np.cumsum([np.float64(tree.root.prior[a]) for a in legal])
+        drawn = generator(Purpose.OPENING, seed, index, len(played.actions) + 1).random()
+        action = int(legal[next(i for i, s in enumerate(sums) if s > drawn * sums[-1])])
+        if game.is_terminal(game.step(state, action)):
+            break
+        state = game.step(state, action)
+        played.actions.append(action)
+        played.visits.append({})
+        played.root_values.append(0.0)
     played.opening_plies = len(played.actions)
     for_seat_0: list[float] = []
     tree = ReferenceSearch(game=game, evaluator=evaluator, settings=search)

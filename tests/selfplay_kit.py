@@ -21,6 +21,7 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "num_games": 4,
         "workers": 1,
         "opening_plies": 0,
+        "policy_plies": None,
         "temperature": 1.0,
         "temperature_plies": 6,
         "final_temperature": 0.0,

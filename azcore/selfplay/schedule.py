@@ -12,6 +12,7 @@ from azcore.settings import require
 
 MOST_GAMES = 10**6  # at once; ten times what fills the largest GPU
 DECIDED_PLIES = 4  # two of each player
+MOST_POLICY_PLIES = 10**6  # on average
 MOST_WORKERS = 1024  # threads; more than a machine has cores
 
 
@@ -22,6 +23,7 @@ class SelfPlaySettings:
     num_games: int | None  # None: a probe finds it, see `azcore.selfplay.sizes`
     workers: int | None  # None: one per core
     opening_plies: int
+    policy_plies: float | None  # mean of an exponential distribution; None: none
     temperature: float
     temperature_plies: int
     final_temperature: float
@@ -49,6 +51,12 @@ class SelfPlaySettings:
             self.workers,
         )
         require(self.opening_plies >= 0, "selfplay.opening_plies", "0 or more", self.opening_plies)
+        require(
+            self.policy_plies is None or 0 < self.policy_plies <= MOST_POLICY_PLIES,
+            "selfplay.policy_plies",
+            f"above 0, at most {MOST_POLICY_PLIES:,}, or null",
+            self.policy_plies,
+        )
         require(self.temperature > 0, "selfplay.temperature", "above 0", self.temperature)
         require(
             self.final_temperature >= 0,

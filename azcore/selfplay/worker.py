@@ -33,13 +33,23 @@ class GameInPlay:
     """One unfinished game: its complete state between two moves."""
 
     game_index: int
-    opening_plies: int = 0
+    opening_plies: int = 0  # so far
+    policy_plies: int = 0  # still to come in the opening, drawn from the network's policy
     actions: list[int] = field(default_factory=list)
     visits: list[tuple[list[int], list[int]]] = field(default_factory=list)  # actions, counts
     root_values: list[float] = field(default_factory=list)
     best_child_values: list[float] = field(default_factory=list)
     players: list[int] = field(default_factory=list)
     could_resign: bool = False  # a low enough value would have ended it at some ply
+
+    def add_opening_ply(self, action: int, player: int) -> None:
+        """Add a ply that no search chose."""
+        self.opening_plies += 1
+        self.actions.append(action)
+        self.visits.append(([], []))
+        self.root_values.append(0.0)
+        self.best_child_values.append(0.0)
+        self.players.append(player)
 
 
 @dataclass
@@ -136,7 +146,9 @@ class Worker:
         """Run one wave in all games, play the moves of finished searches; return ended games."""
         search, stats = self._search, self.statistics
         for row in [row for row, wave in self._to_begin.items() if wave <= self._wave]:
-            if self._is_full_search(row):
+            if self._games[row].policy_plies > 0:
+                search.begin(row, 1)  # evaluates the root
+            elif self._is_full_search(row):
                 search.begin(row, noise=self._noise if self._is_noisy else None)
             else:
                 search.begin(row, self._cheap_simulations)
@@ -155,10 +167,26 @@ class Worker:
             if row in self._to_begin:
                 continue
             self._to_begin[row] = self._wave
-            record = self._move(row)
+            record = self._open(row) if self._games[row].policy_plies else self._move(row)
             if record is not None:
                 records.append(record)
         return records
+
+    def _open(self, row: int) -> None:
+        """Play a ply of the opening by the network's policy; an action that would end it is not."""
+        in_play, search = self._games[row], self._search
+        result, state = search.result(row), search.states.get(row)
+        rng = generator(Purpose.OPENING, self._seed, in_play.game_index, len(in_play.actions) + 1)
+        sums = result.priors.astype(np.float64).cumsum()
+        action = int(result.actions[(sums / sums[-1]).searchsorted(rng.random(), side="right")])
+        if self.game.is_terminal(self.game.step(state, action)):
+            in_play.policy_plies = 0
+            search.start(row, state)  # to be searched like any other
+            return
+        in_play.policy_plies -= 1
+        in_play.add_opening_ply(action, self.game.current_player(state))
+        search.advance(row, action)
+        search.states.is_over(row, len(in_play.actions))  # or too long
 
     def _move(self, row: int) -> GameRecord | None:
         """Resign, or choose and play a move; return the record if the game ended."""
@@ -236,13 +264,10 @@ class Worker:
             following = self.game.step(state, action)
             if self.game.is_terminal(following):
                 break
-            in_play.players.append(self.game.current_player(state))
+            in_play.add_opening_ply(action, self.game.current_player(state))
             state = following
-            in_play.actions.append(action)
-            in_play.visits.append(([], []))
-            in_play.root_values.append(0.0)
-            in_play.best_child_values.append(0.0)
-        in_play.opening_plies = len(in_play.actions)
+        if self.settings.policy_plies is not None:
+            in_play.policy_plies = int(rng.exponential(self.settings.policy_plies))
         return state
 
     def _noise(self, row: int, num_legal: int) -> FloatArray:
@@ -296,6 +321,7 @@ class Worker:
                 {
                     "game_index": in_play.game_index,
                     "opening_plies": in_play.opening_plies,
+                    "policy_plies": in_play.policy_plies,
                     "actions": list(in_play.actions),
                     "visits": [[list(a), list(n)] for a, n in in_play.visits],
                     "root_values": list(in_play.root_values),
@@ -339,11 +365,13 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
     # Checkpoints from before resignation lack both; such games are not used to measure it.
     best_child_values = saved.get("best_child_values", saved["root_values"])
     could_resign = saved.get("could_resign", True)
+    policy_plies = saved.get("policy_plies", 0)  # from before there were any
     named = [action for some, _ in visits for action in some]
     counts = [count for _, some in visits for count in some]
     if not (
         _are_whole([saved["game_index"]], 0)
         and _are_whole([saved["opening_plies"]], 0, plies)
+        and _are_whole([policy_plies], 0)
         and _are_whole(actions + named, 0, referee.game.num_actions - 1)
         and _are_whole(counts, 1, 2**32 - 1)
         and all(len(some) == len(others) for some, others in visits)
@@ -370,6 +398,7 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
     return GameInPlay(
         game_index=saved["game_index"],
         opening_plies=saved["opening_plies"],
+        policy_plies=policy_plies,
         actions=list(actions),
         visits=[(list(a), list(n)) for a, n in visits],
         root_values=list(saved["root_values"]),

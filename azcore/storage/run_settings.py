@@ -57,6 +57,7 @@ MOVED = {
 ADDED: dict[str, dict[str, Any]] = {
     "evaluator": {"threads": None},
     "selfplay": {
+        "policy_plies": None,
         "temperature_half_life": None,
         "full_search_share": 1.0,
         "cheap_simulations": 16,

@@ -92,6 +92,7 @@ LATER = [  # methods later than the papers'
     "game.board_size=3",
     "selfplay.full_search_share=0.5",
     "selfplay.cheap_simulations=3",
+    "selfplay.policy_plies=2",
     "replay.window_start=8",
     "learner.warmup_steps=6",
     "learner.optimizer=adamw",

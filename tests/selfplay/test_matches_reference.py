@@ -42,6 +42,10 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of search and of s
             "final_temperature": 0.2,
         },
     ),
+    "from openings of the policy": (
+        {},
+        {"opening_plies": 1, "policy_plies": 6.0, "full_search_share": 0.5},
+    ),
     "from openings": ({"num_simulations": 9}, {"opening_plies": 3, "temperature_plies": 1}),
 }
 
