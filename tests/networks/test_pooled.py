@@ -13,7 +13,7 @@ from azcore.errors import SettingError
 from azcore.networks import build_network
 from azcore.networks.folding import folded
 from azcore.networks.openvino_evaluator import is_installed
-from azcore.networks.pooled import PooledNetwork, PooledRes
+from azcore.networks.pooled import GlobalPool, PooledNetwork, PooledRes
 from azcore.storage.targets import TARGETS
 from networks.test_networks import by_openvino, by_torch
 
@@ -103,6 +103,11 @@ def test_search_sees_the_same_network_without_its_other_heads(run_by, settings) 
     kept = sum(p.numel() for p in folded(plain).parameters())
     assert sum(p.numel() for p in played.parameters()) == kept
     assert len(network.outputs(seen)) > 2  # the network itself still has them
+
+
+def test_a_pool_by_hand() -> None:
+    x = torch.tensor([[[[1.0, 2.0], [3.0, 10.0]], [[-4.0, 0.0], [0.0, 0.0]]]])
+    torch.testing.assert_close(GlobalPool()(x), torch.tensor([[4.0, -1.0, 10.0, 0.0]]))
 
 
 def test_a_pooled_block_sees_the_whole_board() -> None:
