@@ -532,6 +532,12 @@ FAULTS = [
     Fault(
         "Opponent's reply",
         "azcore/storage/replay.py",
+        "first_named + end,\n                first_named + after,",
+        "first_named + begin,\n                first_named + end,",
+    ),
+    Fault(
+        "Opponent's reply",
+        "azcore/storage/replay.py",
         "if out_reply.shape[0] > 0 and left > 1:",
         "if out_reply.shape[0] > 0:",
     ),
@@ -544,8 +550,8 @@ FAULTS = [
     Fault(
         "Later values",
         "azcore/storage/replay.py",
-        "                    if players[there] != player:\n                        value = -value\n",
-        "",
+        "if players[there] != player:\n                        value = -value",
+        "pass",
     ),
     Fault(
         "Plies left",
