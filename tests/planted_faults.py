@@ -201,7 +201,7 @@ FAULTS = [
     ),
     Fault(
         "Optimiser",
-        "azcore/learner/module.py",
+        "azcore/learner/optimizers.py",
         "momentum=settings.momentum,",
         "momentum=0.0,",
     ),
@@ -261,9 +261,9 @@ FAULTS = [
     ),
     Fault(
         "Weight decay",
-        "azcore/learner/module.py",
-        "weight_decay=2 * settings.l2,",
-        "weight_decay=settings.l2,",
+        "azcore/learner/optimizers.py",
+        "decay = 2 * settings.l2",
+        "decay = settings.l2",
     ),
     Fault(
         "Cap of Go",
@@ -522,6 +522,78 @@ FAULTS = [
         "azcore/storage/replay.py",
         'if ply >= game["opening_plies"] and end > begin:',
         'if ply >= game["opening_plies"]:',
+    ),
+    Fault(
+        "Ownership",
+        "azcore/storage/replay.py",
+        'auxiliary["ownership"] = known * sign[:, None, None]',
+        'auxiliary["ownership"] = known',
+    ),
+    Fault(
+        "Score",
+        "azcore/storage/replay.py",
+        'auxiliary["score"] = ends["score"] * sign / np.float32',
+        'auxiliary["score"] = ends["score"] / np.float32',
+    ),
+    Fault(
+        "Opponent's reply",
+        "azcore/storage/replay.py",
+        "first_named + end,\n                first_named + after,",
+        "first_named + begin,\n                first_named + end,",
+    ),
+    Fault(
+        "Opponent's reply",
+        "azcore/storage/replay.py",
+        "if out_reply.shape[0] > 0 and left > 1:",
+        "if out_reply.shape[0] > 0:",
+    ),
+    Fault(
+        "Soft policy",
+        "azcore/learner/auxiliary.py",
+        "SOFTNESS = 0.25 ",
+        "SOFTNESS = 0.5 ",
+    ),
+    Fault(
+        "Later values",
+        "azcore/storage/replay.py",
+        "if players[there] != player:\n                        value = -value",
+        "pass",
+    ),
+    Fault(
+        "Plies left",
+        "azcore/learner/auxiliary.py",
+        "delta=_MOST_PLIES",
+        "delta=1.0",
+    ),
+    Fault(
+        "Win, draw and loss",
+        "azcore/learner/module.py",
+        "torch.stack([values.clamp(min=0), 1 - values.abs(), (-values).clamp(min=0)], 1)",
+        "torch.stack([(-values).clamp(min=0), 1 - values.abs(), values.clamp(min=0)], 1)",
+    ),
+    Fault(
+        "Global pooling",
+        "azcore/networks/pooled.py",
+        "torch.relu(self.local(x) + self.everywhere(x)[:, :, None, None])",
+        "torch.relu(self.local(x))",
+    ),
+    Fault(
+        "Global pooling",
+        "azcore/networks/pooled.py",
+        "torch.cat([x.mean((2, 3)), x.amax((2, 3))], 1)",
+        "torch.cat([x.mean((2, 3)), x.mean((2, 3))], 1)",
+    ),
+    Fault(
+        "Pooled heads",
+        "azcore/networks/pooled.py",
+        "logits[name] = torch.cat([logits[name], others(pooled)], 1)",
+        "logits[name] = torch.cat([others(pooled), logits[name]], 1)",
+    ),
+    Fault(
+        "AdamW",
+        "azcore/learner/optimizers.py",
+        "torch.optim.AdamW(parameters,",
+        "torch.optim.Adam(parameters,",
     ),
 ]
 
@@ -864,6 +936,41 @@ WIRING = [
         "            root_value_share=settings.replay.root_value_share,\n",
         "",
         ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "no auxiliary targets in the window",
+        "azcore/algorithms/training.py",
+        "            targets=settings.network.targets,\n",
+        "",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "auxiliary losses without their weights",
+        "azcore/learner/module.py",
+        "self.settings.auxiliary_weights.get(name, 0.0) * part",
+        "part",
+        ("tests/learner/test_auxiliary.py",),
+    ),
+    Fault(
+        "owners where a player resigned",
+        "azcore/storage/ends.py",
+        "if record.resigned_by is None:",
+        "if True:",
+        ("tests/storage/test_targets.py",),
+    ),
+    Fault(
+        "owners that do not turn with the board",
+        "azcore/storage/replay.py",
+        'auxiliary["ownership"] = self._symmetries.map_observations(cells, chosen)[:, 0]',
+        "pass",
+        ("tests/storage/test_targets.py",),
+    ),
+    Fault(
+        "methods left out of a resumed run",
+        "azcore/cli/overrides.py",
+        "touched += _of_other_methods(chosen, has)",
+        "pass",
+        ("tests/test_methods.py",),
     ),
 ]
 

@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from azcore import interrupts
-from azcore.cli.messages import composition_error, renamed, unreadable
+from azcore.cli.messages import composition_error, renamed, unreadable, wrong_choice
 from azcore.cli.overrides import of_players, plain_settings, require_obeyed, resumed
 from azcore.cli.plugins import PluginConfigs
 from azcore.cli.status import contained, refuse, run_command
@@ -81,10 +81,11 @@ def main() -> None:
         refuse(composition_error(str(error)))
     except OmegaConfBaseException as error:  # a ${...} in a file that leads nowhere
         refuse(composition_error(str(error)))
-    except ValueError as error:
-        if "Config group override" not in str(error):  # Hydra's, such as game=3
+    except (TypeError, ValueError):
+        wrong = wrong_choice(sys.argv[1:])  # such as game=3
+        if wrong is None:
             raise
-        refuse("a group such as game takes the name of one of its files, got a number or nothing")
+        refuse(wrong)
     except YAMLError as error:
         refuse(f"a file of settings is no YAML: {error}")
     except KeyboardInterrupt:

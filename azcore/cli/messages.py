@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
+from collections.abc import Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -14,6 +15,7 @@ import hydra
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
+from azcore.cli.overrides import METHOD, parsed
 from azcore.cli.plugins import package_folders
 from azcore.cli.status import tell
 
@@ -61,11 +63,13 @@ def _list_in_quotes(argument: str) -> str:
 
 def composition_error(text: str) -> str:
     """Hydra's message in one sentence, without its advice."""
+    if wrong := wrong_choice(sys.argv[1:]):
+        return wrong
     if unknown := re.search(r"Could not override '([^']+)'", text):
         return _unknown(unknown.group(1))
-    if missing := re.search(r"Could not find '(\w+)/([^']*)'", text):
+    if missing := re.search(r"Could not (?:find|load) '(\w+)/([^']*)'", text):
         group, name = missing.groups()
-        options = ", ".join(re.findall(r"^\t(\w+)$", text, re.MULTILINE))
+        options = ", ".join(_options(group))
         points = {point.name: point for point in entry_points(group="azcore.games")}
         if group == "game" and name in points:
             return _no_settings(points[name])
@@ -81,6 +85,35 @@ def composition_error(text: str) -> str:
     return " ".join(
         line for line in lines if not re.match(r"\s*(full_key|object_type|See http)", line)
     )
+
+
+def wrong_choice(arguments: Sequence[str]) -> str | None:
+    """The sentence for the first argument that chooses no file of its group by name, if any does.
+
+    Hydra has no sentence for it: a number or a list ends its composition somewhere.
+    """
+    with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+        groups = GlobalHydra.instance().config_loader().list_groups("")
+    choices = [each for each in arguments if each.lstrip("+").partition("=")[0] in groups]
+    for override in parsed(choices):
+        if override.is_delete() or override.is_sweep_override():
+            continue
+        group, value = override.key_or_group, override.value()
+        if isinstance(value, dict) and group not in (METHOD, "preset"):
+            continue  # settings of the group
+        if value is None and group == "experiment":
+            continue
+        names = value if group == METHOD and isinstance(value, list) else [value]
+        if not all(isinstance(name, str) for name in names):
+            many = ", or several as [a,b]" if group == METHOD else ""
+            return f"{group} takes the name of one of its files{many}, got {override.input_line}"
+    return None
+
+
+def _options(group: str) -> list[str]:
+    """The files of a group."""
+    with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+        return GlobalHydra.instance().config_loader().get_group_options(group)
 
 
 def _no_settings(point: EntryPoint) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ FIXED = (
     "learner.steps_per_generation",
     "supervised",
 )
+METHOD = "method"  # the group of which several files can be chosen
 
 
 def require_obeyed(name: str, overrides: list[str], *, swept: bool) -> None:
@@ -45,6 +47,11 @@ def require_obeyed(name: str, overrides: list[str], *, swept: bool) -> None:
     command = COMMANDS[name]
     for override in parsed(overrides):
         key = override.key_or_group
+        if key == METHOD and override.is_add():  # which Hydra drops beside a list
+            raise SettingError(
+                f"{METHOD} takes all names in one list, such as {METHOD}=[a,b], got "
+                f"{override.input_line}"
+            )
         if (
             key == "command"
             or command.is_told_by(key)
@@ -99,18 +106,21 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     single = [each.key_or_group for each in parsed(overrides) if each.key_or_group not in groups]
     for override in parsed(overrides):
         key, line = override.key_or_group, override.input_line
-        choice = override.value() if key in groups and not override.is_delete() else None
+        chosen = _chosen(override) if key in groups else []
         if key.partition(".")[0] not in saved and key not in groups:
             continue  # none of the run's
         own = f"resume={config.resume} resumes with the run's own {key}, got {line}"
         if override.is_delete() or key == "experiment":
             raise SettingError(f"{own}; only single settings can change")
-        if key == "game" and isinstance(choice, str):
+        if key == "game" and chosen:
             touched = ["game.name"]  # says which run is the latest
-        elif isinstance(choice, str):
+        elif chosen or key == METHOD:
+            touched = [at for name in chosen for at in flat(_contents(key, name))]
+            if key == METHOD:
+                touched += _of_other_methods(chosen, has)
             touched = [
                 at
-                for at in flat(_contents(key, choice))
+                for at in touched
                 if not any(f"{at}.".startswith(f"{other}.") for other in single)
             ]
         else:
@@ -118,7 +128,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         for at in touched:
             if at.partition(".")[0] not in saved or wanted.get(at) == has.get(at):
                 continue
-            if isinstance(choice, str):
+            if chosen or key == METHOD:
                 raise SettingError(
                     f"{own}: the run has {at} {has.get(at)!r}, got {wanted.get(at)!r}; only single "
                     f"settings can change"
@@ -137,6 +147,27 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         saved[key] = {**composed[key], **saved.get(key, {})}
     # The latest run was found here; looked for again, it could be another one.
     return {**composed, **saved, "resume": str(run.path) if resume == "latest" else resume}
+
+
+def _chosen(override: Override) -> list[str]:
+    """The files of a group that an override names; none if it sets values of the group."""
+    value: Any = None if override.is_delete() else override.value()
+    names = value if isinstance(value, list) else [value]
+    return [name for name in names if isinstance(name, str)]
+
+
+def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
+    """The keys at which a run has what a method sets that is not chosen: it may be its own."""
+    from azcore.storage.run_settings import flat
+
+    names = GlobalHydra.instance().config_loader().get_group_options(METHOD)
+    return [
+        at
+        for name in names
+        if name not in chosen
+        for at, value in flat(_contents(METHOD, name)).items()
+        if has.get(at) == value
+    ]
 
 
 def _contents(group: str, choice: str) -> dict[str, Any]:

@@ -157,7 +157,8 @@ class Game(ABC):
         """Who owns each cell of a terminal state, view of seat 0; optional.
 
         A network that also learns to predict it learns from each cell of a game who won it, and not
-        only who won the game (Wu 2019, section 4.1).
+        only who won the game (Wu 2019, section 4.1). The cells are those of an observation, and lie
+        alike for both players: a game that turns the board with the player to move leaves this out.
 
         Returns:
             int8 [H, W]: +1 seat 0, 0 nobody, -1 seat 1. None: not known at this end.

@@ -100,7 +100,7 @@ class Facts:
         if self.action_planes is not None and not (
             1 <= self.action_planes <= self.num_actions // cells
         ):
-            want = f"at most num_actions / (H * W) = {self.num_actions / cells:g}, or None"
+            want = f"1 to num_actions / (H * W) = {self.num_actions / cells:g}, or None"
             self._refuse("action_planes", want, repr(self.action_planes))
         if self.score_maximum is not None and not 0 < self.score_maximum < np.inf:
             self._refuse("score_maximum", "above 0, or None", repr(self.score_maximum))

@@ -10,6 +10,7 @@ from torch import nn
 from torch.utils.flop_counter import FlopCounterMode
 
 from azcore.game import Game
+from azcore.networks.contract import AuxiliaryNetwork
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class NetworkCost:
 def network_cost(network: nn.Module, game: Game) -> NetworkCost:
     """Count the cost of `network`, built for `game`."""
     counted = copy.deepcopy(network).cpu().eval()
+    if isinstance(counted, AuxiliaryNetwork):
+        counted.for_play()
     with FlopCounterMode(display=False) as counter, torch.no_grad():
         counted(torch.zeros((1, *game.observation_shape)))
     parameters = sum(weights.numel() for weights in network.parameters())

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from azcore.game import Game
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View
@@ -28,6 +29,12 @@ def check_end(checker: Checker, state: Any, view: View, mapped: list[Any]) -> No
             want = None if cells is None else cells.ravel()[symmetry.cells].reshape(cells.shape)
             agree = np.array_equal(_ownership(checker, image), want)  # type: ignore[arg-type]
             checker.expect(identity, agree, f"symmetry {i} does not map the ownership")
+    has_method = type(game).score is not Game.score
+    if has_method or game.has_score:
+        message = (
+            f"score_maximum is {game.score_maximum}, but there is {'a' if has_method else 'no'}"
+        )
+        checker.expect(identity, has_method == game.has_score, f"{message} method score")
     if game.has_score:
         score = _score(checker, state)
         if score is not None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from azcore.storage.targets import TARGETS
 from fresh_environment import FreshEnvironment
 
 ROOT = Path(__file__).parents[2]
@@ -25,6 +26,12 @@ def test_the_page_shows_what_the_example_holds() -> None:
     assert len(blocks) == 6
     for block in blocks:
         assert block["text"] in (EXAMPLE / block["file"]).read_text(), block["text"]
+
+
+def test_the_page_lists_every_auxiliary_target() -> None:
+    page = (ROOT / "docs/new-network.md").read_text()
+    table = page.partition("| Target |")[2].partition("\n\n")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == TARGETS
 
 
 @pytest.mark.slow

@@ -36,6 +36,11 @@ def symmetry(cells, actions):
     return Symmetry(cells=np.array(cells, np.int32), actions=np.array(actions, np.int32))
 
 
+def test_actions_without_a_cell_may_follow_the_planes():
+    assert Bare(**{**GOOD, "num_actions": 10, "action_planes": 1}).action_planes == 1
+    assert Bare(**{**GOOD, "num_actions": 20, "action_planes": 2}).action_planes == 2
+
+
 def test_good_facts_are_kept():
     game = Bare(**GOOD, symmetries=(symmetry(range(8, -1, -1), range(8, -1, -1)),))
     assert game.identity == {"name": "bare", "version": 1, "settings": {}}
@@ -56,7 +61,19 @@ def test_good_facts_are_kept():
         ("observation_maximum", [1], "must be 2 whole numbers from 1 to 255, got [1]"),
         ("observation_maximum", [1, 256], "must be 2 whole numbers from 1 to 255, got [1, 256]"),
         ("observation_maximum", [1, 0.5], "must be 2 whole numbers from 1 to 255, got [1, 0.5]"),
-        ("action_planes", 2, "action_planes must be num_actions / (H * W) = 1, got 2"),
+        (
+            "action_planes",
+            2,
+            "action_planes must be 1 to num_actions / (H * W) = 1, or None, got 2",
+        ),
+        (
+            "action_planes",
+            0,
+            "action_planes must be 1 to num_actions / (H * W) = 1, or None, got 0",
+        ),
+        ("score_maximum", 0.0, "score_maximum must be above 0, or None, got 0.0"),
+        ("score_maximum", float("inf"), "score_maximum must be above 0, or None, got inf"),
+        ("score_maximum", float("nan"), "score_maximum must be above 0, or None, got nan"),
         (
             "symmetries",
             (symmetry(range(8), range(9)),),

@@ -10,10 +10,10 @@ import torch
 
 import azcore
 from azcore.errors import SettingError
-from azcore.networks import build_network
+from azcore.networks import build_network, network_cost
 from azcore.networks.folding import folded
 from azcore.networks.openvino_evaluator import is_installed
-from azcore.networks.pooled import PooledNetwork, PooledRes
+from azcore.networks.pooled import GlobalPool, PooledNetwork, PooledRes
 from azcore.storage.targets import TARGETS
 from networks.test_networks import by_openvino, by_torch
 
@@ -88,21 +88,47 @@ def test_all_predictions_have_their_shapes(name: str, settings: PooledRes) -> No
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, WDL], ids=["scalar", "wdl"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])
 @pytest.mark.parametrize("run_by", [by_torch, by_openvino])
-def test_search_sees_the_same_network_without_its_other_heads(run_by, settings) -> None:  # type: ignore[no-untyped-def]
+def test_search_sees_the_same_network_without_its_other_heads(  # type: ignore[no-untyped-def]
+    run_by, settings: PooledRes, dtype: torch.dtype, tolerance: float
+) -> None:
     if run_by is by_openvino and not is_installed():
         pytest.skip("OpenVINO is not installed")
     network, seen = trained_a_little(GO, settings), some(GO)
-    logits, values = run_by(network, GO, torch.float32).evaluate(seen.numpy())
+    logits, values = run_by(network, GO, dtype).evaluate(seen.numpy())
     with torch.inference_mode():
         expected_logits, expected_values = network(seen)
-    np.testing.assert_allclose(logits, expected_logits, atol=1e-5)
-    np.testing.assert_allclose(values, expected_values, atol=1e-5)
+    scale = expected_logits.abs().max().item()
+    np.testing.assert_allclose(logits / scale, expected_logits / scale, atol=tolerance)
+    np.testing.assert_allclose(values, expected_values, atol=tolerance)
     plain = build_network(GO, replace(settings, auxiliary=()), seed=1)
     played = folded(network)
     kept = sum(p.numel() for p in folded(plain).parameters())
     assert sum(p.numel() for p in played.parameters()) == kept
     assert len(network.outputs(seen)) > 2  # the network itself still has them
+
+
+def test_costs_are_those_counted_by_hand() -> None:
+    """As for the other networks; 25 cells, and a pooled block pools 2 of its 8 channels."""
+    convolutions = [17 * 8 * 9, *[8 * 8 * 9] * 2, 8 * 6 * 9, 8 * 2 * 9, 6 * 8 * 9]
+    norms = 2 * (8 + 8 + 8 + 6 + 2 + 8)
+    tower = sum(convolutions) + norms + (4 + 1) * 6
+    policy_features = 2 * (8 * 3 + 6) + (6 + 1) * 3  # local, pooled, and the bias of the pooled
+    policy = (3 + 1) + (6 + 1)  # of the points, and of the pass
+    value = (8 * 3 + 6) + (6 + 1) * 4 + (4 + 1)
+    auxiliary = (3 + 1) + 5 * (1 + 3 + 1)  # of each point; score, later values, plies left
+    cost = network_cost(build_network(GO, SETTINGS, seed=1), GO)
+    assert cost.parameters == tower + policy_features + 3 * policy + value + auxiliary
+    flops = 50 * sum(convolutions) + 2 * 4 * 6
+    flops += 50 * 2 * 8 * 3 + 2 * 6 * 3 + 50 * 3 + 2 * 6
+    flops += 50 * 8 * 3 + 2 * 6 * 4 + 2 * 4
+    assert cost.flops == flops  # those of an evaluation in search: one policy, and the value
+
+
+def test_a_pool_by_hand() -> None:
+    x = torch.tensor([[[[1.0, 2.0], [3.0, 10.0]], [[-4.0, 0.0], [0.0, 0.0]]]])
+    torch.testing.assert_close(GlobalPool()(x), torch.tensor([[4.0, -1.0, 10.0, 0.0]]))
 
 
 def test_a_pooled_block_sees_the_whole_board() -> None:

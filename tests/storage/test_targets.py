@@ -83,6 +83,22 @@ def test_targets_are_those_of_the_games() -> None:
     assert without_reply == len(records) + 1  # the last ply of each game, and the one before ply 2
 
 
+def test_no_reply_is_of_the_next_game() -> None:
+    """The last ply names one action, the first ply of the next game more."""
+    first, second = played(GO, 60)[:2]
+    last = int(first.visit_offsets[-2])
+    offsets = np.zeros_like(first.visit_offsets)
+    offsets[-1] = 1
+    first = replace(
+        first,
+        visit_offsets=offsets,
+        visit_actions=first.visit_actions[last : last + 1],
+        visit_counts=first.visit_counts[last : last + 1],
+    )
+    assert second.visit_offsets[1] > 1
+    assert not window(GO, [first, second]).positions(np.array([0])).auxiliary["reply"].any()
+
+
 def test_targets_are_mapped_with_the_position() -> None:
     """The sum of stones and territory tells the symmetry: a mapped board has mapped owners."""
     records = played(GO, 60)

@@ -366,6 +366,16 @@ ALONE = {
         Identity.ENDS,
         "score is 'B+1', want a number",
     ),
+    "score without its maximum": (
+        {"score": lambda self, state: float(PLAIN.outcome(self, state))},
+        Identity.ENDS,
+        "score_maximum is None, but there is a method score",
+    ),
+    "a maximum of no score": (
+        {"score_maximum": 10.0},
+        Identity.ENDS,
+        "score_maximum is 10.0, but there is no method score",
+    ),
     "ownership doubled": (
         {"ownership": lambda self, state: 2 * owner_of_stones(self, state)},
         Identity.ENDS,

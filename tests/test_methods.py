@@ -1,0 +1,139 @@
+"""`method=`: overlays of single methods, in any number, on whatever a run is otherwise."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from azcore.commands.train import train
+from azcore.storage.run_settings import flat
+from conftest import TINY, compose
+
+CommandLine = Callable[..., tuple[int, str, str]]
+METHODS = {
+    file.name.removesuffix(".yaml"): flat(yaml.safe_load(file.read_text()))
+    for file in files("azcore.conf").joinpath("method").iterdir()
+    if file.name.endswith(".yaml")
+}
+PLAIN = flat(compose("game=go"))
+
+
+def changed(*overrides: str) -> dict[str, Any]:
+    """The settings that differ from those of a plain run of the same game."""
+    now = flat(compose("game=go", *overrides))
+    assert now.keys() == PLAIN.keys()
+    return {key: value for key, value in now.items() if value != PLAIN[key]}
+
+
+def test_none_is_the_papers() -> None:
+    assert len(METHODS) >= 6
+    assert changed("method=[]") == {}
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_changes_what_its_file_says(name: str) -> None:
+    said = {key: value for key, value in METHODS[name].items() if value != PLAIN[key]}
+    assert said  # or it would be no method
+    assert changed(f"method={name}") == changed(f"method=[{name}]") == said
+
+
+def test_several_add_up() -> None:
+    both = changed("method=[playout_cap,warmup]")
+    assert both == {**changed("method=playout_cap"), **changed("method=warmup")}
+    assert both == changed("method=[warmup,playout_cap]")
+    assert len(both) >= 3
+
+
+def test_later_words_win(tmp_path: Path) -> None:
+    """Presets, then methods in the order of the list, then the command line."""
+    for name, plies in (("long", 31), ("short", 3)):
+        file = tmp_path / f"method/{name}.yaml"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(f"# @package _global_\nselfplay:\n  temperature_plies: {plies}\n")
+
+    def plies(*overrides: str) -> int:
+        where = f"hydra.searchpath=[file://{tmp_path}]"
+        config = compose("game=go", "scale=laptop", where, *overrides)
+        return int(config["selfplay"]["temperature_plies"])
+
+    preset = files("azcore.conf").joinpath("preset/go_laptop.yaml").read_text()
+    assert plies() == yaml.safe_load(preset)["selfplay"]["temperature_plies"]
+    assert plies("method=long") == 31
+    assert plies("method=long", "algorithm=alphagozero") == 31
+    assert plies("method=[long,short]") == 3
+    assert plies("method=[short,long]") == 31
+    assert plies("selfplay.temperature_plies=7", "method=[long,short]") == 7
+
+
+BEGUN = (
+    *(word for word in TINY if not word.startswith("trainer.max_steps")),
+    *("method=[playout_cap,warmup]", "selfplay.cheap_simulations=3", "run_dir=mine"),
+)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("begun")
+    train(compose(*BEGUN, "trainer.max_steps=4", f"run_dir={folder}/mine"))
+    return folder / "mine"
+
+
+@pytest.fixture
+def mine(begun: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(begun, tmp_path / "mine"))
+
+
+def resumes(azcore: CommandLine, mine: Path, *arguments: str) -> None:
+    before = flat(yaml.safe_load((mine / "config.yaml").read_text()))
+    status, output, errors = azcore(*arguments, "trainer.max_steps=8")
+    assert (status, errors) == (0, "")
+    assert "resuming from step 4" in output
+    after = flat(yaml.safe_load((mine / "config.yaml").read_text()))
+    assert after == {**before, "trainer.max_steps": 8}
+
+
+def test_the_command_line_that_began_a_run_resumes_it(azcore: CommandLine, mine: Path) -> None:
+    resumes(azcore, mine, *BEGUN, "resume=latest")
+
+
+def test_a_run_keeps_its_methods(azcore: CommandLine, mine: Path) -> None:
+    resumes(azcore, mine, "game=tic_tac_toe", "resume=mine")
+
+
+def test_their_order_does_not_matter(azcore: CommandLine, mine: Path) -> None:
+    chosen = ("method=[warmup,playout_cap]", "selfplay.cheap_simulations=3")
+    resumes(azcore, mine, "game=tic_tac_toe", "resume=mine", *chosen)
+
+
+@pytest.mark.parametrize(
+    ("method", "sentence"),
+    [
+        # One more, with and without the others.
+        ("root_values", "the run has replay.root_value_share 0.0, got 0.3"),
+        ("[playout_cap,warmup,root_values]", "the run has replay.root_value_share 0.0, got 0.3"),
+        # One or all less.
+        ("[playout_cap]", "the run has learner.warmup_steps 100, got 0"),
+        ("warmup", "the run has selfplay.full_search_share 0.25, got 1.0"),
+        ("[]", "the run has selfplay.full_search_share 0.25, got 1.0"),
+    ],
+)
+def test_others_are_refused(azcore: CommandLine, mine: Path, method: str, sentence: str) -> None:
+    before = (mine / "config.yaml").read_bytes()
+    chosen = ("resume=mine", f"method={method}", "selfplay.cheap_simulations=3")
+    status, _, errors = azcore("game=tic_tac_toe", *chosen)
+    assert (status, errors.count("\n")) == (2, 1)
+    assert f"resumes with the run's own method, got method={method}: {sentence}" in errors
+    assert (mine / "config.yaml").read_bytes() == before
+
+
+def test_the_numbers_of_a_method_are_not_put_back(azcore: CommandLine, mine: Path) -> None:
+    """The run changed one of them; the method alone would silently undo that."""
+    status, _, errors = azcore("game=tic_tac_toe", "resume=mine", "method=[playout_cap,warmup]")
+    assert status == 2
+    assert "the run has selfplay.cheap_simulations 3, got 16" in errors
