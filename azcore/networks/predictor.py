@@ -88,6 +88,18 @@ class NetworkPredictor(Predictor):
         return Prediction(policy=policy, value=float(outputs["values"][i]), **found)
 
 
+def predictor_of(network: nn.Module, game: Game, device: torch.device) -> NetworkPredictor | None:
+    """A predictor of a network that predicts more than policy and value; None for any other.
+
+    Args:
+        network, game, device: see `NetworkPredictor`.
+    """
+    if not isinstance(network, AuxiliaryNetwork):
+        return None
+    predictor = NetworkPredictor(network, game, device)
+    return predictor if predictor.predicts > {"policy", "value"} else None
+
+
 def _softmax(logits: FloatArray, legal: BoolArray) -> FloatArray:
     """[N, A], over the legal actions."""
     masked = np.where(legal, logits, -np.inf)

@@ -20,7 +20,7 @@ import pytest
 import azcore
 from azcore.engine.lines import Writer
 from azcore.engine.scores import centipawns
-from azcore.engine.server import Engine
+from azcore.engine.server import Engine, Loaded
 from azcore.engine.thinker import EngineSettings
 from azcore.engine.uci import UciServer
 from azcore.game import Game
@@ -89,9 +89,9 @@ def test_the_handshake_does_not_wait_for_the_network(compose: Any, game: Game) -
     search = build(SearchSettings, config["search"], "search")
     settings = build(EngineSettings, config["engine"], "engine")
 
-    def load() -> tuple[Game, Evaluator]:
+    def load() -> Loaded:
         assert loaded.wait(60)
-        return game, UniformEvaluator(game)
+        return Loaded(game, UniformEvaluator(game))
 
     partner = Partner(lambda _: UciServer(Engine(load, search, settings), Writer(ears)))
     partner._ears = ears
