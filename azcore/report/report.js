@@ -298,10 +298,12 @@
     // What the network predicts of a position, in the view of the first player.
     function predict(found) {
       const network = game.network, cells = found && found.ownership;
-      id("network").hidden = !network || !(network.note || found);
+      id("network").hidden = !network || !(network.note || found || ply < total);
       id("owners").hidden = !cells;
       if (!network) return;
-      id("network-note").textContent = network.note || `Network of step ${network.step.toLocaleString("en")}, the run's last checkpoint`;
+      id("network-note").textContent = network.note || (found
+        ? `Network of step ${network.step.toLocaleString("en")}, the run's last checkpoint`
+        : `Only the first ${network.positions.length} positions are predicted`);
       const bar = id("chances"), list = id("expected");
       bar.replaceChildren();
       list.replaceChildren();
@@ -309,7 +311,7 @@
       if (!found) return;
       if (found.chances) {
         const names = [`${seats[0]} wins`, "draw", `${seats[1]} wins`];
-        const texts = found.chances.map((p, i) => `${names[i]} ${Math.round(100 * p)} %`);
+        const texts = found.chances.map((p, i) => `${names[i]} ${Math.round(100 * p)}\u00a0%`);
         found.chances.forEach((p, i) => element("span", { class: ["first", "drawn", "second"][i], style: `width:${100 * p}%`, title: texts[i] }, p < 0.12 ? "" : `${Math.round(100 * p)} %`, bar));
         bar.setAttribute("aria-label", texts.join(", "));
         entry("Result", texts.join(", "));

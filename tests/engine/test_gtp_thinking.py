@@ -126,7 +126,10 @@ def test_ownership_is_told_when_asked_for(go5: Game, told: bool) -> None:
     predictor = Foreseen("ownership")
     engine = judged(go5, UniformEvaluator(go5), predictor=predictor)
     recorder = Recorder()
-    lines = [f"kata-analyze 1 minmoves 1 ownership {str(told).lower()} movesOwnership false", "name"]
+    lines = [
+        f"kata-analyze 1 minmoves 1 ownership {str(told).lower()} movesOwnership false",
+        "name",
+    ]
     assert GtpServer(engine, recorder).run(iter(lines)) == 0
     assert (" ownership 1.0" in recorder.exchanges[0][1]) == told
     assert set(predictor.asked) == ({1} if told else set())  # no move of its own has an ownership
