@@ -14,7 +14,7 @@ import numpy as np
 import azcore
 from azcore.engine import server as engine_module
 from azcore.engine.gtp import GtpServer
-from azcore.engine.server import Engine
+from azcore.engine.server import Engine, Loaded
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator
 from protocol_kit import Recorder, Target, make_engine
@@ -259,7 +259,7 @@ class Judge(Evaluator):
         return np.zeros((len(observations), 26), np.float32), np.zeros(len(observations), "f4")
 
 
-def judged(game: Game, evaluator: Any, **changes: Any) -> Engine:
+def judged(game: Game, evaluator: Any, predictor: Any = None, **changes: Any) -> Engine:
     """An engine of another evaluator."""
     usual = make_engine(game, **changes)
-    return Engine(lambda: (game, evaluator), usual._search, usual.settings)
+    return Engine(lambda: Loaded(game, evaluator, predictor), usual._search, usual.settings)

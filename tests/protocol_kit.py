@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from azcore.engine.lines import Writer
-from azcore.engine.server import Engine
+from azcore.engine.server import Engine, Loaded
 from azcore.engine.thinker import EngineSettings
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator
@@ -27,7 +27,7 @@ def make_engine(game: Game, **changes: Any) -> Engine:
     config = compose("game=tic_tac_toe")
     settings = build(EngineSettings, {**config["engine"], **changes}, "engine")
     search = build(SearchSettings, config["search"], "search")
-    return Engine(lambda: (game, UniformEvaluator(game)), search, settings)
+    return Engine(lambda: Loaded(game, UniformEvaluator(game)), search, settings)
 
 
 class Recorder(Writer):

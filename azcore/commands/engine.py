@@ -13,12 +13,11 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from azcore.engine.lines import Writer, claim_stdin, claim_stdout, read_lines
-from azcore.engine.server import Engine, Server
+from azcore.engine.server import Engine, Loaded, Server
 from azcore.engine.thinker import EngineSettings
 from azcore.errors import CheckpointError
-from azcore.game import Game
 from azcore.game.registry import make, unprepared
-from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.search.evaluators import UniformEvaluator
 from azcore.search.settings import SearchSettings
 from azcore.settings import build
 
@@ -55,9 +54,10 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     os._exit(status)
 
 
-def _load(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
-    """As `game_and_evaluator`, for the game whose protocol is spoken."""
-    game, evaluator = game_and_evaluator(config)
+def _load(config: Mapping[str, Any]) -> Loaded:
+    """As `loaded`, for the game whose protocol is spoken."""
+    found = loaded(config)
+    game = found.game
     if game.name != config["game"]["name"]:
         raise CheckpointError(
             f"{config['checkpoint']}: this checkpoint's game must be {config['game']['name']}, "
@@ -66,11 +66,11 @@ def _load(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
     settings_text = ", ".join(f"{key} {value}" for key, value in game.settings.items())
     judge = config["checkpoint"] or "no checkpoint=PATH: searching without a network"
     print(f"azcore: {judge}: {game.name} {settings_text}", file=sys.stderr)
-    return game, evaluator
+    return found
 
 
-def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
-    """The game and its evaluator: a checkpoint's, or the configured game without a network.
+def loaded(config: Mapping[str, Any]) -> Loaded:
+    """What a checkpoint's engine thinks with, or the configured game without a network.
 
     Raises:
         AzcoreError: a setting or the checkpoint cannot be used.
@@ -78,9 +78,10 @@ def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
     if config["checkpoint"] is None:
         values = dict(config["game"])
         game = make(values.pop("name"), **values)
-        return game, UniformEvaluator(game)
+        return Loaded(game, UniformEvaluator(game))
     from azcore.assembly.entrants import checkpoint_of
     from azcore.assembly.parts import settings_from  # torch
+    from azcore.networks.predictor import predictor_of
     from azcore.networks.saved import network_of
     from azcore.storage.checkpoint import KEY, read_checkpoint
 
@@ -93,4 +94,6 @@ def game_and_evaluator(config: Mapping[str, Any]) -> tuple[Game, Evaluator]:
         "selfplay": {**config["selfplay"], "game": {}},  # its variant may belong to another game
     }
     settings = settings_from(own)
-    return settings.game, settings.search_evaluator(*network_of(checkpoint, path, settings.game))
+    network, step = network_of(checkpoint, path, settings.game)
+    evaluator = settings.search_evaluator(network, step)
+    return Loaded(settings.game, evaluator, predictor_of(network, settings.game, settings.device))

@@ -16,7 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
-from azcore.commands.engine import game_and_evaluator
+from azcore.commands.engine import loaded
 from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, GameError, GameFileError
 from azcore.game import Game, Transcript
@@ -101,7 +101,7 @@ def play(config: Mapping[str, Any]) -> int:
     terminal = Terminal()
     try:
         with terminal.busy("loading"):
-            game, evaluator = game_and_evaluator(config)
+            game, evaluator, _ = loaded(config)
             people = seats_named(settings.seat, game)
             require(people is not None, "play.seat", f"one of {sides(game)}", settings.seat)
             thinker = Thinker(game=game, evaluator=evaluator, search=search, settings=engine)

@@ -92,7 +92,7 @@ def train(config: Config) -> int:
             with terminal:
                 step = loop.fit(checkpoint)
         _ignore_interrupts()  # the rest takes only a moment
-        return _conclude(run, terminal, name, step, max_steps)
+        return _conclude(run, terminal, settings, step, max_steps)
 
 
 def _checkpoint_to_go_on_from(
@@ -159,13 +159,18 @@ def _seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
 
 
 def _conclude(
-    run: RunDirectory, terminal: TrainingDisplay, name: str, step: int | None, max_steps: int
+    run: RunDirectory,
+    terminal: TrainingDisplay,
+    settings: Settings,
+    step: int | None,
+    max_steps: int,
 ) -> int:
     """Write the report and print how to resume; the exit status. `step` None: interrupted."""
+    name = settings.game.name
     if not run.config.exists():
         terminal.say("interrupted before anything was written")
         return interrupts.STATUS
-    terminal.say(f"report {write_report(run.path)}")
+    terminal.say(f"report {write_report(run.path, settings.device)}")
     if words := _resignation_in_words(run):
         terminal.say(words)
     if step is not None:

@@ -18,7 +18,7 @@ from collections.abc import Callable
 import numpy as np
 
 from azcore import __version__
-from azcore.engine.gtp_analysis import UNKNOWN, Question, analysis
+from azcore.engine.gtp_analysis import MANY, UNKNOWN, Question, analysis
 from azcore.engine.gtp_clock import SeatClock, TimeSettings
 from azcore.engine.gtp_game import PASS, GtpGame
 from azcore.engine.gtp_words import (
@@ -215,13 +215,14 @@ class GtpServer(Server):
         line = self._game.with_turn_of(seat)
         thinker = self.engine.thinker
         thinker.set_line(line)
-        limits, tell, seconds = self._limits(seat), None, None
+        limits, tell, seconds, predictions = self._limits(seat), None, None, None
         if question is not None:
             actions = self._considered(question, line)
             limits = Limits(simulations=limits.simulations, seconds=limits.seconds, actions=actions)
             tell, seconds = self._teller(question, line), question.seconds
+            predictions = self._predictions(question)
             self._open()
-        thought = thinker.think(limits, tell, seconds)
+        thought = thinker.think(limits, tell, seconds, predictions)
         best = thought.best
         assert best is not None, "the game is not over"
         if thought.should_resign(self.engine.settings.resign_below):
@@ -284,7 +285,12 @@ class GtpServer(Server):
                 reported.append(True)
 
         self._open()
-        thinker.start(limits, tell_until_asked, report_seconds=question.seconds)
+        thinker.start(
+            limits,
+            tell_until_asked,
+            report_seconds=question.seconds,
+            predictions=self._predictions(question),
+        )
         self._inbox.wait()
         thought = thinker.stop()
         if thought is not None and not reported:  # report once, however short it was
@@ -319,6 +325,10 @@ class GtpServer(Server):
                 question.most = whole(rest, 0)
             elif is_kata and key == "rootinfo" and rest:
                 question.root = rest[0].lower() == "true"
+            elif is_kata and key == "ownership" and rest:
+                question.ownership = rest[0].lower() == "true"
+                if question.ownership and "ownership" not in self._predictable:
+                    raise Refusal(f"no {key} is predicted here, only {key} false is possible")
             elif is_kata and key in UNKNOWN and rest:
                 if rest[0].lower() != "false":
                     raise Refusal(f"{key} is not known here, only {key} false is possible")
@@ -326,6 +336,18 @@ class GtpServer(Server):
                 raise Refusal(f"syntax error: unknown word {key[:20]}")
             del rest[0]
         return question
+
+    @property
+    def _predictable(self) -> frozenset[str]:
+        """What the network predicts besides policy and value."""
+        predictor = self.engine.thinker.predictor
+        return frozenset() if predictor is None else predictor.predicts
+
+    def _predictions(self, question: Question) -> int | None:
+        """How many moves to predict besides the root; None: not even the root."""
+        if question.is_kata and "score" in self._predictable:
+            return MANY
+        return 0 if question.ownership else None
 
     def _considered(self, question: Question, line: Line) -> tuple[int, ...]:
         """The root's actions that `allow` and `avoid` leave; empty: all of them.

@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from azcore.engine.thinker import Line, Thought
 from azcore.game import texts_along
+from azcore.search.predictions import Prediction
 
 LONG, MANY, SHORT = 20, 10, 5  # 20 plies of each of the first 10 variations, 5 of the others
 
 
-# KataGo's words for further output beside the moves, which azcore cannot compute.
-UNKNOWN = ("ownership", "ownershipstdev", "movesownership", "pvvisits", "pvedgevisits")
+# KataGo's words for further output beside the moves, which azcore does not compute.
+UNKNOWN = ("ownershipstdev", "movesownership", "pvvisits", "pvedgevisits")
 
 
 @dataclass(kw_only=True)
@@ -25,14 +26,17 @@ class Question:
     most: int | None = None
     rules: list[tuple[bool, int, list[str]]] = field(default_factory=list)  # allowed?, seat, moves
     root: bool = False
+    ownership: bool = False
     is_kata: bool = False
 
 
 def analysis(question: Question, line: Line, thought: Thought) -> str:
     """One line about the moves of the root in Leela Zero's or KataGo's format; may be empty.
 
-    Win rates are those of the player to move. `lcb` is the lower end of a 95 % interval that counts
-    each visit as a game, because the search does not store the variance of values.
+    Win rates, leads and ownership are in the view of the player to move. `lcb` is the lower end of
+    a 95 % interval that counts each visit as a game, because the search does not store the variance
+    of values. Leads and ownership are those that the network predicts of the position after a move
+    or of the root; the search does not average them.
     """
     tried = sum(variation.visits > 0 for variation in thought.variations)
     shown = thought.variations[: max(tried, question.fewest)][: question.most]
@@ -44,8 +48,8 @@ def analysis(question: Question, line: Line, thought: Thought) -> str:
         most = LONG if order < MANY else SHORT
         plan = texts_along(line.game, thought.state, variation.actions[:most])
         numbers = (
-            f"utility {2 * rate - 1:.6f} winrate {rate:.6f} prior {variation.prior:.6f} "
-            f"lcb {low:.6f}"
+            f"utility {2 * rate - 1:.6f} winrate {rate:.6f}{_lead(variation.prediction)} "
+            f"prior {variation.prior:.6f} lcb {low:.6f}"
             if question.is_kata
             else f"winrate {rate * 1e4:.0f} prior {variation.prior * 1e4:.0f} lcb {low * 1e4:.0f}"
         )
@@ -57,5 +61,21 @@ def analysis(question: Question, line: Line, thought: Thought) -> str:
         rate = (1 + thought.value) / 2
         parts.append(
             f"rootInfo visits {thought.simulations} utility {thought.value:.6f} winrate {rate:.6f}"
+            f"{_lead(thought.prediction)}"
         )
+    root = thought.prediction
+    if question.ownership and parts and root is not None and root.ownership is not None:
+        cells = " ".join(f"{cell:.6f}" for cell in root.ownership.ravel())
+        parts.append(f"ownership {cells}")
     return " ".join(parts)
+
+
+def _lead(prediction: Prediction | None) -> str:
+    """The expected score under both of KataGo's names for it, after a space; may be empty.
+
+    KataGo's lead is the number of points that would make the game even. Ours is the mean score of
+    self-play, which is as close as a network gets that learns from scores alone.
+    """
+    if prediction is None or prediction.score is None:
+        return ""
+    return f" scoreMean {prediction.score:.6f} scoreLead {prediction.score:.6f}"

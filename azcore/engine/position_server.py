@@ -35,6 +35,7 @@ from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, texts_along
 from azcore.game.faults import game_faults
+from azcore.search.predictions import Prediction
 
 LONGEST_NOTE = 300  # characters of a sentence after `info string`
 MOST_VARIATIONS = 500
@@ -74,8 +75,17 @@ class PositionServer(Server):
         """Whether to resign instead of playing."""
 
     @abstractmethod
-    def _chances(self, value: float) -> str:
-        """The text after the score in an analysis line, with a leading space; may be empty."""
+    def _shows_prediction(self) -> bool:
+        """Whether `_chances` needs the network's prediction of the root; called at each search."""
+
+    @abstractmethod
+    def _chances(self, value: float, root: Prediction | None) -> str:
+        """The text after the score in an analysis line, with a leading space; may be empty.
+
+        Args:
+            value: that the score is of.
+            root: the prediction of the root, None unless `_shows_prediction`.
+        """
 
     # -- lines ----------------------------------------------------------------------------------
 
@@ -356,6 +366,7 @@ class PositionServer(Server):
             on_report=lambda thought: self._say(self._analysis(thought)),
             on_done=lambda thought: self._say(self._conclusion(thought, may_give_up)),
             on_error=lambda error: self._say_error(line, error),
+            predictions=0 if self._shows_prediction() else None,
         )
         return None
 
@@ -455,8 +466,9 @@ class PositionServer(Server):
         """
         value = variation.value if variation.visits > 0 else thought.value
         if wins_at_once(self._game, thought.state, variation.action):
-            return f"mate 1{self._chances(1.0)}"
-        return f"cp {centipawns(value, self.centipawns_per_logit)}{self._chances(value)}"
+            return f"mate 1{self._chances(1.0, thought.prediction)}"
+        score = centipawns(value, self.centipawns_per_logit)
+        return f"cp {score}{self._chances(value, thought.prediction)}"
 
     def _say_error(self, line: Line, error: Exception) -> None:
         """Report that the evaluator failed, and answer with any legal move rather than none."""

@@ -8,6 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
+from typing import NamedTuple
 
 from azcore.engine.lines import Inbox, Writer
 from azcore.engine.thinker import EngineSettings, Thinker
@@ -16,6 +17,7 @@ from azcore.game import CompiledGame, Game, Setting
 from azcore.game.faults import game_faults
 from azcore.game.registry import make, unprepared
 from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.search.predictions import Predictor
 from azcore.search.settings import SearchSettings
 
 
@@ -23,11 +25,19 @@ class AbandonedError(AzcoreError):
     """The other side quit before the engine was loaded."""
 
 
+class Loaded(NamedTuple):
+    """What an engine thinks with."""
+
+    game: Game
+    evaluator: Evaluator
+    predictor: Predictor | None = None  # of a network that predicts more than policy and value
+
+
 class Engine:
     """A thinker that loads while the protocol's handshake takes place.
 
     Args:
-        load: returns the game and its evaluator; may take seconds.
+        load: returns the game and what judges its positions; may take seconds.
         search: how to search.
         settings: of the engine.
     """
@@ -36,7 +46,7 @@ class Engine:
 
     def __init__(
         self,
-        load: Callable[[], tuple[Game, Evaluator]],
+        load: Callable[[], Loaded],
         search: SearchSettings,
         settings: EngineSettings,
     ) -> None:
@@ -46,7 +56,7 @@ class Engine:
         # A daemon, so that the end of the process does not wait for it.
         threading.Thread(target=self._load, args=(load,), daemon=True).start()
 
-    def _load(self, load: Callable[[], tuple[Game, Evaluator]]) -> None:
+    def _load(self, load: Callable[[], Loaded]) -> None:
         with suppress(InvalidStateError):  # abandoned meanwhile
             try:
                 with game_faults():
@@ -117,10 +127,18 @@ class Engine:
         if _differ_in_positions_alone(old, new):
             thinker.change_game(new)
         else:
-            self._replace(self._make(new, evaluator))
+            self._replace(self._make(new, evaluator, thinker.predictor))
 
-    def _make(self, game: Game, evaluator: Evaluator) -> Thinker:
-        return Thinker(game=game, evaluator=evaluator, search=self._search, settings=self.settings)
+    def _make(
+        self, game: Game, evaluator: Evaluator, predictor: Predictor | None = None
+    ) -> Thinker:
+        return Thinker(
+            game=game,
+            evaluator=evaluator,
+            search=self._search,
+            settings=self.settings,
+            predictor=predictor,
+        )
 
     def _replace(self, thinker: Thinker) -> None:
         self._thinker = Future()

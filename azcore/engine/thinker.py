@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -22,6 +22,7 @@ from azcore.game import Game
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
+from azcore.search.predictions import Prediction, Predictor
 from azcore.search.settings import SearchResult, SearchSettings
 from azcore.settings import require
 
@@ -135,6 +136,7 @@ class Variation:
     value: float  # mean of its simulations in [-1, 1], view of the player to move at the root
     prior: float  # P of the network
     actions: list[int]  # the expected line, `action` first
+    prediction: Prediction | None = None  # of the position after it, same view; None: not asked for
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,6 +150,7 @@ class Thought:
     new_simulations: int
     seconds: float
     fullness: float = 0.0  # of the tree's nodes or memory, whichever is fuller, 0 to 1
+    prediction: Prediction | None = None  # of the root; None: not asked for, or not to be had
 
     @property
     def best(self) -> Variation | None:
@@ -173,6 +176,7 @@ class _Task:
     limits: Limits
     began: float  # time.perf_counter() from which limits.seconds count
     report_seconds: float
+    predictions: int | None
     stop: threading.Event = field(default_factory=threading.Event)
     changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -186,13 +190,21 @@ class Thinker:
         search: how to search; the numbers of simulations and leaves come from `settings`. PUCT
             replaces Gumbel's rule, which needs the number of simulations in advance.
         settings: of the engine.
+        predictor: makes the predictions that `start` is asked for; None: there are none.
     """
 
     def __init__(
-        self, *, game: Game, evaluator: Evaluator, search: SearchSettings, settings: EngineSettings
+        self,
+        *,
+        game: Game,
+        evaluator: Evaluator,
+        search: SearchSettings,
+        settings: EngineSettings,
+        predictor: Predictor | None = None,
     ) -> None:
         self.game = game
         self.evaluator = evaluator
+        self.predictor = predictor
         self.settings = settings
         self._search = Search(
             game=game,
@@ -216,6 +228,7 @@ class Thinker:
         self._task: _Task | None = None
         self._thread: threading.Thread | None = None
         self._last: Thought | None = None
+        self._predicted: dict[int | None, Prediction] = {}  # by action of the root; None: the root
         self._error: Exception | None = None
 
     # -- the position ---------------------------------------------------------------------------
@@ -267,6 +280,7 @@ class Thinker:
         on_done: Report | None = None,
         on_error: Callable[[Exception], None] | None = None,
         report_seconds: float | None = None,
+        predictions: int | None = None,
     ) -> None:
         """Start a search; the current one is stopped.
 
@@ -277,12 +291,14 @@ class Thinker:
             on_error: called with the error of the evaluator, the game or another callback, instead
                 of `on_done` or after it. No callback may call this object.
             report_seconds: None: that of the settings.
+            predictions: predict the root and the positions after this many of the best actions
+                tried; None: predict nothing.
         """
         self.stop()
         self._error = None
         if report_seconds is None:
             report_seconds = self.settings.report_seconds
-        self._task = _Task(limits, time.perf_counter(), report_seconds)
+        self._task = _Task(limits, time.perf_counter(), report_seconds, predictions)
         arguments = (self._task, on_report, on_done, on_error)
         self._thread = threading.Thread(target=self._run, args=arguments, daemon=True)
         self._thread.start()
@@ -292,9 +308,10 @@ class Thinker:
         limits: Limits,
         on_report: Report | None = None,
         report_seconds: float | None = None,
+        predictions: int | None = None,
     ) -> Thought:
         """Search until a limit is reached; at least one must be set."""
-        self.start(limits, on_report, report_seconds=report_seconds)
+        self.start(limits, on_report, report_seconds=report_seconds, predictions=predictions)
         return self.wait()
 
     def wait(self) -> Thought:
@@ -373,6 +390,9 @@ class Thinker:
         if self.game.is_terminal(self._state):
             return self._thought(0, began)
         self._evaluate_root(task.limits.actions)
+        self._predicted = {}
+        if task.predictions is not None:
+            self._predict([None])  # on the clock, like the search
         while not self._is_enough(task, done):
             left = None if task.limits.simulations is None else task.limits.simulations - done
             batch = self._next_batch(left)
@@ -390,8 +410,8 @@ class Thinker:
             now = time.perf_counter()
             if on_report is not None and now - reported >= task.report_seconds:
                 reported = now
-                on_report(self._thought(done, began))
-        return self._thought(done, began)
+                on_report(self._thought(done, began, task.predictions))
+        return self._thought(done, began, task.predictions)
 
     def _evaluate_root(self, actions: tuple[int, ...]) -> None:
         """Evaluate the root, so that there is an answer however short the time."""
@@ -423,7 +443,7 @@ class Thinker:
         best = self._variations(self._search.result(0), 1)[0]
         return len(best.actions) >= limits.depth
 
-    def _thought(self, done: int, began: float) -> Thought:
+    def _thought(self, done: int, began: float, predictions: int | None = None) -> Thought:
         seconds = time.perf_counter() - began
         if self.game.is_terminal(self._state):
             outcome = self.game.outcome(self._state)
@@ -437,15 +457,45 @@ class Thinker:
                 seconds=seconds,
             )
         result = self._search.result(0)
+        variations = self._variations(result, len(result.actions))
+        if predictions:
+            best = [variation.action for variation in variations[:predictions] if variation.visits]
+            self._predict(best)
+            variations = [
+                replace(variation, prediction=self._predicted.get(variation.action))
+                for variation in variations
+            ]
         return Thought(
             state=self._state,
-            variations=self._variations(result, len(result.actions)),
+            variations=variations,
             value=result.value,
             simulations=int(result.visit_counts.sum()),
             new_simulations=done,
             seconds=seconds,
             fullness=self._fullness(),
+            prediction=self._predicted.get(None),
         )
+
+    def _predict(self, actions: Sequence[int | None]) -> None:
+        """Predict the positions after some actions, or the root for None, in the root's view.
+
+        Finished games are left out: the rules know their end.
+        """
+        if self.predictor is None:
+            return
+        root, player = self._state, self.game.current_player(self._state)
+        states = {
+            action: root if action is None else self.game.step(root, action)
+            for action in actions
+            if action not in self._predicted
+        }
+        states = {a: state for a, state in states.items() if not self.game.is_terminal(state)}
+        if not states:
+            return
+        found = self.predictor.predict(self.game, list(states.values()))
+        for (action, state), prediction in zip(states.items(), found, strict=True):
+            same = self.game.current_player(state) == player
+            self._predicted[action] = prediction if same else prediction.of_other_player()
 
     def _fullness(self) -> float:
         nodes = 1 - self._search.room(0) / self.settings.max_simulations

@@ -15,6 +15,7 @@ from azcore.engine.options import Option
 from azcore.engine.position_server import PositionServer
 from azcore.engine.server import Engine
 from azcore.engine.thinker import Line, Thought
+from azcore.search.predictions import Chances, Prediction, chances_of
 
 
 @final
@@ -44,6 +45,7 @@ class UciServer(PositionServer):
 
     def __init__(self, engine: Engine, writer: Writer) -> None:
         self._shows_chances = False
+        self._told_why_not = False  # that there are no chances to show
         super().__init__(engine, writer)
 
     def _own_options(self) -> list[Option]:
@@ -56,6 +58,7 @@ class UciServer(PositionServer):
 
     def _show_chances(self, on: int) -> None:
         self._shows_chances = bool(on)
+        self._told_why_not = False
 
     def _own_commands(self) -> dict[str, Callable[[list[str]], None]]:
         return {"register": lambda _: None}
@@ -72,12 +75,31 @@ class UciServer(PositionServer):
     def _gives_up(self, thought: Thought) -> bool:
         return False  # UCI has no word for it; GUIs adjudicate by the score
 
-    def _chances(self, value: float) -> str:
+    def _shows_prediction(self) -> bool:
+        if not self._shows_chances:
+            return False
+        predictor = self._load().predictor
+        if predictor is not None and "chances" in predictor.predicts:
+            return True
+        if not self._told_why_not:  # the option was declared before the network was loaded
+            self._told_why_not = True
+            self._note("UCI_ShowWDL shows nothing, since this network does not predict draws")
+        return False
+
+    def _chances(self, value: float, root: Prediction | None) -> str:
         """Wins, draws and losses per thousand.
 
-        The network predicts one value and no draws, so draws are 0 and wins are the expected score.
+        Draws are as likely as the network says of the root; the search averages values alone, from
+        which wins and losses follow by `chances_of`.
         """
-        if not self._shows_chances:
+        if root is None or root.chances is None:
             return ""
-        wins = round(500 * (1 + value))
-        return f" wdl {wins} 0 {1000 - wins}"
+        wins, draws, losses = per_thousand(chances_of(value, root.chances.draw))
+        return f" wdl {wins} {draws} {losses}"
+
+
+def per_thousand(chances: Chances) -> tuple[int, int, int]:
+    """Win, draw and loss in thousandths, which sum to 1000."""
+    wins = round(1000 * chances.win)
+    losses = min(round(1000 * chances.loss), 1000 - wins)
+    return wins, 1000 - wins - losses, losses

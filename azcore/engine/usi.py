@@ -14,6 +14,7 @@ from typing import final
 from azcore.engine.options import Option
 from azcore.engine.position_server import PositionServer
 from azcore.engine.thinker import Line, Thought
+from azcore.search.predictions import Prediction
 
 
 @final
@@ -66,5 +67,8 @@ class UsiServer(PositionServer):
     def _gives_up(self, thought: Thought) -> bool:
         return thought.should_resign(self.engine.settings.resign_below)
 
-    def _chances(self, value: float) -> str:
+    def _shows_prediction(self) -> bool:
+        return False
+
+    def _chances(self, value: float, root: Prediction | None) -> str:
         return ""

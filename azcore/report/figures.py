@@ -31,6 +31,7 @@ class Chart:
     percent: bool = False
     to_hundred: bool = True  # where percent: the axis goes up to 100 %
     from_zero: bool = True
+    optional: bool = False  # left out for a run without such numbers
     bound: tuple[str, str] | None = None  # a dotted line: the setting with its value, its label
 
 
@@ -81,6 +82,68 @@ CHARTS = (
         "most, in positions drawn for learning.",
         series=(Series(column="policy_accuracy", label="accuracy"),),
         percent=True,
+    ),
+    Chart(
+        section="targets",
+        name="ownership_loss",
+        title="Ownership loss",
+        unit="nats a cell",
+        explanation="How far the predicted owner of each cell is from the owner at the end of the "
+        "game: ln 2 = 0.69 is a guess, 0 certain and right.",
+        series=(Series(column="ownership_loss", label="ownership loss"),),
+        optional=True,
+    ),
+    Chart(
+        section="targets",
+        name="score_loss",
+        title="Score loss",
+        unit="squared share",
+        explanation="How far the predicted score is from the real one, as a share of the largest "
+        "score that the game can have, squared.",
+        series=(Series(column="score_loss", label="score loss"),),
+        optional=True,
+    ),
+    Chart(
+        section="targets",
+        name="reply_loss",
+        title="Reply loss",
+        unit="nats",
+        explanation="How far the predicted reply of the opponent is from what the search chose on "
+        "the next ply.",
+        series=(Series(column="reply_loss", label="reply loss"),),
+        from_zero=False,
+        optional=True,
+    ),
+    Chart(
+        section="targets",
+        name="soft_policy_loss",
+        title="Soft policy loss",
+        unit="nats",
+        explanation="As the policy loss, for the search's choice made flatter, so that second-best "
+        "moves count.",
+        series=(Series(column="soft_policy_loss", label="soft policy loss"),),
+        from_zero=False,
+        optional=True,
+    ),
+    Chart(
+        section="targets",
+        name="later_values_loss",
+        title="Later values loss",
+        unit="squared error",
+        explanation="How far the predicted values of the next plies are from those of the search; "
+        "the sum over several spans of plies.",
+        series=(Series(column="later_values_loss", label="later values loss"),),
+        optional=True,
+    ),
+    Chart(
+        section="targets",
+        name="plies_left_loss",
+        title="Plies left loss",
+        unit="Huber loss / 20",
+        explanation="How far the predicted rest of the game is from the real one; errors beyond 10 "
+        "plies count linearly.",
+        series=(Series(column="plies_left_loss", label="plies left loss"),),
+        optional=True,
     ),
     Chart(
         section="games",
@@ -165,12 +228,13 @@ CHARTS = (
 
 SECTIONS = {
     "learning": "What does it learn?",
+    "targets": "What else does it learn?",
     "games": "What are its games like?",
     "resignation": "When does it give up?",
     "speed": "Speed",
 }
 
-OPTIONAL = ("resignation",)  # sections left out for a run without such numbers
+OPTIONAL = ("targets", "resignation")  # sections left out for a run without such numbers
 
 
 def chart_data(chart: Chart, config: dict[str, Any]) -> dict[str, Any]:

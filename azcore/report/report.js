@@ -295,6 +295,54 @@
       });
     }
 
+    // What the network predicts of a position, in the view of the first player.
+    function predict(found) {
+      const network = game.network, cells = found && found.ownership;
+      id("network").hidden = !network || !(network.note || found || ply < total);
+      id("owners").hidden = !cells;
+      if (!network) return;
+      id("network-note").textContent = network.note || (found
+        ? `Network of step ${network.step.toLocaleString("en")}, the run's last checkpoint`
+        : `Only the first ${network.positions.length} positions are predicted`);
+      const bar = id("chances"), list = id("expected");
+      bar.replaceChildren();
+      list.replaceChildren();
+      bar.hidden = !found || !found.chances;
+      if (!found) return;
+      if (found.chances) {
+        const names = [`${seats[0]} wins`, "draw", `${seats[1]} wins`];
+        const texts = found.chances.map((p, i) => `${names[i]} ${Math.round(100 * p)}\u00a0%`);
+        found.chances.forEach((p, i) => element("span", { class: ["first", "drawn", "second"][i], style: `width:${100 * p}%`, title: texts[i] }, p < 0.12 ? "" : `${Math.round(100 * p)} %`, bar));
+        bar.setAttribute("aria-label", texts.join(", "));
+        entry("Result", texts.join(", "));
+      }
+      function entry(name, text) {
+        element("dt", {}, name, list);
+        element("dd", {}, text, list);
+      }
+      if (found.score !== undefined) {
+        const ahead = found.score === 0 ? "even" : `${seats[found.score > 0 ? 0 : 1]} by ${Math.abs(found.score).toFixed(1)}`;
+        entry("Expected score", ahead);
+      }
+      if (found.plies_left !== undefined) entry("Plies left", `about ${found.plies_left}`);
+      if (!cells) return;
+      const host = id("owners").querySelector(".plot");
+      host.replaceChildren();
+      const svg = shape(host, "svg", { viewBox: `0 0 ${cells[0].length} ${cells.length}`, role: "img", "aria-label": "Predicted owner of each cell" });
+      cells.forEach((row, y) => row.forEach((owner, x) => {
+        const sure = Math.abs(owner) / 10, side = Math.sqrt(sure);  // the area of a square is its share
+        shape(svg, "rect", { x, y, width: 1, height: 1, fill: "none" });
+        if (owner) shape(svg, "rect", { x: x + (1 - side) / 2, y: y + (1 - side) / 2, width: side, height: side, style: `stroke:none;fill:${colour(owner > 0 ? 0 : 1)}` });
+      }));
+      const key = id("owners-key");
+      key.replaceChildren();
+      for (const seat of [0, 1]) {
+        element("b", { style: `color:${colour(seat)}` }, `■ ${seats[seat]}`, key);
+        key.append(seat === 0 ? ", " : ". ");
+      }
+      key.append("The larger the square, the surer; the rows are those of the board.");
+    }
+
     function go(wanted) {
       ply = Math.max(0, Math.min(total, wanted));
       const now = game.plies[ply], rows = id("top").tBodies[0];
@@ -321,6 +369,7 @@
         id("move").textContent = cut ? "The game goes on" : ends[game.outcome] + (game.ended_by ? `: ${game.ended_by}` : "");
         id("value").textContent = cut ? `${game.length - total} further plies are not shown` : `After ${total} plies`;
       }
+      predict(game.network && game.network.positions && game.network.positions[ply]);
       for (const button of document.querySelectorAll("[data-go]"))
         button.disabled = ["first", "back"].includes(button.dataset.go) ? ply === 0 : ply === total;
       course();

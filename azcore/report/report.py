@@ -4,8 +4,8 @@ The page is `template.html` with `report.css`, `report.js` and the run's numbers
 All data comes from the run directory. Where data is missing, the page says so in its place, so a
 report can be written at any moment of a run.
 
-This file writes the page. `tables.py` reads the run's tables, `figures.py` lists the charts, and
-`sample_game.py` replays the last game.
+This file writes the page. `tables.py` reads the run's tables, `figures.py` lists the charts,
+`sample_game.py` replays the last game, and `predicted.py` asks the network about it.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import torch
 import yaml
 
 from azcore.arena.elo import Rating, fit_ratings
@@ -40,17 +41,20 @@ from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import own_settings
 
 ANCHOR = "random"  # the player rated 0, the same for every game and run
+CPU = torch.device("cpu")
 MAX_MATCHES = 200
 MAX_SETTINGS = 20_000  # characters
 
 
-def write_report(run_dir: Path) -> Path:
+def write_report(run_dir: Path, device: torch.device = CPU) -> Path:
     """Write `report.html` into a run directory, in place of an older one.
 
     The page grows to a few megabytes at most, whatever the length of the run.
 
     Args:
-        run_dir: holds any of config.yaml, metrics.csv, matches.csv, gate.csv and games/records.azg.
+        run_dir: holds any of config.yaml, metrics.csv, matches.csv, gate.csv,
+            games/records.azg and checkpoints/last.ckpt.
+        device: where the network predicts the last game, if it predicts more than policy and value.
 
     Returns:
         The page's path. The page is replaced atomically.
@@ -59,14 +63,14 @@ def write_report(run_dir: Path) -> Path:
         OSError: the page cannot be written.
     """
     run = RunDirectory(run_dir)
-    page = render_report(run)
+    page = render_report(run, device)
     part = run.report.with_name(run.report.name + ".part")
     part.write_text(page, encoding="utf-8")
     os.replace(part, run.report)
     return run.report
 
 
-def render_report(run: RunDirectory) -> str:
+def render_report(run: RunDirectory, device: torch.device = CPU) -> str:
     """The page as text."""
     try:
         config, config_note = own_settings(run), ""
@@ -76,7 +80,7 @@ def render_report(run: RunDirectory) -> str:
     matches = last_of_each(read_rows(run.matches), ("generation", "player", "opponent"))
     gate = last_of_each(read_rows(run.gate), ("generation",))
     ratings = fit_ratings(scores(matches), ANCHOR)
-    game, game_note = sample_game(run.records)
+    game, game_note = sample_game(run.records, run.last_checkpoint, device)
     if game:  # Gumbel's counts encode the improved policy, not visits
         search = config.get("search")
         game["counts_visits"] = not (isinstance(search, dict) and search.get("rule") == "gumbel")
@@ -260,6 +264,8 @@ def section_html(key: str, metrics: list[dict[str, str]]) -> str:
             columns = [series.column for series in chart.series]
             found = any(cell(row, column) is not None for row in metrics for column in columns)
             any_found |= found
+            if chart.optional and not found:
+                continue
             note = f"metrics.csv has no numbers for {' and '.join(columns)} yet."
             figures.append(
                 figure_html(chart.name, chart.title, chart.explanation, "" if found else note)

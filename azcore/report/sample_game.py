@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 
 from azcore.errors import AzcoreError
 from azcore.game import Game
 from azcore.game.registry import make
+from azcore.report.predicted import predicted
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import MAGIC, GameRecord
 from azcore.storage.referee import Referee
@@ -47,19 +49,27 @@ def last_record(path: Path) -> GameRecord | None:
     return None
 
 
-def sample_game(path: Path) -> tuple[dict[str, Any] | None, str]:
-    """The last game as plain values for the page, or None and the reason."""
+def sample_game(
+    path: Path, checkpoint: Path, device: torch.device
+) -> tuple[dict[str, Any] | None, str]:
+    """The last game as plain values for the page, or None and the reason.
+
+    Args:
+        path: of the records.
+        checkpoint: of the network to ask about the game's positions; it may be missing.
+        device: where the network runs.
+    """
     record = last_record(path)
     if record is None:
         return None, "games/records.azg holds no finished game yet."
     try:
-        return replayed(record), ""
+        return replayed(record, checkpoint, device), ""
     except (AzcoreError, LookupError, TypeError) as error:
         return None, f"The last game cannot be shown: {error}"
 
 
-def replayed(record: GameRecord) -> dict[str, Any]:
-    """A record with its boards and texts, up to `MAX_PLIES` plies.
+def replayed(record: GameRecord, checkpoint: Path, device: torch.device) -> dict[str, Any]:
+    """A record with its boards, texts and predictions, up to `MAX_PLIES` plies.
 
     Raises:
         AzcoreError: the game is not installed, has another version, or was not played by its rules.
@@ -67,7 +77,7 @@ def replayed(record: GameRecord) -> dict[str, Any]:
     game = make(record.game["name"], **record.game["settings"])
     Referee(game).check(record, "the last game")
     state = game.initial_state()
-    boards, plies = [game.render(state)], []
+    states, boards, plies = [state], [game.render(state)], []
     for ply in range(min(len(record), MAX_PLIES)):
         played = int(record.actions[ply])
         part = slice(record.visit_offsets[ply], record.visit_offsets[ply + 1])
@@ -88,6 +98,7 @@ def replayed(record: GameRecord) -> dict[str, Any]:
             }
         )
         state = game.step(state, played)
+        states.append(state)
         boards.append(game.render(state))
     return {
         "name": record.game["name"],
@@ -99,6 +110,7 @@ def replayed(record: GameRecord) -> dict[str, Any]:
         "ended_by": ended_by(game, state, record),
         "index": record.game_index,
         "step": record.weights_version,
+        "network": predicted(checkpoint, game, states, device),
     }
 
 

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.commands.engine import game_and_evaluator
+from azcore.commands.engine import loaded
 from azcore.commands.play import in_words, play
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
@@ -234,7 +234,7 @@ def test_a_checkpoint_brings_its_own_game(
     assert "\ntic_tac_toe. You are X and move first.\n" in shown
     assert f"with {path}." in shown
     assert "O plays " in shown
-    game, evaluator = game_and_evaluator(compose("game=go", f"checkpoint={path}"))
+    game, evaluator, _ = loaded(compose("game=go", f"checkpoint={path}"))
     logits, _ = evaluator.evaluate(game.observation(game.initial_state())[None].astype(np.uint8))
     assert logits.shape == (1, 9)
     with pytest.raises(CheckpointError, match="cannot read this checkpoint"):

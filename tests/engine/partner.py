@@ -9,10 +9,11 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from azcore.engine.lines import Writer
-from azcore.engine.server import Engine, Server
+from azcore.engine.server import Engine, Loaded, Server
 from azcore.engine.thinker import EngineSettings
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.search.predictions import Predictor
 from azcore.search.settings import SearchSettings
 from azcore.settings import build
 
@@ -40,13 +41,14 @@ def make_server(
     game: Game,
     out: Any,
     evaluator: Evaluator | None = None,
+    predictor: Predictor | None = None,
     **changes: Any,
 ) -> Server:
     """A server as `command=engine` makes it, with settings of the engine changed."""
     search = build(SearchSettings, config["search"], "search")
     settings = build(EngineSettings, {**config["engine"], **changes}, "engine")
     judge = evaluator or UniformEvaluator(game)
-    return kind(Engine(lambda: (game, judge), search, settings), Writer(out))
+    return kind(Engine(lambda: Loaded(game, judge, predictor), search, settings), Writer(out))
 
 
 class Partner:

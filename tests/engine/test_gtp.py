@@ -15,7 +15,7 @@ from azcore.engine import server as engine_module
 from azcore.engine.gtp import GtpServer
 from azcore.engine.gtp_clock import SeatClock, TimeSettings
 from azcore.engine.lines import LONGEST_LINE, read_lines
-from azcore.engine.server import Engine
+from azcore.engine.server import Engine, Loaded
 from azcore.engine.thinker import Limits, Thinker
 from azcore.engine.uci import UciServer
 from azcore.game import Game
@@ -194,7 +194,7 @@ def test_quit_does_not_wait_for_the_network(go5: Game, server: Any, lines: list[
 
     def load() -> Any:
         never.wait(120)
-        return go5, UniformEvaluator(go5)
+        return Loaded(go5, UniformEvaluator(go5))
 
     loaded = make_engine(go5)
     live = Live(server, Engine(load, loaded._search, loaded.settings))

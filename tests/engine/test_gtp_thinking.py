@@ -11,9 +11,12 @@ import pytest
 
 import azcore
 from azcore.engine.gtp import GtpServer
-from azcore.engine.server import Engine
+from azcore.engine.gtp_analysis import MANY, Question, analysis
+from azcore.engine.server import Engine, Loaded
+from azcore.engine.thinker import Limits, Line
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator
+from engine.predicting import Foreseen
 from gtp_kit import Judge, judged, talk
 from protocol_kit import Live, Recorder, make_engine
 
@@ -21,7 +24,7 @@ from protocol_kit import Live, Recorder, make_engine
 def parse_info(line: str) -> list[dict[str, str]]:
     found = []
     for part in line.split("info ")[1:]:
-        words = part.partition(" rootInfo")[0].split()
+        words = part.partition(" rootInfo")[0].partition(" ownership")[0].split()
         at = words.index("pv")
         found.append(
             dict(zip(words[:at:2], words[1:at:2], strict=True)) | {"pv": " ".join(words[at + 1 :])}
@@ -60,6 +63,86 @@ def test_analysis_is_printed_as_leela_zero_and_katago_do(go5: Game) -> None:
     live.end()
     live.join()
     assert live.status == [0]
+
+
+def test_leads_and_ownership_are_those_that_the_network_predicts(go5: Game) -> None:
+    foreseen = Foreseen("score", "ownership")
+    engine = judged(go5, UniformEvaluator(go5), predictor=foreseen)
+    line, thinker = Line(go5), engine.thinker
+    thought = thinker.think(Limits(simulations=200), predictions=MANY)
+    assert foreseen.asked == [1, 10]
+    told = analysis(Question(seconds=1, root=True, ownership=True, is_kata=True), line, thought)
+    root = told.partition(" rootInfo ")[2].split()
+    assert root[root.index("scoreLead") + 1] == "4.500000"
+    cells = root[root.index("ownership") + 1 :]
+    assert [float(cell) for cell in cells] == [1, *[0] * 20, -0.5, *[0] * 3]  # A5 and B1
+    moves = parse_info(told)
+    leads = [move.get("scoreLead") for move in moves]
+    # After a move the other player is to move and is foreseen ahead.
+    assert leads[:10] == ["-4.500000"] * 10
+    assert leads[10:] == [None] * (len(leads) - 10) != []
+    assert [move.get("scoreMean") for move in moves] == leads
+    told = analysis(Question(seconds=1, ownership=True, is_kata=True), line, thought)
+    assert told.endswith(" ".join(["ownership", *cells]))
+    assert "ownership" not in analysis(Question(seconds=1, is_kata=True), line, thought)
+    assert "score" not in analysis(Question(seconds=1), line, thought)
+    thinker.think(Limits(simulations=8))
+    assert foreseen.asked == [1, 10]
+
+
+def test_a_move_that_ends_the_game_is_not_predicted(go5: Game) -> None:
+    line = Line(go5)
+    line.play(25)  # a pass
+    thinker = judged(go5, UniformEvaluator(go5), predictor=Foreseen("score")).thinker
+    thinker.set_line(line)
+    thought = thinker.think(Limits(simulations=40, actions=(12, 25)), predictions=MANY)
+    told = analysis(Question(seconds=1, is_kata=True), line, thought)
+    leads = {move["move"]: move.get("scoreLead") for move in parse_info(told)}
+    assert leads == {"pass": None, "C3": "-4.500000"}
+
+
+def test_leads_are_told_when_asked_for(go5: Game) -> None:
+    predictor = Foreseen("score")
+    engine = judged(go5, UniformEvaluator(go5), predictor=predictor, num_simulations=20)
+    live = Live(GtpServer, engine)
+    for command, wanted in (("lz-analyze 1", False), ("kata-analyze 1", True)):
+        live.send(command)
+        live.until("= ")
+        assert ("scoreLead -4.5" in live.line()) == wanted
+        live.send("")
+        live.until("")
+        assert bool(predictor.asked) == wanted
+    predictor.asked.clear()
+    live.send("genmove b", "lz-genmove_analyze w 1", "kata-genmove_analyze b 1")
+    for _ in range(3):
+        live.until("")
+    assert predictor.asked[0] == 1  # the root, for the last one alone
+    live.end()
+    live.join()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_ownership_is_told_when_asked_for(go5: Game, told: bool) -> None:
+    predictor = Foreseen("ownership")
+    engine = judged(go5, UniformEvaluator(go5), predictor=predictor)
+    recorder = Recorder()
+    lines = [
+        f"kata-analyze 1 minmoves 1 ownership {str(told).lower()} movesOwnership false",
+        "name",
+    ]
+    assert GtpServer(engine, recorder).run(iter(lines)) == 0
+    assert (" ownership 1.0" in recorder.exchanges[0][1]) == told
+    assert set(predictor.asked) == ({1} if told else set())  # no move of its own has an ownership
+
+
+@pytest.mark.parametrize("fields", [None, ("score",)])
+def test_ownership_that_nobody_predicts_is_refused(go5: Game, fields: Any) -> None:
+    predictor = None if fields is None else Foreseen(*fields)
+    engine = judged(go5, UniformEvaluator(go5), predictor=predictor)
+    recorder = Recorder()
+    assert GtpServer(engine, recorder).run(iter(["kata-analyze 1 ownership true"])) == 0
+    refusal = "? no ownership is predicted here, only ownership false is possible\n\n"
+    assert recorder.exchanges[0][1] == refusal
 
 
 def test_win_rates_are_those_of_the_player_to_move(go5: Game) -> None:
@@ -257,7 +340,7 @@ def test_the_handshake_does_not_wait_for_the_network(go5: Game) -> None:
 
     def load() -> Any:
         gate.wait(60)
-        return go5, UniformEvaluator(go5)
+        return Loaded(go5, UniformEvaluator(go5))
 
     usual = make_engine(go5)
     live = Live(GtpServer, Engine(load, usual._search, usual.settings))

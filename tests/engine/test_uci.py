@@ -20,14 +20,16 @@ import pytest
 import azcore
 from azcore.engine.lines import Writer
 from azcore.engine.scores import centipawns
-from azcore.engine.server import Engine
+from azcore.engine.server import Engine, Loaded
 from azcore.engine.thinker import EngineSettings
-from azcore.engine.uci import UciServer
+from azcore.engine.uci import UciServer, per_thousand
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.search.predictions import Chances
 from azcore.search.settings import SearchSettings
 from azcore.settings import build
 from engine.partner import Ears, Partner, make_server
+from engine.predicting import Foreseen
 
 Make = Callable[..., Partner]
 MATE_IN_ONE = "6k1/5ppp/8/8/8/8/8/R5K1 w - - 0 1"
@@ -89,9 +91,9 @@ def test_the_handshake_does_not_wait_for_the_network(compose: Any, game: Game) -
     search = build(SearchSettings, config["search"], "search")
     settings = build(EngineSettings, config["engine"], "engine")
 
-    def load() -> tuple[Game, Evaluator]:
+    def load() -> Loaded:
         assert loaded.wait(60)
-        return game, UniformEvaluator(game)
+        return Loaded(game, UniformEvaluator(game))
 
     partner = Partner(lambda _: UciServer(Engine(load, search, settings), Writer(ears)))
     partner._ears = ears
@@ -360,15 +362,54 @@ def test_scores_are_finite_and_grow() -> None:
 
 
 def test_scores_and_chances_are_of_the_player_to_move(make: Make, game: Game) -> None:
-    partner = make(evaluator=Fixed(game, 0.5))  # whoever is to move is thought to be well off
+    foreseen = Foreseen("chances")  # 30 % draws
+    # Whoever is to move is thought to be well off.
+    partner = make(evaluator=Fixed(game, 0.5), predictor=foreseen)
     partner.say("setoption name UCI_ShowWDL value true")
     for moves in ("", " moves e2e4"):
         partner.say(f"position startpos{moves}", "go nodes 0")
         info = partner.hear("bestmove")[-2]
-        assert "score cp 191 wdl 750 0 250 " in info  # 400 log10(3) = 190.8
+        # 400 log10(3) = 190.8; (1 - 0.3 + 0.5) / 2 = 0.6
+        assert "score cp 191 wdl 600 300 100 " in info
         partner.say(f"position startpos{moves}", "go nodes 1")
         info = partner.hear("bestmove")[-2]
-        assert "score cp -191 wdl 250 0 750 " in info  # one action on, it is the other's
+        assert "score cp -191 wdl 100 300 600 " in info  # one action on, it is the other's
+    partner.say(f"position fen {MATE_IN_ONE}", "go nodes 400")
+    assert " score mate 1 wdl 1000 0 0 " in partner.hear("bestmove")[-2]
+    assert foreseen.asked == [1] * 5  # the root of each search
+    partner.say("setoption name UCI_ShowWDL value false", "go nodes 1")
+    assert "wdl" not in partner.hear("bestmove")[-2]
+    assert foreseen.asked == [1] * 5
+
+
+@pytest.mark.parametrize("predictor", [None, Foreseen("plies_left")])
+def test_a_network_without_draws_shows_no_chances_and_says_so(
+    make: Make, game: Game, predictor: Foreseen | None
+) -> None:
+    partner = make(evaluator=Fixed(game, 0.5), predictor=predictor)
+    note = "info string UCI_ShowWDL shows nothing, since this network does not predict draws"
+    partner.say("uci")
+    assert "option name UCI_ShowWDL type check default false" in partner.hear("uciok")
+    for wanted in (note, None):
+        partner.say("setoption name UCI_ShowWDL value true" if wanted else "", "go nodes 1")
+        lines = partner.hear("bestmove")
+        assert (note in lines) == (wanted is not None)
+        assert not any(" wdl " in line for line in lines)
+    assert predictor is None or predictor.asked == []
+
+
+@pytest.mark.parametrize(
+    ("chances", "wanted"),
+    [
+        (Chances(1 / 3, 1 / 3, 1 / 3), (333, 334, 333)),
+        (Chances(0.3335, 0.0, 0.6665), (334, 0, 666)),
+        (Chances(0.3336, 0.0, 0.66649), (334, 0, 666)),
+        (Chances(0.3345000001, 0.0, 0.6655), (335, 0, 665)),  # both would be rounded up
+        (Chances(0.0, 1.0, 0.0), (0, 1000, 0)),
+    ],
+)
+def test_chances_sum_to_a_thousand(chances: Chances, wanted: tuple[int, ...]) -> None:
+    assert per_thousand(chances) == wanted
 
 
 def test_a_mate_is_named_and_played(make: Make) -> None:

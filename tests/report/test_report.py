@@ -4,20 +4,27 @@ import csv
 import json
 import math
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import torch
 import yaml
 
 import azcore
+from azcore.networks import build_network
+from azcore.networks.pooled import PooledRes
+from azcore.networks.saved import describe_run
 from azcore.report.report import duration, json_for_script, write_report
 from azcore.report.sample_game import last_record
 from azcore.report.tables import MAX_POINTS, last_of_each, read_rows, thinned
+from azcore.storage.checkpoint import KEY, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
+from azcore.storage.targets import TARGETS
 
 METRICS = [
     "generation",
@@ -54,6 +61,23 @@ MATCHES = [
     "distinct_games",
     "seconds",
 ]
+GO = azcore.make("go", board_size=5)
+POOLED = PooledRes(
+    name="pooled_res",
+    blocks=1,
+    channels=4,
+    value_hidden=4,
+    pooling_every=0,
+    head_channels=2,
+    value="wdl",
+    auxiliary=(),
+)
+BIASES = {  # of whose logarithms
+    "value": [0.6, 0.3, 0.1],
+    "ownership": [3.0],
+    "score": [math.exp(0.25)],
+    "plies_left": [1.0],
+}
 VOID = {"meta", "link", "input", "br"}
 
 
@@ -331,6 +355,92 @@ def test_the_sample_game_is_the_last_one(run: Path) -> None:
     assert game["plies"][0]["top"] == [["a3", 40, True], ["b3", 20, False]]
     assert game["plies"][0]["value"] == pytest.approx(-0.2)
     assert game["outcome"] == 1
+
+
+@pytest.fixture
+def go_run(run: Path) -> Path:
+    """The last game is one of Go, and the network predicts the same for whoever is to move."""
+    record = replace(
+        record_of(),
+        game=GO.identity,
+        actions=np.array([12, 0, 25, 25], np.uint16),
+        visit_offsets=np.arange(5).astype(np.uint32),
+        visit_actions=np.array([12, 0, 25, 25], np.uint16),
+        visit_counts=np.full(4, 8, np.uint32),
+        root_values=np.zeros(4, np.float32),
+        best_child_values=np.zeros(4, np.float32),
+        players=np.array([0, 1, 0, 1], np.uint8),
+        outcome=-1,  # a stone each and a komi of 7.5
+    )
+    GameFile(run / "games" / "records.azg").append([record])
+    (run / "checkpoints").mkdir()
+    save_network(run, auxiliary=("ownership", "score", "plies_left"), value="wdl")
+    return run
+
+
+def save_network(run: Path, **changes: Any) -> None:
+    settings = replace(POOLED, **changes)
+    network = build_network(GO, settings, seed=1)
+    for name, head in {"value": network.value, **network.auxiliary}.items():
+        head.weight.data.zero_()
+        head.bias.data = torch.tensor(BIASES[name]).log()[: len(head.bias)]
+    write_checkpoint(
+        {
+            "state_dict": network.state_dict(prefix="network."),
+            "global_step": 1400,
+            KEY: describe_run(GO, settings),
+        },
+        run / "checkpoints" / "last.ckpt",
+    )
+
+
+def test_the_network_predicts_the_sample_game_in_the_view_of_the_first_player(go_run: Path) -> None:
+    page, data = page_of(go_run)
+    found = data["game"]["network"]
+    assert found["step"] == 1400
+    black, white = found["positions"][:2]
+    assert found["positions"] == [black, white, black, white]  # none of the end
+    # tanh(ln 3) = 0.8; 0.25 of 25 points and komi; 20 softplus(ln 1) = 20 ln 2
+    assert black == {
+        "chances": [0.6, 0.3, 0.1],
+        "ownership": [[8] * 5] * 5,
+        "score": 8.1,
+        "plies_left": 14,
+    }
+    assert white == {
+        "chances": [0.1, 0.3, 0.6],
+        "ownership": [[-8] * 5] * 5,
+        "score": -8.1,
+        "plies_left": 14,
+    }
+    assert {"owners", "chances", "expected"} <= set(page.ids)
+
+
+def test_a_network_of_policy_and_value_predicts_nothing_more(go_run: Path) -> None:
+    save_network(go_run, auxiliary=(), value="scalar")
+    assert page_of(go_run)[1]["game"]["network"] is None
+    (go_run / "checkpoints" / "last.ckpt").unlink()
+    assert page_of(go_run)[1]["game"]["network"] is None
+
+
+def test_a_checkpoint_that_cannot_be_used_is_said_to_be_so(go_run: Path) -> None:
+    (go_run / "checkpoints" / "last.ckpt").write_bytes(b"rubbish")
+    found = page_of(go_run)[1]["game"]["network"]
+    assert list(found) == ["note"]
+    assert found["note"].startswith("The network of last.ckpt cannot be asked: ")
+
+
+def test_the_losses_of_targets_are_shown_of_a_run_that_has_them(run: Path) -> None:
+    page, data = page_of(run)
+    assert "What else does it learn?" not in page.words
+    rows = [row | {"ownership_loss": 0.4, "score_loss": ""} for row in metrics_rows(3)]
+    write_rows(run / "metrics.csv", [*METRICS, "ownership_loss", "score_loss"], rows)
+    page, data = page_of(run)
+    assert "What else does it learn?" in page.words
+    assert "Ownership loss" in page.words
+    assert "Score loss" not in page.words
+    assert data["columns"]["ownership_loss"] == [0.4] * 3
+    assert {f"{name}_loss" for name in TARGETS} <= {chart["name"] for chart in data["charts"]}
 
 
 @pytest.mark.parametrize("cut", [1, 30, 200])

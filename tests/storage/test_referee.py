@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import azcore
 from azcore.errors import GameFileError
@@ -129,7 +130,7 @@ def test_a_game_against_the_rules_is_refused(
     )
     with pytest.raises(GameFileError, match=r"lie\.azg, byte 0"):
         read_games(settings, game)
-    assert sample_game(file.path)[0] is None
+    assert sample_game(file.path, tmp_path / "none.ckpt", torch.device("cpu"))[0] is None
 
 
 def test_what_is_believed_can_be_learned_from(game: azcore.Game) -> None:

@@ -1,0 +1,79 @@
+"""What a network says about a position for people to look at: more than search needs of it.
+
+An `Evaluator` answers search with policy and value, and many networks have nothing else. Some also
+predict how likely a draw is, who will own each cell, by how much the game is won and how long it
+still takes. A `Predictor` asks the whole network for all of it; engines and reports show it.
+
+Letters: A actions, H rows, W columns.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+from azcore.game import FloatArray, Game
+
+
+class Chances(NamedTuple):
+    """Probabilities of the three results, which sum to 1."""
+
+    win: float
+    draw: float
+    loss: float
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Prediction:
+    """What a network predicts of one position, in the view of the player to move.
+
+    None: the network does not predict it.
+    """
+
+    policy: FloatArray  # [A], softmax over the legal actions, 0 for the others
+    value: float  # in [-1, 1]
+    chances: Chances | None = None  # of a network with a value of win, draw and loss
+    ownership: FloatArray | None = None  # [H, W] in [-1, 1], +1 own; cells as in `Game.ownership`
+    score: float | None = None  # by how much the player to move wins, as in `Game.score`
+    plies_left: float | None = None
+
+    def of_other_player(self) -> Prediction:
+        """The same in the view of the player who is not to move."""
+        return replace(
+            self,
+            value=-self.value,
+            chances=None if self.chances is None else Chances(*reversed(self.chances)),
+            ownership=None if self.ownership is None else -self.ownership,
+            score=None if self.score is None else -self.score,
+        )
+
+
+class Predictor(ABC):
+    """Predicts positions one by one or in batches, by a whole network."""
+
+    @property
+    @abstractmethod
+    def predicts(self) -> frozenset[str]:
+        """The fields of `Prediction` that are not None."""
+
+    @abstractmethod
+    def predict(self, game: Game, states: Sequence[Any]) -> list[Prediction]:
+        """Predictions of some positions, none of them terminal.
+
+        Args:
+            game: of the states, with the shapes of the network's.
+            states: the positions.
+        """
+
+
+def chances_of(value: float, draw: float) -> Chances:
+    """The probabilities of win and loss from a value = win - loss and the probability of a draw.
+
+    win = (1 - draw + value) / 2 and loss = (1 - draw - value) / 2 (lc0). The draw counts as at most
+    1 - |value|, because with that many draws the value is already as far from 0 as it can be.
+    """
+    value = max(-1.0, min(1.0, value))
+    draw = max(0.0, min(draw, 1 - abs(value)))
+    return Chances((1 - draw + value) / 2, draw, (1 - draw - value) / 2)
