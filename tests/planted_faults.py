@@ -500,6 +500,30 @@ FAULTS = [
         "return rate",
     ),
     Fault(
+        "Surprise",
+        "azcore/selfplay/surprise.py",
+        "np.log(target / expected)",
+        "np.log(expected / target)",
+    ),
+    Fault(
+        "Cosine of the learning rate",
+        "azcore/learner/settings.py",
+        "share = min(1.0, max(step / max_steps, time_share))",
+        "share = min(1.0, step / max_steps)",
+    ),
+    Fault(
+        "Muon",
+        "azcore/learner/muon.py",
+        "return values.flatten(1)",
+        "return values.flatten(1)[:, :1]",
+    ),
+    Fault(
+        "Average of the weights",
+        "azcore/learner/averaging.py",
+        "return min(decay, step / (9 + step))",
+        "return decay",
+    ),
+    Fault(
         "Decided games",
         "azcore/selfplay/worker.py",
         "[v if player == 0 else -v for v, player in values]",
@@ -876,7 +900,7 @@ WIRING = [
     Fault(
         "the first best player for ever",
         "azcore/algorithms/alphagozero.py",
-        "            self._best.load_state_dict(pl_module.network.state_dict())\n",
+        "            self._best.load_state_dict(pl_module.playing.state_dict())\n",
         "",
         ("tests/algorithms/test_wiring.py",),
     ),
@@ -897,9 +921,37 @@ WIRING = [
     Fault(
         "ratings of the weights before",
         "azcore/algorithms/ratings.py",
-        "evaluator = settings.search_evaluator(pl_module.network, step)",
+        "evaluator = settings.search_evaluator(pl_module.playing, step)",
         "evaluator = self.__dict__.setdefault("
-        "'first', settings.search_evaluator(pl_module.network, step))",
+        "'first', settings.search_evaluator(pl_module.playing, step))",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "surprise at the noise",
+        "azcore/selfplay/worker.py",
+        "prior = self._clean_priors.get(row, result.priors)",
+        "prior = result.priors",
+        ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "nobody records surprise",
+        "azcore/algorithms/self_play.py",
+        "            record_surprise=settings.replay.surprise_share > 0,\n",
+        "",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "the latest weights play for their average",
+        "azcore/algorithms/training.py",
+        "settings, network = self._settings, self._module.playing",
+        "settings, network = self._settings, self._module.network",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "the latest weights are saved as their average",
+        "azcore/learner/module.py",
+        'self.average.state_dict(prefix="network.")',
+        'self.network.state_dict(prefix="network.")',
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

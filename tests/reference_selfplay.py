@@ -6,6 +6,7 @@ is the same: each draw by `azcore.chance`, which must therefore be asked in the 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,7 @@ class ReferenceGame:
     actions: list[int] = field(default_factory=list)
     visits: list[dict[int, int]] = field(default_factory=list)  # none in openings, cheap searches
     root_values: list[float] = field(default_factory=list)
+    surprises: list[float] = field(default_factory=list)  # 0 where there are no visits
     opening_plies: int = 0
     outcome: int = 0
     resigned_by: int | None = None
@@ -63,6 +65,7 @@ def reference_game(
         played.actions.append(action)
         played.visits.append({})
         played.root_values.append(0.0)
+        played.surprises.append(0.0)
     more = 0 if schedule.policy_plies is None else int(rng.exponential(schedule.policy_plies))
     for _ in range(more):
         legal = np.flatnonzero(game.legal_action_mask(state))
@@ -78,6 +81,7 @@ def reference_game(
         played.actions.append(action)
         played.visits.append({})
         played.root_values.append(0.0)
+        played.surprises.append(0.0)
     played.opening_plies = len(played.actions)
     for_seat_0: list[float] = []
     tree = ReferenceSearch(game=game, evaluator=evaluator, settings=search)
@@ -85,6 +89,9 @@ def reference_game(
     while not game.is_terminal(tree.root.state):
         ply, root = len(played.actions), tree.root
         legal = np.flatnonzero(game.legal_action_mask(root.state))
+        if not root.is_known:
+            tree._evaluate([root])
+        clean = dict(root.prior)  # without noise
         share = schedule.full_search_share
         if schedule.decided_value is not None:
             winner = for_seat_0[-4:]  # of searched plies
@@ -128,6 +135,10 @@ def reference_game(
         named = {int(a): n for a, n in zip(legal, visits, strict=True) if n}
         played.visits.append(named if is_full else {})
         played.root_values.append(value)
+        surprise = 0.0
+        for a, n in named.items():
+            surprise += n / sum(visits) * math.log(n / sum(visits) / clean[a])
+        played.surprises.append(surprise if is_full else 0.0)
         for_seat_0.append(value if root.player == 0 else -value)
         tree.advance(action)
     played.outcome = game.outcome(tree.root.state)

@@ -26,6 +26,7 @@ def fingerprint(run_dir: Path) -> tuple[str, str]:
     tensors = [
         *best,
         *checkpoint["state_dict"].values(),
+        *checkpoint.get("latest_weights", {}).values(),  # where their average is the one above
         *(tensor for kept in momentum.values() for tensor in kept.values()),
     ]
     for tensor in tensors:

@@ -188,7 +188,7 @@ def test_learning_rates_follow_the_papers_by_one_rule(
     config = compose("game=tic_tac_toe", f"scale={scale}", f"algorithm={algorithm}")
     learner, max_steps = settings_from(config).learner, config["trainer"]["max_steps"]
     expected = SCHEDULES[algorithm, scale]
-    schedule = learner.schedule(max_steps)
+    schedule = learner.rates_by_step(max_steps)
     if scale == "paper":
         assert schedule == expected  # to the last bit
     assert [step for step, _ in schedule] == [step for step, _ in expected]
@@ -208,7 +208,7 @@ def test_scales_state_no_learning_rates(scale: str) -> None:
 @pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero", "gumbel"])
 def test_go_on_a_laptop_keeps_rates_of_its_own(compose: Compose, algorithm: str) -> None:
     learner = settings_from(compose("game=go", f"algorithm={algorithm}")).learner
-    assert learner.schedule(20_000) == [(0, 0.1), (1600, 0.02), (8000, 0.005), (14_000, 0.001)]
+    assert learner.rates_by_step(20_000) == [(0, 0.1), (1600, 0.02), (8000, 0.005), (14_000, 0.001)]
 
 
 @pytest.mark.parametrize(

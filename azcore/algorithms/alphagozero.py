@@ -100,13 +100,13 @@ class AlphaGoZero(Algorithm):
             return
         assert isinstance(pl_module, LearnerModule)
         began = time.perf_counter()
-        result = self._match(pl_module.network, trainer.global_step)
+        result = self._match(pl_module.playing, trainer.global_step)
         self._score = result.score
         promoted, verdict = decide(result, self._settings.gate.threshold, self._sprt)
         seconds = time.perf_counter() - began
         self._note(result, trainer.global_step, seconds, promoted, verdict)
         if promoted:
-            self._best.load_state_dict(pl_module.network.state_dict())
+            self._best.load_state_dict(pl_module.playing.state_dict())
             self._best_step = trainer.global_step
             pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
 

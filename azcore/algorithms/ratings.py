@@ -105,7 +105,7 @@ class ArenaRating(Callback):
         if trainer.global_step == 0:
             self._rate(pl_module, 0, self._settings.seed)
             first = self._run.step_checkpoint(0)
-            pl_module.save_weights(first, pl_module.network, 0)  # an opponent for later weights
+            pl_module.save_weights(first, pl_module.playing, 0)  # an opponent for later weights
         else:
             self._describe()
 
@@ -120,7 +120,7 @@ class ArenaRating(Callback):
         """Play matches with the current weights, add them to the table and log the rating."""
         settings, step = self._settings, pl_module.trainer.global_step
         name = f"step-{step}"
-        evaluator = settings.search_evaluator(pl_module.network, step)
+        evaluator = settings.search_evaluator(pl_module.playing, step)
         for opponent in self._opponents():
             result, seconds = self._play(search_player(settings, evaluator, name), opponent, seed)
             simulations = settings.arena.num_simulations

@@ -90,6 +90,7 @@ def actor_of_run(settings: Settings, network: nn.Module, say: Callable[[str], No
             settings=tried,
             seed=settings.seed,
             evaluator=evaluator,
+            record_surprise=settings.replay.surprise_share > 0,
         )
 
     selfplay, trials = with_games(settings.selfplay, settings.device.type, actor_of)

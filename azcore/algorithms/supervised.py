@@ -46,7 +46,7 @@ class Supervised(Algorithm):
         assert isinstance(pl_module, LearnerModule)
         if self._held_out:
             self._prediction = predict(
-                self._settings.evaluator(pl_module.network),
+                self._settings.evaluator(pl_module.playing),
                 self._settings.game,
                 self._held_out,
                 self._settings.supervised.held_out_positions,

@@ -111,6 +111,7 @@ class TrainingLoop:
             window_games=settings.replay.window_games,
             augment=settings.replay.augment,
             root_value_share=settings.replay.root_value_share,
+            surprise_share=settings.replay.surprise_share,
             targets=settings.network.targets,
         )
         self._algorithm = self._make_algorithm()
@@ -207,7 +208,7 @@ class TrainingLoop:
         )
 
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
-        settings, network = self._settings, self._module.network
+        settings, network = self._settings, self._module.playing
         actor = actor_of_run(settings, network, self._terminal.say)
         workers = actor.settings.workers
         assert workers is not None

@@ -5,6 +5,7 @@ Letters: N batch, A actions.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,11 +15,14 @@ from lightning.pytorch import LightningModule
 from lightning.pytorch.utilities.types import OptimizerLRSchedulerConfig
 from torch import Tensor, nn
 
+from azcore.errors import CheckpointError
 from azcore.learner.auxiliary import auxiliary_losses
+from azcore.learner.averaging import decay_at, move_average
 from azcore.learner.optimizers import checked_state, make_optimizer
 from azcore.learner.settings import LearnerSettings
 from azcore.networks.contract import AuxiliaryNetwork
-from azcore.storage.checkpoint import KEY, like, write_checkpoint
+from azcore.networks.saved import require_weights
+from azcore.storage.checkpoint import KEY, like, weights_of, write_checkpoint
 from azcore.storage.targets import TARGETS
 
 CURVES = {  # of each step, in TensorBoard
@@ -31,6 +35,7 @@ CURVES = {  # of each step, in TensorBoard
     "value_target_variance": "learner/value_target_variance",
     **{f"{name}_loss": f"loss/{name}" for name in TARGETS},
 }
+_LATEST = "latest_weights"  # of a checkpoint whose `state_dict` holds their average, which plays
 
 
 class LearnerModule(LightningModule):
@@ -56,10 +61,18 @@ class LearnerModule(LightningModule):
     ) -> None:
         super().__init__()
         self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+        self.average: nn.Module | None = None  # of the weights, if the settings ask for it
+        if settings.weight_averaging is not None:
+            self.average = copy.deepcopy(self.network).requires_grad_(False)
         self.settings = settings
         self.max_steps = max_steps
         self.time_share = time_share
         self.description = description
+
+    @property
+    def playing(self) -> nn.Module:
+        """The network that plays, is rated and saved: the average of the weights, or the latest."""
+        return self.network if self.average is None else self.average
 
     def training_step(self, batch: dict[str, Tensor], _index: int) -> Tensor:
         loss, metrics = self.loss(batch)
@@ -123,7 +136,7 @@ class LearnerModule(LightningModule):
 
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """The optimizer that the settings name, and its schedule."""
-        optimizer = make_optimizer(self.settings, self.parameters())
+        optimizer = make_optimizer(self.settings, self.network.parameters())
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate)
         return {
             "optimizer": optimizer,
@@ -139,9 +152,22 @@ class LearnerModule(LightningModule):
         optimizer = self.trainer.optimizers[0]
         optimizer.param_groups[0]["lr"] = self.learning_rate(self.trainer.global_step)
 
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Follow the step just taken with the average."""
+        if self.average is not None:
+            assert self.settings.weight_averaging is not None
+            decay = decay_at(self.trainer.global_step - 1, self.settings.weight_averaging)
+            move_average(self.average, self.network, decay)
+
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Describe the game and the network in the checkpoint."""
+        """Describe the game and the network in the checkpoint, and save the weights that play.
+
+        So whoever reads a checkpoint to play needs not know of averages.
+        """
         checkpoint[KEY] = dict(self.description)
+        if self.average is not None:
+            checkpoint["state_dict"] = self.average.state_dict(prefix="network.")
+            checkpoint[_LATEST] = self.network.state_dict()
 
     def save_weights(self, path: Path, network: nn.Module, step: int) -> None:
         """Write a checkpoint of weights alone, which is enough to play.
@@ -166,6 +192,7 @@ class LearnerModule(LightningModule):
         the next generation for it. So the progress is set to its state a moment after the end.
         """
         self._require_like_ours(checkpoint)
+        checkpoint["state_dict"] = self._weights_to_load(checkpoint)
         loop = checkpoint["loops"]["fit_loop"]
         batches = loop["epoch_loop.batch_progress"]
         if batches["is_last_batch"]:
@@ -174,6 +201,28 @@ class LearnerModule(LightningModule):
                 epochs[span]["completed"] = epochs[span]["processed"]
             batches["current"] = dict.fromkeys(batches["current"], 0)
             batches["is_last_batch"] = False
+
+    def _weights_to_load(self, checkpoint: dict[str, Any]) -> dict[str, Tensor]:
+        """The latest weights and their average by the names that they have in this module.
+
+        A run that begins to average starts from the latest weights; one that ends it forgets the
+        average.
+
+        Raises:
+            CheckpointError: the latest weights are not those of this network.
+        """
+        playing = weights_of(checkpoint)
+        latest = checkpoint.get(_LATEST, playing)
+        try:
+            require_weights(latest, self.network)
+        except (TypeError, ValueError) as error:
+            raise CheckpointError(
+                f"a checkpoint's latest weights cannot be used: {error}"
+            ) from error
+        weights = {f"network.{name}": tensor for name, tensor in latest.items()}
+        if self.average is not None:
+            weights |= {f"average.{name}": tensor for name, tensor in playing.items()}
+        return weights
 
     def _require_like_ours(self, checkpoint: dict[str, Any]) -> None:
         """Refuse loops, optimizer and schedule that differ in structure from this run's.
@@ -191,7 +240,9 @@ class LearnerModule(LightningModule):
         # Rate, momentum and weight decay come from the current settings, not the checkpoint.
         groups = optimizer.state_dict()["param_groups"]
         groups[0]["lr"] = self.settings.learning_rate(checkpoint["global_step"], self.max_steps)
-        state = checked_state(self.settings.optimizer, saved["state"], list(self.parameters()))
+        state = checked_state(
+            self.settings.optimizer, saved["state"], list(self.network.parameters())
+        )
         checkpoint["optimizer_states"] = [{"state": state, "param_groups": groups}]
         saved = like(checkpoint["lr_schedulers"], [schedule.state_dict()], "the schedule of rates")
         checkpoint["lr_schedulers"] = saved

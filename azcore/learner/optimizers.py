@@ -9,11 +9,12 @@ import torch
 from torch import Tensor, nn
 
 from azcore.errors import CheckpointError
+from azcore.learner.muon import MuonWithAdamW, is_kernel
 from azcore.learner.settings import LearnerSettings
 from azcore.storage.checkpoint import require_same_tensor
 
 _BETA_2 = 0.999  # of AdamW (Loshchilov and Hutter 2019)
-_KEPT = {"sgd": ("momentum_buffer",), "adamw": ("exp_avg", "exp_avg_sq", "step")}  # by parameter
+_MOMENTUM, _MOMENTS = ("momentum_buffer",), ("exp_avg", "exp_avg_sq", "step")
 
 
 def make_optimizer(
@@ -22,13 +23,22 @@ def make_optimizer(
     """The optimizer of a run, with rate 1: the schedule multiplies it.
 
     So a checkpoint's optimizer holds only its last rate. The gradient of c |theta|^2 is 2 c theta:
-    weight_decay = 2 c. AdamW's decay is apart from its gradient.
+    weight_decay = 2 c. The decay of AdamW and Muon is apart from the gradient.
     """
     decay = 2 * settings.l2
+    betas = (settings.momentum, _BETA_2)
+    if settings.optimizer == "muon":
+        return MuonWithAdamW(parameters, lr=1.0, betas=betas, weight_decay=decay)
     if settings.optimizer == "adamw":
-        betas = (settings.momentum, _BETA_2)
         return torch.optim.AdamW(parameters, lr=1.0, betas=betas, weight_decay=decay)
     return torch.optim.SGD(parameters, lr=1.0, momentum=settings.momentum, weight_decay=decay)
+
+
+def _held(name: str, parameter: nn.Parameter) -> tuple[tuple[str, ...], Tensor]:
+    """What an optimizer holds of a parameter, and a tensor of the shape it has there."""
+    if name == "muon" and is_kernel(parameter):
+        return _MOMENTUM, parameter.detach().flatten(1)
+    return (_MOMENTUM if name == "sgd" else _MOMENTS), parameter
 
 
 def checked_state(
@@ -49,14 +59,15 @@ def checked_state(
         what = f"the optimizer's momentum {index!r:.20}"
         if type(index) is not int or not 0 <= index < len(parameters):
             raise CheckpointError(f"{what} is of no tensor of this network")
-        if set(kept) != set(_KEPT[name]):
+        wanted, shape = _held(name, parameters[index])
+        if set(kept) != set(wanted):
             raise CheckpointError(
-                f"{what} must hold {', '.join(_KEPT[name])} as learner.optimizer={name} does, got "
+                f"{what} must hold {', '.join(wanted)} as learner.optimizer={name} does, got "
                 f"{', '.join(map(str, kept)):.100}"
             )
         for part, value in kept.items():
-            like: Tensor = torch.zeros(()) if part == "step" else parameters[index]
-            if value is None and part == "momentum_buffer":
+            like: Tensor = torch.zeros(()) if part == "step" else shape
+            if value is None and name == "sgd":
                 continue
             try:
                 require_same_tensor(value, like, what)

@@ -15,7 +15,8 @@ from azcore.errors import SettingError
 from azcore.settings import build, require
 from azcore.storage.targets import TARGETS
 
-OPTIMIZERS = ("sgd", "adamw")
+OPTIMIZERS = ("sgd", "adamw", "muon")
+SCHEDULES = ("steps", "cosine")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # weights are float32, as in players
 # Parameters of Lightning's Trainer that users cannot set.
@@ -55,7 +56,7 @@ class LearnerSettings:
     """How to train; the numbers and their sources are in `conf/learner` and `conf/algorithm`.
 
     A paper's rates and milestones are stated once, for its own batch size and length of run.
-    `schedule` converts them to a run of other sizes.
+    `rates_by_step` converts them to a run of other sizes.
     """
 
     optimizer: str
@@ -63,17 +64,28 @@ class LearnerSettings:
     steps_per_generation: int
     learning_rates: tuple[float, ...]  # for batches of `learning_rate_batch`
     learning_rate_batch: int
+    schedule: str  # "cosine": from the first of the rates, without milestones
     milestones: tuple[float, ...]  # shares of trainer.max_steps
+    cosine_end: float  # share of the first rate
     warmup_steps: int  # first steps, in which the rate rises from near 0
     value_weight: float
     auxiliary_weights: dict[str, float]  # by target
     mask_illegal_actions: bool  # in the policy's softmax
     momentum: float
     l2: float
+    weight_averaging: float | None  # share that an average of the weights keeps at a step
 
     def __post_init__(self) -> None:
         names = f"one of {', '.join(OPTIMIZERS)}"
         require(self.optimizer in OPTIMIZERS, "learner.optimizer", names, self.optimizer)
+        names = f"one of {', '.join(SCHEDULES)}"
+        require(self.schedule in SCHEDULES, "learner.schedule", names, self.schedule)
+        require(
+            0 < self.cosine_end <= 1,
+            "learner.cosine_end",
+            "above 0, at most 1",
+            self.cosine_end,
+        )
         require(self.batch_size >= 2, "learner.batch_size", "2 or more", self.batch_size)
         require(
             self.steps_per_generation >= 1,
@@ -113,8 +125,14 @@ class LearnerSettings:
             require(0 <= weight < math.inf, where, "0 or more", weight)
         require(0 <= self.momentum < 1, "learner.momentum", "0 to 1", self.momentum)
         require(self.l2 >= 0, "learner.l2", "0 or more", self.l2)
+        require(
+            self.weight_averaging is None or 0 < self.weight_averaging < 1,
+            "learner.weight_averaging",
+            "between 0 and 1, or null",
+            self.weight_averaging,
+        )
 
-    def schedule(self, max_steps: int) -> list[tuple[int, float]]:
+    def rates_by_step(self, max_steps: int) -> list[tuple[int, float]]:
         """(first optimizer step, rate) for each part of a run of `max_steps`.
 
         A milestone is the paper's share of the run. A rate is the paper's times
@@ -131,37 +149,55 @@ class LearnerSettings:
         """The rate at an optimizer step of `max_steps`.
 
         A run with a time limit ends at whichever limit comes first, so it passes a milestone either
-        in steps or in time.
+        in steps or in time. The cosine (Loshchilov and Hutter 2017, equation 5, without restarts)
+        takes the share of either that is larger.
 
         Args:
             step: the optimizer step.
             max_steps: length of the run.
             time_share: share of the time limit that has passed; 0 without a limit.
         """
-        begins = zip(self.schedule(max_steps), (0.0, *self.milestones), strict=True)
-        rate = [r for (begin, r), share in begins if step >= begin or time_share >= share][-1]
+        parts = self.rates_by_step(max_steps)
+        if self.schedule == "cosine":
+            share = min(1.0, max(step / max_steps, time_share))
+            half_turn = (1 + math.cos(math.pi * share)) / 2  # 1 to 0
+            rate = parts[0][1] * (self.cosine_end + (1 - self.cosine_end) * half_turn)
+        else:
+            begins = zip(parts, (0.0, *self.milestones), strict=True)
+            rate = [r for (begin, r), share in begins if step >= begin or time_share >= share][-1]
         return rate * min(1.0, (step + 1) / max(1, self.warmup_steps))
 
     def schedule_in_words(self, max_steps: int, max_seconds: float | None = None) -> str:
         """`learning rate 0.05 until step 2,857, 0.005 until 8,571, 0.0005 to the end`.
 
-        With a time limit: `until step 2,857 or 0:01:26`.
+        With a time limit: `until step 2,857 or 0:01:26`. Cosine: `learning rate 0.05, falling as a
+        cosine to 0.0025 at step 20,000`.
         """
-        begins, rates = zip(*self.schedule(max_steps), strict=True)
+        begins, rates = zip(*self.rates_by_step(max_steps), strict=True)
+        rising = f"rising for {self.warmup_steps:,} steps, " if self.warmup_steps else ""
+        if self.schedule == "cosine":
+            first, last = _in_words(rates[0]), _in_words(rates[0] * self.cosine_end)
+            end = f"step {max_steps:,}"
+            if max_seconds is not None:
+                end += f" or {timedelta(seconds=round(max_seconds))}"
+            return f"learning rate {rising}{first}, falling as a cosine to {last} at {end}"
         clocks = [""] * len(rates)
         if max_seconds is not None:
             clocks = [f" or {timedelta(seconds=round(m * max_seconds))}" for m in self.milestones]
             clocks.append("")
         ends = (*begins[1:], max_steps)
-        shown = [np.format_float_positional(r, 3, fractional=False, trim="-") for r in rates]
+        shown = [_in_words(rate) for rate in rates]
         words = [
             f"{rate} until {end:,}{clock}"
             for begin, rate, end, clock in zip(begins, shown, ends, clocks, strict=True)
             if begin < end  # a short run passes two milestones in one step
         ]
         words[-1] = words[-1].partition(" until ")[0] + " to the end"
-        rising = f"rising for {self.warmup_steps:,} steps, " if self.warmup_steps else ""
         return f"learning rate {rising}" + ", ".join(words).replace(" until ", " until step ", 1)
+
+
+def _in_words(rate: float) -> str:
+    return np.format_float_positional(rate, 3, fractional=False, trim="-")
 
 
 @dataclass(frozen=True, kw_only=True)

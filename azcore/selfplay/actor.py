@@ -69,6 +69,7 @@ class Actor:
         settings: number of games and workers, and how moves are chosen.
         seed: of the run.
         evaluator: evaluates leaves; `set_evaluator` replaces it.
+        record_surprise: whether records say how much each search surprised the network.
     """
 
     def __init__(
@@ -80,6 +81,7 @@ class Actor:
         settings: SelfPlaySettings,
         seed: int,
         evaluator: Evaluator,
+        record_surprise: bool = False,
     ) -> None:
         self.game = variant or game
         self.settings = settings
@@ -95,6 +97,7 @@ class Actor:
                 index_step=len(shares),
                 seed=seed,
                 evaluator=own,
+                record_surprise=record_surprise,
             )
             for first, (share, own) in enumerate(
                 zip(shares, evaluator.for_threads(len(shares)), strict=True)

@@ -22,6 +22,7 @@ from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
 from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
 from azcore.selfplay.schedule import DECIDED_PLIES, SelfPlaySettings, choose_action
+from azcore.selfplay.surprise import policy_surprise
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 
@@ -40,6 +41,7 @@ class GameInPlay:
     root_values: list[float] = field(default_factory=list)
     best_child_values: list[float] = field(default_factory=list)
     players: list[int] = field(default_factory=list)
+    surprises: list[float] = field(default_factory=list)  # zeros unless they are recorded
     could_resign: bool = False  # a low enough value would have ended it at some ply
 
     def add_opening_ply(self, action: int, player: int) -> None:
@@ -50,6 +52,7 @@ class GameInPlay:
         self.root_values.append(0.0)
         self.best_child_values.append(0.0)
         self.players.append(player)
+        self.surprises.append(0.0)
 
 
 @dataclass
@@ -74,6 +77,7 @@ class Worker:
         index_step: from one of its games to the next: the number of workers.
         seed: of the run.
         evaluator: evaluates leaves; this worker's own.
+        record_surprise: whether records say how much each search surprised the network.
     """
 
     def __init__(
@@ -88,6 +92,7 @@ class Worker:
         index_step: int,
         seed: int,
         evaluator: Evaluator,
+        record_surprise: bool,
     ) -> None:
         self.game = variant
         self.settings = settings
@@ -101,6 +106,8 @@ class Worker:
             game=variant, num_trees=num_games, evaluator=evaluator, settings=search
         )
         self._evaluator = evaluator
+        self._record_surprise = record_surprise
+        self._clean_priors: dict[int, FloatArray] = {}  # of roots that noise was mixed into
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
         self._is_gumbel = search.is_gumbel
         self._is_noisy = search.is_gumbel or search.dirichlet_fraction > 0
@@ -146,6 +153,7 @@ class Worker:
         """Run one wave in all games, play the moves of finished searches; return ended games."""
         search, stats = self._search, self.statistics
         for row in [row for row, wave in self._to_begin.items() if wave <= self._wave]:
+            self._clean_priors.pop(row, None)
             if self._games[row].policy_plies > 0:
                 search.begin(row, 1)  # evaluates the root
             elif self._is_full_search(row):
@@ -167,8 +175,9 @@ class Worker:
             if row in self._to_begin:
                 continue
             self._to_begin[row] = self._wave
-            record = self._open(row) if self._games[row].policy_plies else self._move(row)
-            if record is not None:
+            if self._games[row].policy_plies:
+                self._open(row)
+            elif (record := self._move(row)) is not None:
                 records.append(record)
         return records
 
@@ -210,6 +219,10 @@ class Worker:
             in_play.visits.append((result.actions[kept].tolist(), counts[kept].tolist()))
         else:
             in_play.visits.append(([], []))  # a ply that is not learned from
+        surprise = 0.0
+        if self._record_surprise and is_full_search:
+            surprise = policy_surprise(counts, self._clean_priors.get(row, result.priors))
+        in_play.surprises.append(surprise)
         in_play.root_values.append(result.value)
         in_play.best_child_values.append(best_child)
         in_play.players.append(player)
@@ -277,6 +290,8 @@ class Worker:
         if self._is_gumbel:
             rng = generator(Purpose.GUMBEL, self._seed, in_play.game_index, ply)
             return rng.gumbel(size=num_legal).astype(np.float32)
+        if self._record_surprise:
+            self._clean_priors[row] = self._search.result(row).priors  # noise comes next
         rng = generator(Purpose.ROOT_NOISE, self._seed, in_play.game_index, ply)
         return rng.dirichlet(np.full(num_legal, self._alpha)).astype(np.float32)
 
@@ -293,6 +308,7 @@ class Worker:
             root_values=np.array(in_play.root_values, np.float32),
             best_child_values=np.array(in_play.best_child_values, np.float32),
             players=np.array(in_play.players, np.uint8),
+            surprises=np.array(in_play.surprises if self._record_surprise else [], np.float32),
             outcome=outcome,
             resigned_by=resigned_by,
             resign_threshold=self._resign_threshold,
@@ -327,6 +343,7 @@ class Worker:
                     "root_values": list(in_play.root_values),
                     "best_child_values": list(in_play.best_child_values),
                     "could_resign": in_play.could_resign,
+                    **({"surprises": list(in_play.surprises)} if self._record_surprise else {}),
                 }
                 for in_play in self._games
             ],
@@ -366,6 +383,8 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
     best_child_values = saved.get("best_child_values", saved["root_values"])
     could_resign = saved.get("could_resign", True)
     policy_plies = saved.get("policy_plies", 0)  # from before there were any
+    # Those of a run that records surprise from now on lack it.
+    surprises = saved.get("surprises", [0.0] * plies)
     named = [action for some, _ in visits for action in some]
     counts = [count for _, some in visits for count in some]
     if not (
@@ -376,6 +395,8 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
         and _are_whole(counts, 1, 2**32 - 1)
         and all(len(some) == len(others) for some, others in visits)
         and plies == len(visits) == len(saved["root_values"]) == len(best_child_values)
+        and plies == len(surprises)
+        and all(type(s) is float and 0 <= s < 1000 for s in surprises)  # at most 87 in truth
         # -1 to 1, with a margin for rounding.
         and all(type(v) is float and -2 < v < 2 for v in saved["root_values"])
         and all(type(v) is float and -2 < v < 2 for v in best_child_values)
@@ -403,6 +424,7 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
         visits=[(list(a), list(n)) for a, n in visits],
         root_values=list(saved["root_values"]),
         best_child_values=list(best_child_values),
+        surprises=list(surprises),
         could_resign=could_resign,
     )
 

@@ -19,7 +19,7 @@ import math
 import reprlib
 import struct
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,8 +30,9 @@ from azcore.game import FloatArray, Game
 
 MAGIC = b"AZG"  # and a digit, the version of the frame
 _MAGIC = b"AZG3"
+_WITH_SURPRISES = b"AZG4"  # has that array too
 _OLD_MAGICS = (b"AZG1", b"AZG2")  # still read, see `_as_new`
-FRAME_MAGICS = (_MAGIC, *_OLD_MAGICS)
+FRAME_MAGICS = (_MAGIC, _WITH_SURPRISES, *_OLD_MAGICS)
 FRAME = struct.Struct("<4sII")  # magic, payload length in bytes, CRC-32
 _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
     "actions": np.dtype("<u2"),
@@ -42,6 +43,7 @@ _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in t
     "best_child_values": np.dtype("<f4"),
     "players": np.dtype("u1"),
 }
+_SURPRISES = {"surprises": np.dtype("<f4")}
 MOST_HEADER_BYTES = 1 << 16  # a header takes a few hundred
 MOST_TEXT = 200  # characters of a name or setting of a game
 COUNTS = ("visits", "policy")  # what `GameRecord.visit_counts` may count
@@ -82,6 +84,8 @@ class GameRecord:
     # "visits": N(s, a); "policy": shares of a policy, as Gumbel's pi' in parts of 65,535. None: an
     # old frame without this value, which may be either.
     counts: str | None
+    # [T], KL(pi || P) of the searches learned from, else 0; empty: not recorded, as in most runs
+    surprises: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def __len__(self) -> int:
         """T, length in plies."""
@@ -103,15 +107,22 @@ class GameRecord:
 
     def to_bytes(self) -> bytes:
         """The record as one frame."""
+        magic = _WITH_SURPRISES if len(self.surprises) else _MAGIC
+        arrays = _arrays_of(magic)
         header = {
             "game": self.game,
             **{name: getattr(self, name) for name in HEADER},
-            "lengths": {name: len(getattr(self, name)) for name in _ARRAYS},
+            "lengths": {name: len(getattr(self, name)) for name in arrays},
         }
         parts = [json.dumps(header, sort_keys=True, separators=(",", ":")).encode(), b"\n"]
-        parts += [getattr(self, name).astype(dtype).tobytes() for name, dtype in _ARRAYS.items()]
+        parts += [getattr(self, name).astype(dtype).tobytes() for name, dtype in arrays.items()]
         payload = b"".join(parts)
-        return FRAME.pack(_MAGIC, len(payload), zlib.crc32(payload)) + payload
+        return FRAME.pack(magic, len(payload), zlib.crc32(payload)) + payload
+
+
+def _arrays_of(magic: bytes) -> dict[str, np.dtype[Any]]:
+    """The arrays of a frame, in their order."""
+    return _ARRAYS | _SURPRISES if magic == _WITH_SURPRISES else _ARRAYS
 
 
 def parse_frame(frame: bytes, where: str) -> GameRecord:
@@ -150,13 +161,13 @@ def _record_of(payload: bytes, magic: bytes) -> GameRecord:
     demand(line >= 0, "a header", f"a line of at most {MOST_HEADER_BYTES} bytes", "more")
     header = json.loads(payload[:line], parse_constant=_refuse_constant)
     demand(isinstance(header, dict), "a header", "an object", type(header).__name__)
-    if magic != _MAGIC:
+    if magic in _OLD_MAGICS:
         header = _as_new(header, magic)
     lengths = header["lengths"]
     demand(isinstance(lengths, dict), "lengths", "an object", type(lengths).__name__)
     arrays: dict[str, npt.NDArray[Any]] = {}
     offset = line + 1
-    for name, dtype in _ARRAYS.items():
+    for name, dtype in _arrays_of(magic).items():
         length = lengths[name]
         # A negative length would mean all remaining bytes, a bool 0 or 1.
         fits = is_whole(length, 0, len(payload))
@@ -188,6 +199,7 @@ def _check_arrays(record: GameRecord) -> None:
         ("root_values", plies),
         ("best_child_values", 0 if is_old else plies),
         ("players", 0 if is_old else plies),
+        ("surprises", plies if len(record.surprises) else 0),
     ):
         size = len(getattr(record, name))
         demand(size == wanted, f"the length of {name}", str(wanted), size)
@@ -195,8 +207,9 @@ def _check_arrays(record: GameRecord) -> None:
     rise = places[0] == 0 and places[-1] == named and bool((places[:-1] <= places[1:]).all())
     demand(rise, "visit_offsets", f"rising from 0 to {named}", "others")
     demand(bool(record.visit_counts.all()), "visit_counts", "1 or more", 0)
-    for name in ("root_values", "best_child_values"):
+    for name in ("root_values", "best_child_values", "surprises"):
         demand(bool(np.isfinite(getattr(record, name)).all()), name, "finite", "others")
+    demand(bool((record.surprises >= 0).all()), "surprises", "0 or more", "others")
     demand(
         bool((record.players <= 1).all()), "players", "0 or 1", int(record.players.max(initial=0))
     )

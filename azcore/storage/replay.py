@@ -60,6 +60,7 @@ class ReplaySettings:
     games_per_generation: int | None  # instead of samples_per_position
     games_on_disk: int | None  # None: all
     root_value_share: float
+    surprise_share: float
     augment: bool
 
     def __post_init__(self) -> None:
@@ -70,12 +71,9 @@ class ReplaySettings:
             "1 or more, or null",
             self.window_start,
         )
-        require(
-            0 <= self.root_value_share <= 1,
-            "replay.root_value_share",
-            "a share from 0 to 1",
-            self.root_value_share,
-        )
+        for name in ("root_value_share", "surprise_share"):
+            value = getattr(self, name)
+            require(0 <= value <= 1, f"replay.{name}", "a share from 0 to 1", value)
         for name in ("window_power", "window_slope"):
             value = getattr(self, name)
             require(0 < value <= 1, f"replay.{name}", "above 0, at most 1", value)
@@ -162,6 +160,18 @@ class _Ring:
         head = self.room[at : at + end - first]
         return np.concatenate([head, self.room[: end - first - len(head)]])
 
+    def first_above(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        """The number of the first entry above each value, where entries ascend; `end` if none."""
+        at = self.first % len(self.room)
+        head = self.room[at : at + self.end - self.first]
+        rest = self.room[: self.end - self.first - len(head)]
+        before = np.searchsorted(head, values, "right")
+        return (
+            self.first
+            + before
+            + np.where(before == len(head), np.searchsorted(rest, values, "right"), 0)
+        )
+
 
 class _Desk:
     """Scratch memory in which one thread rebuilds positions.
@@ -195,6 +205,9 @@ class ReplayBuffer:
         window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
         augment: whether to map each sample by a random symmetry of the game.
         root_value_share: r, of the search's value in the value target: (1 - r) z + r v.
+        surprise_share: of a game's samples that are drawn in proportion to the surprises of its
+            record; the others are drawn from its positions alike. Every game has as many samples
+            as without, on average; one that surprised nowhere has them everywhere alike.
         targets: the auxiliary targets that samples need, see `azcore.storage.targets`. Their
             arrays, all in the view of the player to move:
             ownership float32 [N, H, W], NaN: unknown; score float32 [N], as a share of the game's
@@ -209,11 +222,13 @@ class ReplayBuffer:
         window_games: int,
         augment: bool,
         root_value_share: float = 0.0,
+        surprise_share: float = 0.0,
         targets: Collection[str] = (),
     ) -> None:
         self.game = game
         self.augment = augment
         self.root_value_share = root_value_share
+        self.surprise_share = surprise_share
         self.window_games = window_games
         self._identity = game.identity
         self._headers: deque[tuple[Any, ...]] = deque()  # of each game, in the order of `HEADER`
@@ -237,6 +252,7 @@ class ReplayBuffer:
                 game, ownership="ownership" in self.targets, score="score" in self.targets
             )
         self._end = _Ring(NO_END if self._ends is None else self._ends.dtype)  # of each game
+        self._shares = _Ring(np.float64)  # of each sample, see `_append`; empty without surprise
         self._samples_end = 0  # number of positions to learn from that were ever added
         self._symmetries = SymmetryTables(game)
         self._desks: deque[_Desk] = deque()  # not in use by any thread
@@ -271,7 +287,10 @@ class ReplayBuffer:
                 yield self._record(index, header)
 
     def _record(self, index: int, header: tuple[Any, ...]) -> GameRecord:
-        """A game as it was added; arrays that an old record lacked are filled with zeros."""
+        """A game as it was added, but for its surprises.
+
+        Arrays that an old record lacked are filled with zeros.
+        """
         game, following = self._game(index), self._game(index + 1)
         values: dict[str, Any] = dict(zip(HEADER, header, strict=True))
         for name, ring in self._plies.items():
@@ -292,7 +311,7 @@ class ReplayBuffer:
     @property
     def bytes_held(self) -> int:
         """Memory of the games in the window in bytes, without spare room."""
-        rings = (self._games, self._end, *self._plies.values(), *self._named.values())
+        rings = (self._games, self._end, self._shares, *self._plies.values(), *self._named.values())
         arrays = sum((ring.end - ring.first) * ring.room.itemsize for ring in rings)
         return arrays + len(self) * _HEADER_BYTES
 
@@ -305,6 +324,7 @@ class ReplayBuffer:
         """
         ply = sum(ring.room.itemsize for ring in self._plies.values())
         ply += most_targets * sum(ring.room.itemsize for ring in self._named.values())
+        ply += self._shares.room.itemsize if self.surprise_share else 0
         arrays = _GAME.itemsize + self._end.room.itemsize + self.game.max_game_length * ply
         return round(self.window_games * (arrays * (1 + _SLACK) + _HEADER_BYTES))
 
@@ -326,6 +346,17 @@ class ReplayBuffer:
         games["first_named"] = self._named["visit_actions"].end + _before(named)
         games["opening_plies"] = openings
         games["outcome"] = [record.outcome for record in records]
+        if self.surprise_share:
+            # Entry i is the sum of all shares up to sample i. Those of a game add up to the number
+            # of its samples, so its sums end at the number of the next game's first sample.
+            self._shares.append(
+                np.concatenate(
+                    [
+                        first + added_up_shares(record, self.surprise_share)
+                        for first, record in zip(games["first_sample"], records, strict=True)
+                    ]
+                )
+            )
         self._samples_end += int(samples.sum())
         self._games.append(games)
         if self._ends is not None:
@@ -350,19 +381,27 @@ class ReplayBuffer:
         if self._ends is not None:
             self._end.first = self._games.first
         game = self._game(self._games.first)
+        if self.surprise_share:
+            self._shares.first = int(game["first_sample"])
         for ring in self._plies.values():
             ring.first = int(game["first_ply"])
         for ring in self._named.values():
             ring.first = int(game["first_named"])
 
     def sample(self, size: int, rng: np.random.Generator) -> Samples:
-        """Positions sampled uniformly from all positions of the window.
+        """Positions sampled from all positions of the window, uniformly unless surprise counts.
 
         Args:
             size: N.
             rng: the only source of randomness.
         """
-        samples = self.positions(rng.integers(0, self.num_positions, size))
+        if self.surprise_share:
+            points = self._first_sample + rng.random(size) * self.num_positions
+            last = self._samples_end - 1  # where a point was rounded up
+            chosen = np.minimum(self._shares.first_above(points), last) - self._first_sample
+        else:
+            chosen = rng.integers(0, self.num_positions, size)
+        samples = self.positions(chosen)
         return self._mapped(samples, rng) if self.augment and self.game.symmetries else samples
 
     def positions(self, chosen: npt.NDArray[np.int64]) -> Samples:
@@ -466,6 +505,23 @@ class ReplayBuffer:
 def _before(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The sum of all counts before each."""
     return np.cumsum(counts) - counts
+
+
+def added_up_shares(record: GameRecord, surprise_share: float) -> npt.NDArray[np.float64]:
+    """How often to learn from each of a game's n samples, added up: float64 [n], the last is n.
+
+    A sample's share is (1 - s) + s KL / (mean KL of the game), s `surprise_share` (KataGo's
+    `docs/KataGoMethods.md`, "Policy Surprise Weighting": s = 0.5).
+    """
+    learned = np.diff(record.visit_offsets[record.opening_plies :].astype(np.int64)) > 0
+    shares = np.ones(int(learned.sum()))
+    if len(record.surprises):
+        surprises = record.surprises[record.opening_plies :][learned].astype(np.float64)
+        if surprises.sum() > 0:
+            shares = (1 - surprise_share) + surprise_share * surprises / surprises.mean()
+    sums = np.cumsum(shares)
+    sums[-1:] = len(shares)  # whatever rounding makes of it
+    return sums
 
 
 def _of_each_ply(record: GameRecord, name: str) -> npt.NDArray[Any]:

@@ -69,10 +69,14 @@ ADDED: dict[str, dict[str, Any]] = {
         "window_power": 0.75,
         "window_slope": 0.4,
         "root_value_share": 0.0,
+        "surprise_share": 0.0,
     },
     "learner": {
         "optimizer": "sgd",
+        "schedule": "steps",
+        "cosine_end": 0.05,
         "warmup_steps": 0,
+        "weight_averaging": None,
         "auxiliary_weights": {  # of targets that their networks do not have
             "ownership": 1.5,
             "score": 4.0,

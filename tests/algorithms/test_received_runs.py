@@ -106,10 +106,13 @@ LIES = [
     ),
     (_set("lr_schedulers", 0, "base_lrs", to=["x"]), "base_lrs, 0 must be like"),
     (_set("state_dict", "network.more", to=torch.zeros(1)), "is not one of this network's"),
+    (_set("latest_weights", to={}), "latest weights cannot be used: the tensor"),
+    (_set("latest_weights", to=[1]), "latest weights cannot be used"),
     (_in_play("actions", [0, 0]), "a game in play of this checkpoint"),
     (_in_play("actions", [70_000]), "a game in play of this checkpoint"),
     (_in_play("visits", [[[0], [1]]]), "a game in play of this checkpoint has parts"),
     (_in_play("opening_plies", -1), "a game in play of this checkpoint has parts"),
+    (_in_play("surprises", [-1.0]), "a game in play of this checkpoint has parts"),
     (_in_play("root_values", [float("nan")]), "a game in play of this checkpoint has parts"),
 ]
 

@@ -94,23 +94,61 @@ LATER = [  # methods later than the papers'
     "selfplay.cheap_simulations=3",
     "selfplay.policy_plies=2",
     "replay.window_start=8",
+    "replay.surprise_share=0.5",
     "learner.warmup_steps=6",
-    "learner.optimizer=adamw",
+    "learner.schedule=cosine",
+    "learner.weight_averaging=0.8",
     "network=pooled_res",
     "network.value=wdl",
     "network.auxiliary=[ownership,score,reply,soft_policy,later_values,plies_left]",
 ]
 
 
-@pytest.mark.parametrize("stop", [4, 7, 12])
+@pytest.mark.parametrize(
+    ("stop", "optimizer"), [(4, "adamw"), (7, "adamw"), (12, "adamw"), (7, "muon")]
+)
 def test_with_later_methods_stopped_and_resumed_equals_never_stopped(
-    tiny: Tiny, tmp_path: Path, stop: int
+    tiny: Tiny, tmp_path: Path, stop: int, optimizer: str
 ) -> None:
-    assert train(tiny(*LATER, "run_dir=whole")) == 0
-    halves = tiny(*LATER, "run_dir=halves")
+    methods = [*LATER, f"learner.optimizer={optimizer}"]
+    assert train(tiny(*methods, "run_dir=whole")) == 0
+    halves = tiny(*methods, "run_dir=halves")
     train_until(halves, stop)
     assert train({**halves, "resume": "halves"}) == 0
     assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+
+
+def test_a_run_may_begin_and_end_recording_surprise(tiny: Tiny, tmp_path: Path) -> None:
+    records = GameFile(RunDirectory(tmp_path / "run").records)
+    known = []
+    for steps, share in ((4, 0.0), (8, 0.5), (12, 0.0)):
+        going = tiny(f"replay.surprise_share={share}", f"trainer.max_steps={steps}")
+        assert train({**going, "run_dir": "run", "resume": "run" if steps > 4 else None}) == 0
+        known.append(sum(len(record.surprises) > 0 for record in records.read()))
+    assert 0 == known[0] < known[1] == known[2]
+    assert any(record.surprises.sum() > 0 for record in records.read())
+
+
+def test_a_run_may_begin_and_end_averaging(tiny: Tiny, tmp_path: Path) -> None:
+    """It begins with the latest weights, and goes on from them once the average is given up."""
+    last = tmp_path / "run/checkpoints/last.ckpt"
+    assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
+    before = read_checkpoint(last)["state_dict"]
+    still = ["learner.learning_rates=[1e-30]", "learner.milestones=[]", "learner.momentum=0"]
+    averaging = tiny(*still, "learner.weight_averaging=0.8", "trainer.max_steps=6")
+    assert train({**averaging, "resume": "run"}) == 0
+    averaged = read_checkpoint(last)
+    assert train({**tiny(*still, "trainer.max_steps=8"), "resume": "run"}) == 0
+    after = read_checkpoint(last)
+    assert "latest_weights" not in after
+    for name, weights in before.items():
+        plain = name.removeprefix("network.")
+        if "running_" in name:
+            assert not averaged["state_dict"][name].equal(averaged["latest_weights"][plain])
+        elif "num_batches" not in name:
+            torch.testing.assert_close(averaged["state_dict"][name], weights)
+            assert averaged["latest_weights"][plain].equal(weights)
+            assert after["state_dict"][name].equal(weights)
 
 
 def test_with_a_cache_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:

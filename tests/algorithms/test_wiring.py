@@ -20,6 +20,7 @@ from azcore.commands.train import train
 from azcore.learner.module import LearnerModule
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
+from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
@@ -230,6 +231,65 @@ def test_ratings_are_of_the_weights_of_their_moment(spied: dict[str, Spy], algor
     assert {"step-12", "step-24"} & met
 
 
+class AveragingSpy(Spy):
+    """One whose `learned` is of the average of the weights, worked out from those of each step."""
+
+    step = -1
+
+    def of_network(self, module: LearnerModule) -> list[float]:
+        before, self.step = self.step, module.trainer.global_step
+        step, latest = self.step, module.network.state_dict()
+        if step <= 1:
+            self.average = {name: tensor.double() for name, tensor in latest.items()}
+        elif step != before:
+            kept = min(0.7, (step - 1) / (step + 8))
+            for name, tensor in latest.items():
+                self.average[name] = kept * self.average[name] + (1 - kept) * tensor.double()
+        network = copy.deepcopy(module.network).eval()
+        network.load_state_dict(self.average)
+        with torch.no_grad():
+            return [float(value) for value in network(torch.from_numpy(self.probe))[1]]
+
+
+@pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero"])
+def test_the_average_of_the_weights_plays_is_rated_and_saved(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, algorithm: str
+) -> None:
+    spy = AveragingSpy(monkeypatch)
+
+    def on_end(module: LearnerModule) -> None:
+        spy.of_network(module)  # after the last step too
+
+    monkeypatch.setattr(LearnerModule, "on_train_epoch_end", on_end)
+    settings = ["learner.weight_averaging=0.7", "trainer.max_steps=24", "selfplay.workers=1"]
+    gate = ["gate.games=2", "gate.every_generations=2", "gate.threshold=0.2"]
+    plain = "evaluator.random_symmetry=false"
+    train(tiny(f"algorithm={algorithm}", "run_dir=run", plain, *settings, *gate))
+    versions = [version for version, _, _ in spy.played]
+    assert versions[:2] == [0, 0 if algorithm == "alphagozero" else 4]
+    assert len(set(versions)) > 2
+    for version, said, _ in spy.played:
+        assert said == pytest.approx(spy.learned[version], abs=2e-5)
+    told = 0
+    for _, _, players, options in spy.matches:
+        for player, said in zip(players, options["said"], strict=True):
+            step = player.name.partition("-")[2]
+            if step.isdecimal() and step != "24":  # not the baseline
+                assert said == pytest.approx(spy.learned[int(step)], abs=2e-5)
+                told += 1
+    assert told > 5
+    run = RunDirectory(Path("run"))
+    checkpoint = read_checkpoint(run.last_checkpoint)
+    assert list(spy.average) == list(checkpoint["latest_weights"])
+    different = 0
+    for name, tensor in spy.average.items():
+        saved, latest = checkpoint["state_dict"]["network." + name], checkpoint["latest_weights"]
+        if saved.is_floating_point():
+            torch.testing.assert_close(saved.double(), tensor, rtol=1e-4, atol=1e-6)
+            different += not saved.equal(latest[name])
+    assert different > 5
+
+
 def test_the_optimizer_has_the_settings_of_the_run(spied: dict[str, Spy]) -> None:
     groups = spied["alphazero"].optimizers
     assert {group["momentum"] for group in groups} == {0.7}
@@ -262,6 +322,7 @@ def test_settings_of_replay_and_self_play_arrive(
         f"replay.augment={augment}",
         "replay.window_games=77",
         "replay.root_value_share=0.3",
+        "replay.surprise_share=0.4",
         "network=pooled_res",
         "network.auxiliary=[score,reply]",
         "selfplay.game={first_pass: 0.5}",
@@ -272,6 +333,8 @@ def test_settings_of_replay_and_self_play_arrive(
     train({**config, "run_dir": "run"})
     assert (made["ReplayBuffer"]["augment"], made["ReplayBuffer"]["window_games"]) == (augment, 77)
     assert made["ReplayBuffer"]["root_value_share"] == 0.3
+    assert made["ReplayBuffer"]["surprise_share"] == 0.4
+    assert made["Actor"]["record_surprise"] is True
     assert made["ReplayBuffer"]["targets"] == ("score", "reply")
     assert made["ReplayBuffer"]["game"].settings["first_pass"] == 0.0
     assert made["Actor"]["variant"].settings["first_pass"] == 0.5

@@ -65,7 +65,7 @@ LENGTH = {"trainer.max_steps", "learner.learning_rates", "learner.milestones"}
 BOARD = {"game.board_size", "game.komi", "selfplay.num_games"}
 SHARED = {
     "papers": {*BOARD, *LENGTH, *ARENA, *COMPARE, "gate.every_generations", "gate.games"},
-    "ablation": {*BOARD, *LENGTH, *ARENA, *COMPARE},
+    "ablation": {*BOARD, *ARENA, *COMPARE, "trainer.max_steps", "arena.num_simulations"},
 }
 
 # The same positions, optimizer steps and size of network in every run.

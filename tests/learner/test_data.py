@@ -222,6 +222,7 @@ def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None
             games_per_generation=games_per_generation,
             games_on_disk=None,
             root_value_share=0.0,
+            surprise_share=0.0,
             augment=False,
         ),
         batch_size=10,

@@ -32,13 +32,16 @@ def module(network: nn.Module, **changes: object) -> LearnerModule:
         "steps_per_generation": 1,
         "learning_rates": (0.5, 0.25),
         "learning_rate_batch": 2,
+        "schedule": "steps",
         "milestones": (0.5,),
+        "cosine_end": 0.05,
         "warmup_steps": 0,
         "value_weight": 1.0,
         "auxiliary_weights": {},
         "mask_illegal_actions": True,
         "momentum": 0.0,
         "l2": 0.0,
+        "weight_averaging": None,
     }
     return LearnerModule(
         network=network,
@@ -118,6 +121,20 @@ def test_learning_rate_rises_in_the_first_steps() -> None:
     assert rates == [0.125, 0.25, 0.1875, 0.25, 0.25, 0.25]  # the rate itself falls at step 2
     words = settings.schedule_in_words(10)
     assert words == "learning rate rising for 4 steps, 0.5 until step 2, 0.25 to the end"
+
+
+def test_learning_rate_falls_as_a_cosine() -> None:
+    """From 0.5 to a tenth, by the larger share of steps and time: 0.5 (0.1 + 0.9 (1 + cos) / 2)."""
+    settings = module(nn.Linear(1, 1), schedule="cosine", cosine_end=0.1, warmup_steps=2).settings
+    half = 0.5 * (0.1 + 0.9 / 2)
+    quarter = 0.5 * (0.1 + 0.9 * (1 + math.sqrt(0.5)) / 2)
+    found = [settings.learning_rate(step, 8) for step in (0, 2, 4, 8, 9)]
+    assert found == pytest.approx([0.25, quarter, half, 0.05, 0.05])
+    timed = [settings.learning_rate(2, 8, share) for share in (0.1, 0.25, 0.5, 1.0, 1.5)]
+    assert timed == pytest.approx([quarter, quarter, half, 0.05, 0.05])
+    rising = "learning rate rising for 2 steps, 0.5, falling as a cosine to 0.05 at step "
+    assert settings.schedule_in_words(8000) == rising + "8,000"
+    assert settings.schedule_in_words(8000, 600.0) == rising + "8,000 or 0:10:00"
 
 
 def test_three_steps_of_sgd_by_hand() -> None:

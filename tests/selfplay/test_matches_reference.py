@@ -52,7 +52,12 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of search and of s
 
 def records(game: Game, search: Any, schedule: Any, threshold: float | None) -> list[GameRecord]:
     actor = Actor(
-        game=game, search=search, settings=schedule, seed=SEED, evaluator=HashEvaluator(game, 5)
+        game=game,
+        search=search,
+        settings=schedule,
+        seed=SEED,
+        evaluator=HashEvaluator(game, 5),
+        record_surprise=True,
     )
     actor.set_evaluator(HashEvaluator(game, 5), 7, threshold)
     return actor.play(num_games=25)
@@ -86,6 +91,7 @@ def test_whole_games(name: str, way: str, threshold: float | None) -> None:
             actions, counts = record.visit_actions[named], record.visit_counts[named]
             assert dict(zip(actions.tolist(), counts.tolist(), strict=True)) == visits
         assert record.root_values.tolist() == pytest.approx(expected.root_values, abs=1e-6)
+        assert record.surprises.tolist() == pytest.approx(expected.surprises, abs=1e-5)
         assert (record.outcome, record.resigned_by) == (expected.outcome, expected.resigned_by)
         assert record.opening_plies == expected.opening_plies
         assert record.weights_version == 7

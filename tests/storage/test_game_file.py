@@ -73,6 +73,23 @@ def test_file_round_trip(tmp_path: Path) -> None:
     assert [r.game_index for r in file.read()] == [0, 1, 2, 9]
 
 
+def test_surprises_are_kept_by_a_frame_of_their_own() -> None:
+    plain = example()
+    assert plain.to_bytes()[:4] == b"AZG3"
+    assert parse_frame(plain.to_bytes(), "here").surprises.tolist() == []
+    record = replace(plain, surprises=np.array([0.5, 0.0, 2.25, 0.0, 1.0], np.float32))
+    frame = record.to_bytes()
+    assert frame[:4] == b"AZG4"
+    again = parse_frame(frame, "here")
+    assert again.surprises.tolist() == [0.5, 0.0, 2.25, 0.0, 1.0]
+    assert again.to_bytes() == frame
+    assert replace(again, surprises=plain.surprises).to_bytes() == plain.to_bytes()
+    for wrong in ([0.0] * 4, [0.0, 0.0, -0.5, 0.0, 0.0], [np.nan] * 5, [np.inf] * 5):
+        lie = replace(plain, surprises=np.array(wrong, np.float32))
+        with pytest.raises(GameFileError, match="surprises must be"):
+            parse_frame(lie.to_bytes(), "here")
+
+
 def test_every_altered_byte_is_refused() -> None:
     frame = example().to_bytes()
     for i in range(len(frame)):

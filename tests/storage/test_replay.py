@@ -5,13 +5,14 @@ from __future__ import annotations
 import tracemalloc
 from collections import Counter
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
 import azcore
 from azcore.storage.game_record import GameRecord
-from azcore.storage.replay import ReplayBuffer
+from azcore.storage.replay import ReplayBuffer, added_up_shares
 from selfplay_kit import played
 
 
@@ -78,6 +79,59 @@ def test_window_holds_the_latest_games_and_is_drawn_uniformly() -> None:
     assert set(drawn) == set(played_positions)
     for key, count in played_positions.items():
         assert drawn[key] / 30_000 == pytest.approx(count / buffer.num_positions, rel=0.25)
+
+
+def test_surprising_positions_are_drawn_more_often() -> None:
+    """By hand: (1 - s) + s KL / mean; no game gains by it, and one without surprise is uniform."""
+    game = azcore.make("tic_tac_toe")
+    rng = np.random.default_rng(7)
+    records = played(game, 400)
+    records = [
+        replace(record, surprises=(rng.random(len(record)) ** 4).astype(np.float32))
+        for record in records
+    ]
+    records[-3] = replace(records[-3], surprises=np.zeros(len(records[-3]), np.float32))
+    records[-5] = replace(records[-5], surprises=np.zeros(0, np.float32))
+    records[-4] = replace(records[-4], opening_plies=2)
+    for share in (0.5, 1.0):
+        buffer = ReplayBuffer(game=game, window_games=8, augment=False, surprise_share=share)
+        for begin in range(0, len(records), 5):
+            buffer.extend(records[begin : begin + 5])
+        expected: list[float] = []
+        for record in records[-8:]:
+            surprises = record.surprises.tolist()[record.opening_plies :]
+            if sum(surprises) == 0:
+                expected += [1.0] * (len(record) - record.opening_plies)
+            else:
+                mean = sum(surprises) / len(surprises)
+                expected += [1 - share + share * s / mean for s in surprises]
+        assert sum(expected) == pytest.approx(buffer.num_positions)
+        drawn: list[Any] = []
+        buffer.positions = drawn.append  # type: ignore[method-assign, assignment]
+        for seed in range(10):
+            buffer.sample(20_000, np.random.default_rng(seed))
+        counts = np.bincount(np.concatenate(drawn), minlength=buffer.num_positions)
+        wanted = np.array(expected) * 200_000 / buffer.num_positions
+        assert len(counts) == len(wanted)
+        assert (np.abs(counts - wanted) <= 5 * np.sqrt(wanted) + 1).all()  # 5 sigma
+        assert max(expected) > 2
+
+
+def test_added_up_shares_by_hand() -> None:
+    """Five plies, the first drawn at random, the third of a cheap search; KL 1, 4 and 1."""
+    record = replace(
+        played(azcore.make("tic_tac_toe"), 10)[0],
+        actions=np.arange(5, dtype=np.uint16),
+        opening_plies=1,
+        visit_offsets=np.array([0, 0, 2, 2, 4, 6], np.uint32),
+        surprises=np.array([9, 1, 9, 4, 1], np.float32),
+    )
+    assert added_up_shares(record, 0.5).tolist() == [0.75, 2.25, 3.0]  # 0.5 + 0.5 KL / 2
+    assert added_up_shares(record, 1.0).tolist() == [0.5, 2.5, 3.0]
+    unknown = replace(record, surprises=np.zeros(0, np.float32))
+    assert added_up_shares(unknown, 0.5).tolist() == [1.0, 2.0, 3.0]
+    nothing = replace(record, opening_plies=5)
+    assert added_up_shares(nothing, 0.5).tolist() == []
 
 
 def test_augmented_samples_use_every_symmetry_alike() -> None:
@@ -240,7 +294,8 @@ def test_games_from_before_resignation_can_be_learned_from() -> None:
     )
 
 
-def test_memory_stays_below_its_bound() -> None:
+@pytest.mark.parametrize("share", [0.0, 0.5])
+def test_memory_stays_below_its_bound(share: float) -> None:
     """Games of the greatest length with the most targets, many more than the window holds."""
     game = azcore.make("tic_tac_toe")
     plies = game.max_game_length
@@ -251,7 +306,7 @@ def test_memory_stays_below_its_bound() -> None:
         visit_actions=np.tile(np.arange(9, dtype=np.uint16), plies),
         visit_counts=np.ones(9 * plies, np.uint32),
     )
-    buffer = ReplayBuffer(game=game, window_games=3000, augment=False)
+    buffer = ReplayBuffer(game=game, window_games=3000, augment=False, surprise_share=share)
     tracemalloc.start()
     before = tracemalloc.get_traced_memory()[0]
     for _ in range(6):

@@ -84,6 +84,7 @@ def _search_seconds(settings: Settings, seconds: float) -> float:
         index_step=1,
         seed=settings.seed,
         evaluator=UniformEvaluator(settings.game),
+        record_surprise=False,
     )
     worker.play_wave()  # warm up: loads or compiles what it needs
     worker.reset_statistics()

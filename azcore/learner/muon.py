@@ -1,0 +1,93 @@
+"""Muon for the kernels of convolutions, AdamW for all else, as one optimizer.
+
+Muon (Jordan 2024, https://kellerjordan.github.io/posts/muon/) replaces the momentum of a matrix by
+the nearest matrix whose singular values are all alike, found by five Newton-Schulz steps. torch has
+it for matrices alone. A kernel [out, in, k, k] is the matrix [out, in k k], as in the author's
+code. Linear layers are parts of heads, which he leaves to AdamW.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+
+class MuonWithAdamW(torch.optim.Optimizer):
+    """Both steps at one rate: Muon's is scaled to AdamW's usual size (`match_rms_adamw`).
+
+    The state of each parameter is what torch's `Muon` or `AdamW` holds for it, in one group of all
+    parameters, so schedules and checkpoints see an optimizer like any other.
+
+    Args:
+        parameters: of the network.
+        lr: the rate.
+        betas: of AdamW; the first is Muon's momentum too.
+        weight_decay: of both, apart from the gradient.
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[nn.Parameter],
+        *,
+        lr: float,
+        betas: tuple[float, float],
+        weight_decay: float,
+    ) -> None:
+        every = list(parameters)
+        super().__init__(every, {"lr": lr, "betas": betas, "weight_decay": weight_decay})
+        self._matrices = {p: nn.Parameter(as_matrix(p.detach(), p)) for p in every if is_kernel(p)}
+        others = [p for p in every if not is_kernel(p)]
+        self._muon = self._adamw = None
+        if self._matrices:
+            self._muon = torch.optim.Muon(
+                self._matrices.values(),
+                lr=lr,
+                momentum=betas[0],
+                weight_decay=weight_decay,
+                adjust_lr_fn="match_rms_adamw",
+            )
+        if others:
+            self._adamw = torch.optim.AdamW(others, lr=lr, betas=betas, weight_decay=weight_decay)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """One step of both; `closure` computes the gradients anew."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        rate = self.param_groups[0]["lr"]
+        if self._muon is not None:
+            for kernel, matrix in self._matrices.items():
+                matrix.grad = None
+                if kernel.grad is not None:
+                    matrix.data = as_matrix(kernel.detach(), kernel)
+                    assert matrix.data_ptr() == kernel.data_ptr()  # no copy
+                    matrix.grad = as_matrix(kernel.grad, kernel)
+                    self._muon.state[matrix] = self.state[kernel]
+            self._muon.param_groups[0]["lr"] = rate
+            self._muon.step()  # type: ignore[no-untyped-call]
+        if self._adamw is not None:
+            self._adamw.state = self.state
+            self._adamw.param_groups[0]["lr"] = rate
+            self._adamw.step()
+        return loss
+
+
+def is_kernel(parameter: nn.Parameter) -> bool:
+    """Whether Muon steps this parameter: the kernel of a convolution, [out, in, k, k]."""
+    return parameter.ndim == 4
+
+
+def as_matrix(values: Tensor, kernel: nn.Parameter) -> Tensor:
+    """Values of a kernel's shape as a matrix [out, in k k], whose columns lie as the kernel's do.
+
+    So the matrix of the kernel itself shares its memory. The order of columns means nothing to
+    Muon.
+    """
+    if not kernel.is_contiguous():
+        values = values.permute(0, 2, 3, 1)  # channels last
+    return values.flatten(1)
