@@ -196,8 +196,8 @@ FAULTS = [
     Fault(
         "Window",
         "azcore/storage/replay.py",
-        "self.positions(rng.integers(0, self.num_positions, size))",
-        "self.positions(rng.integers(0, self.num_positions // 2, size))",
+        "rng.integers(0, self.num_positions, size)",
+        "rng.integers(0, self.num_positions // 2, size)",
     ),
     Fault(
         "Optimiser",
@@ -710,8 +710,8 @@ WIRING = [
     Fault(
         "openings are learned from",
         "azcore/selfplay/worker.py",
-        "in_play.opening_plies = len(in_play.actions)",
-        "in_play.opening_plies = 0",
+        "self.opening_plies += 1",
+        "self.opening_plies += 0",
         ("tests/selfplay/test_matches_reference.py",),
     ),
     Fault(
@@ -929,8 +929,8 @@ WIRING = [
     Fault(
         "surprise at the noise",
         "azcore/selfplay/worker.py",
-        "prior = self._clean_priors.get(row, result.priors)",
-        "prior = result.priors",
+        "self._clean_priors.get(row, result.priors)",
+        "result.priors",
         ("tests/selfplay/test_matches_reference.py",),
     ),
     Fault(

@@ -38,8 +38,11 @@ Tiny = Callable[..., dict[str, Any]]
         (["sead=3"], "did you mean seed?"),
         (["game=3"], "game takes the name of one of its files, got game=3"),
         (["game=[go]"], "game takes the name of one of its files, got game=[go]"),
-        (["method=warmpu"], "root_values, warmup, got 'warmpu'; did you mean warmup?"),
-        (["method=[warmup,warmpu]"], "root_values, warmup, got 'warmpu'; did you mean warmup?"),
+        (["method=warmpu"], "warmup, wdl, weight_averaging, got 'warmpu'; did you mean warmup?"),
+        (
+            ["method=[warmup,warmpu]"],
+            "warmup, wdl, weight_averaging, got 'warmpu'; did you mean warmup?",
+        ),
         (["method=[warmup,3]"], "takes the name of one of its files, or several as [a,b], got m"),
         (["method=null"], "method takes the name of one of its files, or several as [a,b], got m"),
         (["method={warmup:1}"], "or several as [a,b], got method={warmup:1}"),

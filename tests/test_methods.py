@@ -17,7 +17,7 @@ from conftest import TINY, compose
 
 CommandLine = Callable[..., tuple[int, str, str]]
 METHODS = {
-    file.name.removesuffix(".yaml"): flat(yaml.safe_load(file.read_text()))
+    file.name.removesuffix(".yaml"): yaml.safe_load(file.read_text())
     for file in files("azcore.conf").joinpath("method").iterdir()
     if file.name.endswith(".yaml")
 }
@@ -27,8 +27,7 @@ PLAIN = flat(compose("game=go"))
 def changed(*overrides: str) -> dict[str, Any]:
     """The settings that differ from those of a plain run of the same game."""
     now = flat(compose("game=go", *overrides))
-    assert now.keys() == PLAIN.keys()
-    return {key: value for key, value in now.items() if value != PLAIN[key]}
+    return {key: value for key, value in now.items() if key not in PLAIN or value != PLAIN[key]}
 
 
 def test_none_is_the_papers() -> None:
@@ -38,7 +37,15 @@ def test_none_is_the_papers() -> None:
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_changes_what_its_file_says(name: str) -> None:
-    said = {key: value for key, value in METHODS[name].items() if value != PLAIN[key]}
+    method = dict(METHODS[name])
+    swapped = [
+        (group, word) for default in method.pop("defaults", []) for group, word in default.items()
+    ]
+    other = changed(*(f"{group.removeprefix('override /')}={word}" for group, word in swapped))
+    base = {**PLAIN, **other}
+    own = flat(method)
+    assert own.keys() <= base.keys()
+    said = {**other, **{key: value for key, value in own.items() if value != base[key]}}
     assert said  # or it would be no method
     assert changed(f"method={name}") == changed(f"method=[{name}]") == said
 
@@ -48,6 +55,17 @@ def test_several_add_up() -> None:
     assert both == {**changed("method=playout_cap"), **changed("method=warmup")}
     assert both == changed("method=[warmup,playout_cap]")
     assert len(both) >= 3
+
+
+def test_targets_add_up() -> None:
+    """Each brings the network that predicts it, and none takes back what another asked for."""
+    network = compose("game=go", "method=[ownership,wdl,reply,ownership]")["network"]
+    asked = {name for name, wanted in network["auxiliary"].items() if wanted}
+    assert (network["name"], network["value"], asked) == (
+        "pooled_res",
+        "wdl",
+        {"ownership", "reply"},
+    )
 
 
 def test_later_words_win(tmp_path: Path) -> None:
@@ -120,7 +138,7 @@ def test_their_order_does_not_matter(azcore: CommandLine, mine: Path) -> None:
         # One or all less.
         ("[playout_cap]", "the run has learner.warmup_steps 100, got 0"),
         ("warmup", "the run has selfplay.full_search_share 0.25, got 1.0"),
-        ("[]", "the run has selfplay.full_search_share 0.25, got 1.0"),
+        ("[]", "the run has learner.warmup_steps 100, got 0"),
     ],
 )
 def test_others_are_refused(azcore: CommandLine, mine: Path, method: str, sentence: str) -> None:

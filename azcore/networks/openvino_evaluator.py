@@ -163,20 +163,22 @@ def _plain_copy(network: nn.Module) -> nn.Module:
 
 # Networks that differ only in their weights share a graph, since torch never frees a trace: with
 # one per rated checkpoint, a run grew by 3 MB a rating. A network without a graph has its error.
-_graphs: dict[object, _Graph | SettingError] = {}
+# Settings may hold what has no hash.
+_graphs: list[tuple[object, _Graph | SettingError]] = []
 
 
 def _graph_of(network: nn.Module, game: Game) -> _Graph:
     key = network.built_from
-    if key not in _graphs:
+    graph = next((graph for known, graph in _graphs if known == key), None)
+    if graph is None:
         try:
-            _graphs[key] = _Graph(network, game)
+            graph = _Graph(network, game)
         except SettingError as error:
-            _graphs[key] = error
+            graph = error
         except Exception as error:  # torch and OpenVINO may raise anything for such a network
             reason = next(iter(str(error).splitlines()), type(error).__name__)
-            _graphs[key] = SettingError(f"{_REFUSED}: it cannot be read ({reason})")
-    graph = _graphs[key]
+            graph = SettingError(f"{_REFUSED}: it cannot be read ({reason})")
+        _graphs.append((key, graph))
     if isinstance(graph, SettingError):
         raise graph
     return graph

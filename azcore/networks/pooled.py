@@ -35,7 +35,7 @@ class PooledRes(NetworkSettings):
     pooling_every: int  # block that sees the whole board; 0: none
     head_channels: int  # of policy and value head
     value: str  # "scalar", or "wdl": probabilities of win, draw and loss
-    auxiliary: tuple[str, ...]  # targets to predict as well, where the game states them
+    auxiliary: dict[str, bool]  # whether to predict a target as well, where the game states it
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -48,16 +48,13 @@ class PooledRes(NetworkSettings):
         )
         require(self.head_channels >= 1, "network.head_channels", "1 or more", self.head_channels)
         require(self.value in VALUES, "network.value", f"one of {', '.join(VALUES)}", self.value)
-        require(
-            set(self.auxiliary) <= set(TARGETS) and len(set(self.auxiliary)) == len(self.auxiliary),
-            "network.auxiliary",
-            f"some of {', '.join(TARGETS)}",
-            self.auxiliary,
-        )
+        unknown = sorted(set(self.auxiliary) - set(TARGETS))
+        names = f"of {', '.join(TARGETS)}"
+        require(not unknown, "network.auxiliary", names, ", ".join(unknown))
 
     @property
     def targets(self) -> tuple[str, ...]:
-        return self.auxiliary
+        return tuple(name for name in TARGETS if self.auxiliary.get(name))
 
     def build(self, game: Game) -> nn.Module:
         return PooledNetwork(game, self)
@@ -161,7 +158,7 @@ class PooledNetwork(AuxiliaryNetwork):
     def __init__(self, game: Game, settings: PooledRes) -> None:
         super().__init__()
         channels, every = settings.channels, settings.pooling_every
-        self.targets = stated(game, settings.auxiliary)
+        self.targets = stated(game, settings.targets)
         self.tower = nn.Sequential(
             PlaneScale(game.observation_maximum),
             ConvBlock(game.observation_shape[0], channels, 3),

@@ -21,6 +21,7 @@ from azcore.storage.checkpoint import is_whole, read_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
+from azcore.storage.targets import TARGETS
 from conftest import TINY
 from run_kit import fingerprint, train_until
 
@@ -100,7 +101,7 @@ LATER = [  # methods later than the papers'
     "learner.weight_averaging=0.8",
     "network=pooled_res",
     "network.value=wdl",
-    "network.auxiliary=[ownership,score,reply,soft_policy,later_values,plies_left]",
+    *(f"network.auxiliary.{name}=true" for name in TARGETS),
 ]
 
 

@@ -70,7 +70,7 @@ POOLED = PooledRes(
     pooling_every=0,
     head_channels=2,
     value="wdl",
-    auxiliary=(),
+    auxiliary={},
 )
 BIASES = {  # of whose logarithms
     "value": [0.6, 0.3, 0.1],
@@ -374,7 +374,7 @@ def go_run(run: Path) -> Path:
     )
     GameFile(run / "games" / "records.azg").append([record])
     (run / "checkpoints").mkdir()
-    save_network(run, auxiliary=("ownership", "score", "plies_left"), value="wdl")
+    save_network(run, auxiliary={"ownership": True, "score": True, "plies_left": True}, value="wdl")
     return run
 
 
@@ -417,7 +417,7 @@ def test_the_network_predicts_the_sample_game_in_the_view_of_the_first_player(go
 
 
 def test_a_network_of_policy_and_value_predicts_nothing_more(go_run: Path) -> None:
-    save_network(go_run, auxiliary=(), value="scalar")
+    save_network(go_run, auxiliary={}, value="scalar")
     assert page_of(go_run)[1]["game"]["network"] is None
     (go_run / "checkpoints" / "last.ckpt").unlink()
     assert page_of(go_run)[1]["game"]["network"] is None
