@@ -76,6 +76,7 @@ class ReferenceSearch:
 
     def start(self, state: Any) -> None:
         self.root = self._node(state)
+        self.forces = False  # visits at the root, in the latest search
 
     def advance(self, action: int) -> None:
         child = self.root.children.get(action)
@@ -94,10 +95,17 @@ class ReferenceSearch:
         if not self.root.is_known:
             self._evaluate([self.root])
         if noise is not None:
-            epsilon = self.settings.dirichlet_fraction
+            epsilon, inverse = self.settings.dirichlet_fraction, 1 / self.settings.root_temperature
+            if inverse != 1:
+                softened = {a: self.root.prior[a] ** inverse for a in sorted(self.root.prior)}
+                whole = 0.0
+                for weight in softened.values():
+                    whole += weight
+                self.root.prior = {a: softened[a] / whole for a in self.root.prior}
             for a, eta in zip(sorted(self.root.prior), noise, strict=True):
                 mixed = (1.0 - epsilon) * self.root.prior[a] + epsilon * float(eta)
                 self.root.prior[a] = float(np.float32(mixed))
+        self.forces = noise is not None
         left = num_simulations
         while left > 0:
             wave: list[tuple[list[tuple[Node, int]], Node]] = []
@@ -153,9 +161,19 @@ class ReferenceSearch:
         lost, won = rule.value_range
         unit = 2.0 / (won - lost)  # of that scale in Q from -1 to 1
         if rule.first_play_relative:
-            first_play = node.value - rule.first_play * unit
+            reduction = rule.first_play * unit
+            if rule.first_play_by_mass:
+                mass = 0.0
+                for a in node.children:  # in the order of their first visits
+                    mass += node.prior[a]
+                reduction *= math.sqrt(mass)
+            first_play = node.value - reduction
         else:
             first_play = (rule.first_play - lost) * unit - 1.0
+        if node is self.root and self.forces:
+            lacking = [a for a in node.children if node.visits[a] < self._forced(a)]
+            if lacking:
+                return max(lacking, key=lambda a: (node.prior[a], -a))
 
         def rank(a: int) -> tuple[float, float, int]:
             q = total[a] / evaluated[a] if evaluated[a] else first_play
@@ -165,6 +183,39 @@ class ReferenceSearch:
             return q + u, node.prior[a], -a
 
         return max(node.prior, key=rank)
+
+    def _forced(self, a: int) -> float:
+        """Visits that a tried action of the root has at least: sqrt(k P(a) N)."""
+        prior, simulations = self.root.prior[a], sum(self.root.visits.values())
+        return math.sqrt(self.settings.forced_visits * prior * simulations)
+
+    def kept_visits(self) -> dict[int, int]:
+        """The root's visits without the forced ones that its PUCT would not have made."""
+        root, rule = self.root, self.settings
+        kept = dict(root.visits)
+        if not (self.forces and rule.forced_visits):
+            return kept
+        n = sum(kept.values()) + rule.count_parent_visit
+        c = rule.c_init
+        if not math.isinf(rule.c_base):
+            c = math.log((1.0 + n + rule.c_base) / rule.c_base) + rule.c_init
+        scale = 2.0 / (rule.value_range[1] - rule.value_range[0]) * (c * math.sqrt(n))
+        best = max(kept, key=lambda a: (kept[a], root.prior[a], -a))
+
+        def score(a: int, visits: int) -> float:
+            return root.total[a] / root.visits[a] + scale * (root.prior[a] / (1.0 + visits))
+
+        for a in kept:
+            if a == best:
+                continue
+            for _ in range(min(int(self._forced(a)), root.visits[a])):
+                if score(a, kept[a] - 1) < score(best, root.visits[best]):
+                    kept[a] -= 1
+                else:
+                    break
+            if kept[a] == 1:
+                kept[a] = 0
+        return kept
 
     def _evaluate(self, leaves: list[Node]) -> None:
         for node in leaves:

@@ -105,6 +105,7 @@ def reference_game(
             tree.search(search.num_simulations, noise.astype(np.float32))
         else:
             tree.search(schedule.cheap_simulations)
+        kept = tree.kept_visits()
         visits = [root.visits[a] for a in legal]
         best = max(legal, key=lambda a: (root.visits[a], root.prior[a], -a))
         value = sum(root.total.values()) / sum(visits)
@@ -127,17 +128,19 @@ def reference_game(
             temperature = schedule.temperature
         action = int(best)
         if temperature > 0:
-            weights = (np.array(visits) / max(visits)) ** (1.0 / temperature)
+            shares = np.array([kept[a] for a in legal])
+            weights = (shares / max(shares)) ** (1.0 / temperature)
             sums = weights.cumsum() / weights.sum()
             drawn = generator(Purpose.MOVE, seed, index, ply).random()
             action = int(legal[next(i for i, share in enumerate(sums) if share > drawn)])
         played.actions.append(action)
-        named = {int(a): n for a, n in zip(legal, visits, strict=True) if n}
+        named = {int(a): kept[a] for a in legal if kept[a]}
         played.visits.append(named if is_full else {})
         played.root_values.append(value)
         surprise = 0.0
         for a, n in named.items():
-            surprise += n / sum(visits) * math.log(n / sum(visits) / clean[a])
+            pi = n / sum(named.values())
+            surprise += pi * math.log(pi / clean[a])
         played.surprises.append(surprise if is_full else 0.0)
         for_seat_0.append(value if root.player == 0 else -value)
         tree.advance(action)

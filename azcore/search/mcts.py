@@ -108,9 +108,11 @@ class Search:
             count_parent=settings.count_parent_visit,
             first_play=settings.first_play_value,
             first_play_relative=settings.first_play_relative,
+            first_play_by_mass=settings.first_play_by_mass,
             virtual_loss=settings.virtual_loss,
             virtual_loss_is_loss=settings.virtual_loss_is_loss,
         )
+        self._forced = np.zeros(num_trees) if settings.forced_visits else None
         self._gumbel = None
         if settings.gumbel is not None:
             self._gumbel = make_gumbel(
@@ -217,7 +219,8 @@ class Search:
         Args:
             row: the tree; its root is not terminal.
             num_simulations: at most the setting of that name; None: that setting.
-            noise: returns the root's noise; called once, when the legal actions are known.
+            noise: returns the root's noise; called once, when the legal actions are known. A search
+                with noise explores: `root_temperature` and `forced_visits` hold in it alone.
 
         Raises:
             GameError: the root is terminal, or more simulations than there is room for.
@@ -236,6 +239,8 @@ class Search:
         self._budget[row] = simulations
         self._active[row] = True
         self._noise.pop(row, None)
+        if self._forced is not None:
+            self._forced[row] = self.settings.forced_visits if noise is not None else 0.0
         if self._gumbel is not None:
             self._noise[row] = noise or _no_noise
             return
@@ -294,6 +299,7 @@ class Search:
                 walked,
                 self._wave,
                 self._rule,
+                self._forced,
                 self._gumbel,
                 self._in_flight,
                 self._transpositions,
@@ -374,6 +380,10 @@ class Search:
             best = roots.improve(self._tree, row, self._gumbel, weights)
             policy = weights[order].astype(np.float32)
             best_action = int(root.actions[:count][order == best][0])
+        pruned = None
+        if self._forced is not None and self._forced[row] > 0 and simulations:
+            pruned = np.empty(count, np.int32)
+            roots.prune_forced(self._tree, row, order, self._rule, float(self._forced[row]), pruned)
         return SearchResult(
             actions=root.actions[:count].copy(),
             visit_counts=visits,
@@ -383,6 +393,7 @@ class Search:
             network_value=network_value,
             improved_policy=policy,
             best_action=best_action,
+            pruned_counts=pruned,
         )
 
     def principal_variation(self, row: int, action: int) -> list[int]:
@@ -489,7 +500,14 @@ class Search:
         if self._gumbel is not None:
             self._deal(row, order, noise)
         else:
-            roots.mix_root_noise(tree, row, order, noise, self.settings.dirichlet_fraction)
+            roots.mix_root_noise(
+                tree,
+                row,
+                order,
+                noise,
+                self.settings.dirichlet_fraction,
+                self.settings.root_temperature,
+            )
 
     def _deal(self, row: int, order: npt.NDArray[np.int64], noise: FloatArray) -> None:
         """Choose the actions that a Gumbel search considers, and the schedule of their visits."""

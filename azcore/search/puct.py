@@ -29,6 +29,7 @@ class Selection(NamedTuple):
     count_parent: bool
     first_play: float  # constant Q of an untried action, or the reduction if relative; in our Q
     first_play_relative: bool
+    first_play_by_mass: bool  # the reduction grows with the policy of the tried actions
     virtual_loss: int  # n_vl, added to N for each simulation in flight
     virtual_loss_is_loss: bool  # and subtracted from W; false: Q counts evaluated ones only
 
@@ -58,8 +59,11 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight |
     visits = float(node.visits) + visits_in_flight(b, n, rule, in_flight)
     rate = exploration_scale(visits, rule.count_parent, rule.c_init, rule.c_base)
     scale = rule.unit * rate
+    reduction = rule.first_play
+    if rule.first_play_by_mass:
+        reduction *= math.sqrt(tried_mass(tree, b, n))
     first_play = first_play_value(
-        float(node.value), rule.first_play, rule.first_play, rule.first_play_relative
+        float(node.value), reduction, rule.first_play, rule.first_play_relative
     )
     best = 0  # valid even if the network returned NaN
     best_score = -np.inf
@@ -75,6 +79,41 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight |
         if score > best_score or (score == best_score and precedes(tree, b, n, tried, best)):
             best = tried
     return best
+
+
+@register_jitable(forceinline=True)
+def tried_mass(tree: Tree, b: int, n: int) -> float:
+    """The sum of P(s, a) over the tried actions of a node."""
+    node, mass = tree.nodes[b, n], 0.0
+    for e in range(node.first_edge, node.first_edge + node.num_tried):
+        mass += float(tree.edge_prior[b, e])
+    return mass
+
+
+@register_jitable
+def forced_visits(prior: float, simulations: float, factor: float) -> float:
+    """Visits that a tried action of a root gets whatever its Q: sqrt(k P(a) sum N(b)).
+
+    Wu 2019 (arXiv 1902.10565), section 3.2, with k = 2.
+    """
+    return math.sqrt(factor * prior * simulations)
+
+
+@register_jitable
+def forced_edge(tree: Tree, b: int, factor: float) -> int:
+    """The tried edge of the root that has fewer visits than `forced_visits`, as i; or -1.
+
+    Of several, that of the highest prior, then the lower action. No simulation is in flight.
+    """
+    root = tree.nodes[b, 0]
+    forced = -1
+    for i in range(root.num_tried):
+        prior = float(tree.edge_prior[b, root.first_edge + i])
+        wanted = forced_visits(prior, root.visits - 1.0, factor)
+        if tree.tried[b, root.first_tried + i].visits < wanted:
+            if forced < 0 or precedes(tree, b, 0, i, forced):
+                forced = i
+    return forced
 
 
 @register_jitable(forceinline=True)
@@ -155,7 +194,9 @@ def first_play_value(node_value: float, reduction: float, constant: float, relat
 
     Both papers start at Q = 0: in AlphaGo Zero a draw (`constant` 0), on the scale of AlphaZero's
     pseudocode a loss (`constant` -1). The relative form is the node's own value minus a reduction;
-    later programs found that it searches deeper with few simulations.
+    later programs found that it searches deeper with few simulations. KataGo and lc0 multiply the
+    reduction by the square root of the policy of the tried actions (`first_play_by_mass`): where
+    most of the policy is tried, the rest are unlikely to be better.
     """
     return node_value - reduction if relative else constant
 

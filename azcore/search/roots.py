@@ -22,10 +22,8 @@ from azcore.search.gumbel import (
     improved_weight,
     q_transform,
 )
-from azcore.search.transpositions import (
-    Transpositions,
-    place_of,
-)
+from azcore.search.puct import Selection, exploration_scale, forced_visits, puct
+from azcore.search.transpositions import Transpositions, place_of
 from azcore.search.tree import (
     NO_NODE,
     Tree,
@@ -91,8 +89,9 @@ def mix_root_noise(
     order: npt.NDArray[np.int64],
     noise: npt.NDArray[np.float32],
     fraction: float,
+    temperature: float,
 ) -> None:
-    """P = (1 - fraction) P + fraction noise at the root of tree b.
+    """P = (1 - fraction) P^(1/temperature) / sum + fraction noise at the root of tree b.
 
     Args:
         tree: changed.
@@ -100,17 +99,78 @@ def mix_root_noise(
         order: as for `read_root`.
         noise: float32 [K], one entry per legal action, ascending.
         fraction: epsilon of the papers.
+        temperature: above 1, it flattens P (KataGo, root policy softmax temperature); papers 1.
     """
     root = tree.nodes[b, 0]
+    total = 1.0
+    if temperature != 1.0:
+        total = 0.0
+        for rank in range(root.num_edges):
+            e = root.first_edge + order[rank]
+            total += float(tree.edge_prior[b, e]) ** (1.0 / temperature)
     for rank in range(root.num_edges):
         i = order[rank]
         e = root.first_edge + i
         prior = float(tree.edge_prior[b, e])
+        if temperature != 1.0:
+            prior = prior ** (1.0 / temperature) / total
         tree.edge_prior[b, e] = (1.0 - fraction) * prior + fraction * float(noise[rank])
         if i < root.num_tried:
             edge = tree.tried[b, root.first_tried + i]
             set_total(tree, b, 0, i, edge.visits, edge.total)
     bring_next_candidate(tree, b, 0)
+
+
+@kernel
+def prune_forced(
+    tree: Tree,
+    b: int,
+    order: npt.NDArray[np.int64],
+    rule: Selection,
+    factor: float,
+    kept: npt.NDArray[np.int32],
+) -> None:
+    """The visits of the root of tree b without those that only `forced_edge` explains.
+
+    Wu 2019, section 3.2: from each action but the most visited one, up to its `forced_visits` are
+    taken, as long as PUCT, with Q as it is, does not come to prefer it to the most visited one;
+    those left with a single visit lose that too.
+
+    Args:
+        tree: only read.
+        b: the tree.
+        order: as for `read_root`.
+        rule: the constants of PUCT.
+        factor: of `forced_visits`.
+        kept: int32 [K], filled, in ascending order of actions.
+    """
+    root = tree.nodes[b, 0]
+    scale = rule.unit * exploration_scale(
+        float(root.visits), rule.count_parent, rule.c_init, rule.c_base
+    )
+    best = 0
+    for i in range(1, root.num_tried):
+        visits = tree.tried[b, root.first_tried + i].visits
+        most = tree.tried[b, root.first_tried + best].visits
+        if visits > most or (visits == most and precedes(tree, b, 0, i, best)):
+            best = i
+    of_best = tree.tried[b, root.first_tried + best]
+    highest = puct(of_best.q, of_best.bonus, scale)
+    for rank in range(order.shape[0]):
+        i = order[rank]
+        kept[rank] = 0
+        if i >= root.num_tried:
+            continue
+        edge = tree.tried[b, root.first_tried + i]
+        visits = edge.visits
+        if i != best:
+            prior = float(tree.edge_prior[b, root.first_edge + i])
+            least = visits - int(forced_visits(prior, root.visits - 1.0, factor))
+            while visits > max(0, least) and puct(edge.q, prior / visits, scale) < highest:
+                visits -= 1
+            if visits == 1:
+                visits = 0
+        kept[rank] = visits
 
 
 @kernel

@@ -44,11 +44,14 @@ class SearchSettings:
     count_parent_visit: bool
     first_play: float
     first_play_relative: bool
+    first_play_by_mass: bool
     virtual_loss: int
     virtual_loss_is_loss: bool
     leaves_per_tree: int
     dirichlet_fraction: float
     dirichlet_alpha: float | None  # None: the game's own
+    root_temperature: float
+    forced_visits: float
     reuse_subtree: bool
     reuse_limit: float
     transpositions: bool
@@ -92,6 +95,30 @@ class SearchSettings:
             self.dirichlet_alpha,
         )
         require(
+            self.first_play_relative or not self.first_play_by_mass,
+            "search.first_play_by_mass",
+            "false unless first_play_relative is true, since it scales the reduction",
+            self.first_play_by_mass,
+        )
+        require(
+            0 < self.root_temperature < math.inf,
+            "search.root_temperature",
+            "above 0",
+            self.root_temperature,
+        )
+        require(
+            0 <= self.forced_visits < math.inf,
+            "search.forced_visits",
+            "0 or more",
+            self.forced_visits,
+        )
+        require(
+            self.forced_visits == 0 or (self.leaves_per_tree == 1 and self.gumbel is None),
+            "search.forced_visits",
+            "0 with search=gumbel or with leaves_per_tree above 1",
+            self.forced_visits,
+        )
+        require(
             0 <= self.reuse_limit < math.inf, "search.reuse_limit", "0 or more", self.reuse_limit
         )
         require(
@@ -113,6 +140,16 @@ class SearchSettings:
         """Whether Gumbel AlphaZero's search replaces PUCT; see `gumbel.py`."""
         return self.gumbel is not None
 
+    @property
+    def explores(self) -> bool:
+        """Whether a search in self-play differs from one in a match."""
+        return bool(
+            self.is_gumbel
+            or self.dirichlet_fraction
+            or self.forced_visits
+            or self.root_temperature != 1
+        )
+
     def most_targets(self, num_actions: int) -> int:
         """The most actions that a policy target may have; with PUCT, these are the visited ones.
 
@@ -133,6 +170,12 @@ class SearchResult:
     network_value: float  # the evaluator's value of the root itself
     improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT
     best_action: int | None = None  # the choice of a Gumbel search; None with PUCT
+    pruned_counts: IntArray | None = None  # [K], N without forced visits; None if none were forced
+
+    @property
+    def kept_counts(self) -> IntArray:
+        """The visits that a move is drawn by and the policy learns from, int32 [K]."""
+        return self.visit_counts if self.pruned_counts is None else self.pruned_counts
 
     def ranked(self) -> npt.NDArray[np.int64]:
         """The actions from best to worst, int64 [K], as indices into the arrays above.
@@ -144,19 +187,19 @@ class SearchResult:
     def policy_target(self) -> FloatArray:
         """The training target of the policy, float32 [K].
 
-        PUCT: visits normalised (move choice applies its temperature separately). Gumbel: pi'.
+        PUCT: kept visits normalised (move choice applies its temperature separately). Gumbel: pi'.
         """
         if self.improved_policy is not None:
             return self.improved_policy
-        total = max(1, int(self.visit_counts.sum()))
-        return np.asarray(self.visit_counts / total, np.float32)
+        total = max(1, int(self.kept_counts.sum()))
+        return np.asarray(self.kept_counts / total, np.float32)
 
     def target_counts(self) -> IntArray:
         """The policy target as whole numbers for a game record, int32 [K]; 0 where it is left out.
 
-        PUCT: the visits. Gumbel: pi' in parts of 65,535. Probabilities that round to 0 are too
+        PUCT: the visits, without those that were forced. Gumbel: pi' in parts of 65,535. Probabilities that round to 0 are too
         small for learning to tell from 0; without them, a surer policy makes a shorter record.
         """
         if self.improved_policy is None:
-            return self.visit_counts
+            return self.kept_counts
         return np.rint(self.improved_policy * TARGET_PARTS).astype(np.int32)

@@ -19,7 +19,7 @@ from numba.extending import register_jitable
 
 from azcore.search.compiling import kernel
 from azcore.search.gumbel import Gumbel, best_considered_edge, improved_edge
-from azcore.search.puct import Selection, best_edge
+from azcore.search.puct import Selection, best_edge, forced_edge
 from azcore.search.softmax import softmax
 from azcore.search.transpositions import (
     Transpositions,
@@ -186,10 +186,15 @@ def choose_edge(
     b: int,
     n: int,
     rule: Selection,
+    forced: npt.NDArray[np.float64] | None,
     gumbel: Gumbel | None,
     in_flight: InFlight | None,
 ) -> int:
     """The edge that a walk follows from a node, as i: by PUCT, or by Gumbel AlphaZero's rules."""
+    if forced is not None and n == 0 and forced[b] > 0.0:
+        i = forced_edge(tree, b, forced[b])
+        if i >= 0:
+            return i
     if gumbel is None:
         return best_edge(tree, b, n, rule, in_flight)
     if n > 0:
@@ -205,6 +210,7 @@ def walk(
     b: int,
     s: int,
     rule: Selection,
+    forced: npt.NDArray[np.float64] | None,
     gumbel: Gumbel | None,
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
@@ -219,7 +225,7 @@ def walk(
     ended = WAITING
     while tree.nodes[b, n].num_edges > 0:
         node = tree.nodes[b, n]
-        i = choose_edge(tree, b, n, rule, gumbel, in_flight)
+        i = choose_edge(tree, b, n, rule, forced, gumbel, in_flight)
         slots.edges[s, length] = i
         slots.actions[s, length] = tree.edge_action[b, node.first_edge + i]
         length += 1
@@ -248,6 +254,7 @@ def find_leaves(
     walked: npt.NDArray[np.bool_],
     wave: Wave,
     rule: Selection,
+    forced: npt.NDArray[np.float64] | None,
     gumbel: Gumbel | None,
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
@@ -263,6 +270,7 @@ def find_leaves(
         walked: bool [B], the trees to walk; none has a leaf in flight. May be `wave.active`.
         wave: its budget is counted down, `active` is written for the trees that were walked.
         rule: the constants of PUCT.
+        forced: float64 [B], the factor of `forced_visits` at each root, 0: none; or None.
         gumbel: those of the rule that replaces PUCT, or None; each case has its own compilation.
         in_flight: changed; None with one leaf at once, when nothing else is in flight.
         transpositions: of trees that share positions, or None. A walk over an edge that is behind
@@ -286,7 +294,7 @@ def find_leaves(
                 break
             if wave.budget[b] <= 0:
                 break
-            ended = walk(tree, b, s, rule, gumbel, in_flight, transpositions, slots)
+            ended = walk(tree, b, s, rule, forced, gumbel, in_flight, transpositions, slots)
             if ended == WAITING:  # nothing more to find now
                 break
             wave.budget[b] -= 1

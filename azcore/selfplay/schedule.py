@@ -169,7 +169,7 @@ def choose_action(result: SearchResult, temperature: float, rng: np.random.Gener
     """
     if result.best_action is not None:
         return result.best_action
-    visits = result.visit_counts
+    visits = result.kept_counts
     if temperature == 0:
         return int(result.actions[result.ranked()[0]])
     # Scaled by the largest, so that a small temperature does not overflow.

@@ -110,7 +110,7 @@ class Worker:
         self._clean_priors: dict[int, FloatArray] = {}  # of roots that noise was mixed into
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
         self._is_gumbel = search.is_gumbel
-        self._is_noisy = search.is_gumbel or search.dirichlet_fraction > 0
+        self._is_noisy = search.explores
         self._weights_version = 0
         self._resign_threshold: float | None = None
         self._next_index, self._index_step = first_index, index_step

@@ -28,6 +28,14 @@ RULES: dict[str, dict[str, Any]] = {
     "alphago zero": ALPHA_GO_ZERO,
     "alphazero, on its scale": {**ALPHA_ZERO, "value_range": (0.0, 1.0)},
     "first play a reduction": {**ALPHA_ZERO, "first_play": 0.25, "first_play_relative": True},
+    "first play by mass": {
+        **ALPHA_ZERO,
+        "first_play": 0.25,
+        "first_play_relative": True,
+        "first_play_by_mass": True,
+    },
+    "root softened": {**ALPHA_ZERO, "root_temperature": 1.5},
+    "visits forced": {**ALPHA_ZERO, "forced_visits": 2.0, "value_range": (0.0, 1.0)},
     "first play a loss": {**ALPHA_GO_ZERO, "first_play": -1.0},
 }
 
@@ -38,6 +46,7 @@ class Met:
 
     moves: int = 0
     kept: int = 0  # moves that began with a subtree
+    pruned: int = 0  # visits that were forced
     ends: Counter[int] = field(default_factory=Counter)  # simulations to the end, by outcome
 
 
@@ -85,6 +94,9 @@ def compare_games(
             assert result.q_values.tolist() == q_values.astype(np.float32).tolist()
             assert result.value == totals.sum() / visits.sum()
             assert result.network_value == root.value
+            kept = references[row].kept_visits()
+            assert result.kept_counts.tolist() == [kept[a] for a in sorted(kept)]
+            met.pruned += int(visits.sum()) - sum(kept.values())
             assert tree_snapshot(search, row) == snapshot(root)
 
             chance = np.sqrt(visits) / np.sqrt(visits).sum()  # also the less visited now and then
@@ -108,6 +120,7 @@ def test_whole_games(key: str, rule: str, noise: bool) -> None:
     met = compare_games(make(key), settings, noise=noise, seed=len(rule), most_moves=30)
     assert met.moves > 8
     assert met.kept > 3
+    assert (met.pruned > 20) == (rule == "visits forced" and noise)
     assert met.ends.total() > 20
 
 

@@ -46,6 +46,11 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of search and of s
         {},
         {"opening_plies": 1, "policy_plies": 6.0, "full_search_share": 0.5},
     ),
+    "with forced visits": (
+        {"forced_visits": 2.0, "root_temperature": 1.25, "num_simulations": 40},
+        {"full_search_share": 0.6, "cheap_simulations": 9, "temperature_plies": 5},
+    ),
+    "without noise, softened": ({"dirichlet_fraction": 0.0, "root_temperature": 2.0}, {}),
     "from openings": ({"num_simulations": 9}, {"opening_plies": 3, "temperature_plies": 1}),
 }
 
