@@ -110,9 +110,9 @@ def forced_edge(tree: Tree, b: int, factor: float) -> int:
     for i in range(root.num_tried):
         prior = float(tree.edge_prior[b, root.first_edge + i])
         wanted = forced_visits(prior, root.visits - 1.0, factor)
-        if tree.tried[b, root.first_tried + i].visits < wanted:
-            if forced < 0 or precedes(tree, b, 0, i, forced):
-                forced = i
+        lacks = tree.tried[b, root.first_tried + i].visits < wanted
+        if lacks and (forced < 0 or precedes(tree, b, 0, i, forced)):
+            forced = i
     return forced
 
 

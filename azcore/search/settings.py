@@ -197,8 +197,9 @@ class SearchResult:
     def target_counts(self) -> IntArray:
         """The policy target as whole numbers for a game record, int32 [K]; 0 where it is left out.
 
-        PUCT: the visits, without those that were forced. Gumbel: pi' in parts of 65,535. Probabilities that round to 0 are too
-        small for learning to tell from 0; without them, a surer policy makes a shorter record.
+        PUCT: the visits, without those that were forced. Gumbel: pi' in parts of 65,535.
+        Probabilities that round to 0 are too small for learning to tell from 0; without them, a
+        surer policy makes a shorter record.
         """
         if self.improved_policy is None:
             return self.kept_counts
