@@ -71,6 +71,17 @@ def test_targets_add_up() -> None:
     assert more == {**plain, "soft_policy": True} != plain
 
 
+def test_azcore_is_alphazero_with_methods() -> None:
+    """So that each of its departures has a row among the ablations."""
+    methods = "[adamw,global_pooling,ownership,score,reply,later_values,playout_cap]"
+    alphazero = compose("game=go", f"method={methods}")
+    assert compose("game=go", "algorithm=azcore") == {**alphazero, "algorithm": "azcore"}
+    # Other games on a laptop have them too, and symmetries if they declare any.
+    elsewhere = compose("game=tic_tac_toe", f"method={methods}")
+    elsewhere["replay"]["augment"] = True
+    assert compose("game=tic_tac_toe", "algorithm=azcore") == {**elsewhere, "algorithm": "azcore"}
+
+
 def test_a_method_of_another_network_is_refused(azcore: CommandLine) -> None:
     status, _, errors = azcore("game=go", "method=ownership")
     assert status == 2
