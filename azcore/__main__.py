@@ -7,7 +7,10 @@ def main() -> None:
     interrupts.watch()  # before the imports that take seconds
     from azcore.cli import main
 
-    main()
+    try:
+        main()
+    finally:
+        interrupts.end()
 
 
 if __name__ == "__main__":

@@ -96,6 +96,12 @@ def _again(_signal: int, frame: FrameType | None) -> None:
         handler(signal.SIGINT, frame)
 
 
+def end() -> None:
+    """Raise nothing from now on: the command is over, and Python would print it as it ends."""
+    for number in SIGNALS:
+        signal.signal(number, no_handler)
+
+
 def no_handler(_signal: int, _frame: FrameType | None) -> None:
     """The handler while azcore is ending; SIG_IGN would miss a second signal."""
 

@@ -91,7 +91,7 @@ def train(config: Config) -> int:
             terminal.say(f"run directory {run.path}")
             with terminal:
                 step = loop.fit(checkpoint)
-        _ignore_interrupts()  # the rest takes only a moment
+        interrupts.end()  # the rest takes only a moment
         return _conclude(run, terminal, settings, step, max_steps)
 
 
@@ -256,7 +256,7 @@ def _interruptible() -> Iterator[None]:
 
     def interrupt(_signal: int, frame: FrameType | None) -> None:
         if interrupts.may_raise(frame):
-            _ignore_interrupts()
+            interrupts.end()
             raise Interrupted
 
     before = {n: signal.signal(n, interrupt) for n in interrupts.SIGNALS}
@@ -265,11 +265,6 @@ def _interruptible() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def _ignore_interrupts() -> None:
-    for number in interrupts.SIGNALS:
-        signal.signal(number, interrupts.no_handler)
 
 
 def _trainer_settings(config: Config) -> TrainerSettings:

@@ -290,7 +290,7 @@ def test_stones_rules_and_what_is_not_known(go5: Game) -> None:
     assert server.engine.game.settings["suicide"] is True
     assert told[6].startswith("? there is no rule 'x'")
     assert told[7].startswith("= ")
-    assert told[8] == "? ownership is not known here, only ownership false is possible"
+    assert told[8] == "? no ownership is predicted here, only ownership false is possible"
     assert told[9].startswith("? unacceptable size: go: board_size must be")
 
 
