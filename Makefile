@@ -7,10 +7,13 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 # Keys for `make train`, such as ARGS="scale=workstation seed=2".
 ARGS ?=
+# Files of tests that run at once, each in a process of its own: one a core is the most.
+AT_ONCE ?= 2
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 TORCH := $(shell grep '^torch==' constraints.txt)
+PYTEST := $(BIN)/pytest -n $(AT_ONCE) --dist loadfile
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
@@ -21,7 +24,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
-	@echo 'variables    VENV=$(VENV) PYTHON=$(PYTHON) TORCH_INDEX=$(TORCH_INDEX) ARGS=$(ARGS)'
+	@echo 'variables    VENV=$(VENV) PYTHON=$(PYTHON) TORCH_INDEX=$(TORCH_INDEX) ARGS=$(ARGS) AT_ONCE=$(AT_ONCE)'
 
 install: $(STAMP) ## make the environment, with the developers' tools
 
@@ -53,10 +56,10 @@ imports: $(STAMP) ## who may import whom
 	$(BIN)/lint-imports --no-logo
 
 test-all: $(STAMP) ## all tests, compiled
-	$(BIN)/pytest
+	$(PYTEST)
 
 test-fast: $(STAMP) ## the tests not marked slow
-	$(BIN)/pytest -m 'not slow'
+	$(PYTEST) -m 'not slow'
 
 kill-test: $(STAMP) ## 20 times SIGKILL at random moments, resumed, compared
 	AZCORE_KILLS=20 $(BIN)/pytest tests/algorithms/test_resume.py
@@ -65,7 +68,7 @@ speed: $(STAMP) ## count the instructions of search and rules, and keep the figu
 	$(BIN)/python tests/speed/measure.py --write
 
 test-rules: $(STAMP) ## the tests marked rules again, as plain Python
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest -m rules
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m rules
 
 audit: $(STAMP) ## ask PyPI for known vulnerabilities of the pinned versions
 	$(PIP) install -c constraints.txt -e '.[audit]'
