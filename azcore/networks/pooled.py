@@ -31,7 +31,7 @@ from azcore.networks.towers import PlaneScale
 from azcore.settings import require
 from azcore.storage.targets import HORIZONS, TARGETS, stated
 
-ACTIVATIONS: dict[str, Activation] = {"relu": nn.ReLU, "mish": nn.Mish}
+ACTIVATIONS = {"relu": nn.ReLU, "mish": nn.Mish}
 VALUES = ("scalar", "wdl")
 _PLIES = 20.0  # one unit of the head for `plies_left` (lc0)
 POLICIES = ("policy", "reply", "soft_policy")  # outputs with a logit for each action
