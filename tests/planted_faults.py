@@ -316,8 +316,10 @@ FAULTS = [
     Fault(
         "Policy head of AlphaGo Zero",
         "azcore/networks/heads.py",
-        "ConvBlock(channels, 2, 1, activation),\n            nn.Flatten(),\n            nn.Linear(2 * height",
-        "ConvBlock(channels, 4, 1, activation),\n            nn.Flatten(),\n            nn.Linear(4 * height",
+        "ConvBlock(channels, 2, 1, activation),\n            nn.Flatten(),\n            "
+        "nn.Linear(2 * height",
+        "ConvBlock(channels, 4, 1, activation),\n            nn.Flatten(),\n            "
+        "nn.Linear(4 * height",
     ),
     Fault(
         "Policy head of AlphaZero",
@@ -666,6 +668,18 @@ FAULTS = [
         "azcore/networks/blocks.py",
         "half, within = channels // 2,",
         "half, within = channels,",
+    ),
+    Fault(
+        "Transformer",
+        "azcore/networks/transformer.py",
+        "cells = self.places + x",
+        "cells = x",
+    ),
+    Fault(
+        "Transformer",
+        "azcore/networks/transformer.py",
+        "x = x + self.attention(x)",
+        "x = self.attention(x)",
     ),
     Fault(
         "AdamW",
