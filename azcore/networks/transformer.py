@@ -48,10 +48,10 @@ class Encoder(nn.Module):
 
     def __init__(self, game: Game, settings: Transformer) -> None:
         super().__init__()
-        _, self.height, self.width = game.observation_shape
+        _, height, width = game.observation_shape
         channels, activation = settings.channels, ACTIVATIONS[settings.activation]
         hidden = settings.feed_forward * channels
-        self.places = nn.Parameter(torch.empty(self.height * self.width, channels))
+        self.places = nn.Parameter(torch.empty(height * width, channels))
         nn.init.normal_(self.places, std=0.02)  # Devlin 2019 (arXiv:1810.04805)
         self.blocks = nn.Sequential(
             *[
@@ -60,11 +60,12 @@ class Encoder(nn.Module):
             ],
             Norm(channels),
         )
+        self.board = nn.Unflatten(2, (height, width))
 
     def forward(self, x: Tensor) -> Tensor:
+        # OpenVINO would copy the places if they came last.
         cells = self.places + x.flatten(2).transpose(1, 2)  # [N, T, K]
-        features: Tensor = self.blocks(cells).transpose(1, 2)
-        return features.unflatten(2, (self.height, self.width))
+        return self.board(self.blocks(cells).transpose(1, 2))  # type: ignore[no-any-return]
 
 
 class Norm(nn.LayerNorm):
@@ -101,12 +102,11 @@ class Attention(nn.Module):
 
     def __init__(self, channels: int, heads: int) -> None:
         super().__init__()
-        self.heads = heads
+        self.heads = nn.Unflatten(2, (3, heads, channels // heads))
         self.queries_keys_values = nn.Linear(channels, 3 * channels)
         self.out = nn.Linear(channels, channels)
 
     def forward(self, x: Tensor) -> Tensor:
-        taken: Tensor = self.queries_keys_values(x)
-        parts = taken.unflatten(2, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)  # [3, N, A, T, D]
+        parts = self.heads(self.queries_keys_values(x)).permute(2, 0, 3, 1, 4)  # [3, N, A, T, D]
         mixed = nn.functional.scaled_dot_product_attention(*parts.unbind(0))  # [N, A, T, D]
         return self.out(mixed.transpose(1, 2).flatten(2))  # type: ignore[no-any-return]
