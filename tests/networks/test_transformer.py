@@ -19,6 +19,7 @@ from azcore.networks.openvino_evaluator import is_installed
 from azcore.networks.pooled import PooledNetwork
 from azcore.networks.transformer import Attention, Transformer
 from azcore.storage.targets import TARGETS
+from conftest import compose
 from networks.test_networks import by_openvino, by_torch
 
 GO = azcore.make("go", board_size=5)
@@ -150,6 +151,12 @@ def test_a_row_depends_on_its_observation_alone() -> None:
     with torch.inference_mode():
         for all_rows, some_rows in zip(network(seen), network(seen[10:20]), strict=True):
             torch.testing.assert_close(all_rows[10:20], some_rows, atol=1e-5, rtol=1e-5)
+
+
+def test_methods_of_heads_leave_the_network_that_was_asked_for() -> None:
+    network = compose("game=go", "network=transformer", "method=[ownership,wdl]")["network"]
+    assert (network["name"], network["value"]) == ("transformer", "wdl")
+    assert network["auxiliary"]["ownership"]
 
 
 @pytest.mark.parametrize("game", ["go", "tic_tac_toe"])
