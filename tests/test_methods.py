@@ -21,13 +21,13 @@ METHODS = {
     for file in files("azcore.conf").joinpath("method").iterdir()
     if file.name.endswith(".yaml")
 }
-PLAIN = flat(compose("game=go"))
 
 
-def changed(*overrides: str) -> dict[str, Any]:
-    """The settings that differ from those of a plain run of the same game."""
-    now = flat(compose("game=go", *overrides))
-    return {key: value for key, value in now.items() if key not in PLAIN or value != PLAIN[key]}
+def changed(*overrides: str, network: str = "dual_res") -> dict[str, Any]:
+    """The settings that differ from those of a plain run of the same game and network."""
+    plain = flat(compose("game=go", f"network={network}"))
+    now = flat(compose("game=go", f"network={network}", *overrides))
+    return {key: value for key, value in now.items() if key not in plain or value != plain[key]}
 
 
 def test_none_is_the_papers() -> None:
@@ -38,16 +38,19 @@ def test_none_is_the_papers() -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_changes_what_its_file_says(name: str) -> None:
     method = dict(METHODS[name])
-    swapped = [
-        (group, word) for default in method.pop("defaults", []) for group, word in default.items()
-    ]
-    other = changed(*(f"{group.removeprefix('override /')}={word}" for group, word in swapped))
-    base = {**PLAIN, **other}
-    own = flat(method)
-    assert own.keys() <= base.keys()
-    said = {**other, **{key: value for key, value in own.items() if value != base[key]}}
+    if swapped := method.pop("defaults", None):
+        assert swapped == [{"override /network": "pooled_res"}]
+        assert not method
+        now = compose("game=go", f"method={name}")
+        assert now == compose("game=go", "network=pooled_res")
+        return
+    network = "pooled_res" if "network" in method else "dual_res"
+    plain, own = flat(compose("game=go", f"network={network}")), flat(method)
+    assert own.keys() <= plain.keys()
+    said = {key: value for key, value in own.items() if value != plain[key]}
     assert said  # or it would be no method
-    assert changed(f"method={name}") == changed(f"method=[{name}]") == said
+    for chosen in (f"method={name}", f"method=[{name}]"):
+        assert changed(chosen, network=network) == said
 
 
 def test_several_add_up() -> None:
@@ -59,13 +62,30 @@ def test_several_add_up() -> None:
 
 def test_targets_add_up() -> None:
     """Each brings the network that predicts it, and none takes back what another asked for."""
-    network = compose("game=go", "method=[ownership,wdl,reply,ownership]")["network"]
+    network = compose("game=go", "method=[ownership,global_pooling,wdl,reply]")["network"]
     asked = {name for name, wanted in network["auxiliary"].items() if wanted}
-    assert (network["name"], network["value"], asked) == (
-        "pooled_res",
-        "wdl",
-        {"ownership", "reply"},
-    )
+    assert (network["name"], network["value"]) == ("pooled_res", "wdl")
+    assert asked == {"ownership", "reply"}
+    more = compose("game=go", "algorithm=azcore", "method=soft_policy")["network"]["auxiliary"]
+    plain = compose("game=go", "algorithm=azcore")["network"]["auxiliary"]
+    assert more == {**plain, "soft_policy": True} != plain
+
+
+def test_azcore_is_alphazero_with_methods() -> None:
+    """So that each of its departures has a row among the ablations."""
+    methods = "[adamw,global_pooling,ownership,score,reply,later_values,playout_cap]"
+    alphazero = compose("game=go", f"method={methods}")
+    assert compose("game=go", "algorithm=azcore") == {**alphazero, "algorithm": "azcore"}
+    # Other games on a laptop have them too, and symmetries if they declare any.
+    elsewhere = compose("game=tic_tac_toe", f"method={methods}")
+    elsewhere["replay"]["augment"] = True
+    assert compose("game=tic_tac_toe", "algorithm=azcore") == {**elsewhere, "algorithm": "azcore"}
+
+
+def test_a_method_of_another_network_is_refused(azcore: CommandLine) -> None:
+    status, _, errors = azcore("game=go", "method=ownership")
+    assert status == 2
+    assert errors == "azcore: there is no setting network.auxiliary in network=dual_res\n"
 
 
 def test_later_words_win(tmp_path: Path) -> None:

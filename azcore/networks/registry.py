@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import fields
 from importlib.metadata import EntryPoint
 from typing import Any
 
@@ -16,7 +17,7 @@ from azcore.errors import SettingError
 from azcore.game import Game
 from azcore.game.registry import installed, loaded
 from azcore.networks.contract import NetworkSettings
-from azcore.settings import build, convert, require
+from azcore.settings import build, convert, require, unknown_key
 
 GROUP = "azcore.networks"
 
@@ -41,11 +42,13 @@ def network_settings(values: Mapping[str, Any]) -> NetworkSettings:
         raise SettingError("network.name is not set")
     name, networks = convert(str, values["name"], "network.name"), installed_networks()
     require(name in networks, "network.name", f"one of {', '.join(sorted(networks))}", name)
-    return build(
-        loaded(networks[name], "network", NetworkSettings),  # type: ignore[type-abstract]
-        values,
-        "network",
-    )
+    kind = loaded(networks[name], "network", NetworkSettings)  # type: ignore[type-abstract]
+    known = {field.name for field in fields(kind)}
+    if unknown := [str(key) for key in values if key not in known]:
+        sentence = unknown_key(f"network.{unknown[0]}", [f"network.{key}" for key in known])
+        # Others may have it: a method may need another network than this one.
+        raise SettingError(sentence if sentence.endswith("?") else f"{sentence} in network={name}")
+    return build(kind, values, "network")
 
 
 def build_network(game: Game, settings: NetworkSettings, seed: int) -> nn.Module:

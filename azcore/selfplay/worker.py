@@ -118,6 +118,7 @@ class Worker:
         self._waves_per_move = search.num_simulations // search.leaves_per_tree
         self._cheap_simulations = min(settings.cheap_simulations, search.num_simulations)
         self._wave = 0
+        self._has_full_search = [True] * num_games  # of each row, as its latest search began
         self._to_begin: dict[int, int] = {}  # row whose search is to begin -> first wave of it
         self._search_again()
 
@@ -154,9 +155,10 @@ class Worker:
         search, stats = self._search, self.statistics
         for row in [row for row, wave in self._to_begin.items() if wave <= self._wave]:
             self._clean_priors.pop(row, None)
+            self._has_full_search[row] = self._is_full_search(row)
             if self._games[row].policy_plies > 0:
                 search.begin(row, 1)  # evaluates the root
-            elif self._is_full_search(row):
+            elif self._has_full_search[row]:
                 search.begin(row, noise=self._noise if self._is_noisy else None)
             else:
                 search.begin(row, self._cheap_simulations)
@@ -211,7 +213,7 @@ class Worker:
         rng = generator(Purpose.MOVE, self._seed, in_play.game_index, ply)
         temperature = self.settings.temperature_at(ply - in_play.opening_plies)
         action = choose_action(result, temperature, rng)
-        is_full_search = self._is_full_search(row)
+        is_full_search = self._has_full_search[row]
         in_play.actions.append(action)
         if is_full_search:
             counts = result.target_counts()

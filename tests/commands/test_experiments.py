@@ -15,6 +15,7 @@ from azcore.assembly.parts import settings_from
 from azcore.commands.compare.settings import CompareSettings
 from azcore.networks import build_network
 from azcore.settings import build
+from azcore.storage.targets import TARGETS
 from conftest import compose
 
 EXPERIMENTS = sorted(
@@ -46,14 +47,24 @@ VARIED = {
         "selfplay.resignation",
     },
     "ablation": set(),
-    "ablation_methods": {
+    "ablation_go": {
+        *(f"network.auxiliary.{target}" for target in TARGETS if target != "plies_left"),
+        "network.value",
+        "search.forced_visits",
+        "search.root_temperature",
+        "search.first_play",
+        "search.first_play_relative",
+        "search.first_play_by_mass",
         "selfplay.full_search_share",
-        "selfplay.decided_value",
-        "selfplay.temperature",
-        "selfplay.final_temperature",
-        "selfplay.temperature_half_life",
+        "selfplay.policy_plies",
+        "learner.optimizer",
+        "learner.momentum",
+        "learner.schedule",
         "learner.warmup_steps",
-        "trainer.gradient_clip_val",
+        "learner.learning_rates",
+        "learner.milestones",
+        "learner.weight_averaging",
+        "replay.surprise_share",
         "replay.window_start",
         "replay.root_value_share",
     },
@@ -65,7 +76,15 @@ LENGTH = {"trainer.max_steps", "learner.learning_rates", "learner.milestones"}
 BOARD = {"game.board_size", "game.komi", "selfplay.num_games"}
 SHARED = {
     "papers": {*BOARD, *LENGTH, *ARENA, *COMPARE, "gate.every_generations", "gate.games"},
-    "ablation": {*BOARD, *ARENA, *COMPARE, "trainer.max_steps", "arena.num_simulations"},
+    "ablation": {
+        *(BOARD | ARENA | COMPARE),
+        *("trainer.max_steps", "arena.num_simulations", "compare.rivals"),
+    },
+}
+# The run that an experiment changes; the ablations add to a base that learns well.
+PLAIN = {
+    "papers": ("game=go", "seed=1"),
+    "ablation": ("game=go", "seed=1", "method=[adamw,global_pooling]"),
 }
 
 # The same positions, optimizer steps and size of network in every run.
@@ -124,7 +143,7 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
     base = experiment.partition("_")[0]
     assert len(of_one_seed) >= (1 if experiment == base else 2)
     configs = [compose(f"experiment={experiment}", *job) for job in of_one_seed]
-    plain = compose("game=go", "seed=1")
+    plain = compose(*PLAIN[base])
     for config, job in zip(configs, of_one_seed, strict=True):
         settings = settings_from(config)
         build_network(settings.game, settings.network, settings.seed)
@@ -132,10 +151,11 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
         assert (
             settings.replay.samples_per_position == 6
         )  # the preset of this game and scale is there
-        # The base with the same keys is the same run: the file says nothing beside the sweep.
-        assert changed(config, compose(f"experiment={base}", *job)) == set()
+        if base == "papers":  # a run of its own: the file says nothing beside the sweep
+            assert changed(config, compose(f"experiment={base}", *job)) == set()
         same = {key.partition("=")[0] for key in set.intersection(*map(set, of_one_seed))}
-        assert changed(config, plain) - VARIED[experiment] - same == SHARED[base]
+        if experiment != "ablation":  # which names no game
+            assert changed(config, plain) - VARIED[experiment] - same == SHARED[base]
         for group, key in EQUAL:  # compute
             assert config[group][key] == configs[0][group][key]
     found = set().union(*(changed(a, b) for a, b in itertools.combinations(configs, 2)))
@@ -143,8 +163,8 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
     assert changed(compose(f"experiment={experiment}", *overrides[-1]), configs[-1]) == {"seed"}
 
 
-@pytest.mark.parametrize("base", SHARED)
-def test_no_draws_and_something_to_win_for_both(base: str) -> None:
+@pytest.mark.parametrize("experiment", ["papers", "ablation_go"])
+def test_no_draws_and_something_to_win_for_both(experiment: str) -> None:
     """7x7 is solved as a win of nine points for Black: komi lies half a point below."""
-    game = compose(f"experiment={base}")["game"]
+    game = compose(f"experiment={experiment}")["game"]
     assert (game["board_size"], game["komi"]) == (7, 8.5)
