@@ -316,8 +316,10 @@ FAULTS = [
     Fault(
         "Policy head of AlphaGo Zero",
         "azcore/networks/heads.py",
-        "ConvBlock(channels, 2, 1), nn.Flatten(), nn.Linear(2 * height",
-        "ConvBlock(channels, 4, 1), nn.Flatten(), nn.Linear(4 * height",
+        "ConvBlock(channels, 2, 1, activation),\n            nn.Flatten(),\n            "
+        "nn.Linear(2 * height",
+        "ConvBlock(channels, 4, 1, activation),\n            nn.Flatten(),\n            "
+        "nn.Linear(4 * height",
     ),
     Fault(
         "Policy head of AlphaZero",
@@ -621,13 +623,13 @@ FAULTS = [
     ),
     Fault(
         "Global pooling",
-        "azcore/networks/pooled.py",
-        "torch.relu(self.local(x) + self.everywhere(x)[:, :, None, None])",
-        "torch.relu(self.local(x))",
+        "azcore/networks/blocks.py",
+        "self.activation(self.local(x) + self.everywhere(x)[:, :, None, None])",
+        "self.activation(self.local(x))",
     ),
     Fault(
         "Global pooling",
-        "azcore/networks/pooled.py",
+        "azcore/networks/blocks.py",
         "torch.cat([x.mean((2, 3)), x.amax((2, 3))], 1)",
         "torch.cat([x.mean((2, 3)), x.mean((2, 3))], 1)",
     ),
@@ -636,6 +638,48 @@ FAULTS = [
         "azcore/networks/pooled.py",
         "logits[name] = torch.cat([logits[name], others(pooled)], 1)",
         "logits[name] = torch.cat([others(pooled), logits[name]], 1)",
+    ),
+    Fault(
+        "Squeeze and excitation",
+        "azcore/networks/blocks.py",
+        "torch.sigmoid(scale) * x + shift",
+        "torch.sigmoid(scale) * x",
+    ),
+    Fault(
+        "Mish",
+        "azcore/networks/blocks.py",
+        "nn.BatchNorm2d(channels), style.activation())",
+        "nn.BatchNorm2d(channels), nn.ReLU())",
+    ),
+    Fault(
+        "Preactivation",
+        "azcore/networks/blocks.py",
+        "nn.Identity() if before else style.activation()",
+        "style.activation()",
+    ),
+    Fault(
+        "Preactivation",
+        "azcore/networks/folding.py",
+        "shift = -norm.running_mean * scale",
+        "shift = norm.running_mean * scale",
+    ),
+    Fault(
+        "Nested bottleneck",
+        "azcore/networks/blocks.py",
+        "half, within = channels // 2,",
+        "half, within = channels,",
+    ),
+    Fault(
+        "Transformer",
+        "azcore/networks/transformer.py",
+        "cells = self.places + x",
+        "cells = x",
+    ),
+    Fault(
+        "Transformer",
+        "azcore/networks/transformer.py",
+        "x = x + self.attention(x)",
+        "x = self.attention(x)",
     ),
     Fault(
         "AdamW",

@@ -31,7 +31,8 @@ GROUPS = sorted(
 
 @pytest.mark.parametrize("option", GROUPS)
 def test_every_option_builds(compose: Compose, option: str) -> None:
-    config = compose(option)
+    # Some methods are settings of this network.
+    config = compose(option, *["network=pooled_res"] * option.startswith("method="))
     settings_from(config)
     bench_settings(config["bench"])
     build(CheckSettings, config["check"], "check")

@@ -1,9 +1,9 @@
 """Networks that evaluate positions: how they are built, run, saved and loaded.
 
 Begin at `contract.NetworkSettings`, which a custom network subclasses. `towers` and `heads` are the
-papers' networks. `registry` finds and builds networks. `backends` finds the backend that runs one
-for search, with the evaluators of `evaluator` and `openvino_evaluator` among others. `saved` builds
-the network of a checkpoint.
+papers' networks; `pooled`, with its `blocks`, and `transformer` came after them. `registry` finds
+and builds networks. `backends` finds the backend that runs one for search, with the evaluators of
+`evaluator` and `openvino_evaluator` among others. `saved` builds the network of a checkpoint.
 """
 
 from azcore.networks.contract import NetworkSettings

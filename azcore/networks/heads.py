@@ -9,19 +9,25 @@ Letters: N batch, K channels, H rows, W columns, A actions.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
+Activation = Callable[[], nn.Module]
+
 
 class ConvBlock(nn.Sequential):
-    """Convolution, batch norm, ReLU: [N, C, H, W] -> [N, K, H, W]."""
+    """Convolution, batch norm, activation: [N, C, H, W] -> [N, K, H, W]."""
 
-    def __init__(self, planes: int, channels: int, kernel: int) -> None:
+    def __init__(
+        self, planes: int, channels: int, kernel: int, activation: Activation = nn.ReLU
+    ) -> None:
         super().__init__(
             # Batch norm has a bias; a second one would have no effect.
             nn.Conv2d(planes, channels, kernel, padding=kernel // 2, bias=False),
             nn.BatchNorm2d(channels),
-            nn.ReLU(),
+            activation(),
         )
 
     @property
@@ -35,9 +41,18 @@ class ConvBlock(nn.Sequential):
 class LinearPolicyHead(nn.Sequential):
     """Two planes, then a linear layer to every action: [N, K, H, W] -> logits [N, A]."""
 
-    def __init__(self, channels: int, height: int, width: int, num_actions: int) -> None:
+    def __init__(
+        self,
+        channels: int,
+        height: int,
+        width: int,
+        num_actions: int,
+        activation: Activation = nn.ReLU,
+    ) -> None:
         super().__init__(
-            ConvBlock(channels, 2, 1), nn.Flatten(), nn.Linear(2 * height * width, num_actions)
+            ConvBlock(channels, 2, 1, activation),
+            nn.Flatten(),
+            nn.Linear(2 * height * width, num_actions),
         )
 
 

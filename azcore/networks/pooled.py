@@ -1,11 +1,10 @@
-"""A residual tower in which some blocks see the whole board, and heads for auxiliary targets.
+"""Heads that pool, also for auxiliary targets, and the residual tower that goes with them.
 
-Global pooling as in Wu 2019 (arXiv:1902.10565), section 3.3: a 3x3 convolution sees a few cells,
-but a ko, a ladder or the state of the endgame depends on far ones. The heads pool as well, so that
-each is far smaller than one with a linear layer over all cells, and has several channels: the
-papers' value head begins with a single plane, and a single plane can die behind its ReLU.
+Because the heads pool the board (Wu 2019, arXiv:1902.10565), each is far smaller than one with a
+linear layer over all cells, and has several channels: the papers' value head begins with a single
+plane, and a single plane can die behind its ReLU.
 
-Letters: N batch, K channels, P pooled channels, H rows, W columns, A actions.
+Letters: N batch, K channels, H rows, W columns, A actions.
 """
 
 from __future__ import annotations
@@ -17,35 +16,40 @@ import torch
 from torch import Tensor, nn
 
 from azcore.game import Game
+from azcore.networks.blocks import (
+    GlobalPool,
+    NestedBlock,
+    PlainBlock,
+    PooledBlock,
+    Style,
+    ending,
+    opening,
+)
 from azcore.networks.contract import AuxiliaryNetwork, NetworkSettings
-from azcore.networks.heads import ConvBlock, LinearPolicyHead, PlaneMajor
-from azcore.networks.towers import PlaneScale, ResidualBlock
+from azcore.networks.heads import Activation, ConvBlock, LinearPolicyHead, PlaneMajor
+from azcore.networks.towers import PlaneScale
 from azcore.settings import require
 from azcore.storage.targets import HORIZONS, TARGETS, stated
 
+ACTIVATIONS = {"relu": nn.ReLU, "mish": nn.Mish}
 VALUES = ("scalar", "wdl")
 _PLIES = 20.0  # one unit of the head for `plies_left` (lc0)
 POLICIES = ("policy", "reply", "soft_policy")  # outputs with a logit for each action
 
 
 @dataclass(frozen=True, kw_only=True)
-class PooledRes(NetworkSettings):
-    """The settings of `network=pooled_res`."""
+class PooledSettings(NetworkSettings):
+    """The settings that networks with these heads share."""
 
-    pooling_every: int  # block that sees the whole board; 0: none
+    activation: str  # of the whole network
     head_channels: int  # of policy and value head
     value: str  # "scalar", or "wdl": probabilities of win, draw and loss
     auxiliary: dict[str, bool]  # whether to predict a target as well, where the game states it
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require(self.pooling_every >= 0, "network.pooling_every", "0 or more", self.pooling_every)
-        require(
-            self.pooling_every == 0 or self.channels >= 4,
-            "network.channels",
-            "4 or more with network.pooling_every",
-            self.channels,
-        )
+        kinds = f"one of {', '.join(ACTIVATIONS)}"
+        require(self.activation in ACTIVATIONS, "network.activation", kinds, self.activation)
         require(self.head_channels >= 1, "network.head_channels", "1 or more", self.head_channels)
         require(self.value in VALUES, "network.value", f"one of {', '.join(VALUES)}", self.value)
         unknown = sorted(set(self.auxiliary) - set(TARGETS))
@@ -56,41 +60,50 @@ class PooledRes(NetworkSettings):
     def targets(self) -> tuple[str, ...]:
         return tuple(name for name in TARGETS if self.auxiliary.get(name))
 
+
+@dataclass(frozen=True, kw_only=True)
+class PooledRes(PooledSettings):
+    """The settings of `network=pooled_res`."""
+
+    pooling_every: int  # block that sees the whole board; 0: none
+    squeeze_excite: int  # channels for each hidden unit; 0: none
+    preactivation: bool
+    bottleneck: int  # blocks of half the channels inside each block; 0: plain blocks
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require(self.pooling_every >= 0, "network.pooling_every", "0 or more", self.pooling_every)
+        require(self.bottleneck >= 0, "network.bottleneck", "0 or more", self.bottleneck)
+        halved = 2 if self.bottleneck else 1
+        for least, reason in ((4 if self.pooling_every else 0, "pooling_every"), (1, "bottleneck")):
+            wanted = f"{least * halved} or more with network.{reason}"
+            fits = self.channels >= least * halved
+            require(fits, "network.channels", wanted, self.channels)
+        ratio, ratios = self.squeeze_excite, f"0 to network.channels={self.channels}"
+        require(0 <= ratio <= self.channels, "network.squeeze_excite", ratios, ratio)
+
     def build(self, game: Game) -> nn.Module:
-        return PooledNetwork(game, self)
+        return PooledNetwork(game, self, self._tower(game))
 
-
-class GlobalPool(nn.Module):
-    """Mean and maximum of each channel over the board: [N, P, H, W] -> [N, 2 P]."""
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([x.mean((2, 3)), x.amax((2, 3))], 1)
-
-
-class PooledBlock(nn.Module):
-    """A residual block whose first layer adds what is elsewhere: [N, K, H, W] -> the same.
-
-    A quarter of the first layer's channels are pooled; a linear layer turns them into a bias for
-    each of the others.
-    """
-
-    def __init__(self, channels: int) -> None:
-        super().__init__()
-        pooled = max(1, channels // 4)
-        kept = channels - pooled
-        self.local = nn.Sequential(
-            nn.Conv2d(channels, kept, 3, padding=1, bias=False), nn.BatchNorm2d(kept)
+    def _tower(self, game: Game) -> nn.Module:
+        """Observations [N, C, H, W] to features [N, K, H, W]."""
+        style = Style(
+            activation=ACTIVATIONS[self.activation],
+            preactivation=self.preactivation,
+            squeeze_excite=self.squeeze_excite,
         )
-        self.everywhere = nn.Sequential(
-            ConvBlock(channels, pooled, 3), GlobalPool(), nn.Linear(2 * pooled, kept)
-        )
-        self.second = nn.Sequential(
-            nn.Conv2d(kept, channels, 3, padding=1, bias=False), nn.BatchNorm2d(channels)
+        every = self.pooling_every
+        return nn.Sequential(
+            PlaneScale(game.observation_maximum),
+            opening(game.observation_shape[0], self.channels, 3, style),
+            *[self._block(bool(every) and (i + 1) % every == 0, style) for i in range(self.blocks)],
+            ending(self.channels, style),
         )
 
-    def forward(self, x: Tensor) -> Tensor:
-        first = torch.relu(self.local(x) + self.everywhere(x)[:, :, None, None])
-        return torch.relu(self.second(first) + x)
+    def _block(self, is_pooled: bool, style: Style) -> nn.Module:
+        if self.bottleneck:
+            return NestedBlock(self.channels, self.bottleneck, is_pooled, style)
+        return (PooledBlock if is_pooled else PlainBlock)(self.channels, style)
 
 
 class PooledPolicyHead(nn.Module):
@@ -100,7 +113,14 @@ class PooledPolicyHead(nn.Module):
     all; actions that belong to no cell, such as a pass, depend on the pooled features.
     """
 
-    def __init__(self, channels: int, hidden: int, game: Game, policies: Iterable[str]) -> None:
+    def __init__(
+        self,
+        channels: int,
+        hidden: int,
+        game: Game,
+        policies: Iterable[str],
+        activation: Activation,
+    ) -> None:
         super().__init__()
         _, height, width = game.observation_shape
         assert game.action_planes is not None
@@ -109,8 +129,9 @@ class PooledPolicyHead(nn.Module):
         self.local = nn.Sequential(
             nn.Conv2d(channels, hidden, 1, bias=False), nn.BatchNorm2d(hidden)
         )
-        self.pooled = nn.Sequential(ConvBlock(channels, hidden, 1), GlobalPool())
+        self.pooled = nn.Sequential(ConvBlock(channels, hidden, 1, activation), GlobalPool())
         self.bias = nn.Linear(2 * hidden, hidden)
+        self.activation = activation()
         self.cells = nn.ModuleDict(
             {name: nn.Sequential(nn.Conv2d(hidden, planes, 1), PlaneMajor()) for name in policies}
         )
@@ -120,7 +141,7 @@ class PooledPolicyHead(nn.Module):
 
     def forward(self, features: Tensor) -> dict[str, Tensor]:
         pooled = self.pooled(features)
-        local = torch.relu(self.local(features) + self.bias(pooled)[:, :, None, None])
+        local = self.activation(self.local(features) + self.bias(pooled)[:, :, None, None])
         logits = {name: cells(local) for name, cells in self.cells.items()}
         for name, others in self.others.items():
             logits[name] = torch.cat([logits[name], others(pooled)], 1)
@@ -136,11 +157,16 @@ class PooledPolicyHead(nn.Module):
 class LinearPolicyHeads(nn.Module):
     """`PooledPolicyHead` for games whose actions belong to no cells: a linear head for each."""
 
-    def __init__(self, channels: int, game: Game, policies: Iterable[str]) -> None:
+    def __init__(
+        self, channels: int, game: Game, policies: Iterable[str], activation: Activation
+    ) -> None:
         super().__init__()
         _, height, width = game.observation_shape
         self.heads = nn.ModuleDict(
-            {name: LinearPolicyHead(channels, height, width, game.num_actions) for name in policies}
+            {
+                name: LinearPolicyHead(channels, height, width, game.num_actions, activation)
+                for name in policies
+            }
         )
 
     def forward(self, features: Tensor) -> dict[str, Tensor]:
@@ -153,29 +179,29 @@ class LinearPolicyHeads(nn.Module):
 
 
 class PooledNetwork(AuxiliaryNetwork):
-    """One tower for all heads."""
+    """One tower for all heads.
 
-    def __init__(self, game: Game, settings: PooledRes) -> None:
+    Args:
+        game: the game to play.
+        settings: of the heads.
+        tower: observations [N, C, H, W] to features [N, K, H, W], K being `settings.channels`.
+    """
+
+    def __init__(self, game: Game, settings: PooledSettings, tower: nn.Module) -> None:
         super().__init__()
-        channels, every = settings.channels, settings.pooling_every
+        channels, hidden = settings.channels, settings.head_channels
+        activation = ACTIVATIONS[settings.activation]
         self.targets = stated(game, settings.targets)
-        self.tower = nn.Sequential(
-            PlaneScale(game.observation_maximum),
-            ConvBlock(game.observation_shape[0], channels, 3),
-            *[
-                PooledBlock(channels) if every and (i + 1) % every == 0 else ResidualBlock(channels)
-                for i in range(settings.blocks)
-            ],
-        )
+        self.tower = tower
         policies = ["policy", *(name for name in self.targets if name in POLICIES)]
         self.policy_head: PooledPolicyHead | LinearPolicyHeads
         if game.action_planes is None:
-            self.policy_head = LinearPolicyHeads(channels, game, policies)
+            self.policy_head = LinearPolicyHeads(channels, game, policies, activation)
         else:
-            self.policy_head = PooledPolicyHead(channels, settings.head_channels, game, policies)
-        self.value_features = ConvBlock(channels, settings.head_channels, 1)
+            self.policy_head = PooledPolicyHead(channels, hidden, game, policies, activation)
+        self.value_features = ConvBlock(channels, hidden, 1, activation)
         self.value_hidden = nn.Sequential(
-            GlobalPool(), nn.Linear(2 * settings.head_channels, settings.value_hidden), nn.ReLU()
+            GlobalPool(), nn.Linear(2 * hidden, settings.value_hidden), activation()
         )
         self.is_wdl = settings.value == "wdl"
         self.value = nn.Linear(settings.value_hidden, 3 if self.is_wdl else 1)
@@ -184,7 +210,7 @@ class PooledNetwork(AuxiliaryNetwork):
             {n: nn.Linear(settings.value_hidden, k) for n, k in sizes.items() if n in self.targets}
         )
         if "ownership" in self.targets:
-            self.auxiliary["ownership"] = nn.Conv2d(settings.head_channels, 1, 1)
+            self.auxiliary["ownership"] = nn.Conv2d(hidden, 1, 1)
 
     def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
         """Logits [N, A] and values [N], view of the player to move, of bytes [N, C, H, W]."""

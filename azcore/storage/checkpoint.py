@@ -31,6 +31,7 @@ from torch import Tensor, nn
 
 from azcore.errors import AzcoreError, CheckpointError
 from azcore.storage.game_record import require_identity
+from azcore.storage.run_settings import completed_network
 
 _PLAIN = "it must hold plain values and tensors only"
 FORMAT = 1  # increased when the meaning of a field changes
@@ -128,6 +129,7 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         raise CheckpointError(
             f"{path}: this checkpoint cannot be used: {short_reason(error)}"
         ) from error
+    ours["network"] = completed_network(ours["network"])
     return checkpoint  # type: ignore[no-any-return]
 
 

@@ -88,6 +88,15 @@ ADDED: dict[str, dict[str, Any]] = {
         },
     },
 }
+# The same for networks, by name; their checkpoints lack them too.
+ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {
+    "pooled_res": {
+        "activation": "relu",
+        "preactivation": False,
+        "squeeze_excite": 0,
+        "bottleneck": 0,
+    },
+}
 
 
 def save_config(run: RunDirectory, config: Mapping[str, Any]) -> None:
@@ -134,7 +143,15 @@ def _renamed(config: dict[str, Any]) -> dict[str, Any]:
     for group, values in ADDED.items():
         if isinstance(config.get(group), dict):
             config[group] = values | config[group]
+    if isinstance(config.get("network"), dict):
+        config["network"] = completed_network(config["network"])
     return config
+
+
+def completed_network(network: dict[str, Any]) -> dict[str, Any]:
+    """A network's settings, of a run or a checkpoint, with those that were added later."""
+    name = network.get("name")
+    return ADDED_TO_NETWORKS.get(name, {}) | network if isinstance(name, str) else network
 
 
 def read_config(run: RunDirectory) -> dict[str, Any]:

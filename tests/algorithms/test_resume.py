@@ -100,6 +100,11 @@ LATER = [  # methods later than the papers'
     "learner.schedule=cosine",
     "learner.weight_averaging=0.8",
     "network=pooled_res",
+    "network.channels=8",
+    "network.activation=mish",
+    "network.preactivation=true",
+    "network.squeeze_excite=4",
+    "network.bottleneck=1",
     "network.value=wdl",
     *(f"network.auxiliary.{name}=true" for name in TARGETS),
 ]

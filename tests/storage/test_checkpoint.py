@@ -16,10 +16,12 @@ import torch
 
 import azcore
 from azcore.errors import CheckpointError
-from azcore.networks import build_network
-from azcore.networks.saved import describe_run, load_network
+from azcore.networks import build_network, network_settings
+from azcore.networks.saved import describe_run, load_network, require_same_run
 from azcore.networks.towers import DualRes
 from azcore.storage.checkpoint import read_checkpoint, write_checkpoint
+from azcore.storage.run_settings import ADDED_TO_NETWORKS
+from conftest import compose
 from trust_kit import signed_archive
 
 GAME = azcore.make("tic_tac_toe")
@@ -48,6 +50,20 @@ def test_round_trip_and_plain_torch_reads_it(path: Path) -> None:
     assert step == 12
     assert all(torch.equal(v, expected[k]) for k, v in network.state_dict().items())
     assert torch.load(path, weights_only=True)["global_step"] == 12
+
+
+def test_a_network_may_lack_settings_that_came_later(tmp_path: Path) -> None:
+    settings = network_settings(compose("network=pooled_res")["network"])
+    old = {**example(), "azcore": describe_run(GAME, settings)}
+    network = build_network(GAME, settings, seed=1)
+    old["state_dict"] = {f"network.{k}": v for k, v in network.state_dict().items()}
+    assert ADDED_TO_NETWORKS["pooled_res"]
+    for name in ADDED_TO_NETWORKS["pooled_res"]:
+        del old["azcore"]["network"][name]
+    path = tmp_path / "old.ckpt"
+    write_checkpoint(old, path)
+    require_same_run(read_checkpoint(path), describe_run(GAME, settings), path)
+    assert load_network(path, GAME)[0].built_from == network.built_from
 
 
 def test_altered_bytes_are_refused(path: Path) -> None:

@@ -18,7 +18,15 @@ from azcore.commands import COMMANDS
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.run_directory import OWN, RunDirectory
-from azcore.storage.run_settings import ADDED, OF_EXPORT, RUN, differences, read_config, save_config
+from azcore.storage.run_settings import (
+    ADDED,
+    ADDED_TO_NETWORKS,
+    OF_EXPORT,
+    RUN,
+    differences,
+    read_config,
+    save_config,
+)
 from azcore.storage.table import Table
 from azcore.storage.untrusted import MAX_YAML, require_no_links
 from conftest import TINY, compose
@@ -269,6 +277,16 @@ def test_settings_of_older_runs_have_the_names_of_today(tmp_path: Path, rule: st
                 del old[group][key]
     numbers = numbers or compose(*TINY, "search=gumbel")["search"]["gumbel"]
     old["search"] |= {f"gumbel_{key}": value for key, value in numbers.items()}
+    run = RunDirectory(tmp_path)
+    run.config.write_text(yaml.safe_dump(old))
+    assert differences(read_config(run), config) == []
+
+
+def test_networks_of_older_runs_have_the_settings_of_today(tmp_path: Path) -> None:
+    config = compose(*TINY, "network=pooled_res")
+    old = copy.deepcopy(config)
+    for key in ADDED_TO_NETWORKS["pooled_res"]:
+        del old["network"][key]
     run = RunDirectory(tmp_path)
     run.config.write_text(yaml.safe_dump(old))
     assert differences(read_config(run), config) == []
