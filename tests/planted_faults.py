@@ -524,6 +524,12 @@ FAULTS = [
         "reduction *= tried_mass(tree, b, n)",
     ),
     Fault(
+        "Early stop",
+        "azcore/search/walks.py",
+        "overtakes = highest > most or (highest == most and precedes(tree, b, 0, i, best))",
+        "overtakes = highest > most",
+    ),
+    Fault(
         "Surprise",
         "azcore/selfplay/surprise.py",
         "np.log(target / expected)",
@@ -732,6 +738,13 @@ WIRING = [
         ("tests/selfplay/test_matches_reference.py",),
     ),
     Fault(
+        "drawn moves stop early",
+        "azcore/arena/players.py",
+        "best_only=self._temperature_in(row) == 0",
+        "best_only=True",
+        ("tests/arena/test_match.py",),
+    ),
+    Fault(
         "no temperature without noise",
         "azcore/search/settings.py",
         "or self.root_temperature != 1",
@@ -910,8 +923,8 @@ WIRING = [
     Fault(
         "matches at temperature 1",
         "azcore/arena/players.py",
-        "temperature = self._temperature if ply < self._temperature_plies else 0.0",
-        "temperature = 1.0",
+        "return self._temperature if self._plies[row] < self._temperature_plies else 0.0",
+        "return 1.0",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

@@ -85,12 +85,18 @@ class ReferenceSearch:
             child = self._node(self.game.step(self.root.state, action))
         self.root = child
 
-    def search(self, num_simulations: int, noise: Sequence[float] | None = None) -> None:
+    def search(
+        self,
+        num_simulations: int,
+        noise: Sequence[float] | None = None,
+        best_only: bool = False,
+    ) -> None:
         """Run simulations, up to `leaves_per_tree` evaluated together, after the root is known.
 
         Args:
             num_simulations: how many.
             noise: one number per legal action, ascending; mixed into the root's priors.
+            best_only: end once no other action can become the first choice.
         """
         if not self.root.is_known:
             self._evaluate([self.root])
@@ -110,6 +116,9 @@ class ReferenceSearch:
         while left > 0:
             wave: list[tuple[list[tuple[Node, int]], Node]] = []
             while left > 0 and len(wave) < self.settings.leaves_per_tree:
+                if best_only and self._is_settled(left + len(wave)):
+                    left = 0
+                    break
                 path, leaf, is_new = self._descend()
                 if leaf.is_terminal and leaf.is_known:
                     left -= 1
@@ -126,6 +135,16 @@ class ReferenceSearch:
                 for node, a in path:
                     node.in_flight[a] -= 1
                 self._back_up(path, leaf)
+
+    def _is_settled(self, left: int) -> bool:
+        """Whether the first choice is the same, whichever action gets all visits that are left."""
+        root = self.root
+
+        def first_choice(visits: dict[int, int]) -> int:
+            return max(visits, key=lambda a: (visits[a], root.prior[a], -a))
+
+        ends = [{**root.visits, a: root.visits[a] + left} for a in root.visits]
+        return {first_choice(visits) for visits in ends} == {first_choice(root.visits)}
 
     def _node(self, state: Any) -> Node:
         return Node(state, self.game.current_player(state), self.game.is_terminal(state))

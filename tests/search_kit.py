@@ -39,6 +39,7 @@ def search_settings(**changed: Any) -> SearchSettings:
         "reuse_subtree": True,
         "reuse_limit": 2.0,
         "transpositions": False,
+        "stop_early": False,
         "gumbel": None,
     }
     return SearchSettings(**{**values, **changed})

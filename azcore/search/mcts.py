@@ -130,6 +130,8 @@ class Search:
         self._budget = np.zeros(num_trees, np.int32)
         self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
         self._wave = walks.Wave(active=self._active, budget=self._budget, leaves_per_tree=leaves)
+        # Searches that may end early, see `begin`.
+        self._best_only = np.zeros(num_trees, np.bool_) if settings.stop_early else None
         self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
         self._root = roots.make_root(game.num_actions)
         self._new_id = np.empty(self._max_nodes, np.int32)
@@ -210,7 +212,11 @@ class Search:
     # -- searching ------------------------------------------------------------------------------
 
     def begin(
-        self, row: int, num_simulations: int | None = None, noise: Noise | None = None
+        self,
+        row: int,
+        num_simulations: int | None = None,
+        noise: Noise | None = None,
+        best_only: bool = False,
     ) -> None:
         """Request simulations at a root, in addition to those in its tree if there is room.
 
@@ -221,6 +227,8 @@ class Search:
             num_simulations: at most the setting of that name; None: that setting.
             noise: returns the root's noise; called once, when the legal actions are known. A search
                 with noise explores: `root_temperature` and `forced_visits` hold in it alone.
+            best_only: only the most visited action matters. With `search.stop_early` the search
+                then ends as soon as further simulations cannot change it; else this has no effect.
 
         Raises:
             GameError: the root is terminal, or more simulations than there is room for.
@@ -239,6 +247,8 @@ class Search:
         self._budget[row] = simulations
         self._active[row] = True
         self._noise.pop(row, None)
+        if self._best_only is not None:
+            self._best_only[row] = best_only
         if self._forced is not None:
             self._forced[row] = self.settings.forced_visits if noise is not None else 0.0
         if self._gumbel is not None:
@@ -298,6 +308,7 @@ class Search:
                 self._tree,
                 walked,
                 self._wave,
+                self._best_only,
                 self._rule,
                 self._forced,
                 self._gumbel,

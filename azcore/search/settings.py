@@ -55,6 +55,7 @@ class SearchSettings:
     reuse_subtree: bool
     reuse_limit: float
     transpositions: bool
+    stop_early: bool
     gumbel: GumbelSettings | None  # None: PUCT everywhere
 
     def __post_init__(self) -> None:
@@ -120,6 +121,12 @@ class SearchSettings:
         )
         require(
             0 <= self.reuse_limit < math.inf, "search.reuse_limit", "0 or more", self.reuse_limit
+        )
+        require(
+            self.gumbel is None or not self.stop_early,
+            "search.stop_early",
+            "false with search=gumbel, which does not choose by visits alone",
+            self.stop_early,
         )
         require(
             self.gumbel is None or self.leaves_per_tree == 1,

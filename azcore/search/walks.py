@@ -35,6 +35,7 @@ from azcore.search.tree import (
     Tree,
     add_node,
     bring_next_candidate,
+    precedes,
     set_total,
     try_next_edge,
 )
@@ -248,11 +249,37 @@ def walk(
     return ended
 
 
+@register_jitable
+def is_settled(tree: Tree, b: int, left: int) -> bool:
+    """Whether `left` simulations, 1 or more, cannot change which root action has the most visits.
+
+    So it is if the most visited one stays first even if another gets all of them; lc0 calls this
+    smart pruning. Ties go to the higher prior, then the lower action, as in the choice of a move.
+    """
+    root = tree.nodes[b, 0]
+    rivals = min(root.num_tried + 1, root.num_edges)  # the next candidate precedes other untried
+    best, most = 0, -1
+    for i in range(rivals):
+        visits = tree.tried[b, root.first_tried + i].visits if i < root.num_tried else 0
+        if visits > most or (visits == most and precedes(tree, b, 0, i, best)):
+            best, most = i, visits
+    if most == 0:
+        return bool(root.num_edges == 1)
+    for i in range(rivals):
+        visits = tree.tried[b, root.first_tried + i].visits if i < root.num_tried else 0
+        highest = visits + left
+        overtakes = highest > most or (highest == most and precedes(tree, b, 0, i, best))
+        if i != best and overtakes:
+            return False
+    return True
+
+
 @kernel
 def find_leaves(
     tree: Tree,
     walked: npt.NDArray[np.bool_],
     wave: Wave,
+    best_only: npt.NDArray[np.bool_] | None,
     rule: Selection,
     forced: npt.NDArray[np.float64] | None,
     gumbel: Gumbel | None,
@@ -269,6 +296,7 @@ def find_leaves(
         tree: changed: new nodes, and backups of known terminal nodes.
         walked: bool [B], the trees to walk; none has a leaf in flight. May be `wave.active`.
         wave: its budget is counted down, `active` is written for the trees that were walked.
+        best_only: bool [B], the trees whose budget is dropped as soon as `is_settled`; None: none.
         rule: the constants of PUCT.
         forced: float64 [B], the factor of `forced_visits` at each root, 0: none; or None.
         gumbel: those of the rule that replaces PUCT, or None; each case has its own compilation.
@@ -292,6 +320,10 @@ def find_leaves(
                     slots.tree[s], slots.leaf[s], slots.length[s] = b, 0, 0
                     used += 1
                 break
+            if best_only is not None and best_only[b]:
+                left = wave.budget[b] + used  # those in flight have not been counted yet
+                if left > 0 and is_settled(tree, b, left):
+                    wave.budget[b] = 0
             if wave.budget[b] <= 0:
                 break
             ended = walk(tree, b, s, rule, forced, gumbel, in_flight, transpositions, slots)

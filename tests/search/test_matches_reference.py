@@ -37,6 +37,7 @@ RULES: dict[str, dict[str, Any]] = {
     "root softened": {**ALPHA_ZERO, "root_temperature": 1.5},
     "visits forced": {**ALPHA_ZERO, "forced_visits": 2.0, "value_range": (0.0, 1.0)},
     "first play a loss": {**ALPHA_GO_ZERO, "first_play": -1.0},
+    "stopped early": {**ALPHA_ZERO, "stop_early": True},
 }
 
 
@@ -47,6 +48,7 @@ class Met:
     moves: int = 0
     kept: int = 0  # moves that began with a subtree
     pruned: int = 0  # visits that were forced
+    saved: int = 0  # simulations that could not change the move
     ends: Counter[int] = field(default_factory=Counter)  # simulations to the end, by outcome
 
 
@@ -78,8 +80,15 @@ def compare_games(
                 legal = game.legal_action_mask(references[row].root.state).sum()
                 eta = rng.dirichlet(np.full(legal, 0.5)).astype(np.float32)
             met.kept += references[row].root.is_known
-            search.begin(row, simulations, None if eta is None else lambda _row, _k, eta=eta: eta)
-            references[row].search(simulations, eta)
+            best_only = settings.stop_early and rng.random() < 0.7
+            search.begin(
+                row, simulations, None if eta is None else lambda _row, _k, eta=eta: eta, best_only
+            )
+            before = sum(references[row].root.visits.values())
+            references[row].search(simulations, eta, best_only)
+            done = sum(references[row].root.visits.values()) - before
+            assert done == simulations or best_only
+            met.saved += simulations - done
         while search.wave():
             pass
         for row in list(playing):
@@ -92,14 +101,15 @@ def compare_games(
             assert result.visit_counts.tolist() == visits.tolist()
             assert result.priors.tolist() == [root.prior[a] for a in sorted(root.visits)]
             assert result.q_values.tolist() == q_values.astype(np.float32).tolist()
-            assert result.value == totals.sum() / visits.sum()
+            assert result.value == (totals.sum() / visits.sum() if visits.sum() else root.value)
             assert result.network_value == root.value
             kept = references[row].kept_visits()
             assert result.kept_counts.tolist() == [kept[a] for a in sorted(kept)]
             met.pruned += int(visits.sum()) - sum(kept.values())
             assert tree_snapshot(search, row) == snapshot(root)
 
-            chance = np.sqrt(visits) / np.sqrt(visits).sum()  # also the less visited now and then
+            chance = np.sqrt(visits + (visits.sum() == 0))  # also the less visited now and then
+            chance /= chance.sum()
             action = int(rng.choice(result.actions, p=chance))
             search.advance(row, action)
             references[row].advance(action)
@@ -121,6 +131,7 @@ def test_whole_games(key: str, rule: str, noise: bool) -> None:
     assert met.moves > 8
     assert met.kept > 3
     assert (met.pruned > 20) == (rule == "visits forced" and noise)
+    assert (met.saved > 20) == (rule == "stopped early")
     assert met.ends.total() > 20
 
 
@@ -137,6 +148,14 @@ def test_several_leaves_of_a_tree_at_once(
     met = compare_games(make(key), settings, noise=True, seed=virtual_loss, most_moves=20)
     assert met.kept > 3
     assert met.ends.total() > 20
+
+
+@pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
+def test_several_leaves_stopped_early(key: str) -> None:
+    settings = search_settings(virtual_loss=1, leaves_per_tree=4, stop_early=True)
+    met = compare_games(make(key), settings, noise=False, seed=3, most_moves=20)
+    assert met.kept > 3
+    assert met.saved > 20
 
 
 def test_small_reuse_limit() -> None:
