@@ -530,6 +530,18 @@ FAULTS = [
         "overtakes = highest > most",
     ),
     Fault(
+        "Proven wins and losses",
+        "azcore/search/proofs.py",
+        "return int(proof if same else -proof)",
+        "return int(-proof)",
+    ),
+    Fault(
+        "Targets of proven positions",
+        "azcore/search/proofs.py",
+        "kept = np.where(proven < 0, 0, without_forced).astype(np.int32)",
+        "kept = without_forced.copy()",
+    ),
+    Fault(
         "Surprise",
         "azcore/selfplay/surprise.py",
         "np.log(target / expected)",
@@ -736,6 +748,20 @@ WIRING = [
         "visits = result.kept_counts",
         "visits = result.visit_counts",
         ("tests/selfplay/test_matches_reference.py",),
+    ),
+    Fault(
+        "proofs stay behind when the root moves",
+        "azcore/search/roots.py",
+        "            proofs.nodes[b, m] = proofs.nodes[b, n]\n",
+        "            proofs.nodes[b, m] = 0\n",
+        ("tests/search/test_proofs.py",),
+    ),
+    Fault(
+        "a proven root is thought about",
+        "azcore/engine/thinker.py",
+        "if self._search.proof(0):",
+        "if False:",
+        ("tests/engine/test_thinker.py",),
     ),
     Fault(
         "drawn moves stop early",

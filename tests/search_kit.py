@@ -40,6 +40,7 @@ def search_settings(**changed: Any) -> SearchSettings:
         "reuse_limit": 2.0,
         "transpositions": False,
         "stop_early": False,
+        "solve": False,
         "gumbel": None,
     }
     return SearchSettings(**{**values, **changed})

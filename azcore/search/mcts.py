@@ -30,6 +30,7 @@ from azcore.game.positions import make_positions
 from azcore.search import roots, walks
 from azcore.search.evaluators import Evaluator
 from azcore.search.gumbel import considered_visits, make_gumbel
+from azcore.search.proofs import Proofs, kept_visits, make_proofs, rank
 from azcore.search.puct import Selection, value_unit
 from azcore.search.settings import SearchResult, SearchSettings
 from azcore.search.transpositions import Transpositions, make_transpositions
@@ -101,6 +102,9 @@ class Search:
                 longest_path=longest,
                 max_game_length=game.max_game_length,
             )
+        self._proofs: Proofs | None = None
+        if settings.solve:
+            self._proofs = make_proofs(num_trees, self._max_nodes, longest)
         self._rule = Selection(
             c_init=settings.c_init,
             c_base=settings.c_base,
@@ -164,7 +168,7 @@ class Search:
         self.states.step(row, action)
         transpositions = self._transpositions
         is_kept = self._reuse and roots.reroot(
-            self._tree, row, action, transpositions, self._new_id, self._new_tried
+            self._tree, row, action, transpositions, self._proofs, self._new_id, self._new_tried
         )
         if transpositions is not None:
             transpositions.root_ply[row] += 1
@@ -199,6 +203,8 @@ class Search:
         roots.clear(self._tree, row)
         if self._transpositions is not None:
             self._transpositions.table[row] = NO_NODE
+        if self._proofs is not None:
+            self._proofs.nodes[row, 0] = 0
 
     def _root_is_true(self, row: int) -> bool:
         """Whether a root kept from another path to its position has the legal actions of this path.
@@ -314,6 +320,7 @@ class Search:
                 self._gumbel,
                 self._in_flight,
                 self._transpositions,
+                self._proofs,
                 self._slots,
             )
         )
@@ -356,6 +363,7 @@ class Search:
                 self._wave,
                 self._in_flight,
                 self._transpositions,
+                self._proofs,
                 self._slots,
                 leaves,
             )
@@ -395,17 +403,35 @@ class Search:
         if self._forced is not None and self._forced[row] > 0 and simulations:
             pruned = np.empty(count, np.int32)
             roots.prune_forced(self._tree, row, order, self._rule, float(self._forced[row]), pruned)
+        actions, q_values = root.actions[:count].copy(), root.q[:count].copy()
+        priors = root.priors[:count].copy()
+        value = total / simulations if simulations else network_value
+        proven = None
+        if self._proofs is not None:
+            proven = np.empty(count, np.int32)
+            roots.read_proofs(self._tree, row, order, self._proofs, proven)
+            q_values = np.where(proven != 0, proven, q_values).astype(np.float32)
+            value = float(self.proof(row) or value)
+            without_forced = visits if pruned is None else pruned
+            if count:
+                best = int(rank(actions, visits, priors, proven)[0])
+                pruned = kept_visits(best, visits, without_forced, proven)
         return SearchResult(
-            actions=root.actions[:count].copy(),
+            actions=actions,
             visit_counts=visits,
-            q_values=root.q[:count].copy(),
-            priors=root.priors[:count].copy(),
-            value=total / simulations if simulations else network_value,
+            q_values=q_values,
+            priors=priors,
+            value=value,
             network_value=network_value,
             improved_policy=policy,
             best_action=best_action,
             pruned_counts=pruned,
+            proven=proven,
         )
+
+    def proof(self, row: int) -> int:
+        """What is proven of a root: 1 won for the player to move there, -1 lost, 0 unknown."""
+        return 0 if self._proofs is None else int(self._proofs.nodes[row, 0])
 
     def principal_variation(self, row: int, action: int) -> list[int]:
         """The line of play that the tree expects: a root action, then the most visited ones.
@@ -413,7 +439,7 @@ class Search:
         Ties go to the higher prior, then the lower action, as in the choice of a move.
         """
         line = np.empty(int(self._tree.num_nodes[row]) + 1, np.int32)
-        length = roots.principal_variation(self._tree, row, action, line)
+        length = roots.principal_variation(self._tree, row, action, self._proofs, line)
         return [int(planned) for planned in line[:length]]
 
     def restrict(self, row: int, actions: IntArray) -> None:
@@ -441,6 +467,10 @@ class Search:
             values[:] = values[order]
         root.num_edges = int(allowed.sum())
         bring_next_candidate(tree, row, 0)
+
+    def held(self, row: int) -> int:
+        """The number of simulations in a tree whose root is evaluated."""
+        return int(self._tree.nodes["visits"][row, 0]) - 1
 
     def room(self, row: int) -> int:
         """The number of further simulations for which a tree has nodes left."""
@@ -476,6 +506,8 @@ class Search:
             per_node = (getattr(self._transpositions, n) for n in ("node_key", "node_shared"))
             node += sum(array.itemsize for array in per_node)
             node += self._transpositions.table[0].nbytes / self._max_nodes
+        if self._proofs is not None:
+            node += self._proofs.nodes.itemsize
         return node, place, tree.edge_action.itemsize + tree.edge_prior.itemsize
 
     def _size(self, row: int) -> int:

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import register_jitable
 
+from azcore.search.proofs import LOST
 from azcore.search.tree import InFlight, Tree, precedes
 
 
@@ -110,7 +111,8 @@ def forced_edge(tree: Tree, b: int, factor: float) -> int:
     for i in range(root.num_tried):
         prior = float(tree.edge_prior[b, root.first_edge + i])
         wanted = forced_visits(prior, root.visits - 1.0, factor)
-        lacks = tree.tried[b, root.first_tried + i].visits < wanted
+        edge = tree.tried[b, root.first_tried + i]
+        lacks = edge.visits < wanted and edge.q != LOST
         if lacks and (forced < 0 or precedes(tree, b, 0, i, forced)):
             forced = i
     return forced

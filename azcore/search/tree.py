@@ -178,7 +178,13 @@ def set_total(tree: Tree, b: int, n: int, i: int, visits: int, total: float) -> 
     edge.visits = visits
     edge.total = total
     edge.q = total / visits
-    edge.bonus = float(tree.edge_prior[b, node.first_edge + i]) / (1.0 + visits)
+    edge.bonus = bonus(float(tree.edge_prior[b, node.first_edge + i]), visits)
+
+
+@register_jitable(forceinline=True)
+def bonus(prior: float, visits: int) -> float:
+    """P(s, a) / (1 + N(s, a))."""
+    return prior / (1.0 + visits)
 
 
 def edge_statistics(

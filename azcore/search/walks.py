@@ -19,6 +19,7 @@ from numba.extending import register_jitable
 
 from azcore.search.compiling import kernel
 from azcore.search.gumbel import Gumbel, best_considered_edge, improved_edge
+from azcore.search.proofs import LOST, Proofs, prove
 from azcore.search.puct import Selection, best_edge, forced_edge
 from azcore.search.softmax import softmax
 from azcore.search.transpositions import (
@@ -215,6 +216,7 @@ def walk(
     gumbel: Gumbel | None,
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
+    proofs: Proofs | None,
     slots: Slots,
 ) -> int:
     """Follow the selected edges from the root of tree b, and write path and leaf to slot s.
@@ -232,6 +234,8 @@ def walk(
         length += 1
         if i == node.num_tried:
             child = add_node(tree, b)
+            if proofs is not None:
+                proofs.nodes[b, child] = 0
             try_next_edge(tree, b, n, child, in_flight)
             if gumbel is None or n > 0:  # a Gumbel root's edges are in order
                 bring_next_candidate(tree, b, n)
@@ -257,17 +261,27 @@ def is_settled(tree: Tree, b: int, left: int) -> bool:
     smart pruning. Ties go to the higher prior, then the lower action, as in the choice of a move.
     """
     root = tree.nodes[b, 0]
-    rivals = min(root.num_tried + 1, root.num_edges)  # the next candidate precedes other untried
-    best, most = 0, -1
-    for i in range(rivals):
-        visits = tree.tried[b, root.first_tried + i].visits if i < root.num_tried else 0
+    best, most, candidates = 0, -1, root.num_edges
+    # The next candidate precedes the other untried ones, which therefore need no look.
+    for i in range(min(root.num_tried + 1, root.num_edges)):
+        visits = 0
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            visits = edge.visits
+            if edge.q == LOST:  # comes last, whatever its visits
+                candidates -= 1
+                continue
         if visits > most or (visits == most and precedes(tree, b, 0, i, best)):
             best, most = i, visits
-    if most == 0:
-        return bool(root.num_edges == 1)
-    for i in range(rivals):
-        visits = tree.tried[b, root.first_tried + i].visits if i < root.num_tried else 0
-        highest = visits + left
+    if candidates == 1 or most == 0:
+        return bool(candidates == 1)
+    for i in range(min(root.num_tried + 1, root.num_edges)):
+        highest = left
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            highest += edge.visits
+            if edge.q == LOST:
+                continue
         overtakes = highest > most or (highest == most and precedes(tree, b, 0, i, best))
         if i != best and overtakes:
             return False
@@ -285,6 +299,7 @@ def find_leaves(
     gumbel: Gumbel | None,
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
+    proofs: Proofs | None,
     slots: Slots,
 ) -> int:
     """Walk each tree down to leaves that need the network.
@@ -303,6 +318,7 @@ def find_leaves(
         in_flight: changed; None with one leaf at once, when nothing else is in flight.
         transpositions: of trees that share positions, or None. A walk over an edge that is behind
             its node is a simulation too, and backed up at once.
+        proofs: of trees that prove wins and losses, or None. A proven root drops the budget.
         slots: filled; slots of these trees without a leaf stay empty.
 
     Returns:
@@ -324,9 +340,11 @@ def find_leaves(
                 left = wave.budget[b] + used  # those in flight have not been counted yet
                 if left > 0 and is_settled(tree, b, left):
                     wave.budget[b] = 0
+            if proofs is not None and proofs.nodes[b, 0] != 0:
+                wave.budget[b] = 0
             if wave.budget[b] <= 0:
                 break
-            ended = walk(tree, b, s, rule, forced, gumbel, in_flight, transpositions, slots)
+            ended = walk(tree, b, s, rule, forced, gumbel, in_flight, transpositions, proofs, slots)
             if ended == WAITING:  # nothing more to find now
                 break
             wave.budget[b] -= 1
@@ -425,6 +443,7 @@ def expand_and_back_up(
     wave: Wave,
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
+    proofs: Proofs | None,
     slots: Slots,
     leaves: Leaves,
 ) -> int:
@@ -435,6 +454,7 @@ def expand_and_back_up(
         wave: `active` is written for trees that had a leaf in flight.
         in_flight: as for `find_leaves`.
         transpositions: as for `find_leaves`.
+        proofs: as for `find_leaves`; changed.
         slots: the paths; emptied.
         leaves: the results for the leaves at their ends.
 
@@ -466,6 +486,8 @@ def expand_and_back_up(
                 node.num_edges = 0
                 result = float(leaves.outcome[s])
                 node.value = result if leaves.current_player[s] == 0 else -result
+                if proofs is not None:
+                    proofs.nodes[b, n] = int(node.value)
             else:
                 node.value = leaves.values[s]
                 count = leaves.num_legal[s]
@@ -483,6 +505,8 @@ def expand_and_back_up(
                 bring_next_candidate(tree, b, n)
             count_in_flight(tree, b, slots.edges[s], slots.length[s], in_flight, -1)
             back_up(tree, b, slots.edges[s], slots.length[s], n, transpositions)
+            if proofs is not None:
+                prove(tree, b, slots.edges[s], slots.length[s], proofs)
             slots.tree[s] = -1
         if had_leaf:
             wave.active[b] = wave.budget[b] > 0

@@ -61,6 +61,7 @@ ADDED: dict[str, dict[str, Any]] = {
         "root_temperature": 1.0,
         "forced_visits": 0.0,
         "stop_early": False,
+        "solve": False,
     },
     "selfplay": {
         "policy_plies": None,

@@ -38,6 +38,9 @@ RULES: dict[str, dict[str, Any]] = {
     "visits forced": {**ALPHA_ZERO, "forced_visits": 2.0, "value_range": (0.0, 1.0)},
     "first play a loss": {**ALPHA_GO_ZERO, "first_play": -1.0},
     "stopped early": {**ALPHA_ZERO, "stop_early": True},
+    "solved": {**ALPHA_ZERO, "solve": True},
+    "solved, visits forced": {**ALPHA_ZERO, "solve": True, "forced_visits": 2.0},
+    "solved, stopped early": {**ALPHA_GO_ZERO, "solve": True, "stop_early": True},
 }
 
 
@@ -49,6 +52,8 @@ class Met:
     kept: int = 0  # moves that began with a subtree
     pruned: int = 0  # visits that were forced
     saved: int = 0  # simulations that could not change the move
+    proven: Counter[int] = field(default_factory=Counter)  # roots won (1) and lost (-1)
+    avoided: int = 0  # lost actions of roots that are not lost
     ends: Counter[int] = field(default_factory=Counter)  # simulations to the end, by outcome
 
 
@@ -87,7 +92,7 @@ def compare_games(
             before = sum(references[row].root.visits.values())
             references[row].search(simulations, eta, best_only)
             done = sum(references[row].root.visits.values()) - before
-            assert done == simulations or best_only
+            assert done == simulations or best_only or references[row].root.winner is not None
             met.saved += simulations - done
         while search.wave():
             pass
@@ -96,16 +101,23 @@ def compare_games(
             result = search.result(row)
             assert result.actions.tolist() == sorted(root.visits)
             visits = np.array([root.visits[a] for a in sorted(root.visits)])
-            totals = np.array([root.total[a] for a in sorted(root.visits)])
-            q_values = totals / np.maximum(visits, 1)
+            q_values = np.array(references[row].q_values())
             assert result.visit_counts.tolist() == visits.tolist()
             assert result.priors.tolist() == [root.prior[a] for a in sorted(root.visits)]
             assert result.q_values.tolist() == q_values.astype(np.float32).tolist()
-            assert result.value == (totals.sum() / visits.sum() if visits.sum() else root.value)
+            assert result.value == references[row].value()
             assert result.network_value == root.value
             kept = references[row].kept_visits()
             assert result.kept_counts.tolist() == [kept[a] for a in sorted(kept)]
-            met.pruned += int(visits.sum()) - sum(kept.values())
+            assert result.actions[result.ranked()[0]] == references[row].best()
+            proof = search.proof(row)
+            assert proof == (root.winner is not None) * (1 if root.winner == root.player else -1)
+            met.proven[proof] += 1
+            if not proof:
+                met.avoided += sum(map(root.is_lost, visits_of := list(root.visits)))
+                assert all(not kept[a] for a in visits_of if root.is_lost(a))
+            if not settings.solve:
+                met.pruned += int(visits.sum()) - sum(kept.values())
             assert tree_snapshot(search, row) == snapshot(root)
 
             chance = np.sqrt(visits + (visits.sum() == 0))  # also the less visited now and then
@@ -131,7 +143,9 @@ def test_whole_games(key: str, rule: str, noise: bool) -> None:
     assert met.moves > 8
     assert met.kept > 3
     assert (met.pruned > 20) == (rule == "visits forced" and noise)
-    assert (met.saved > 20) == (rule == "stopped early")
+    assert (met.saved > 20) == ("stopped" in rule or "solved" in rule)
+    assert (met.avoided > 2) == ("solved" in rule)
+    assert (met.proven[1] + met.proven[-1] > 0) == ("solved" in rule)
     assert met.ends.total() > 20
 
 
@@ -148,6 +162,19 @@ def test_several_leaves_of_a_tree_at_once(
     met = compare_games(make(key), settings, noise=True, seed=virtual_loss, most_moves=20)
     assert met.kept > 3
     assert met.ends.total() > 20
+
+
+@pytest.mark.parametrize("is_loss", [True, False], ids=["losses", "visits"])
+@pytest.mark.parametrize("key", ["tic_tac_toe", "tic_tac_toe_plain", "go 3x3"])
+def test_several_leaves_solved(key: str, is_loss: bool) -> None:
+    settings = search_settings(
+        virtual_loss=1, virtual_loss_is_loss=is_loss, leaves_per_tree=4, solve=True
+    )
+    met = compare_games(make(key), settings, noise=True, seed=4, most_moves=20)
+    assert met.kept > 3
+    assert met.avoided > 5
+    assert met.proven[1] > 0
+    assert met.proven[-1] > 0
 
 
 @pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
