@@ -95,6 +95,7 @@ def test_a_proven_root_needs_no_more_thought(compose: Compose) -> None:
         search=build(SearchSettings, config["search"], "search"),
         settings=build(EngineSettings, config["engine"], "engine"),
     )
+    thinker.think(Limits(simulations=1))  # compiles
     thinker.set_line(Line(game, "XX./OO./... x"))
     began = time.perf_counter()
     thought = thinker.think(Limits(seconds=20, simulations=100_000))
