@@ -542,6 +542,12 @@ FAULTS = [
         "kept = without_forced.copy()",
     ),
     Fault(
+        "C(s) by the spread of values",
+        "azcore/search/puct.py",
+        "variance = max(0.0, total / (rule.spread_visits + visits - 1.0) - square)",
+        "variance = max(0.0, total / (rule.spread_visits + visits) - square)",
+    ),
+    Fault(
         "Surprise",
         "azcore/selfplay/surprise.py",
         "np.log(target / expected)",
@@ -755,6 +761,13 @@ WIRING = [
         "            proofs.nodes[b, m] = proofs.nodes[b, n]\n",
         "            proofs.nodes[b, m] = 0\n",
         ("tests/search/test_proofs.py",),
+    ),
+    Fault(
+        "squares stay behind when the root moves",
+        "azcore/search/roots.py",
+        "            squares[b, m] = squares[b, n]\n",
+        "            squares[b, m] = 0.0\n",
+        ("tests/search/test_matches_reference.py",),
     ),
     Fault(
         "a proven root is thought about",

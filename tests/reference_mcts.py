@@ -62,6 +62,7 @@ class Node:
     total: dict[int, float] = field(default_factory=dict)  # W(s, a)
     in_flight: dict[int, int] = field(default_factory=dict)  # simulations below that edge
     children: dict[int, Node] = field(default_factory=dict)
+    squares: float = 0.0  # sum of the squares of its visits' values, its own evaluation included
     winner: int | None = None  # the seat that is proven to win
 
     def is_lost(self, a: int) -> bool:
@@ -206,6 +207,7 @@ class ReferenceSearch:
             first_play = node.value - reduction
         else:
             first_play = (rule.first_play - lost) * unit - 1.0
+        spread = self._spread_factor(node)
         if node is self.root and self.forces:
             lacking = [
                 a for a in node.children if node.visits[a] < self._forced(a) and not node.is_lost(a)
@@ -215,12 +217,26 @@ class ReferenceSearch:
 
         def rank(a: int) -> tuple[float, float, int]:
             q = total[a] / evaluated[a] if evaluated[a] else first_play
-            u = (
-                unit * (c * math.sqrt(n)) * (node.prior[a] / (1.0 + visits[a]))
-            )  # rounded in this order
+            scale = unit * (c * math.sqrt(n)) * spread  # rounded in this order
+            u = scale * (node.prior[a] / (1.0 + visits[a]))
             return q + u, node.prior[a], -a
 
         return max((a for a in node.prior if not node.is_lost(a)), key=rank)
+
+    def _spread_factor(self, node: Node) -> float:
+        """1 + k (spread / prior - 1), the spread with a prior that counts for some visits."""
+        rule, n = self.settings, 1 + sum(node.visits.values())
+        if not rule.c_spread or n == 1:
+            return 1.0
+        whole = node.value
+        for a in node.children:  # in the order of their first visits
+            whole += node.total[a]
+        mean = whole / n
+        prior = (mean * mean + rule.c_spread_prior * rule.c_spread_prior) * rule.c_spread_visits
+        total = max(node.squares, mean * mean * n) + prior
+        variance = total / (rule.c_spread_visits + n - 1.0) - mean * mean
+        sigma = math.sqrt(max(0.0, variance))
+        return float(1.0 + rule.c_spread * (sigma / rule.c_spread_prior - 1.0))
 
     def _forced(self, a: int) -> float:
         """Visits that a tried action of the root has at least: sqrt(k P(a) N)."""
@@ -278,6 +294,7 @@ class ReferenceSearch:
         if not math.isinf(rule.c_base):
             c = math.log((1.0 + n + rule.c_base) / rule.c_base) + rule.c_init
         scale = 2.0 / (rule.value_range[1] - rule.value_range[0]) * (c * math.sqrt(n))
+        scale *= self._spread_factor(root)
         best = self.best()
 
         def score(a: int, visits: int) -> float:
@@ -308,6 +325,7 @@ class ReferenceSearch:
                 self.game.observation(node.state)[None].astype(np.uint8)
             )
             node.value = float(values[0])
+            node.squares = node.value * node.value
             legal = [int(a) for a in np.flatnonzero(self.game.legal_action_mask(node.state))]
             highest = max(float(logits[0, a]) for a in legal)
             weights = [float(np.float32(math.exp(float(logits[0, a]) - highest))) for a in legal]
@@ -324,6 +342,8 @@ class ReferenceSearch:
         for node, a in path:
             node.visits[a] += 1
             node.total[a] += leaf.value if node.player == leaf.player else -leaf.value
+        for node, _ in path:
+            node.squares += leaf.value * leaf.value
         for node, _ in reversed(path):
             if any(map(node.is_won, node.prior)):
                 node.winner = node.player

@@ -105,6 +105,9 @@ class Search:
         self._proofs: Proofs | None = None
         if settings.solve:
             self._proofs = make_proofs(num_trees, self._max_nodes, longest)
+        self._squares: npt.NDArray[np.float64] | None = None  # see `puct.spread_factor`
+        if settings.c_spread:
+            self._squares = np.zeros((num_trees, self._max_nodes))
         self._rule = Selection(
             c_init=settings.c_init,
             c_base=settings.c_base,
@@ -115,6 +118,9 @@ class Search:
             first_play_by_mass=settings.first_play_by_mass,
             virtual_loss=settings.virtual_loss,
             virtual_loss_is_loss=settings.virtual_loss_is_loss,
+            spread=settings.c_spread,
+            spread_prior=settings.c_spread_prior,
+            spread_visits=settings.c_spread_visits,
         )
         self._forced = np.zeros(num_trees) if settings.forced_visits else None
         self._gumbel = None
@@ -168,7 +174,14 @@ class Search:
         self.states.step(row, action)
         transpositions = self._transpositions
         is_kept = self._reuse and roots.reroot(
-            self._tree, row, action, transpositions, self._proofs, self._new_id, self._new_tried
+            self._tree,
+            row,
+            action,
+            transpositions,
+            self._proofs,
+            self._squares,
+            self._new_id,
+            self._new_tried,
         )
         if transpositions is not None:
             transpositions.root_ply[row] += 1
@@ -321,6 +334,7 @@ class Search:
                 self._in_flight,
                 self._transpositions,
                 self._proofs,
+                self._squares,
                 self._slots,
             )
         )
@@ -364,6 +378,7 @@ class Search:
                 self._in_flight,
                 self._transpositions,
                 self._proofs,
+                self._squares,
                 self._slots,
                 leaves,
             )
@@ -402,7 +417,8 @@ class Search:
         pruned = None
         if self._forced is not None and self._forced[row] > 0 and simulations:
             pruned = np.empty(count, np.int32)
-            roots.prune_forced(self._tree, row, order, self._rule, float(self._forced[row]), pruned)
+            factor = float(self._forced[row])
+            roots.prune_forced(self._tree, row, order, self._rule, factor, self._squares, pruned)
         actions, q_values = root.actions[:count].copy(), root.q[:count].copy()
         priors = root.priors[:count].copy()
         value = total / simulations if simulations else network_value
@@ -508,6 +524,8 @@ class Search:
             node += self._transpositions.table[0].nbytes / self._max_nodes
         if self._proofs is not None:
             node += self._proofs.nodes.itemsize
+        if self._squares is not None:
+            node += self._squares.itemsize
         return node, place, tree.edge_action.itemsize + tree.edge_prior.itemsize
 
     def _size(self, row: int) -> int:

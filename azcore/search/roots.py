@@ -23,7 +23,7 @@ from azcore.search.gumbel import (
     q_transform,
 )
 from azcore.search.proofs import LOST, Proofs, proof_of_edge
-from azcore.search.puct import Selection, exploration_scale, forced_visits, puct
+from azcore.search.puct import Selection, exploration_scale, forced_visits, puct, spread_factor
 from azcore.search.transpositions import Transpositions, place_of
 from azcore.search.tree import (
     NO_NODE,
@@ -155,6 +155,7 @@ def prune_forced(
     order: npt.NDArray[np.int64],
     rule: Selection,
     factor: float,
+    squares: npt.NDArray[np.float64] | None,
     kept: npt.NDArray[np.int32],
 ) -> None:
     """The visits of the root of tree b without those that only `forced_edge` explains.
@@ -169,12 +170,15 @@ def prune_forced(
         order: as for `read_root`.
         rule: the constants of PUCT.
         factor: of `forced_visits`.
+        squares: as for `spread_factor`, or None.
         kept: int32 [K], filled, in ascending order of actions.
     """
     root = tree.nodes[b, 0]
     scale = rule.unit * exploration_scale(
         float(root.visits), rule.count_parent, rule.c_init, rule.c_base
     )
+    if squares is not None:
+        scale *= spread_factor(tree, b, 0, rule, squares)
     best, most = 0, -1
     for i in range(root.num_tried):
         edge = tree.tried[b, root.first_tried + i]
@@ -310,6 +314,7 @@ def reroot(
     action: int,
     transpositions: Transpositions | None,
     proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
     new_id: npt.NDArray[np.int32],
     new_tried: npt.NDArray[Any],
 ) -> bool:
@@ -327,6 +332,7 @@ def reroot(
         transpositions: of trees that share positions, or None; changed. The caller updates the ply
             of the root.
         proofs: of trees that prove wins and losses, or None; changed.
+        squares: as for `spread_factor`, or None; changed.
         new_id: int32 [M], scratch.
         new_tried: TRIED [R], scratch.
 
@@ -364,6 +370,8 @@ def reroot(
             transpositions.node_shared[b, m] = transpositions.node_shared[b, n]
         if proofs is not None:
             proofs.nodes[b, m] = proofs.nodes[b, n]
+        if squares is not None:
+            squares[b, m] = squares[b, n]
         for e in range(node.first_edge, node.first_edge + node.num_edges):
             tree.edge_action[b, edges] = tree.edge_action[b, e]
             tree.edge_prior[b, edges] = tree.edge_prior[b, e]

@@ -41,6 +41,9 @@ class SearchSettings:
     num_simulations: int
     c_init: float
     c_base: float
+    c_spread: float
+    c_spread_prior: float
+    c_spread_visits: float
     value_range: tuple[float, float]
     count_parent_visit: bool
     first_play: float
@@ -66,6 +69,25 @@ class SearchSettings:
         )
         require(self.c_base > 0, "search.c_base", "above 0", self.c_base)
         require(0 <= self.c_init < math.inf, "search.c_init", "0 or more", self.c_init)
+        require(0 <= self.c_spread <= 1, "search.c_spread", "0 to 1", self.c_spread)
+        require(
+            self.c_spread == 0 or not self.transpositions,
+            "search.c_spread",
+            "0 with transpositions, whose backups are no single values",
+            self.c_spread,
+        )
+        require(
+            0 < self.c_spread_prior < math.inf,
+            "search.c_spread_prior",
+            "above 0",
+            self.c_spread_prior,
+        )
+        require(
+            0 <= self.c_spread_visits < math.inf,
+            "search.c_spread_visits",
+            "0 or more",
+            self.c_spread_visits,
+        )
         require(
             len(self.value_range) == 2
             and all(map(math.isfinite, self.value_range))

@@ -26,7 +26,6 @@ from azcore.search.transpositions import (
     Transpositions,
     is_behind,
     key_of_node,
-    mean_value,
     place_of,
 )
 from azcore.search.tree import (
@@ -36,6 +35,7 @@ from azcore.search.tree import (
     Tree,
     add_node,
     bring_next_candidate,
+    mean_value,
     precedes,
     set_total,
     try_next_edge,
@@ -137,6 +137,23 @@ def back_up(
 
 
 @register_jitable
+def add_squares(
+    tree: Tree,
+    b: int,
+    edges: npt.NDArray[np.int32],
+    length: int,
+    leaf: int,
+    squares: npt.NDArray[np.float64],
+) -> None:
+    """Add v^2 to the sum of squares of each node on a path."""
+    value = float(tree.nodes[b, leaf].value)
+    n = 0
+    for depth in range(length):
+        squares[b, n] += value * value
+        n = tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]].child
+
+
+@register_jitable
 def back_up_shared(
     tree: Tree,
     b: int,
@@ -191,6 +208,7 @@ def choose_edge(
     forced: npt.NDArray[np.float64] | None,
     gumbel: Gumbel | None,
     in_flight: InFlight | None,
+    squares: npt.NDArray[np.float64] | None,
 ) -> int:
     """The edge that a walk follows from a node, as i: by PUCT, or by Gumbel AlphaZero's rules."""
     if forced is not None and n == 0 and forced[b] > 0.0:
@@ -198,7 +216,7 @@ def choose_edge(
         if i >= 0:
             return i
     if gumbel is None:
-        return best_edge(tree, b, n, rule, in_flight)
+        return best_edge(tree, b, n, rule, in_flight, squares)
     if n > 0:
         return improved_edge(tree, b, n, gumbel)
     # The number of simulations done equals the visits of the root's edges.
@@ -217,6 +235,7 @@ def walk(
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
     proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
     slots: Slots,
 ) -> int:
     """Follow the selected edges from the root of tree b, and write path and leaf to slot s.
@@ -228,7 +247,7 @@ def walk(
     ended = WAITING
     while tree.nodes[b, n].num_edges > 0:
         node = tree.nodes[b, n]
-        i = choose_edge(tree, b, n, rule, forced, gumbel, in_flight)
+        i = choose_edge(tree, b, n, rule, forced, gumbel, in_flight, squares)
         slots.edges[s, length] = i
         slots.actions[s, length] = tree.edge_action[b, node.first_edge + i]
         length += 1
@@ -300,6 +319,7 @@ def find_leaves(
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
     proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
     slots: Slots,
 ) -> int:
     """Walk each tree down to leaves that need the network.
@@ -319,6 +339,7 @@ def find_leaves(
         transpositions: of trees that share positions, or None. A walk over an edge that is behind
             its node is a simulation too, and backed up at once.
         proofs: of trees that prove wins and losses, or None. A proven root drops the budget.
+        squares: as for `spread_factor`, changed; None: C(s) does not depend on them.
         slots: filled; slots of these trees without a leaf stay empty.
 
     Returns:
@@ -344,13 +365,17 @@ def find_leaves(
                 wave.budget[b] = 0
             if wave.budget[b] <= 0:
                 break
-            ended = walk(tree, b, s, rule, forced, gumbel, in_flight, transpositions, proofs, slots)
+            ended = walk(
+                tree, b, s, rule, forced, gumbel, in_flight, transpositions, proofs, squares, slots
+            )
             if ended == WAITING:  # nothing more to find now
                 break
             wave.budget[b] -= 1
             edges, length = slots.edges[s], slots.length[s]
             if ended == KNOWN:
                 back_up(tree, b, edges, length, slots.leaf[s], transpositions)
+                if squares is not None:
+                    add_squares(tree, b, edges, length, slots.leaf[s], squares)
                 continue
             count_in_flight(tree, b, edges, length, in_flight, 1)
             slots.tree[s] = b
@@ -444,6 +469,7 @@ def expand_and_back_up(
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
     proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
     slots: Slots,
     leaves: Leaves,
 ) -> int:
@@ -455,6 +481,7 @@ def expand_and_back_up(
         in_flight: as for `find_leaves`.
         transpositions: as for `find_leaves`.
         proofs: as for `find_leaves`; changed.
+        squares: as for `find_leaves`.
         slots: the paths; emptied.
         leaves: the results for the leaves at their ends.
 
@@ -505,6 +532,9 @@ def expand_and_back_up(
                 bring_next_candidate(tree, b, n)
             count_in_flight(tree, b, slots.edges[s], slots.length[s], in_flight, -1)
             back_up(tree, b, slots.edges[s], slots.length[s], n, transpositions)
+            if squares is not None:
+                squares[b, n] = float(node.value) * float(node.value)
+                add_squares(tree, b, slots.edges[s], slots.length[s], n, squares)
             if proofs is not None:
                 prove(tree, b, slots.edges[s], slots.length[s], proofs)
             slots.tree[s] = -1

@@ -61,6 +61,9 @@ ADDED: dict[str, dict[str, Any]] = {
         "root_temperature": 1.0,
         "forced_visits": 0.0,
         "stop_early": False,
+        "c_spread": 0.0,
+        "c_spread_prior": 0.4,
+        "c_spread_visits": 2.0,
         "solve": False,
     },
     "selfplay": {

@@ -38,10 +38,20 @@ RULES: dict[str, dict[str, Any]] = {
     "visits forced": {**ALPHA_ZERO, "forced_visits": 2.0, "value_range": (0.0, 1.0)},
     "first play a loss": {**ALPHA_GO_ZERO, "first_play": -1.0},
     "stopped early": {**ALPHA_ZERO, "stop_early": True},
+    "c by spread": {**ALPHA_ZERO, "c_spread": 0.85},
+    "c by spread, visits forced": {
+        **ALPHA_GO_ZERO,
+        "c_spread": 0.5,
+        "c_spread_visits": 0.5,
+        "forced_visits": 2.0,
+    },
     "solved": {**ALPHA_ZERO, "solve": True},
     "solved, visits forced": {**ALPHA_ZERO, "solve": True, "forced_visits": 2.0},
     "solved, stopped early": {**ALPHA_GO_ZERO, "solve": True, "stop_early": True},
 }
+
+
+PRUNED = ("visits forced", "c by spread, visits forced")
 
 
 @dataclass
@@ -142,7 +152,7 @@ def test_whole_games(key: str, rule: str, noise: bool) -> None:
     met = compare_games(make(key), settings, noise=noise, seed=len(rule), most_moves=30)
     assert met.moves > 8
     assert met.kept > 3
-    assert (met.pruned > 20) == (rule == "visits forced" and noise)
+    assert (met.pruned > 20) == (rule in PRUNED and noise)
     assert (met.saved > 20) == ("stopped" in rule or "solved" in rule)
     assert (met.avoided > 2) == ("solved" in rule)
     assert (met.proven[1] + met.proven[-1] > 0) == ("solved" in rule)
@@ -175,6 +185,14 @@ def test_several_leaves_solved(key: str, is_loss: bool) -> None:
     assert met.avoided > 5
     assert met.proven[1] > 0
     assert met.proven[-1] > 0
+
+
+@pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
+def test_several_leaves_with_c_by_spread(key: str) -> None:
+    settings = search_settings(virtual_loss=1, leaves_per_tree=4, c_spread=0.85)
+    met = compare_games(make(key), settings, noise=True, seed=3, most_moves=20)
+    assert met.kept > 3
+    assert met.ends.total() > 20
 
 
 @pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
