@@ -171,9 +171,9 @@ FAULTS = [
     ),
     Fault(
         "Temperature in evaluation",
-        "azcore/search/settings.py",
-        "np.lexsort((self.actions, -self.priors, -self.visit_counts))",
-        "np.lexsort((self.actions, -self.visit_counts, -self.priors))",
+        "azcore/search/proofs.py",
+        "np.lexsort((actions, -priors, -visits, -proven))",
+        "np.lexsort((actions, -visits, -priors, -proven))",
     ),
     Fault(
         "Symmetries in search",

@@ -227,6 +227,8 @@ def test_compiled_or_interpreted(key: str) -> None:
     assert compare_games(make(key), settings, noise=True, seed=5, most_moves=5).ends
     settings = search_settings(num_simulations=16, first_play=0.25, first_play_relative=True)
     assert compare_games(make(key), settings, noise=True, seed=6, most_moves=5).ends
+    settings = search_settings(num_simulations=16, solve=True, stop_early=True, c_spread=0.85)
+    assert compare_games(make(key), settings, noise=True, seed=7, most_moves=5).ends
 
 
 def test_plain_and_compiled_rules_give_the_same_searches() -> None:
