@@ -171,9 +171,9 @@ FAULTS = [
     ),
     Fault(
         "Temperature in evaluation",
-        "azcore/search/settings.py",
-        "np.lexsort((self.actions, -self.priors, -self.visit_counts))",
-        "np.lexsort((self.actions, -self.visit_counts, -self.priors))",
+        "azcore/search/proofs.py",
+        "np.lexsort((actions, -priors, -visits, -proven))",
+        "np.lexsort((actions, -visits, -priors, -proven))",
     ),
     Fault(
         "Symmetries in search",
@@ -526,6 +526,30 @@ FAULTS = [
         "reduction *= tried_mass(tree, b, n)",
     ),
     Fault(
+        "Early stop",
+        "azcore/search/walks.py",
+        "overtakes = highest > most or (highest == most and precedes(tree, b, 0, i, best))",
+        "overtakes = highest > most",
+    ),
+    Fault(
+        "Proven wins and losses",
+        "azcore/search/proofs.py",
+        "return int(proof if same else -proof)",
+        "return int(-proof)",
+    ),
+    Fault(
+        "Targets of proven positions",
+        "azcore/search/proofs.py",
+        "kept = np.where(proven < 0, 0, without_forced).astype(np.int32)",
+        "kept = without_forced.copy()",
+    ),
+    Fault(
+        "C(s) by the spread of values",
+        "azcore/search/puct.py",
+        "variance = max(0.0, total / (rule.spread_visits + visits - 1.0) - square)",
+        "variance = max(0.0, total / (rule.spread_visits + visits) - square)",
+    ),
+    Fault(
         "Surprise",
         "azcore/selfplay/surprise.py",
         "np.log(target / expected)",
@@ -776,6 +800,34 @@ WIRING = [
         ("tests/selfplay/test_matches_reference.py",),
     ),
     Fault(
+        "proofs stay behind when the root moves",
+        "azcore/search/roots.py",
+        "            proofs.nodes[b, m] = proofs.nodes[b, n]\n",
+        "            proofs.nodes[b, m] = 0\n",
+        ("tests/search/test_proofs.py",),
+    ),
+    Fault(
+        "squares stay behind when the root moves",
+        "azcore/search/roots.py",
+        "            squares[b, m] = squares[b, n]\n",
+        "            squares[b, m] = 0.0\n",
+        ("tests/search/test_matches_reference.py",),
+    ),
+    Fault(
+        "a proven root is thought about",
+        "azcore/engine/thinker.py",
+        "if self._search.proof(0):",
+        "if False:",
+        ("tests/engine/test_thinker.py",),
+    ),
+    Fault(
+        "drawn moves stop early",
+        "azcore/arena/players.py",
+        "best_only=self._temperature_in(row) == 0",
+        "best_only=True",
+        ("tests/arena/test_match.py",),
+    ),
+    Fault(
         "no temperature without noise",
         "azcore/search/settings.py",
         "or self.root_temperature != 1",
@@ -954,8 +1006,8 @@ WIRING = [
     Fault(
         "matches at temperature 1",
         "azcore/arena/players.py",
-        "temperature = self._temperature if ply < self._temperature_plies else 0.0",
-        "temperature = 1.0",
+        "return self._temperature if self._plies[row] < self._temperature_plies else 0.0",
+        "return 1.0",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

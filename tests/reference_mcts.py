@@ -62,6 +62,18 @@ class Node:
     total: dict[int, float] = field(default_factory=dict)  # W(s, a)
     in_flight: dict[int, int] = field(default_factory=dict)  # simulations below that edge
     children: dict[int, Node] = field(default_factory=dict)
+    squares: float = 0.0  # sum of the squares of its visits' values, its own evaluation included
+    winner: int | None = None  # the seat that is proven to win
+
+    def is_lost(self, a: int) -> bool:
+        """Whether an action is proven to lose for `player`."""
+        child = self.children.get(a)
+        return child is not None and child.winner == 1 - self.player
+
+    def is_won(self, a: int) -> bool:
+        """Whether an action is proven to win for `player`."""
+        child = self.children.get(a)
+        return child is not None and child.winner == self.player
 
 
 class ReferenceSearch:
@@ -85,12 +97,18 @@ class ReferenceSearch:
             child = self._node(self.game.step(self.root.state, action))
         self.root = child
 
-    def search(self, num_simulations: int, noise: Sequence[float] | None = None) -> None:
+    def search(
+        self,
+        num_simulations: int,
+        noise: Sequence[float] | None = None,
+        best_only: bool = False,
+    ) -> None:
         """Run simulations, up to `leaves_per_tree` evaluated together, after the root is known.
 
         Args:
             num_simulations: how many.
             noise: one number per legal action, ascending; mixed into the root's priors.
+            best_only: end once no other action can become the first choice.
         """
         if not self.root.is_known:
             self._evaluate([self.root])
@@ -107,9 +125,15 @@ class ReferenceSearch:
                 self.root.prior[a] = float(np.float32(mixed))
         self.forces = noise is not None
         left = num_simulations
-        while left > 0:
+        while left > 0 and self.root.winner is None:
             wave: list[tuple[list[tuple[Node, int]], Node]] = []
             while left > 0 and len(wave) < self.settings.leaves_per_tree:
+                if self.root.winner is not None:
+                    left = 0
+                    break
+                if best_only and self._is_settled(left + len(wave)):
+                    left = 0
+                    break
                 path, leaf, is_new = self._descend()
                 if leaf.is_terminal and leaf.is_known:
                     left -= 1
@@ -126,6 +150,19 @@ class ReferenceSearch:
                 for node, a in path:
                     node.in_flight[a] -= 1
                 self._back_up(path, leaf)
+
+    def _is_settled(self, left: int) -> bool:
+        """Whether the first choice is the same, whichever action gets all visits that are left."""
+        root = self.root
+
+        def first_choice(visits: dict[int, int]) -> int:
+            open_ = [a for a in visits if not root.is_lost(a)]
+            return max(open_, key=lambda a: (visits[a], root.prior[a], -a))
+
+        ends = [
+            {**root.visits, a: root.visits[a] + left} for a in root.visits if not root.is_lost(a)
+        ]
+        return {first_choice(visits) for visits in ends} == {first_choice(root.visits)}
 
     def _node(self, state: Any) -> Node:
         return Node(state, self.game.current_player(state), self.game.is_terminal(state))
@@ -170,26 +207,83 @@ class ReferenceSearch:
             first_play = node.value - reduction
         else:
             first_play = (rule.first_play - lost) * unit - 1.0
+        spread = self._spread_factor(node)
         if node is self.root and self.forces:
-            lacking = [a for a in node.children if node.visits[a] < self._forced(a)]
+            lacking = [
+                a for a in node.children if node.visits[a] < self._forced(a) and not node.is_lost(a)
+            ]
             if lacking:
                 return max(lacking, key=lambda a: (node.prior[a], -a))
 
         def rank(a: int) -> tuple[float, float, int]:
             q = total[a] / evaluated[a] if evaluated[a] else first_play
-            u = (
-                unit * (c * math.sqrt(n)) * (node.prior[a] / (1.0 + visits[a]))
-            )  # rounded in this order
+            scale = unit * (c * math.sqrt(n)) * spread  # rounded in this order
+            u = scale * (node.prior[a] / (1.0 + visits[a]))
             return q + u, node.prior[a], -a
 
-        return max(node.prior, key=rank)
+        return max((a for a in node.prior if not node.is_lost(a)), key=rank)
+
+    def _spread_factor(self, node: Node) -> float:
+        """1 + k (spread / prior - 1), the spread with a prior that counts for some visits."""
+        rule, n = self.settings, 1 + sum(node.visits.values())
+        if not rule.c_spread or n == 1:
+            return 1.0
+        whole = node.value
+        for a in node.children:  # in the order of their first visits
+            whole += node.total[a]
+        mean = whole / n
+        prior = (mean * mean + rule.c_spread_prior * rule.c_spread_prior) * rule.c_spread_visits
+        total = max(node.squares, mean * mean * n) + prior
+        variance = total / (rule.c_spread_visits + n - 1.0) - mean * mean
+        sigma = math.sqrt(max(0.0, variance))
+        return float(1.0 + rule.c_spread * (sigma / rule.c_spread_prior - 1.0))
 
     def _forced(self, a: int) -> float:
         """Visits that a tried action of the root has at least: sqrt(k P(a) N)."""
         prior, simulations = self.root.prior[a], sum(self.root.visits.values())
         return math.sqrt(self.settings.forced_visits * prior * simulations)
 
+    def best(self) -> int:
+        """The action to play: won before all, lost after all, then by visits."""
+        root = self.root
+
+        def rank(a: int) -> tuple[bool, bool, int, float, int]:
+            return root.is_won(a), not root.is_lost(a), root.visits[a], root.prior[a], -a
+
+        return max(root.visits, key=rank)
+
+    def q_values(self) -> list[float]:
+        """Q(s, a) of the root's actions, ascending."""
+        root, found = self.root, []
+        for a in sorted(root.visits):
+            q = root.total[a] / max(1, root.visits[a])
+            found.append(1.0 if root.is_won(a) else -1.0 if root.is_lost(a) else q)
+        return found
+
+    def value(self) -> float:
+        """The value of the root: proven, or a mean, or the evaluator's."""
+        root = self.root
+        if root.winner is not None:
+            return 1.0 if root.winner == root.player else -1.0
+        if not any(root.visits.values()):
+            return root.value
+        return float(np.sum([root.total[a] for a in sorted(root.total)])) / sum(
+            root.visits.values()
+        )
+
     def kept_visits(self) -> dict[int, int]:
+        """The root's visits that a policy target has: none forced, none that is proven to lose."""
+        visits, root = dict(self.root.visits), self.root
+        if any(map(root.is_won, visits)):
+            return {a: n * root.is_won(a) for a, n in visits.items()}
+        if all(map(root.is_lost, visits)):
+            return visits
+        kept = {a: n * (not root.is_lost(a)) for a, n in self._unforced_visits().items()}
+        if any(visits.values()) and not any(kept.values()):
+            kept[self.best()] = 1
+        return kept
+
+    def _unforced_visits(self) -> dict[int, int]:
         """The root's visits without the forced ones that its PUCT would not have made."""
         root, rule = self.root, self.settings
         kept = dict(root.visits)
@@ -200,13 +294,14 @@ class ReferenceSearch:
         if not math.isinf(rule.c_base):
             c = math.log((1.0 + n + rule.c_base) / rule.c_base) + rule.c_init
         scale = 2.0 / (rule.value_range[1] - rule.value_range[0]) * (c * math.sqrt(n))
-        best = max(kept, key=lambda a: (kept[a], root.prior[a], -a))
+        scale *= self._spread_factor(root)
+        best = self.best()
 
         def score(a: int, visits: int) -> float:
             return root.total[a] / root.visits[a] + scale * (root.prior[a] / (1.0 + visits))
 
         for a in kept:
-            if a == best:
+            if a == best or root.is_lost(a):
                 continue
             for _ in range(min(int(self._forced(a)), root.visits[a])):
                 if score(a, kept[a] - 1) < score(best, root.visits[best]):
@@ -223,11 +318,14 @@ class ReferenceSearch:
             if node.is_terminal:
                 z = self.game.outcome(node.state)
                 node.value = float(z if node.player == 0 else -z)
+                if self.settings.solve and z != 0:
+                    node.winner = 0 if z > 0 else 1
                 continue
             logits, values = self.evaluator.evaluate(
                 self.game.observation(node.state)[None].astype(np.uint8)
             )
             node.value = float(values[0])
+            node.squares = node.value * node.value
             legal = [int(a) for a in np.flatnonzero(self.game.legal_action_mask(node.state))]
             highest = max(float(logits[0, a]) for a in legal)
             weights = [float(np.float32(math.exp(float(logits[0, a]) - highest))) for a in legal]
@@ -244,6 +342,13 @@ class ReferenceSearch:
         for node, a in path:
             node.visits[a] += 1
             node.total[a] += leaf.value if node.player == leaf.player else -leaf.value
+        for node, _ in path:
+            node.squares += leaf.value * leaf.value
+        for node, _ in reversed(path):
+            if any(map(node.is_won, node.prior)):
+                node.winner = node.player
+            if all(map(node.is_lost, node.prior)):
+                node.winner = 1 - node.player
 
 
 def count(top: Node) -> int:

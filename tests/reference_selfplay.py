@@ -106,10 +106,11 @@ def reference_game(
         else:
             tree.search(schedule.cheap_simulations)
         kept = tree.kept_visits()
-        visits = [root.visits[a] for a in legal]
-        best = max(legal, key=lambda a: (root.visits[a], root.prior[a], -a))
-        value = sum(root.total.values()) / sum(visits)
-        of_best = root.total[best] / root.visits[best]
+        best = tree.best()
+        value = tree.value()
+        of_best = dict(zip(legal, tree.q_values(), strict=True))[best]
+        if not root.visits[best]:
+            of_best = value
         if (
             resign_below is not None
             and index % 10 != 0  # one game in ten is played to its end

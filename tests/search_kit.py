@@ -39,6 +39,11 @@ def search_settings(**changed: Any) -> SearchSettings:
         "reuse_subtree": True,
         "reuse_limit": 2.0,
         "transpositions": False,
+        "stop_early": False,
+        "c_spread": 0.0,
+        "c_spread_prior": 0.4,
+        "c_spread_visits": 2.0,
+        "solve": False,
         "gumbel": None,
     }
     return SearchSettings(**{**values, **changed})

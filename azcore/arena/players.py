@@ -181,14 +181,20 @@ class SearchPlayer(Player):
         self._plies[row] = 0
 
     def choose(self, rows: list[int]) -> list[int]:
-        results = self._begun().run(rows)
+        search = self._begun()
+        for row in rows:
+            search.begin(row, best_only=self._temperature_in(row) == 0)
+        while search.wave():
+            pass
         actions = []
-        for row, result in zip(rows, results, strict=True):
-            ply = self._plies[row]
-            temperature = self._temperature if ply < self._temperature_plies else 0.0
-            rng = generator(Purpose.MATCH, self._seed, row, ply)
-            actions.append(choose_action(result, temperature, rng))
+        for row in rows:
+            rng = generator(Purpose.MATCH, self._seed, row, self._plies[row])
+            actions.append(choose_action(search.result(row), self._temperature_in(row), rng))
         return actions
+
+    def _temperature_in(self, row: int) -> float:
+        """The temperature of the next choice in a game."""
+        return self._temperature if self._plies[row] < self._temperature_plies else 0.0
 
     def advance(self, row: int, action: int) -> None:
         self._begun().advance(row, action)

@@ -173,6 +173,8 @@ def search_player(
 
 def search_baseline(settings: Settings, num_simulations: int | None = None) -> SearchPlayer:
     """The player `search`: PUCT in every run, so that ratings of different runs are comparable."""
-    plain = replace(settings, search=replace(settings.search, gumbel=None))
+    plain = replace(
+        settings, search=replace(settings.search, gumbel=None, stop_early=False, solve=False)
+    )
     name = "search" if num_simulations is None else f"search:{num_simulations}"
     return search_player(plain, UniformEvaluator(settings.game), name, num_simulations)

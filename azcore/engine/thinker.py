@@ -396,17 +396,18 @@ class Thinker:
         while not self._is_enough(task, done):
             left = None if task.limits.simulations is None else task.limits.simulations - done
             batch = self._next_batch(left)
-            if batch == 0:  # the tree is full: an endless search waits for `stop` or new limits
+            if batch == 0:  # full, or proven: an endless search waits for `stop` or new limits
                 if not task.limits.is_endless:
                     break
                 with task.changed:
                     if not task.stop.is_set() and task.limits.is_endless:
                         task.changed.wait()
                 continue
+            held = self._search.held(0)
             self._search.begin(0, batch)
             while self._search.wave():
                 pass
-            done += batch
+            done += self._search.held(0) - held  # fewer than the batch once the root is proven
             now = time.perf_counter()
             if on_report is not None and now - reported >= task.report_seconds:
                 reported = now
@@ -428,6 +429,8 @@ class Thinker:
         """Simulations until the limits are checked again: as many as form a batch."""
         room = self._search.room(0)
         if self._search.bytes_used(0) > self.settings.memory_mb * 1_000_000:
+            room = 0
+        if self._search.proof(0):  # nothing is left to find out
             room = 0
         batch = min(self.settings.leaves_per_tree, room)
         return batch if left is None else min(batch, left)

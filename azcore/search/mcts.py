@@ -30,6 +30,7 @@ from azcore.game.positions import make_positions
 from azcore.search import roots, walks
 from azcore.search.evaluators import Evaluator
 from azcore.search.gumbel import considered_visits, make_gumbel
+from azcore.search.proofs import Proofs, kept_visits, make_proofs, rank
 from azcore.search.puct import Selection, value_unit
 from azcore.search.settings import SearchResult, SearchSettings
 from azcore.search.transpositions import Transpositions, make_transpositions
@@ -101,6 +102,12 @@ class Search:
                 longest_path=longest,
                 max_game_length=game.max_game_length,
             )
+        self._proofs: Proofs | None = None
+        if settings.solve:
+            self._proofs = make_proofs(num_trees, self._max_nodes, longest)
+        self._squares: npt.NDArray[np.float64] | None = None  # see `puct.spread_factor`
+        if settings.c_spread:
+            self._squares = np.zeros((num_trees, self._max_nodes))
         self._rule = Selection(
             c_init=settings.c_init,
             c_base=settings.c_base,
@@ -111,6 +118,9 @@ class Search:
             first_play_by_mass=settings.first_play_by_mass,
             virtual_loss=settings.virtual_loss,
             virtual_loss_is_loss=settings.virtual_loss_is_loss,
+            spread=settings.c_spread,
+            spread_prior=settings.c_spread_prior,
+            spread_visits=settings.c_spread_visits,
         )
         self._forced = np.zeros(num_trees) if settings.forced_visits else None
         self._gumbel = None
@@ -130,6 +140,8 @@ class Search:
         self._budget = np.zeros(num_trees, np.int32)
         self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
         self._wave = walks.Wave(active=self._active, budget=self._budget, leaves_per_tree=leaves)
+        # Searches that may end early, see `begin`.
+        self._best_only = np.zeros(num_trees, np.bool_) if settings.stop_early else None
         self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
         self._root = roots.make_root(game.num_actions)
         self._new_id = np.empty(self._max_nodes, np.int32)
@@ -162,7 +174,14 @@ class Search:
         self.states.step(row, action)
         transpositions = self._transpositions
         is_kept = self._reuse and roots.reroot(
-            self._tree, row, action, transpositions, self._new_id, self._new_tried
+            self._tree,
+            row,
+            action,
+            transpositions,
+            self._proofs,
+            self._squares,
+            self._new_id,
+            self._new_tried,
         )
         if transpositions is not None:
             transpositions.root_ply[row] += 1
@@ -197,6 +216,8 @@ class Search:
         roots.clear(self._tree, row)
         if self._transpositions is not None:
             self._transpositions.table[row] = NO_NODE
+        if self._proofs is not None:
+            self._proofs.nodes[row, 0] = 0
 
     def _root_is_true(self, row: int) -> bool:
         """Whether a root kept from another path to its position has the legal actions of this path.
@@ -210,7 +231,11 @@ class Search:
     # -- searching ------------------------------------------------------------------------------
 
     def begin(
-        self, row: int, num_simulations: int | None = None, noise: Noise | None = None
+        self,
+        row: int,
+        num_simulations: int | None = None,
+        noise: Noise | None = None,
+        best_only: bool = False,
     ) -> None:
         """Request simulations at a root, in addition to those in its tree if there is room.
 
@@ -221,6 +246,8 @@ class Search:
             num_simulations: at most the setting of that name; None: that setting.
             noise: returns the root's noise; called once, when the legal actions are known. A search
                 with noise explores: `root_temperature` and `forced_visits` hold in it alone.
+            best_only: only the most visited action matters. With `search.stop_early` the search
+                then ends as soon as further simulations cannot change it; else this has no effect.
 
         Raises:
             GameError: the root is terminal, or more simulations than there is room for.
@@ -239,6 +266,8 @@ class Search:
         self._budget[row] = simulations
         self._active[row] = True
         self._noise.pop(row, None)
+        if self._best_only is not None:
+            self._best_only[row] = best_only
         if self._forced is not None:
             self._forced[row] = self.settings.forced_visits if noise is not None else 0.0
         if self._gumbel is not None:
@@ -298,11 +327,14 @@ class Search:
                 self._tree,
                 walked,
                 self._wave,
+                self._best_only,
                 self._rule,
                 self._forced,
                 self._gumbel,
                 self._in_flight,
                 self._transpositions,
+                self._proofs,
+                self._squares,
                 self._slots,
             )
         )
@@ -345,6 +377,8 @@ class Search:
                 self._wave,
                 self._in_flight,
                 self._transpositions,
+                self._proofs,
+                self._squares,
                 self._slots,
                 leaves,
             )
@@ -383,18 +417,37 @@ class Search:
         pruned = None
         if self._forced is not None and self._forced[row] > 0 and simulations:
             pruned = np.empty(count, np.int32)
-            roots.prune_forced(self._tree, row, order, self._rule, float(self._forced[row]), pruned)
+            factor = float(self._forced[row])
+            roots.prune_forced(self._tree, row, order, self._rule, factor, self._squares, pruned)
+        actions, q_values = root.actions[:count].copy(), root.q[:count].copy()
+        priors = root.priors[:count].copy()
+        value = total / simulations if simulations else network_value
+        proven = None
+        if self._proofs is not None:
+            proven = np.empty(count, np.int32)
+            roots.read_proofs(self._tree, row, order, self._proofs, proven)
+            q_values = np.where(proven != 0, proven, q_values).astype(np.float32)
+            value = float(self.proof(row) or value)
+            without_forced = visits if pruned is None else pruned
+            if count:
+                best = int(rank(actions, visits, priors, proven)[0])
+                pruned = kept_visits(best, visits, without_forced, proven)
         return SearchResult(
-            actions=root.actions[:count].copy(),
+            actions=actions,
             visit_counts=visits,
-            q_values=root.q[:count].copy(),
-            priors=root.priors[:count].copy(),
-            value=total / simulations if simulations else network_value,
+            q_values=q_values,
+            priors=priors,
+            value=value,
             network_value=network_value,
             improved_policy=policy,
             best_action=best_action,
             pruned_counts=pruned,
+            proven=proven,
         )
+
+    def proof(self, row: int) -> int:
+        """What is proven of a root: 1 won for the player to move there, -1 lost, 0 unknown."""
+        return 0 if self._proofs is None else int(self._proofs.nodes[row, 0])
 
     def principal_variation(self, row: int, action: int) -> list[int]:
         """The line of play that the tree expects: a root action, then the most visited ones.
@@ -402,7 +455,7 @@ class Search:
         Ties go to the higher prior, then the lower action, as in the choice of a move.
         """
         line = np.empty(int(self._tree.num_nodes[row]) + 1, np.int32)
-        length = roots.principal_variation(self._tree, row, action, line)
+        length = roots.principal_variation(self._tree, row, action, self._proofs, line)
         return [int(planned) for planned in line[:length]]
 
     def restrict(self, row: int, actions: IntArray) -> None:
@@ -430,6 +483,10 @@ class Search:
             values[:] = values[order]
         root.num_edges = int(allowed.sum())
         bring_next_candidate(tree, row, 0)
+
+    def held(self, row: int) -> int:
+        """The number of simulations in a tree whose root is evaluated."""
+        return int(self._tree.nodes["visits"][row, 0]) - 1
 
     def room(self, row: int) -> int:
         """The number of further simulations for which a tree has nodes left."""
@@ -465,6 +522,10 @@ class Search:
             per_node = (getattr(self._transpositions, n) for n in ("node_key", "node_shared"))
             node += sum(array.itemsize for array in per_node)
             node += self._transpositions.table[0].nbytes / self._max_nodes
+        if self._proofs is not None:
+            node += self._proofs.nodes.itemsize
+        if self._squares is not None:
+            node += self._squares.itemsize
         return node, place, tree.edge_action.itemsize + tree.edge_prior.itemsize
 
     def _size(self, row: int) -> int:

@@ -15,9 +15,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numba.extending import register_jitable
 
-from azcore.search.tree import InFlight, Tree, precedes
+from azcore.search.proofs import LOST
+from azcore.search.tree import InFlight, Tree, mean_value, precedes
 
 
 class Selection(NamedTuple):
@@ -32,6 +34,9 @@ class Selection(NamedTuple):
     first_play_by_mass: bool  # the reduction grows with the policy of the tried actions
     virtual_loss: int  # n_vl, added to N for each simulation in flight
     virtual_loss_is_loss: bool  # and subtracted from W; false: Q counts evaluated ones only
+    spread: float  # how far C(s) follows the spread of values, see `spread_factor`
+    spread_prior: float
+    spread_visits: float
 
 
 @register_jitable(forceinline=True)
@@ -49,7 +54,14 @@ def puct(q: float, bonus: float, scale: float) -> float:
 
 
 @register_jitable(forceinline=True)
-def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight | None) -> int:
+def best_edge(
+    tree: Tree,
+    b: int,
+    n: int,
+    rule: Selection,
+    in_flight: InFlight | None,
+    squares: npt.NDArray[np.float64] | None,
+) -> int:
     """argmax over a of `puct`, as i; ties go to the higher prior, then the lower action.
 
     Untried edges share their Q and N = 0, so the one of highest prior stands for all.
@@ -59,6 +71,8 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight |
     visits = float(node.visits) + visits_in_flight(b, n, rule, in_flight)
     rate = exploration_scale(visits, rule.count_parent, rule.c_init, rule.c_base)
     scale = rule.unit * rate
+    if squares is not None:
+        scale *= spread_factor(tree, b, n, rule, squares)
     reduction = rule.first_play
     if rule.first_play_by_mass:
         reduction *= math.sqrt(tried_mass(tree, b, n))
@@ -79,6 +93,35 @@ def best_edge(tree: Tree, b: int, n: int, rule: Selection, in_flight: InFlight |
         if score > best_score or (score == best_score and precedes(tree, b, n, tried, best)):
             best = tried
     return best
+
+
+@register_jitable
+def spread_factor(
+    tree: Tree, b: int, n: int, rule: Selection, squares: npt.NDArray[np.float64]
+) -> float:
+    """How far the values below a node raise or lower its C(s): 1 + k (sigma / sigma_0 - 1).
+
+    KataGo, docs/KataGoMethods.md, "Dynamic Variance-Scaled cPUCT", with k 0.85: where values differ
+    much, there is more to find out. sigma is their standard deviation, in which w visits (2) have
+    the prior spread sigma_0 (0.4).
+
+    Args:
+        tree: only read.
+        b: the tree.
+        n: the node.
+        rule: its k, sigma_0 and w.
+        squares: float64 [B, M], the sum of squares of the values of each node's visits, its own
+            evaluation included.
+    """
+    node = tree.nodes[b, n]
+    visits = float(node.visits)
+    if visits <= 1.0:
+        return 1.0
+    mean = mean_value(tree, b, n)
+    square, prior = mean * mean, rule.spread_prior * rule.spread_prior
+    total = max(squares[b, n], square * visits) + (square + prior) * rule.spread_visits
+    variance = max(0.0, total / (rule.spread_visits + visits - 1.0) - square)
+    return 1.0 + rule.spread * (math.sqrt(variance) / rule.spread_prior - 1.0)
 
 
 @register_jitable(forceinline=True)
@@ -110,7 +153,8 @@ def forced_edge(tree: Tree, b: int, factor: float) -> int:
     for i in range(root.num_tried):
         prior = float(tree.edge_prior[b, root.first_edge + i])
         wanted = forced_visits(prior, root.visits - 1.0, factor)
-        lacks = tree.tried[b, root.first_tried + i].visits < wanted
+        edge = tree.tried[b, root.first_tried + i]
+        lacks = edge.visits < wanted and edge.q != LOST
         if lacks and (forced < 0 or precedes(tree, b, 0, i, forced)):
             forced = i
     return forced

@@ -22,15 +22,16 @@ from azcore.search.gumbel import (
     improved_weight,
     q_transform,
 )
-from azcore.search.puct import Selection, exploration_scale, forced_visits, puct
+from azcore.search.proofs import LOST, Proofs, proof_of_edge
+from azcore.search.puct import Selection, exploration_scale, forced_visits, puct, spread_factor
 from azcore.search.transpositions import Transpositions, place_of
 from azcore.search.tree import (
     NO_NODE,
     Tree,
+    bonus,
     bring_next_candidate,
     precedes,
     room_for,
-    set_total,
     swap_edges,
 )
 
@@ -83,6 +84,32 @@ def read_root(tree: Tree, b: int, order: npt.NDArray[np.int64], root: Root) -> f
 
 
 @kernel
+def read_proofs(
+    tree: Tree,
+    b: int,
+    order: npt.NDArray[np.int64],
+    proofs: Proofs,
+    proven: npt.NDArray[np.int32],
+) -> None:
+    """Read what is proven of the edges at the root of tree b.
+
+    Args:
+        tree: only read.
+        b: the tree.
+        order: as for `read_root`.
+        proofs: only read.
+        proven: int32 [K], filled, in ascending order of actions: 1 won, -1 lost, 0 unknown.
+    """
+    root = tree.nodes[b, 0]
+    for rank in range(order.shape[0]):
+        i = order[rank]
+        proven[rank] = 0
+        if i < root.num_tried:
+            child = tree.tried[b, root.first_tried + i].child
+            proven[rank] = proof_of_edge(tree, b, 0, child, proofs)
+
+
+@kernel
 def mix_root_noise(
     tree: Tree,
     b: int,
@@ -117,7 +144,7 @@ def mix_root_noise(
         tree.edge_prior[b, e] = (1.0 - fraction) * prior + fraction * float(noise[rank])
         if i < root.num_tried:
             edge = tree.tried[b, root.first_tried + i]
-            set_total(tree, b, 0, i, edge.visits, edge.total)
+            edge.bonus = bonus(float(tree.edge_prior[b, e]), edge.visits)
     bring_next_candidate(tree, b, 0)
 
 
@@ -128,6 +155,7 @@ def prune_forced(
     order: npt.NDArray[np.int64],
     rule: Selection,
     factor: float,
+    squares: npt.NDArray[np.float64] | None,
     kept: npt.NDArray[np.int32],
 ) -> None:
     """The visits of the root of tree b without those that only `forced_edge` explains.
@@ -142,18 +170,21 @@ def prune_forced(
         order: as for `read_root`.
         rule: the constants of PUCT.
         factor: of `forced_visits`.
+        squares: as for `spread_factor`, or None.
         kept: int32 [K], filled, in ascending order of actions.
     """
     root = tree.nodes[b, 0]
     scale = rule.unit * exploration_scale(
         float(root.visits), rule.count_parent, rule.c_init, rule.c_base
     )
-    best = 0
-    for i in range(1, root.num_tried):
-        visits = tree.tried[b, root.first_tried + i].visits
-        most = tree.tried[b, root.first_tried + best].visits
-        if visits > most or (visits == most and precedes(tree, b, 0, i, best)):
-            best = i
+    if squares is not None:
+        scale *= spread_factor(tree, b, 0, rule, squares)
+    best, most = 0, -1
+    for i in range(root.num_tried):
+        edge = tree.tried[b, root.first_tried + i]
+        first = edge.visits > most or (edge.visits == most and precedes(tree, b, 0, i, best))
+        if first and edge.q != LOST:
+            best, most = i, edge.visits
     of_best = tree.tried[b, root.first_tried + best]
     highest = puct(of_best.q, of_best.bonus, scale)
     for rank in range(order.shape[0]):
@@ -282,6 +313,8 @@ def reroot(
     b: int,
     action: int,
     transpositions: Transpositions | None,
+    proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
     new_id: npt.NDArray[np.int32],
     new_tried: npt.NDArray[Any],
 ) -> bool:
@@ -298,6 +331,8 @@ def reroot(
         action: a legal action of the root.
         transpositions: of trees that share positions, or None; changed. The caller updates the ply
             of the root.
+        proofs: of trees that prove wins and losses, or None; changed.
+        squares: as for `spread_factor`, or None; changed.
         new_id: int32 [M], scratch.
         new_tried: TRIED [R], scratch.
 
@@ -333,6 +368,10 @@ def reroot(
         if transpositions is not None:
             transpositions.node_key[b, m] = transpositions.node_key[b, n]
             transpositions.node_shared[b, m] = transpositions.node_shared[b, n]
+        if proofs is not None:
+            proofs.nodes[b, m] = proofs.nodes[b, n]
+        if squares is not None:
+            squares[b, m] = squares[b, n]
         for e in range(node.first_edge, node.first_edge + node.num_edges):
             tree.edge_action[b, edges] = tree.edge_action[b, e]
             tree.edge_prior[b, edges] = tree.edge_prior[b, e]
@@ -359,15 +398,18 @@ def reroot(
 
 
 @kernel
-def principal_variation(tree: Tree, b: int, action: int, line: npt.NDArray[np.int32]) -> int:
+def principal_variation(
+    tree: Tree, b: int, action: int, proofs: Proofs | None, line: npt.NDArray[np.int32]
+) -> int:
     """Write the root's `action` and then the most visited action of each node to `line`.
 
-    Ties go to the higher prior, then the lower action.
+    Ties go to the higher prior, then the lower action. Won actions precede all, others lost ones.
 
     Args:
         tree: only read.
         b: the tree.
         action: a legal action of the root.
+        proofs: of trees that prove wins and losses, or None.
         line: int32, room for one more than the tree has nodes.
 
     Returns:
@@ -376,7 +418,7 @@ def principal_variation(tree: Tree, b: int, action: int, line: npt.NDArray[np.in
     line[0] = action
     length, n = 1, 0
     while True:
-        best, node = -1, tree.nodes[b, n]
+        best, node, highest = -1, tree.nodes[b, n], 0
         for i in range(node.num_tried):
             if n == 0:
                 if tree.edge_action[b, node.first_edge + i] == action:
@@ -385,9 +427,14 @@ def principal_variation(tree: Tree, b: int, action: int, line: npt.NDArray[np.in
             visits = tree.tried[b, node.first_tried + i].visits
             if visits == 0:
                 continue
+            proof = 0
+            if proofs is not None:
+                child = tree.tried[b, node.first_tried + i].child
+                proof = proof_of_edge(tree, b, n, child, proofs)
             most = tree.tried[b, node.first_tried + best].visits if best >= 0 else 0
-            if visits > most or (visits == most and precedes(tree, b, n, i, best)):
-                best = i
+            first = visits > most or (visits == most and precedes(tree, b, n, i, best))
+            if best < 0 or proof > highest or (proof == highest and first):
+                best, highest = i, proof
         if best < 0:
             return length
         if n != 0:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.game import FloatArray, IntArray
+from azcore.search.proofs import rank
 from azcore.search.puct import value_from, value_unit
 from azcore.settings import require
 
@@ -40,6 +41,9 @@ class SearchSettings:
     num_simulations: int
     c_init: float
     c_base: float
+    c_spread: float
+    c_spread_prior: float
+    c_spread_visits: float
     value_range: tuple[float, float]
     count_parent_visit: bool
     first_play: float
@@ -55,6 +59,8 @@ class SearchSettings:
     reuse_subtree: bool
     reuse_limit: float
     transpositions: bool
+    stop_early: bool
+    solve: bool
     gumbel: GumbelSettings | None  # None: PUCT everywhere
 
     def __post_init__(self) -> None:
@@ -63,6 +69,25 @@ class SearchSettings:
         )
         require(self.c_base > 0, "search.c_base", "above 0", self.c_base)
         require(0 <= self.c_init < math.inf, "search.c_init", "0 or more", self.c_init)
+        require(0 <= self.c_spread <= 1, "search.c_spread", "0 to 1", self.c_spread)
+        require(
+            self.c_spread == 0 or not self.transpositions,
+            "search.c_spread",
+            "0 with transpositions, whose backups are no single values",
+            self.c_spread,
+        )
+        require(
+            0 < self.c_spread_prior < math.inf,
+            "search.c_spread_prior",
+            "above 0",
+            self.c_spread_prior,
+        )
+        require(
+            0 <= self.c_spread_visits < math.inf,
+            "search.c_spread_visits",
+            "0 or more",
+            self.c_spread_visits,
+        )
         require(
             len(self.value_range) == 2
             and all(map(math.isfinite, self.value_range))
@@ -122,6 +147,18 @@ class SearchSettings:
             0 <= self.reuse_limit < math.inf, "search.reuse_limit", "0 or more", self.reuse_limit
         )
         require(
+            not self.solve or (self.gumbel is None and not self.transpositions),
+            "search.solve",
+            "false with search=gumbel and with transpositions, where nodes have several histories",
+            self.solve,
+        )
+        require(
+            self.gumbel is None or not self.stop_early,
+            "search.stop_early",
+            "false with search=gumbel, which does not choose by visits alone",
+            self.stop_early,
+        )
+        require(
             self.gumbel is None or self.leaves_per_tree == 1,
             "search.leaves_per_tree",
             "1 with search=gumbel, which counts each visit before the next",
@@ -164,13 +201,17 @@ class SearchResult:
 
     actions: IntArray  # [K], legal actions, ascending
     visit_counts: IntArray  # [K], N(s, a)
-    q_values: FloatArray  # [K], Q(s, a); 0 where never visited
+    q_values: FloatArray  # [K], Q(s, a); 0 where never visited, the outcome where proven
     priors: FloatArray  # [K], P(s, a), noise included where it was added
-    value: float  # mean over the root's simulations; the network's own value if there were none
+    # Mean over the root's simulations; the network's own value if there were none; the outcome if
+    # it is proven.
+    value: float
     network_value: float  # the evaluator's value of the root itself
     improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT
     best_action: int | None = None  # the choice of a Gumbel search; None with PUCT
-    pruned_counts: IntArray | None = None  # [K], N without forced visits; None if none were forced
+    # [K], N without forced visits and as `proofs.py` says; None if nothing was forced or proven.
+    pruned_counts: IntArray | None = None
+    proven: IntArray | None = None  # [K], 1 won, -1 lost, 0 unknown; None without `search.solve`
 
     @property
     def kept_counts(self) -> IntArray:
@@ -180,9 +221,11 @@ class SearchResult:
     def ranked(self) -> npt.NDArray[np.int64]:
         """The actions from best to worst, int64 [K], as indices into the arrays above.
 
-        Most visits first; ties go to the higher prior, then the lower action.
+        Most visits first; ties go to the higher prior, then the lower action. Before all are
+        actions that are proven won, after all those that are proven lost.
         """
-        return np.lexsort((self.actions, -self.priors, -self.visit_counts))
+        proven = np.zeros_like(self.actions) if self.proven is None else self.proven
+        return rank(self.actions, self.visit_counts, self.priors, proven)
 
     def policy_target(self) -> FloatArray:
         """The training target of the policy, float32 [K].

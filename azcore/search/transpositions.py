@@ -85,16 +85,6 @@ def place_of(known: Transpositions, b: int, key: int) -> int:
 
 
 @register_jitable
-def mean_value(tree: Tree, b: int, n: int) -> float:
-    """Q(s) = (v + sum W(s, a)) / (1 + sum N(s, a)) of a node, view of its player."""
-    node = tree.nodes[b, n]
-    total = float(node.value)
-    for i in range(node.num_tried):
-        total += tree.tried[b, node.first_tried + i].total
-    return total / float(node.visits)
-
-
-@register_jitable
 def is_behind(tree: Tree, known: Transpositions, b: int, place: int) -> bool:
     """Whether the node behind a tried edge was visited more often than this edge was passed.
 

@@ -19,13 +19,13 @@ from numba.extending import register_jitable
 
 from azcore.search.compiling import kernel
 from azcore.search.gumbel import Gumbel, best_considered_edge, improved_edge
+from azcore.search.proofs import LOST, Proofs, prove
 from azcore.search.puct import Selection, best_edge, forced_edge
 from azcore.search.softmax import softmax
 from azcore.search.transpositions import (
     Transpositions,
     is_behind,
     key_of_node,
-    mean_value,
     place_of,
 )
 from azcore.search.tree import (
@@ -35,6 +35,8 @@ from azcore.search.tree import (
     Tree,
     add_node,
     bring_next_candidate,
+    mean_value,
+    precedes,
     set_total,
     try_next_edge,
 )
@@ -135,6 +137,23 @@ def back_up(
 
 
 @register_jitable
+def add_squares(
+    tree: Tree,
+    b: int,
+    edges: npt.NDArray[np.int32],
+    length: int,
+    leaf: int,
+    squares: npt.NDArray[np.float64],
+) -> None:
+    """Add v^2 to the sum of squares of each node on a path."""
+    value = float(tree.nodes[b, leaf].value)
+    n = 0
+    for depth in range(length):
+        squares[b, n] += value * value
+        n = tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]].child
+
+
+@register_jitable
 def back_up_shared(
     tree: Tree,
     b: int,
@@ -189,6 +208,7 @@ def choose_edge(
     forced: npt.NDArray[np.float64] | None,
     gumbel: Gumbel | None,
     in_flight: InFlight | None,
+    squares: npt.NDArray[np.float64] | None,
 ) -> int:
     """The edge that a walk follows from a node, as i: by PUCT, or by Gumbel AlphaZero's rules."""
     if forced is not None and n == 0 and forced[b] > 0.0:
@@ -196,7 +216,7 @@ def choose_edge(
         if i >= 0:
             return i
     if gumbel is None:
-        return best_edge(tree, b, n, rule, in_flight)
+        return best_edge(tree, b, n, rule, in_flight, squares)
     if n > 0:
         return improved_edge(tree, b, n, gumbel)
     # The number of simulations done equals the visits of the root's edges.
@@ -214,6 +234,8 @@ def walk(
     gumbel: Gumbel | None,
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
+    proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
     slots: Slots,
 ) -> int:
     """Follow the selected edges from the root of tree b, and write path and leaf to slot s.
@@ -225,12 +247,14 @@ def walk(
     ended = WAITING
     while tree.nodes[b, n].num_edges > 0:
         node = tree.nodes[b, n]
-        i = choose_edge(tree, b, n, rule, forced, gumbel, in_flight)
+        i = choose_edge(tree, b, n, rule, forced, gumbel, in_flight, squares)
         slots.edges[s, length] = i
         slots.actions[s, length] = tree.edge_action[b, node.first_edge + i]
         length += 1
         if i == node.num_tried:
             child = add_node(tree, b)
+            if proofs is not None:
+                proofs.nodes[b, child] = 0
             try_next_edge(tree, b, n, child, in_flight)
             if gumbel is None or n > 0:  # a Gumbel root's edges are in order
                 bring_next_candidate(tree, b, n)
@@ -248,16 +272,54 @@ def walk(
     return ended
 
 
+@register_jitable
+def is_settled(tree: Tree, b: int, left: int) -> bool:
+    """Whether `left` simulations, 1 or more, cannot change which root action has the most visits.
+
+    So it is if the most visited one stays first even if another gets all of them; lc0 calls this
+    smart pruning. Ties go to the higher prior, then the lower action, as in the choice of a move.
+    """
+    root = tree.nodes[b, 0]
+    best, most, candidates = 0, -1, root.num_edges
+    # The next candidate precedes the other untried ones, which therefore need no look.
+    for i in range(min(root.num_tried + 1, root.num_edges)):
+        visits = 0
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            visits = edge.visits
+            if edge.q == LOST:  # comes last, whatever its visits
+                candidates -= 1
+                continue
+        if visits > most or (visits == most and precedes(tree, b, 0, i, best)):
+            best, most = i, visits
+    if candidates == 1 or most == 0:
+        return bool(candidates == 1)
+    for i in range(min(root.num_tried + 1, root.num_edges)):
+        highest = left
+        if i < root.num_tried:
+            edge = tree.tried[b, root.first_tried + i]
+            highest += edge.visits
+            if edge.q == LOST:
+                continue
+        overtakes = highest > most or (highest == most and precedes(tree, b, 0, i, best))
+        if i != best and overtakes:
+            return False
+    return True
+
+
 @kernel
 def find_leaves(
     tree: Tree,
     walked: npt.NDArray[np.bool_],
     wave: Wave,
+    best_only: npt.NDArray[np.bool_] | None,
     rule: Selection,
     forced: npt.NDArray[np.float64] | None,
     gumbel: Gumbel | None,
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
+    proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
     slots: Slots,
 ) -> int:
     """Walk each tree down to leaves that need the network.
@@ -269,12 +331,15 @@ def find_leaves(
         tree: changed: new nodes, and backups of known terminal nodes.
         walked: bool [B], the trees to walk; none has a leaf in flight. May be `wave.active`.
         wave: its budget is counted down, `active` is written for the trees that were walked.
+        best_only: bool [B], the trees whose budget is dropped as soon as `is_settled`; None: none.
         rule: the constants of PUCT.
         forced: float64 [B], the factor of `forced_visits` at each root, 0: none; or None.
         gumbel: those of the rule that replaces PUCT, or None; each case has its own compilation.
         in_flight: changed; None with one leaf at once, when nothing else is in flight.
         transpositions: of trees that share positions, or None. A walk over an edge that is behind
             its node is a simulation too, and backed up at once.
+        proofs: of trees that prove wins and losses, or None. A proven root drops the budget.
+        squares: as for `spread_factor`, changed; None: C(s) does not depend on them.
         slots: filled; slots of these trees without a leaf stay empty.
 
     Returns:
@@ -292,15 +357,25 @@ def find_leaves(
                     slots.tree[s], slots.leaf[s], slots.length[s] = b, 0, 0
                     used += 1
                 break
+            if best_only is not None and best_only[b]:
+                left = wave.budget[b] + used  # those in flight have not been counted yet
+                if left > 0 and is_settled(tree, b, left):
+                    wave.budget[b] = 0
+            if proofs is not None and proofs.nodes[b, 0] != 0:
+                wave.budget[b] = 0
             if wave.budget[b] <= 0:
                 break
-            ended = walk(tree, b, s, rule, forced, gumbel, in_flight, transpositions, slots)
+            ended = walk(
+                tree, b, s, rule, forced, gumbel, in_flight, transpositions, proofs, squares, slots
+            )
             if ended == WAITING:  # nothing more to find now
                 break
             wave.budget[b] -= 1
             edges, length = slots.edges[s], slots.length[s]
             if ended == KNOWN:
                 back_up(tree, b, edges, length, slots.leaf[s], transpositions)
+                if squares is not None:
+                    add_squares(tree, b, edges, length, slots.leaf[s], squares)
                 continue
             count_in_flight(tree, b, edges, length, in_flight, 1)
             slots.tree[s] = b
@@ -393,6 +468,8 @@ def expand_and_back_up(
     wave: Wave,
     in_flight: InFlight | None,
     transpositions: Transpositions | None,
+    proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
     slots: Slots,
     leaves: Leaves,
 ) -> int:
@@ -403,6 +480,8 @@ def expand_and_back_up(
         wave: `active` is written for trees that had a leaf in flight.
         in_flight: as for `find_leaves`.
         transpositions: as for `find_leaves`.
+        proofs: as for `find_leaves`; changed.
+        squares: as for `find_leaves`.
         slots: the paths; emptied.
         leaves: the results for the leaves at their ends.
 
@@ -434,6 +513,8 @@ def expand_and_back_up(
                 node.num_edges = 0
                 result = float(leaves.outcome[s])
                 node.value = result if leaves.current_player[s] == 0 else -result
+                if proofs is not None:
+                    proofs.nodes[b, n] = int(node.value)
             else:
                 node.value = leaves.values[s]
                 count = leaves.num_legal[s]
@@ -451,6 +532,11 @@ def expand_and_back_up(
                 bring_next_candidate(tree, b, n)
             count_in_flight(tree, b, slots.edges[s], slots.length[s], in_flight, -1)
             back_up(tree, b, slots.edges[s], slots.length[s], n, transpositions)
+            if squares is not None:
+                squares[b, n] = float(node.value) * float(node.value)
+                add_squares(tree, b, slots.edges[s], slots.length[s], n, squares)
+            if proofs is not None:
+                prove(tree, b, slots.edges[s], slots.length[s], proofs)
             slots.tree[s] = -1
         if had_leaf:
             wave.active[b] = wave.budget[b] > 0

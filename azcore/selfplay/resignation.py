@@ -26,10 +26,11 @@ SURENESS = 1.0  # standard deviations from the measured share to the allowed one
 
 
 def best_child_value(result: SearchResult) -> float:
-    """Q of the most visited action; the root's value if no action was visited."""
-    if not result.visit_counts.any():
+    """Q of the best action, the most visited one; the root's value if that was not visited."""
+    ranked = result.ranked()
+    if not len(ranked) or not result.visit_counts[ranked[0]]:
         return result.value
-    return float(result.q_values[result.ranked()[0]])
+    return float(result.q_values[ranked[0]])
 
 
 def is_played_out(game_index: int, share: float) -> bool:

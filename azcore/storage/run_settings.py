@@ -56,7 +56,16 @@ MOVED = {
 # Settings that older runs do not have, with the value that means what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
     "evaluator": {"threads": None},
-    "search": {"first_play_by_mass": False, "root_temperature": 1.0, "forced_visits": 0.0},
+    "search": {
+        "first_play_by_mass": False,
+        "root_temperature": 1.0,
+        "forced_visits": 0.0,
+        "stop_early": False,
+        "c_spread": 0.0,
+        "c_spread_prior": 0.4,
+        "c_spread_visits": 2.0,
+        "solve": False,
+    },
     "selfplay": {
         "policy_plies": None,
         "temperature_half_life": None,

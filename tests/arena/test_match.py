@@ -15,9 +15,10 @@ from azcore.arena.match import ArenaSettings, MatchGame, MatchResult, play_match
 from azcore.arena.players import Decision, Forfeit, Player, RandomPlayer, SearchPlayer
 from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.errors import IllegalActionError, SettingError
-from azcore.game import Game
-from azcore.search.evaluators import UniformEvaluator
+from azcore.game import ByteArray, FloatArray, Game
+from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.settings import build
+from reference_mcts import HashEvaluator
 from search_kit import search_settings
 
 SEARCH = search_settings(num_simulations=50)
@@ -342,3 +343,70 @@ def test_a_forfeit_loses_its_game_and_no_other() -> None:
             state = game.step(state, action)
         assert game.outcome(state) == other.outcome
         assert other.forfeit is None
+
+
+class Counting(Evaluator):
+    """Another evaluator, and the number of positions that it was asked about."""
+
+    def __init__(self, evaluator: Evaluator) -> None:
+        self.evaluator = evaluator
+        self.count = 0
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        self.count += len(observations)
+        return self.evaluator.evaluate(observations)
+
+
+@pytest.mark.parametrize("leaves", [1, 4])
+@pytest.mark.parametrize("plies", [0, 4], ids=["best moves", "drawn moves first"])
+@pytest.mark.parametrize("name", ["tic_tac_toe", "go"])
+def test_searches_that_stop_early_play_the_same_games(name: str, plies: int, leaves: int) -> None:
+    """Without a subtree from the search before: the same matches with fewer evaluations."""
+    game = azcore.make(name, **({"board_size": 3, "komi": 0.0} if name == "go" else {}))
+    results, counts = [], []
+    for stop_early in (False, True):
+        evaluators = [Counting(HashEvaluator(game, 1)), Counting(UniformEvaluator(game))]
+        players = [
+            SearchPlayer(
+                game=game,
+                evaluator=evaluator,
+                settings=search_settings(
+                    num_simulations=60,
+                    leaves_per_tree=leaves,
+                    virtual_loss=int(leaves > 1),
+                    reuse_subtree=False,
+                    stop_early=stop_early,
+                ),
+                temperature=1.0,
+                temperature_plies=plies,
+                name=who,
+            )
+            for who, evaluator in zip(("hash", "uniform"), evaluators, strict=True)
+        ]
+        match = play_match(game, *players, num_games=40, opening_plies=2, seed=9)
+        results.append([(played.actions, played.outcome) for played in match.games])
+        counts.append([evaluator.count for evaluator in evaluators])
+    assert results[0] == results[1]
+    assert all(fewer < every for every, fewer in zip(*counts, strict=True)), counts
+
+
+def test_drawn_moves_are_drawn_by_whole_searches() -> None:
+    """A search that stops early has fewer visits than those that a move is drawn by."""
+    game = azcore.make("tic_tac_toe")
+    counting = Counting(HashEvaluator(game))
+    settings = search_settings(num_simulations=60, c_init=0.2, stop_early=True)
+    counts = []
+    for plies in (2, 0):
+        player = SearchPlayer(
+            game=game,
+            evaluator=counting,
+            settings=settings,
+            temperature=1.0,
+            temperature_plies=plies,
+        )
+        player.begin(1, seed=0)
+        player.start(0, game.initial_state())
+        counting.count = 0
+        player.choose([0])
+        counts.append(counting.count)
+    assert counts[1] < 0.9 * counts[0]

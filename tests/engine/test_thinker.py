@@ -85,6 +85,37 @@ def test_stop_ends_endless_thinking_even_of_a_full_tree(make_thinker: Any, go: G
     assert thinker.stop() is None
 
 
+def test_a_proven_root_needs_no_more_thought(compose: Compose) -> None:
+    """X wins at 2; time is not spent on it, and an endless search waits for `stop`."""
+    game = azcore.make("tic_tac_toe")
+    config = compose("game=tic_tac_toe", "search.solve=true")
+    thinker = Thinker(
+        game=game,
+        evaluator=UniformEvaluator(game),
+        search=build(SearchSettings, config["search"], "search"),
+        settings=build(EngineSettings, config["engine"], "engine"),
+    )
+    thinker.think(Limits(simulations=1))  # compiles
+    thinker.set_line(Line(game, "XX./OO./... x"))
+    began = time.perf_counter()
+    thought = thinker.think(Limits(seconds=20, simulations=100_000))
+    assert time.perf_counter() - began < 10
+    assert thought.best is not None
+    assert (thought.best.action, thought.best.value, thought.value) == (2, 1, 1)
+    assert thought.new_simulations == thought.simulations < 1000
+    spent = time.process_time()
+    thinker.start(Limits())
+    time.sleep(0.5)
+    assert thinker.is_thinking
+    assert time.process_time() - spent < 0.3
+    again = thinker.stop()
+    assert again is not None
+    assert again.new_simulations == 0
+    thinker.start(Limits())
+    thinker.change_limits(Limits(seconds=5))
+    assert thinker.wait().best == thought.best
+
+
 def test_memory_bounds_the_tree(make_thinker: Any, go: Game) -> None:
     thinker = make_thinker(go, memory_mb=1)
     thought = thinker.think(Limits(simulations=100_000))

@@ -37,7 +37,21 @@ RULES: dict[str, dict[str, Any]] = {
     "root softened": {**ALPHA_ZERO, "root_temperature": 1.5},
     "visits forced": {**ALPHA_ZERO, "forced_visits": 2.0, "value_range": (0.0, 1.0)},
     "first play a loss": {**ALPHA_GO_ZERO, "first_play": -1.0},
+    "stopped early": {**ALPHA_ZERO, "stop_early": True},
+    "c by spread": {**ALPHA_ZERO, "c_spread": 0.85},
+    "c by spread, visits forced": {
+        **ALPHA_GO_ZERO,
+        "c_spread": 0.5,
+        "c_spread_visits": 0.5,
+        "forced_visits": 2.0,
+    },
+    "solved": {**ALPHA_ZERO, "solve": True},
+    "solved, visits forced": {**ALPHA_ZERO, "solve": True, "forced_visits": 2.0},
+    "solved, stopped early": {**ALPHA_GO_ZERO, "solve": True, "stop_early": True},
 }
+
+
+PRUNED = ("visits forced", "c by spread, visits forced")
 
 
 @dataclass
@@ -47,6 +61,9 @@ class Met:
     moves: int = 0
     kept: int = 0  # moves that began with a subtree
     pruned: int = 0  # visits that were forced
+    saved: int = 0  # simulations that could not change the move
+    proven: Counter[int] = field(default_factory=Counter)  # roots won (1) and lost (-1)
+    avoided: int = 0  # lost actions of roots that are not lost
     ends: Counter[int] = field(default_factory=Counter)  # simulations to the end, by outcome
 
 
@@ -78,8 +95,15 @@ def compare_games(
                 legal = game.legal_action_mask(references[row].root.state).sum()
                 eta = rng.dirichlet(np.full(legal, 0.5)).astype(np.float32)
             met.kept += references[row].root.is_known
-            search.begin(row, simulations, None if eta is None else lambda _row, _k, eta=eta: eta)
-            references[row].search(simulations, eta)
+            best_only = settings.stop_early and rng.random() < 0.7
+            search.begin(
+                row, simulations, None if eta is None else lambda _row, _k, eta=eta: eta, best_only
+            )
+            before = sum(references[row].root.visits.values())
+            references[row].search(simulations, eta, best_only)
+            done = sum(references[row].root.visits.values()) - before
+            assert done == simulations or best_only or references[row].root.winner is not None
+            met.saved += simulations - done
         while search.wave():
             pass
         for row in list(playing):
@@ -87,19 +111,27 @@ def compare_games(
             result = search.result(row)
             assert result.actions.tolist() == sorted(root.visits)
             visits = np.array([root.visits[a] for a in sorted(root.visits)])
-            totals = np.array([root.total[a] for a in sorted(root.visits)])
-            q_values = totals / np.maximum(visits, 1)
+            q_values = np.array(references[row].q_values())
             assert result.visit_counts.tolist() == visits.tolist()
             assert result.priors.tolist() == [root.prior[a] for a in sorted(root.visits)]
             assert result.q_values.tolist() == q_values.astype(np.float32).tolist()
-            assert result.value == totals.sum() / visits.sum()
+            assert result.value == references[row].value()
             assert result.network_value == root.value
             kept = references[row].kept_visits()
             assert result.kept_counts.tolist() == [kept[a] for a in sorted(kept)]
-            met.pruned += int(visits.sum()) - sum(kept.values())
+            assert result.actions[result.ranked()[0]] == references[row].best()
+            proof = search.proof(row)
+            assert proof == (root.winner is not None) * (1 if root.winner == root.player else -1)
+            met.proven[proof] += 1
+            if not proof:
+                met.avoided += sum(map(root.is_lost, visits_of := list(root.visits)))
+                assert all(not kept[a] for a in visits_of if root.is_lost(a))
+            if not settings.solve:
+                met.pruned += int(visits.sum()) - sum(kept.values())
             assert tree_snapshot(search, row) == snapshot(root)
 
-            chance = np.sqrt(visits) / np.sqrt(visits).sum()  # also the less visited now and then
+            chance = np.sqrt(visits + (visits.sum() == 0))  # also the less visited now and then
+            chance /= chance.sum()
             action = int(rng.choice(result.actions, p=chance))
             search.advance(row, action)
             references[row].advance(action)
@@ -120,7 +152,10 @@ def test_whole_games(key: str, rule: str, noise: bool) -> None:
     met = compare_games(make(key), settings, noise=noise, seed=len(rule), most_moves=30)
     assert met.moves > 8
     assert met.kept > 3
-    assert (met.pruned > 20) == (rule == "visits forced" and noise)
+    assert (met.pruned > 20) == (rule in PRUNED and noise)
+    assert (met.saved > 20) == ("stopped" in rule or "solved" in rule)
+    assert (met.avoided > 2) == ("solved" in rule)
+    assert (met.proven[1] + met.proven[-1] > 0) == ("solved" in rule)
     assert met.ends.total() > 20
 
 
@@ -137,6 +172,35 @@ def test_several_leaves_of_a_tree_at_once(
     met = compare_games(make(key), settings, noise=True, seed=virtual_loss, most_moves=20)
     assert met.kept > 3
     assert met.ends.total() > 20
+
+
+@pytest.mark.parametrize("is_loss", [True, False], ids=["losses", "visits"])
+@pytest.mark.parametrize("key", ["tic_tac_toe", "tic_tac_toe_plain", "go 3x3"])
+def test_several_leaves_solved(key: str, is_loss: bool) -> None:
+    settings = search_settings(
+        virtual_loss=1, virtual_loss_is_loss=is_loss, leaves_per_tree=4, solve=True
+    )
+    met = compare_games(make(key), settings, noise=True, seed=4, most_moves=20)
+    assert met.kept > 3
+    assert met.avoided > 5
+    assert met.proven[1] > 0
+    assert met.proven[-1] > 0
+
+
+@pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
+def test_several_leaves_with_c_by_spread(key: str) -> None:
+    settings = search_settings(virtual_loss=1, leaves_per_tree=4, c_spread=0.85)
+    met = compare_games(make(key), settings, noise=True, seed=3, most_moves=20)
+    assert met.kept > 3
+    assert met.ends.total() > 20
+
+
+@pytest.mark.parametrize("key", ["tic_tac_toe", "go 3x3"])
+def test_several_leaves_stopped_early(key: str) -> None:
+    settings = search_settings(virtual_loss=1, leaves_per_tree=4, stop_early=True)
+    met = compare_games(make(key), settings, noise=False, seed=3, most_moves=20)
+    assert met.kept > 3
+    assert met.saved > 20
 
 
 def test_small_reuse_limit() -> None:
@@ -163,6 +227,8 @@ def test_compiled_or_interpreted(key: str) -> None:
     assert compare_games(make(key), settings, noise=True, seed=5, most_moves=5).ends
     settings = search_settings(num_simulations=16, first_play=0.25, first_play_relative=True)
     assert compare_games(make(key), settings, noise=True, seed=6, most_moves=5).ends
+    settings = search_settings(num_simulations=16, solve=True, stop_early=True, c_spread=0.85)
+    assert compare_games(make(key), settings, noise=True, seed=7, most_moves=5).ends
 
 
 def test_plain_and_compiled_rules_give_the_same_searches() -> None:

@@ -50,6 +50,11 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of search and of s
         {"forced_visits": 2.0, "root_temperature": 1.25, "num_simulations": 40},
         {"full_search_share": 0.6, "cheap_simulations": 9, "temperature_plies": 5},
     ),
+    "solved": ({"solve": True, "num_simulations": 40}, {"temperature_plies": 3}),
+    "solved, with forced visits": (
+        {"solve": True, "forced_visits": 2.0, "num_simulations": 12},
+        {"full_search_share": 0.6, "cheap_simulations": 3},
+    ),
     "without noise, softened": ({"dirichlet_fraction": 0.0, "root_temperature": 2.0}, {}),
     "from openings": ({"num_simulations": 9}, {"opening_plies": 3, "temperature_plies": 1}),
 }

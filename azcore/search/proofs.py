@@ -1,0 +1,113 @@
+"""Proven wins and losses: what no evaluation can change any more (`search.solve`).
+
+MCTS-Solver (Winands, Björnsson and Saito 2008, "Monte-Carlo Tree Search Solver"): a position is won
+for the player to move if an action leads to a position that is won for this player, and lost if all
+actions lead to positions that are lost. Both begin at ends of the game. A draw is never proven, so
+it is visited like any position.
+
+    walks      take no lost edge, and end when the root is proven
+    Q          of a lost edge is -inf, `LOST`, which PUCT never prefers; N and W stay what they were
+    result     Q of a proven edge is its outcome, and that of a proven root is its value
+    best move  a won action before all, a lost one after all
+    kept       visits of won actions if there are any; else of those that are not lost; of all if
+               all are lost. They are what moves are drawn by and what the policy learns, so it
+               learns the win however late the search found it, and no blunder
+
+Values are those of seats, so one player may move twice in a row. Letters as in `tree.py`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
+
+from azcore.search.tree import Tree
+
+IntArray = npt.NDArray[np.int32]
+LOST = -np.inf  # Q of an edge that is proven lost, as a tree stores it
+
+
+class Proofs(NamedTuple):
+    """What is proven in B trees."""
+
+    nodes: npt.NDArray[np.int8]  # [B, M], 1 won for the player to move there, -1 lost, 0 unknown
+    path: npt.NDArray[np.int32]  # [longest path], scratch
+
+
+def make_proofs(num_trees: int, nodes_per_tree: int, longest_path: int) -> Proofs:
+    """Nothing is proven."""
+    return Proofs(
+        nodes=np.zeros((num_trees, nodes_per_tree), np.int8),
+        path=np.zeros(longest_path, np.int32),
+    )
+
+
+@register_jitable
+def proof_of_edge(tree: Tree, b: int, n: int, child: int, proofs: Proofs) -> int:
+    """What is proven of an edge of a node: 1 won, -1 lost, 0 unknown, view of the node's player."""
+    proof = proofs.nodes[b, child]
+    same = tree.nodes[b, child].player == tree.nodes[b, n].player
+    return int(proof if same else -proof)
+
+
+@register_jitable
+def prove(tree: Tree, b: int, edges: npt.NDArray[np.int32], length: int, proofs: Proofs) -> None:
+    """Prove what follows along a path whose leaf has just been backed up."""
+    n = 0
+    for depth in range(length):
+        proofs.path[depth] = n
+        n = tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]].child
+    for depth in range(length - 1, -1, -1):
+        n = proofs.path[depth]
+        edge = tree.tried[b, tree.nodes[b, n].first_tried + edges[depth]]
+        proof = proof_of_edge(tree, b, n, edge.child, proofs)
+        if proof > 0:
+            proofs.nodes[b, n] = 1
+        elif proof < 0:
+            edge.q = LOST
+            if are_all_lost(tree, b, n):
+                proofs.nodes[b, n] = -1
+
+
+@register_jitable
+def are_all_lost(tree: Tree, b: int, n: int) -> bool:
+    """Whether every edge of a node is lost."""
+    node, lost = tree.nodes[b, n], 0
+    if node.num_tried == node.num_edges:
+        for i in range(node.num_tried):
+            lost += int(tree.tried[b, node.first_tried + i].q == LOST)
+    return bool(lost == node.num_edges)
+
+
+def rank(
+    actions: IntArray, visits: IntArray, priors: npt.NDArray[np.float32], proven: IntArray
+) -> npt.NDArray[np.int64]:
+    """The actions from best to worst, int64 [K], as indices into the arrays, int32 or float32 [K].
+
+    Won ones first and lost ones last; then most visits, higher prior, lower action.
+    """
+    return np.lexsort((actions, -priors, -visits, -proven))
+
+
+def kept_visits(
+    best: int, visits: IntArray, without_forced: IntArray, proven: IntArray
+) -> IntArray:
+    """The visits that a move is drawn by and the policy learns from, int32 [K].
+
+    Args:
+        best: the first of `rank`.
+        visits: int32 [K], all of them.
+        without_forced: int32 [K], those that count if nothing is proven.
+        proven: int32 [K], as of `proof_of_edge`.
+    """
+    if (proven > 0).any():
+        return np.where(proven > 0, visits, 0).astype(np.int32)
+    if (proven < 0).all():
+        return visits
+    kept = np.where(proven < 0, 0, without_forced).astype(np.int32)
+    if visits.any() and not kept.any():  # whatever was tried is lost
+        kept[best] = 1
+    return kept
