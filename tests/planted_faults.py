@@ -516,8 +516,8 @@ FAULTS = [
     Fault(
         "Temperature of the root's policy",
         "azcore/search/roots.py",
-        "prior = prior ** (1.0 / temperature) / total",
-        "prior = prior**temperature / total",
+        "prior = (prior / highest) ** (1.0 / temperature) / total",
+        "prior = (prior / highest) ** temperature / total",
     ),
     Fault(
         "First play by policy mass",

@@ -115,7 +115,10 @@ class ReferenceSearch:
         if noise is not None:
             epsilon, inverse = self.settings.dirichlet_fraction, 1 / self.settings.root_temperature
             if inverse != 1:
-                softened = {a: self.root.prior[a] ** inverse for a in sorted(self.root.prior)}
+                highest = max(self.root.prior.values())
+                softened = {
+                    a: (self.root.prior[a] / highest) ** inverse for a in sorted(self.root.prior)
+                }
                 whole = 0.0
                 for weight in softened.values():
                     whole += weight

@@ -20,6 +20,7 @@ from azcore.assembly.parts import Settings
 from azcore.learner.given import GivenGames, Prediction, predict, read_games
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
+from azcore.settings import require
 
 
 class Supervised(Algorithm):
@@ -34,8 +35,14 @@ class Supervised(Algorithm):
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        require(
+            settings.replay.window_start is None,
+            "replay.window_start",
+            "null with algorithm=supervised, whose games are all there from the start",
+            settings.replay.window_start,
+        )
         games = read_games(settings.supervised, settings.game)
-        self._source = GivenGames(games.learned, settings.replay.window_at(len(games.learned)))
+        self._source = GivenGames(games.learned, settings.replay.window_games)
         self._held_out = games.held_out
         self._prediction: Prediction | None = None  # of the generation that just ended
 

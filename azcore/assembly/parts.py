@@ -172,9 +172,7 @@ def search_player(
 
 
 def search_baseline(settings: Settings, num_simulations: int | None = None) -> SearchPlayer:
-    """The player `search`: PUCT in every run, so that ratings of different runs are comparable."""
-    plain = replace(
-        settings, search=replace(settings.search, gumbel=None, stop_early=False, solve=False)
-    )
+    """The player `search`, which later methods leave alone: see `SearchSettings.baseline`."""
+    plain = replace(settings, search=settings.search.baseline())
     name = "search" if num_simulations is None else f"search:{num_simulations}"
     return search_player(plain, UniformEvaluator(settings.game), name, num_simulations)

@@ -37,6 +37,8 @@ PLAYING = {  # matches and games against people have no noise
     "search.dirichlet_alpha": "",
     "search.dirichlet_fraction": "",
     "search.gumbel.scale": "",
+    "search.root_temperature": "",
+    "search.forced_visits": "",
 }
 THINKING = {  # one tree that grows until a limit of the engine
     **PLAYING,
@@ -44,6 +46,7 @@ THINKING = {  # one tree that grows until a limit of the engine
     "search.reuse_limit": "engine.max_simulations is the limit there",
     "search.reuse_subtree": "",
     "search.gumbel": "",
+    "search.stop_early": "",
 }
 IN_MATCHES = "arena.num_simulations is the number there"
 WHICH_GAME = "game=NAME chooses a game"

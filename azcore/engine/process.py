@@ -83,6 +83,7 @@ class Process:
             raise ProgramError(f"{self.name} cannot be started: {error.strerror}") from error
         self._lines: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
         self._passed_over: str | None = None  # the last line skipped as no answer
+        self._was_asked = False
         self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -117,8 +118,12 @@ class Process:
         """
         self._passed_over = None
         for _ in range(self._lines.qsize()):
-            if self._lines.get() is None:  # keep the end mark for `receive`
+            early = self._lines.get()
+            if early is None:  # keep the end mark for `receive`
                 self._lines.put(None)
+            elif not self._was_asked and early.strip():  # may say why nothing else will come
+                self._passed_over = early
+        self._was_asked = True
         self.send(words)
         while not answers(line := self.receive(deadline)):
             if line.strip():

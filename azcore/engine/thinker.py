@@ -218,6 +218,8 @@ class Thinker:
                 reuse_subtree=True,
                 reuse_limit=1.0,
                 gumbel=None,
+                forced_visits=0.0,  # of self-play
+                stop_early=False,
             ),
         )
         self._start_text: str | None = None

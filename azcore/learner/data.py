@@ -207,7 +207,10 @@ class SelfPlayData(LightningDataModule):
         """The amount that a generation has to add; 0 or less if earlier ones made enough."""
         if self._settings.games_per_generation is not None:
             games = (generation + 1) * self._settings.games_per_generation
-            return Amount(games=games - self.total_games, positions=0)
+            # Cheap searches are not learned from, and a short game may have no other.
+            return Amount(
+                games=games - self.total_games, positions=max(0, 1 - self.total_positions)
+            )
         assert self._settings.samples_per_position is not None
         samples = (generation + 1) * self._samples
         positions = max(1, round(samples / self._settings.samples_per_position))

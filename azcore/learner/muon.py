@@ -3,7 +3,7 @@
 Muon (Jordan 2024, https://kellerjordan.github.io/posts/muon/) replaces the momentum of a matrix by
 the nearest matrix whose singular values are all alike, found by five Newton-Schulz steps. torch has
 it for matrices alone. A kernel [out, in, k, k] is the matrix [out, in k k], as in the author's
-code. Linear layers are parts of heads, which he leaves to AdamW.
+code. Linear layers are left to AdamW: in residual towers they are parts of heads.
 """
 
 from __future__ import annotations

@@ -129,18 +129,20 @@ def mix_root_noise(
         temperature: above 1, it flattens P (KataGo, root policy softmax temperature); papers 1.
     """
     root = tree.nodes[b, 0]
-    total = 1.0
+    total = highest = 1.0
     if temperature != 1.0:
-        total = 0.0
+        total = highest = 0.0
         for rank in range(root.num_edges):
-            e = root.first_edge + order[rank]
-            total += float(tree.edge_prior[b, e]) ** (1.0 / temperature)
+            highest = max(highest, float(tree.edge_prior[b, root.first_edge + order[rank]]))
+        for rank in range(root.num_edges):
+            prior = float(tree.edge_prior[b, root.first_edge + order[rank]])
+            total += (prior / highest) ** (1.0 / temperature)  # by the highest: no underflow to 0
     for rank in range(root.num_edges):
         i = order[rank]
         e = root.first_edge + i
         prior = float(tree.edge_prior[b, e])
         if temperature != 1.0:
-            prior = prior ** (1.0 / temperature) / total
+            prior = (prior / highest) ** (1.0 / temperature) / total
         tree.edge_prior[b, e] = (1.0 - fraction) * prior + fraction * float(noise[rank])
         if i < root.num_tried:
             edge = tree.tried[b, root.first_tried + i]

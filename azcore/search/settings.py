@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -159,6 +159,18 @@ class SearchSettings:
             self.stop_early,
         )
         require(
+            not (self.stop_early and self.solve),
+            "search.stop_early",
+            "false with search.solve, since a later simulation may prove another action",
+            self.stop_early,
+        )
+        require(
+            self.gumbel is None or self.root_temperature == 1,
+            "search.root_temperature",
+            "1 with search=gumbel, whose noise is on the policy as it is",
+            self.root_temperature,
+        )
+        require(
             self.gumbel is None or self.leaves_per_tree == 1,
             "search.leaves_per_tree",
             "1 with search=gumbel, which counts each visit before the next",
@@ -185,6 +197,22 @@ class SearchSettings:
             or self.dirichlet_fraction
             or self.forced_visits
             or self.root_temperature != 1
+        )
+
+    def baseline(self) -> SearchSettings:
+        """The same without the methods that came after AlphaZero.
+
+        So a player of this name is the same in runs that try them.
+        """
+        return replace(
+            self,
+            gumbel=None,
+            stop_early=False,
+            solve=False,
+            c_spread=0.0,
+            first_play_by_mass=False,
+            forced_visits=0.0,
+            root_temperature=1.0,
         )
 
     def most_targets(self, num_actions: int) -> int:

@@ -157,7 +157,7 @@ class Worker:
             self._clean_priors.pop(row, None)
             self._has_full_search[row] = self._is_full_search(row)
             if self._games[row].policy_plies > 0:
-                search.begin(row, 1)  # evaluates the root
+                search.begin(row, 0)  # evaluates the root
             elif self._has_full_search[row]:
                 search.begin(row, noise=self._noise if self._is_noisy else None)
             else:

@@ -212,6 +212,20 @@ def test_a_broken_program_costs_its_game_and_no_other(
         time.sleep(0.01)
 
 
+def test_what_a_program_says_before_it_is_asked_is_told(tmp_path: Path) -> None:
+    """A crash report may come before the first question, or after it."""
+    process = Process(script(tmp_path, "say('Segmentation fault'); time.sleep(60)"))
+    try:
+        while not process._lines.qsize():
+            time.sleep(0.01)
+        with pytest.raises(ProgramError, match="nothing else in time: Segmentation fault"):
+            process.ask("uci", lambda line: line == "uciok", time.monotonic() + 0.2)
+        with pytest.raises(ProgramError, match="did not answer in time"):
+            process.ask("uci", lambda line: line == "uciok", time.monotonic() + 0.2)
+    finally:
+        process.close()
+
+
 def test_a_program_that_hangs_does_not_outlast_ctrl_c(tmp_path: Path) -> None:
     game = azcore.make("go", board_size=5)
     body = "import subprocess\nsys.stdin.readline(); say('=\\n')\n" + (

@@ -279,10 +279,10 @@ def enumerate_window(buffer: ReplayBuffer) -> list[tuple[int, Any]]:
 
 
 def test_a_generation_may_be_so_many_games(tmp_path: Path) -> None:
-    """Three of them, in bursts of four."""
+    """Three of them, in bursts of four; the first also needs a position to learn from."""
     source = Bursts(played(azcore.make("tic_tac_toe"), 3000))
     data = data_of(source, tmp_path, 3)
     for generation in range(6):
         data._generate(generation)
-    assert source.asked == [Amount(games, 0) for games in (3, 2, 1, 3, 2)]
+    assert source.asked == [Amount(3, 1), *(Amount(games, 0) for games in (2, 1, 3, 2))]
     assert data.total_games == 20

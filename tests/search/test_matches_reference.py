@@ -47,7 +47,7 @@ RULES: dict[str, dict[str, Any]] = {
     },
     "solved": {**ALPHA_ZERO, "solve": True},
     "solved, visits forced": {**ALPHA_ZERO, "solve": True, "forced_visits": 2.0},
-    "solved, stopped early": {**ALPHA_GO_ZERO, "solve": True, "stop_early": True},
+    "solved, as alphago zero": {**ALPHA_GO_ZERO, "solve": True},
 }
 
 
@@ -227,7 +227,7 @@ def test_compiled_or_interpreted(key: str) -> None:
     assert compare_games(make(key), settings, noise=True, seed=5, most_moves=5).ends
     settings = search_settings(num_simulations=16, first_play=0.25, first_play_relative=True)
     assert compare_games(make(key), settings, noise=True, seed=6, most_moves=5).ends
-    settings = search_settings(num_simulations=16, solve=True, stop_early=True, c_spread=0.85)
+    settings = search_settings(num_simulations=16, solve=True, c_spread=0.85)
     assert compare_games(make(key), settings, noise=True, seed=7, most_moves=5).ends
 
 

@@ -222,9 +222,9 @@ def _play(
 
 
 def _baseline(runs: Sequence[Run], options: CompareSettings) -> Settings:
-    """The settings of `search`: those of the first run, but always with PUCT."""
+    """The settings of `search`: those of the first run, without later methods."""
     settings = runs[0].settings
-    search = replace(settings.search, gumbel=None, num_simulations=options.num_simulations)
+    search = replace(settings.search.baseline(), num_simulations=options.num_simulations)
     return replace(settings, search=search)
 
 

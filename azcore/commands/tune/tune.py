@@ -54,7 +54,10 @@ Match = Callable[[Constants, int, int], MatchResult]  # (constants tried, games,
 
 GROUP = "search"
 # Numbers of the search without effect in a match, which uses the arena's simulations and no noise.
-NOT_IN_MATCHES = ("num_simulations", "dirichlet_fraction", "dirichlet_alpha", "gumbel.scale")
+NOT_IN_MATCHES = (
+    *("num_simulations", "dirichlet_fraction", "dirichlet_alpha", "gumbel.scale"),
+    *("root_temperature", "forced_visits"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
