@@ -159,12 +159,9 @@ class ReferenceSearch:
         root = self.root
 
         def first_choice(visits: dict[int, int]) -> int:
-            open_ = [a for a in visits if not root.is_lost(a)]
-            return max(open_, key=lambda a: (visits[a], root.prior[a], -a))
+            return max(visits, key=lambda a: (visits[a], root.prior[a], -a))
 
-        ends = [
-            {**root.visits, a: root.visits[a] + left} for a in root.visits if not root.is_lost(a)
-        ]
+        ends = [{**root.visits, a: root.visits[a] + left} for a in root.visits]
         return {first_choice(visits) for visits in ends} == {first_choice(root.visits)}
 
     def _node(self, state: Any) -> Node:

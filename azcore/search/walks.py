@@ -19,7 +19,7 @@ from numba.extending import register_jitable
 
 from azcore.search.compiling import kernel
 from azcore.search.gumbel import Gumbel, best_considered_edge, improved_edge
-from azcore.search.proofs import LOST, Proofs, prove
+from azcore.search.proofs import Proofs, prove
 from azcore.search.puct import Selection, best_edge, forced_edge
 from azcore.search.softmax import softmax
 from azcore.search.transpositions import (
@@ -280,27 +280,17 @@ def is_settled(tree: Tree, b: int, left: int) -> bool:
     smart pruning. Ties go to the higher prior, then the lower action, as in the choice of a move.
     """
     root = tree.nodes[b, 0]
-    best, most, candidates = 0, -1, root.num_edges
-    # The next candidate precedes the other untried ones, which therefore need no look.
-    for i in range(min(root.num_tried + 1, root.num_edges)):
-        visits = 0
-        if i < root.num_tried:
-            edge = tree.tried[b, root.first_tried + i]
-            visits = edge.visits
-            if edge.q == LOST:  # comes last, whatever its visits
-                candidates -= 1
-                continue
+    rivals = min(root.num_tried + 1, root.num_edges)  # the next candidate precedes other untried
+    best, most = 0, -1
+    for i in range(rivals):
+        visits = tree.tried[b, root.first_tried + i].visits if i < root.num_tried else 0
         if visits > most or (visits == most and precedes(tree, b, 0, i, best)):
             best, most = i, visits
-    if candidates == 1 or most == 0:
-        return bool(candidates == 1)
-    for i in range(min(root.num_tried + 1, root.num_edges)):
-        highest = left
-        if i < root.num_tried:
-            edge = tree.tried[b, root.first_tried + i]
-            highest += edge.visits
-            if edge.q == LOST:
-                continue
+    if most == 0:
+        return bool(root.num_edges == 1)
+    for i in range(rivals):
+        visits = tree.tried[b, root.first_tried + i].visits if i < root.num_tried else 0
+        highest = visits + left
         overtakes = highest > most or (highest == most and precedes(tree, b, 0, i, best))
         if i != best and overtakes:
             return False

@@ -181,9 +181,7 @@ def test_a_broken_program_costs_its_game_and_no_other(
     body, told = BROKEN[case]
     if protocol != "gtp" and case == "floods with answers":
         pytest.skip("an answer is one line")
-    monkeypatch.setattr(
-        "azcore.engine.clients.STARTING", 3.0
-    )  # Python itself takes one now and then
+    monkeypatch.setattr("azcore.engine.clients.STARTING", 1.0)
     game = azcore.make("go", board_size=5)
     command, kind = script(tmp_path, body), CLIENTS[protocol]
     started: list[Client] = []

@@ -17,7 +17,7 @@ from azcore.networks import build_network, network_cost
 from azcore.networks.blocks import GlobalPool, SqueezeExcite, Style
 from azcore.networks.folding import folded
 from azcore.networks.openvino_evaluator import is_installed
-from azcore.networks.pooled import PooledNetwork, PooledRes
+from azcore.networks.pooled import PooledNetwork, PooledRes, PooledSettings
 from azcore.storage.targets import TARGETS
 from networks.test_networks import by_openvino, by_torch
 
@@ -52,7 +52,7 @@ BODIES = {
 }
 
 
-def trained_a_little(game: azcore.Game, settings: PooledRes) -> PooledNetwork:
+def trained_a_little(game: azcore.Game, settings: PooledSettings) -> PooledNetwork:
     network = build_network(game, settings, seed=1)
     assert isinstance(network, PooledNetwork)
     torch.manual_seed(1)

@@ -16,11 +16,11 @@ from azcore.errors import SettingError
 from azcore.networks import build_network, network_cost
 from azcore.networks.folding import folded
 from azcore.networks.openvino_evaluator import is_installed
-from azcore.networks.pooled import PooledNetwork
 from azcore.networks.transformer import Attention, Transformer
 from azcore.storage.targets import TARGETS
 from conftest import compose
 from networks.test_networks import by_openvino, by_torch
+from networks.test_pooled import some, trained_a_little
 
 GO = azcore.make("go", board_size=5)
 SETTINGS = Transformer(
@@ -37,22 +37,6 @@ SETTINGS = Transformer(
 )
 WDL = replace(SETTINGS, activation="mish", value="wdl", auxiliary={"reply": True})
 GAMES = ["go", "chess", "shogi", "tic_tac_toe"]
-
-
-def trained_a_little(game: azcore.Game, settings: Transformer = SETTINGS) -> PooledNetwork:
-    network = build_network(game, settings, seed=1)
-    assert isinstance(network, PooledNetwork)
-    torch.manual_seed(1)
-    for _ in range(5):
-        network(torch.randint(0, 2, (16, *game.observation_shape)))
-    for parameter in network.parameters():
-        parameter.data += 0.1 * torch.randn_like(parameter)
-    return network.eval()
-
-
-def some(game: azcore.Game, size: int = 6) -> torch.Tensor:
-    rng = np.random.default_rng(1)
-    return torch.from_numpy(rng.integers(0, 2, (size, *game.observation_shape), np.uint8))
 
 
 @pytest.mark.parametrize("settings", [SETTINGS, WDL], ids=["scalar", "wdl"])
@@ -79,7 +63,7 @@ def test_evaluators_agree_with_the_network(  # type: ignore[no-untyped-def]
 
 
 def test_a_folded_copy_is_the_same_function() -> None:
-    network, seen = trained_a_little(GO).double(), some(GO).double()
+    network, seen = trained_a_little(GO, SETTINGS).double(), some(GO).double()
     with torch.inference_mode():
         for ours, theirs in zip(folded(network)(seen), network(seen), strict=True):
             torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=1e-10)
@@ -147,7 +131,7 @@ def test_a_cell_knows_its_place_and_sees_all_others() -> None:
 
 
 def test_a_row_depends_on_its_observation_alone() -> None:
-    network, seen = trained_a_little(GO), some(GO, 64)
+    network, seen = trained_a_little(GO, SETTINGS), some(GO, 64)
     with torch.inference_mode():
         for all_rows, some_rows in zip(network(seen), network(seen[10:20]), strict=True):
             torch.testing.assert_close(all_rows[10:20], some_rows, atol=1e-5, rtol=1e-5)
