@@ -20,6 +20,7 @@ from azcore.game import faults
 
 TINY = [
     "game=tic_tac_toe",
+    "algorithm=alphazero",
     "network.blocks=1",
     "network.channels=4",
     "network.value_hidden=4",
@@ -39,7 +40,12 @@ TINY = [
 
 
 def compose(*overrides: str) -> dict[str, Any]:
-    """The configuration as the command line composes it, as plain values."""
+    """The configuration as the command line composes it, as plain values.
+
+    Of several algorithms the last one counts, so that a test can choose another than TINY's.
+    """
+    algorithms = [word for word in overrides if word.startswith("algorithm=")]
+    overrides = tuple(word for word in overrides if word not in algorithms[:-1])
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         config = hydra.compose("config", overrides=list(overrides))
     container = OmegaConf.to_container(config, resolve=True)

@@ -31,8 +31,9 @@ GROUPS = sorted(
 
 @pytest.mark.parametrize("option", GROUPS)
 def test_every_option_builds(compose: Compose, option: str) -> None:
-    # Some methods are settings of this network.
-    config = compose(option, *["network=pooled_res"] * option.startswith("method="))
+    # Some methods are settings of this network, and some of this algorithm's search.
+    base = ["algorithm=alphazero", "network=pooled_res"] if option.startswith("method=") else []
+    config = compose(option, *base)
     settings_from(config)
     bench_settings(config["bench"])
     build(CheckSettings, config["check"], "check")
@@ -230,12 +231,13 @@ def test_go_on_a_laptop_keeps_rates_of_its_own(compose: Compose, algorithm: str)
     ],
 )
 def test_the_schedule_in_words(compose: Compose, scale: str, max_steps: int, words: str) -> None:
-    learner = settings_from(compose("game=tic_tac_toe", f"scale={scale}")).learner
+    config = compose("game=tic_tac_toe", f"scale={scale}", "algorithm=alphazero")
+    learner = settings_from(config).learner
     assert learner.schedule_in_words(max_steps) == f"learning rate {words}"
 
 
 def test_the_schedule_in_words_of_a_run_with_a_limit_in_time(compose: Compose) -> None:
-    learner = settings_from(compose("game=go")).learner
+    learner = settings_from(compose("game=go", "algorithm=alphazero")).learner
     assert learner.schedule_in_words(20_000, 600.0) == (
         "learning rate 0.1 until step 1,600 or 0:00:48, 0.02 until 8,000 or 0:04:00, "
         "0.005 until 14,000 or 0:07:00, 0.001 to the end"

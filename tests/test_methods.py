@@ -23,46 +23,52 @@ METHODS = {
 }
 
 
-def changed(*overrides: str, network: str = "dual_res") -> dict[str, Any]:
-    """The settings that differ from those of a plain run of the same game and network."""
-    plain = flat(compose("game=go", f"network={network}"))
-    now = flat(compose("game=go", f"network={network}", *overrides))
+ALPHAZERO = ("game=go", "algorithm=alphazero")
+
+
+def changed(*overrides: str) -> dict[str, Any]:
+    """The settings that differ from those of a plain run of AlphaZero."""
+    plain = flat(compose(*ALPHAZERO))
+    now = flat(compose("game=go", *overrides))
     return {key: value for key, value in now.items() if key not in plain or value != plain[key]}
 
 
 def test_none_is_the_papers() -> None:
     assert len(METHODS) >= 6
-    assert changed("method=[]") == {}
+    assert changed("algorithm=alphazero", "method=[]") == {}
 
 
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_changes_what_its_file_says(name: str) -> None:
     method = dict(METHODS[name])
-    if swapped := method.pop("defaults", None):
-        assert swapped == [{"override /network": "pooled_res"}]
-        assert not method
-        now = compose("game=go", f"method={name}")
-        assert now == compose("game=go", "network=pooled_res")
-        return
-    network = "pooled_res" if "network" in method else "dual_res"
-    plain, own = flat(compose("game=go", f"network={network}")), flat(method)
+    # Another network or search, chosen by its name.
+    swaps = [
+        f"{group.removeprefix('override /')}={choice}"
+        for swap in method.pop("defaults", [])
+        for group, choice in swap.items()
+    ]
+    network = ["network=pooled_res"] if "network" in method else []
+    plain, own = flat(compose(*ALPHAZERO, *network, *swaps)), flat(method)
     assert own.keys() <= plain.keys()
     said = {key: value for key, value in own.items() if value != plain[key]}
-    assert said  # or it would be no method
+    assert said or swaps  # or it would be no method
     for chosen in (f"method={name}", f"method=[{name}]"):
-        assert changed(chosen, network=network) == said
+        assert flat(compose(*ALPHAZERO, *network, chosen)) == {**plain, **said}
 
 
 def test_several_add_up() -> None:
-    both = changed("method=[playout_cap,warmup]")
-    assert both == {**changed("method=playout_cap"), **changed("method=warmup")}
-    assert both == changed("method=[warmup,playout_cap]")
+    both, *others = (
+        changed("algorithm=alphazero", f"method={chosen}")
+        for chosen in ("[playout_cap,warmup]", "[warmup,playout_cap]", "playout_cap", "warmup")
+    )
+    assert both == others[0] == {**others[1], **others[2]}
     assert len(both) >= 3
 
 
 def test_targets_add_up() -> None:
     """Each brings the network that predicts it, and none takes back what another asked for."""
-    network = compose("game=go", "method=[ownership,global_pooling,wdl,reply]")["network"]
+    chosen = "method=[ownership,global_pooling,wdl,reply]"
+    network = compose(*ALPHAZERO, chosen)["network"]
     asked = {name for name, wanted in network["auxiliary"].items() if wanted}
     assert (network["name"], network["value"]) == ("pooled_res", "wdl")
     assert asked == {"ownership", "reply"}
@@ -73,17 +79,31 @@ def test_targets_add_up() -> None:
 
 def test_azcore_is_alphazero_with_methods() -> None:
     """So that each of its departures has a row among the ablations."""
-    methods = "[adamw,global_pooling,ownership,score,reply,later_values,playout_cap]"
-    alphazero = compose("game=go", f"method={methods}")
+    methods = "method=[adamw,global_pooling,ownership,score,reply,later_values,gumbel]"
+    alphazero = compose(*ALPHAZERO, methods)
     assert compose("game=go", "algorithm=azcore") == {**alphazero, "algorithm": "azcore"}
     # Other games on a laptop have them too, and symmetries if they declare any.
-    elsewhere = compose("game=tic_tac_toe", f"method={methods}")
+    elsewhere = compose("game=tic_tac_toe", "algorithm=alphazero", methods)
     elsewhere["replay"]["augment"] = True
     assert compose("game=tic_tac_toe", "algorithm=azcore") == {**elsewhere, "algorithm": "azcore"}
 
 
+@pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])
+def test_a_laptop_needs_methods_and_a_paper_has_none(scale: str) -> None:
+    wanted = "azcore" if scale == "laptop" else "alphazero"
+    assert compose(f"scale={scale}") == compose(f"scale={scale}", f"algorithm={wanted}")
+
+
+@pytest.mark.parametrize("network", ["pooled_res", "transformer"])
+def test_azcore_learns_its_targets_with_any_network_that_can(network: str) -> None:
+    chosen = {"pooled_res": "method=[global_pooling]"}.get(network, f"network={network}")
+    auxiliary = compose("game=go", "algorithm=azcore", chosen)["network"]["auxiliary"]
+    asked = {name for name, wanted in auxiliary.items() if wanted}
+    assert asked == {"ownership", "score", "reply", "later_values"}
+
+
 def test_a_method_of_another_network_is_refused(azcore: CommandLine) -> None:
-    status, _, errors = azcore("game=go", "method=ownership")
+    status, _, errors = azcore(*ALPHAZERO, "method=ownership")
     assert status == 2
     assert errors == "azcore: there is no setting network.auxiliary in network=dual_res\n"
 
@@ -164,7 +184,7 @@ def test_their_order_does_not_matter(azcore: CommandLine, mine: Path) -> None:
 def test_others_are_refused(azcore: CommandLine, mine: Path, method: str, sentence: str) -> None:
     before = (mine / "config.yaml").read_bytes()
     chosen = ("resume=mine", f"method={method}", "selfplay.cheap_simulations=3")
-    status, _, errors = azcore("game=tic_tac_toe", *chosen)
+    status, _, errors = azcore("game=tic_tac_toe", "algorithm=alphazero", *chosen)
     assert (status, errors.count("\n")) == (2, 1)
     assert f"resumes with the run's own method, got method={method}: {sentence}" in errors
     assert (mine / "config.yaml").read_bytes() == before

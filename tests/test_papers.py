@@ -34,7 +34,9 @@ def test_a_row_is_whole_and_what_it_names_exists(row: Row, compose: Compose) -> 
         path, _, function = test.partition("::")
         source = (ROOT / path).read_text()
         assert not function or f"def {function}(" in source, test
-    config = compose(*(override for override in row.overrides if "=" in override))
+    config = compose(
+        "algorithm=alphazero", *(override for override in row.overrides if "=" in override)
+    )
     for override in row.overrides:
         node: Any = config
         for part in override.partition("=")[0].split("."):
