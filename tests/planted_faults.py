@@ -1147,7 +1147,7 @@ WIRING = [
     Fault(
         "owners where a player resigned",
         "azcore/storage/ends.py",
-        "if record.resigned_by is None:",
+        "if record.resigned_by is None and not record.agreed:",
         "if True:",
         ("tests/storage/test_targets.py",),
     ),
@@ -1157,6 +1157,20 @@ WIRING = [
         'auxiliary["ownership"] = self._symmetries.map_observations(cells, chosen)[:, 0]',
         "pass",
         ("tests/storage/test_targets.py",),
+    ),
+    Fault(
+        "imported games are won by whoever lost",
+        "azcore/storage/given_records.py",
+        "outcome = told if outcome is None else outcome",
+        "outcome = -told if outcome is None and told else outcome",
+        ("tests/commands/test_import.py",),
+    ),
+    Fault(
+        "a bad game spoils the rest of its file",
+        "games/chess/pgn.py",
+        "is_header &= follows_empty or not in_comment",
+        "is_header &= not in_comment",
+        ("tests/games/test_transcript_formats.py",),
     ),
     Fault(
         "methods left out of a resumed run",
