@@ -68,13 +68,25 @@ def new_game_file(path: Path) -> Iterator[Callable[[GameRecord], None]]:
             yield write
             file.flush()
             os.fsync(file.fileno())
-        os.link(part, path)  # unlike a move, this fails if somebody has written one meanwhile
+        _put(part, path)
     except OSError as error:
         why = f"{path}: could not write game records: {error.strerror}"
         raise GameFileError(there if os.path.lexists(path) else why) from error
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
+
+
+def _put(part: Path, path: Path) -> None:
+    """Give a file its name, unless somebody has written one of that name meanwhile."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if os.path.lexists(path):
+            raise
+        part.replace(path)
 
 
 class GameFile:

@@ -41,13 +41,15 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
     """The games of a collection, without what stands between them."""
     text = GameText()
     depth = 0  # open parentheses
-    in_value = False
+    in_value = is_escaped = False
+    begins_line = True
     for line in lines:
-        if depth and SGF_ROOT.match(line):
+        if depth and begins_line and SGF_ROOT.match(line):
             yield text.take()
             depth, in_value = 0, False
-        start = 0
-        for sign in SGF_SIGN.finditer(line):
+        start, first, is_escaped = 0, int(is_escaped), False
+        for sign in SGF_SIGN.finditer(line, first):
+            is_escaped = sign[0] == "\\"  # of a long line's piece, which ends here
             if in_value:
                 in_value = sign[0] != "]"
             elif sign[0] == "[":
@@ -62,6 +64,7 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
                     yield text.take()
         if depth:
             text.add(line[start:])
+        begins_line = line.endswith("\n")
     if depth:
         yield text.take()
 
