@@ -32,7 +32,6 @@ from azcore.storage.checkpoint import (
 )
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
-from azcore.storage.run_settings import ORIGIN
 
 INIT, FORK = "init", "fork"
 
@@ -53,16 +52,16 @@ def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def require_same_origin(config: Mapping[str, Any]) -> None:
+def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) -> None:
     """Refuse to resume a run by a command line that would begin it from elsewhere.
 
     Args:
-        config: of the run, and what the command line adds.
+        config: of the command line.
+        origin: that the run has written down; empty if it began anew.
 
     Raises:
         AzcoreError: naming both.
     """
-    origin = config.get(ORIGIN, {})
     began = (origin.get("how"), origin.get("checkpoint"))
     for how in (INIT, FORK):
         if config[how] and began != (how, str(checkpoint_of(config[how]).resolve())):

@@ -112,7 +112,7 @@ class TrainingLoop:
             settings=settings.learner,
             max_steps=trainer.max_steps,
             description=describe_run(game, settings.network)
-            | ({} if origin is None else {ORIGIN: dict(origin)}),
+            | ({ORIGIN: dict(origin)} if origin else {}),
             time_share=self._time_share,
         )
         self._window = ReplayBuffer(

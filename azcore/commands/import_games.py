@@ -10,7 +10,7 @@ the same memory. Whatever cannot be used is left out and counted by its reason.
 from __future__ import annotations
 
 import glob
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,6 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
-from azcore.assembly.parts import Config
 from azcore.commands.console import table_console
 from azcore.errors import GameFileError, SettingError, TranscriptError
 from azcore.game import Game, Transcript
@@ -108,7 +107,7 @@ class Tally:
         return table
 
 
-def import_games(config: Config) -> int:
+def import_games(config: Mapping[str, Any]) -> int:
     """Write `out` from the transcripts in `games`, and print what was left out; 0.
 
     Raises:

@@ -12,7 +12,7 @@ import shlex
 import signal
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -48,7 +48,13 @@ from azcore.settings import require
 from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
-from azcore.storage.run_settings import ORIGIN, differences, read_config, save_config
+from azcore.storage.run_settings import (
+    ORIGIN,
+    differences,
+    own_settings,
+    read_config,
+    save_config,
+)
 from azcore.storage.table import Table
 from azcore.storage.transcripts import format_named
 
@@ -65,15 +71,16 @@ def train(config: Config) -> int:
     """
     _quiet_lightning()
     resume = config["resume"]
-    if resume:
-        require_same_origin(config)
-    elif config[INIT] and config[FORK]:
+    if not resume and config[INIT] and config[FORK]:
         raise SettingError(f"init and fork both say what a run begins from, got {config[INIT]} too")
     trainer = _trainer_settings(config)  # like settings_from, checked before anything is compiled
     settings = settings_from(config)
     check_before_training(config, settings.game)
     name = settings.game.name
     run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
+    origin = own_settings(run).get(ORIGIN, {}) if resume else {}
+    if resume:
+        require_same_origin(config, origin)
     console = Console(soft_wrap=True)
     max_steps = trainer.max_steps
     terminal = TrainingDisplay(
@@ -88,7 +95,7 @@ def train(config: Config) -> int:
             _saying_what_is_kept(run, terminal, name),
         ):
             # Read before anything is built: settings cannot ask for more than it holds.
-            with _starting(run, config, settings, terminal) as start:
+            with _starting(run, config, origin, settings, terminal) as start:
                 loop = TrainingLoop(
                     settings=settings,
                     trainer=trainer,
@@ -119,12 +126,16 @@ class _Start:
     checkpoint: str | None = None  # from which Lightning goes on
     weights: Mapping[str, Tensor] | None = None  # to begin with at step 0
     first: dict[str, Any] | None = None  # a checkpoint of these weights that is to be kept
-    origin: dict[str, Any] | None = None  # see `azcore.algorithms.origin`
+    origin: dict[str, Any] = field(default_factory=dict)  # see `azcore.algorithms.origin`
 
 
 @contextlib.contextmanager
 def _starting(
-    run: RunDirectory, config: Config, settings: Settings, terminal: TrainingDisplay
+    run: RunDirectory,
+    config: Config,
+    origin: dict[str, Any],
+    settings: Settings,
+    terminal: TrainingDisplay,
 ) -> Iterator[_Start]:
     """Finds what the run begins or goes on with; what it copied is removed if what follows fails.
 
@@ -133,7 +144,7 @@ def _starting(
     """
     if config["resume"]:
         run.open()
-        yield _going_on(run, config, settings, terminal)
+        yield _going_on(run, config["resume"], origin, settings, terminal)
     elif config[FORK]:
         try:
             yield _forking(run, config[FORK], settings, terminal)
@@ -148,16 +159,19 @@ def _starting(
 
 
 def _going_on(
-    run: RunDirectory, config: Config, settings: Settings, terminal: TrainingDisplay
+    run: RunDirectory,
+    resume: str,
+    origin: dict[str, Any],
+    settings: Settings,
+    terminal: TrainingDisplay,
 ) -> _Start:
     """A run that is resumed; one that was stopped before its first checkpoint begins again.
 
     Raises:
         CheckpointError: what it is to go on with is missing or cannot be used.
     """
-    origin = config.get(ORIGIN)
-    checkpoint = _checkpoint_to_go_on_from(run, config["resume"], settings, terminal)
-    if checkpoint is None and origin and origin.get("how") == INIT:
+    checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
+    if checkpoint is None and origin.get("how") == INIT:
         start = _beginning_with(run.first_checkpoint, settings, terminal)
         return _Start(weights=start.weights, origin=origin)
     return _Start(checkpoint=checkpoint, origin=origin)

@@ -192,7 +192,7 @@ def _own(config: Mapping[str, Any]) -> dict[str, Any]:
     own = {key: config[key] for key in RUN if config.get(key) is not None}
     if isinstance(own.get("export"), Mapping):
         own["export"] = {key: value for key, value in own["export"].items() if key in OF_EXPORT}
-    if isinstance(origin := config.get(ORIGIN), Mapping):
+    if isinstance(origin := config.get(ORIGIN), Mapping) and origin:
         own[ORIGIN] = {
             key: origin[key] for key, kind in OF_ORIGIN.items() if type(origin.get(key)) is kind
         }

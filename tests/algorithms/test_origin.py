@@ -130,8 +130,7 @@ def test_stopped_before_its_first_checkpoint_it_begins_with_the_same_weights(
     for table in ("metrics.csv", "matches.csv"):
         Path("halves", table).unlink()
     shutil.rmtree(run)  # the weights are the new run's own by now
-    resumed = {**config, "origin": origin("halves"), "init": None, "resume": "halves"}
-    assert train(resumed) == 0
+    assert train({**config, "init": None, "resume": "halves"}) == 0
     assert fingerprint(Path("halves")) == fingerprint(Path("whole"))
     assert origin("halves") == origin("whole")
 
@@ -277,6 +276,12 @@ def test_a_sweep_of_forks(azcore: CommandLine, run: str) -> None:
     before = contents("sweep")
     status, output, _ = azcore(*words, "trainer.max_steps=12")
     assert (status, output.count("is finished")) == (0, 2)
+    earlier = fingerprint(runs[0])
+    shutil.copy("run/checkpoints/step-8.ckpt", runs[0] / "checkpoints/last.ckpt")
+    assert azcore(*words, "trainer.max_steps=12")[0] == 0
+    assert fingerprint(runs[0]) == earlier
+    shutil.copy("run/checkpoints/step-8.ckpt", runs[0] / "checkpoints/last.ckpt")
+    assert "got fork=run" in azcore(*words, "trainer.max_steps=12", "fork=run")[2]
     assert {k: v for k, v in contents("sweep").items() if "lock" not in k} == {
         k: v for k, v in before.items() if "lock" not in k
     }

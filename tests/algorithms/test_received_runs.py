@@ -19,7 +19,7 @@ from azcore.errors import AzcoreError, CheckpointError, GameFileError
 from azcore.storage.checkpoint import read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
-from azcore.storage.run_settings import OF_ORIGIN, own_settings
+from azcore.storage.run_settings import OF_ORIGIN
 from trust_kit import mutated
 
 Tiny = Callable[..., dict[str, Any]]
@@ -170,8 +170,8 @@ def test_what_a_run_says_of_its_origin_is_repeated_and_no_more(
     run = received(sent, tmp_path)
     told = yaml.safe_load(run.config.read_text()) | {"origin": origin}
     run.config.write_text(yaml.safe_dump(told))
-    config = {**tiny(*GATE, "trainer.max_steps=12"), **own_settings(run)}
-    train({**tiny(*GATE, "trainer.max_steps=12"), "origin": config.get("origin"), "resume": "run"})
+    config = {**tiny(*GATE, "trainer.max_steps=12"), "resume": "run"}
+    train(config)
     kept = yaml.safe_load(run.config.read_text()).get("origin", {})
     assert kept == {
         key: value
@@ -182,14 +182,7 @@ def test_what_a_run_says_of_its_origin_is_repeated_and_no_more(
         path.unlink()
     if kept.get("how") == "init":
         with pytest.raises(CheckpointError, match=r"init.ckpt: cannot read this checkpoint"):
-            train(
-                {
-                    **config,
-                    "export": tiny()["export"],
-                    "trainer": tiny()["trainer"],
-                    "resume": "run",
-                }
-            )
+            train(config)
 
 
 def test_a_game_in_play_that_is_over_is_refused(sent: Path, tiny: Tiny, tmp_path: Path) -> None:
