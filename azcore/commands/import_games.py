@@ -205,7 +205,7 @@ def _take(
     show: Callable[[int], None],
 ) -> None:
     """Write the records of one file's games."""
-    form = format_of_path(maker.game, path)
+    form = format_of_path(maker.game, path, by_others=True)
     try:
         for number, transcript in enumerate(read_transcripts(path, maker.game, show), 1):
             if isinstance(transcript, TranscriptError):

@@ -79,14 +79,21 @@ def format_named(game: Game, name: str | None) -> TranscriptFormat:
     return formats[name]
 
 
-def format_of_path(game: Game, path: Path) -> TranscriptFormat:
+def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> TranscriptFormat:
     """The transcript format for a file's suffix.
+
+    Args:
+        game: whose formats there are.
+        path: of the file.
+        by_others: it may have a suffix that azcore reads and does not write.
 
     Raises:
         GameError: the game has no format, or none with this suffix.
     """
     format_named(game, None)
     suffixes = formats_by_suffix(game)
+    if not by_others:
+        suffixes = {form.suffix: form for form in suffixes.values()}
     if path.suffix.lower() not in suffixes:
         raise GameError(
             f"{game.name}: a transcript must end in {' or '.join(suffixes)}, got {path.name!r}"
@@ -169,7 +176,7 @@ def read_transcripts(
         GameError: there is no such format, or its library is not installed.
         GameFileError: the file cannot be read.
     """
-    form = format_of_path(game, path)
+    form = format_of_path(game, path, by_others=True)
     number = 0
     try:
         if path.exists() and not path.is_file():  # reading a pipe could block
