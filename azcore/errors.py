@@ -28,6 +28,19 @@ class InvalidTextError(AzcoreError):
     """Text that is not an action or a state at all, such as `z99`."""
 
 
+class TranscriptError(InvalidTextError):
+    """A transcript that is no game of these settings, or none to learn from.
+
+    Args:
+        sentence: as for any error.
+        reason: why, in a few words that it shares with others of its kind, to count them by.
+    """
+
+    def __init__(self, sentence: str, reason: str) -> None:
+        super().__init__(sentence)
+        self.reason = reason
+
+
 class IllegalActionError(AzcoreError):
     """A well-formed action that the rules forbid in this state."""
 

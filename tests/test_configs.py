@@ -13,6 +13,7 @@ from azcore.assembly.parts import settings_from
 from azcore.commands.bench.settings import bench_settings
 from azcore.commands.check.report import CheckSettings
 from azcore.commands.export import export_settings
+from azcore.commands.import_games import ImportSettings
 from azcore.commands.play import PlaySettings
 from azcore.commands.tune.tune import TuneSettings, parameters_from
 from azcore.engine.thinker import EngineSettings
@@ -40,6 +41,7 @@ def test_every_option_builds(compose: Compose, option: str) -> None:
     build(EngineSettings, config["engine"], "engine")
     build(PlaySettings, config["play"], "play")
     export_settings(config["export"])
+    build(ImportSettings, config["import"], "import")
     parameters = parameters_from(config["tune"].pop("parameters"))
     assert [parameter.key for parameter in parameters] == ["search.c_init", "search.first_play"]
     build(TuneSettings, config["tune"], "tune")

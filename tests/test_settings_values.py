@@ -17,6 +17,7 @@ from azcore.commands.bench.settings import bench_settings
 from azcore.commands.check.report import CheckSettings
 from azcore.commands.compare.settings import CompareSettings
 from azcore.commands.export import export_settings
+from azcore.commands.import_games import ImportSettings
 from azcore.commands.play import PlaySettings
 from azcore.commands.tune.tune import TuneSettings, parameters_from
 from azcore.engine.programs import Program
@@ -29,7 +30,8 @@ Compose = Callable[..., dict[str, Any]]
 Place = tuple[str | int, ...]
 VALUES = (-1, 0, math.nan, math.inf, -math.inf, 1e300, 1e-300, 10**20, 10**400, "x", True, [], {})
 SOMETIMES_FINE = (-1, 0, 10**20, "x", [], {})
-NAMES = ("run_dir", "resume", "players", "checkpoint", "arena_dir", "name", "experiment")
+NAMES = ("run_dir", "resume", "init", "fork", "players", "checkpoint", "arena_dir", "out", "name")
+NAMES += ("experiment",)
 BUILDERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "trainer": lambda config: trainer_settings(config["trainer"]),
     "bench": lambda config: bench_settings(config["bench"]),
@@ -38,6 +40,7 @@ BUILDERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "engine": lambda config: build(EngineSettings, config["engine"], "engine"),
     "play": lambda config: build(PlaySettings, config["play"], "play"),
     "export": lambda config: export_settings(config["export"]),
+    "import": lambda config: build(ImportSettings, config["import"], "import"),
     "programs": lambda config: [
         build(Program, program, f"programs.{name}") for name, program in config["programs"].items()
     ],

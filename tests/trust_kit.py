@@ -1,6 +1,7 @@
 """Received files that lie: made by chance, with right checksums, and read as azcore reads them.
 
     python tests/trust_kit.py records 20000 1       # so many mutations, from a seed
+    python tests/trust_kit.py transcripts 2000 1
     python tests/trust_kit.py checkpoints 5000 1
 
 A mutation that is refused must be refused in one sentence; one that is read must be of use.
@@ -32,7 +33,8 @@ import torch
 
 import azcore
 from azcore.commands.bench.search import FreeEvaluator
-from azcore.errors import AzcoreError
+from azcore.errors import AzcoreError, TranscriptError
+from azcore.game import Transcript
 from azcore.learner.given import with_targets
 from azcore.networks import build_network
 from azcore.networks.saved import describe_run, load_network
@@ -40,8 +42,10 @@ from azcore.networks.towers import DualRes
 from azcore.selfplay.actor import Actor
 from azcore.storage.checkpoint import write_checkpoint
 from azcore.storage.game_record import GameRecord, parse_frame
+from azcore.storage.given_records import RecordMaker
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
+from azcore.storage.transcripts import format_of_path, read_transcripts
 from search_kit import search_settings
 from selfplay_kit import played, selfplay_settings
 
@@ -121,6 +125,8 @@ def _names(header: dict[str, Any]) -> list[str]:
 def lying_frame(record: GameRecord, rng: np.random.Generator) -> bytes:
     """A frame with one to three lies, lengths made to fit half of the time."""
     header, arrays = taken_apart(record)
+    if rng.random() < 0.1:
+        header["agreed"] = VALUES[int(rng.integers(len(VALUES)))]
     for _ in range(int(rng.integers(1, 4))):
         if rng.random() < 0.3:
             header = mutated(header, rng)
@@ -175,6 +181,63 @@ def fuzz_records(count: int, seed: int) -> Counter[str]:
             record = parse_frame(frame, "here")
             referee.check(record, "here")
             use_record(record, game)
+    return found
+
+
+# -- transcripts -----------------------------------------------------------------------------------
+
+SIGNS = [*(bytes([sign]) for sign in b'()[]{};\\"\n%*-/0'), b"\n\n", b"\xff\x00", b"1-0", b"0-1"]
+SIGNS += [
+    b"(;GM[1]",
+    b'\n\n[Event "x"]\n',
+    b"RE[B+R]",
+    b"KM[1e999]",
+    b"SZ[99]",
+    b"HA[9]",
+    b"AB[aa]",
+]
+
+
+def collections() -> dict[str, tuple[azcore.Game, bytes]]:
+    """Files of four games each by the names of their formats."""
+    found = {}
+    for form, name, settings in (("sgf", "go", {"board_size": 5}), ("pgn", "chess", {})):
+        game = azcore.make(name, **settings)
+        texts = []
+        for seed in range(4):
+            rng, state, actions = np.random.default_rng(seed), game.initial_state(), []
+            while len(actions) < 20 and not game.is_terminal(state):
+                legal = np.flatnonzero(game.legal_action_mask(state))
+                actions.append(int(rng.choice(legal)))
+                state = game.step(state, actions[-1])
+            writer = game.transcript_formats()[form]
+            result = None if game.is_terminal(state) else writer.resignation(seed % 2)
+            transcript = Transcript(actions=actions, comments=["said"], result=result)
+            texts.append(writer.write(transcript))
+        found[form] = (game, "\n".join(texts).encode())
+    return found
+
+
+def fuzz_transcripts(count: int, seed: int) -> Counter[str]:
+    """How many games were refused and how many read, of files of four games each."""
+    rng, found = np.random.default_rng(seed), Counter[str]()
+    known = {form: (game, data, RecordMaker(game)) for form, (game, data) in collections().items()}
+    with tempfile.TemporaryDirectory() as folder:
+        while found.total() < count:
+            suffix = list(known)[int(rng.integers(len(known)))]
+            game, data, maker = known[suffix]
+            path = Path(folder) / f"lie.{suffix}"
+            lie = bytearray(data)
+            for _ in range(int(rng.integers(6))):
+                place = int(rng.integers(len(lie)))
+                sign = SIGNS[int(rng.integers(len(SIGNS)))]
+                lie[place : place + int(rng.integers(3))] = sign
+            path.write_bytes(lie)
+            for read in read_transcripts(path, game):
+                with _refusal(found):
+                    if isinstance(read, TranscriptError):
+                        raise read
+                    use_record(maker.record(read, format_of_path(game, path), 0), game)
     return found
 
 
@@ -265,7 +328,12 @@ def main() -> None:
     addresses = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     most = addresses + MOST_MEMORY
     resource.setrlimit(resource.RLIMIT_AS, (most, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    found = {"records": fuzz_records, "checkpoints": fuzz_checkpoints}[kind](count, seed)
+    fuzz = {
+        "records": fuzz_records,
+        "transcripts": fuzz_transcripts,
+        "checkpoints": fuzz_checkpoints,
+    }
+    found = fuzz[kind](count, seed)
     print(f"{kind}: {found['refused']} refused, {found['read']} read")
 
 

@@ -110,7 +110,7 @@ class Checkpoints(Checkpoint):
         trainer.save_checkpoint(run.last_checkpoint)
         if self._rated_step() != trainer.global_step:
             return
-        _link(run.last_checkpoint, run.step_checkpoint(trainer.global_step))
+        link(run.last_checkpoint, run.step_checkpoint(trainer.global_step))
         rated = [path for step, path in run.step_checkpoints().items() if step > 0]
         for number, path in enumerate(rated, 1):
             # One or two per rating; reading all of them would take longer each time.
@@ -160,7 +160,7 @@ def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
     later = [path for at, path in run.step_checkpoints().items() if at > step]
     for path in (last, run.best_checkpoint, *later):
         if path.exists():
-            _link(path, aside / path.name)
+            link(path, aside / path.name)
     for path in (run.metrics, run.matches, run.gate):
         if path.exists():
             shutil.copyfile(path, aside / path.name)
@@ -173,7 +173,7 @@ def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
     say(f"back at step {step:,}; what the run did after it is set aside in {aside}")
 
 
-def _link(source: Path, target: Path) -> None:
+def link(source: Path, target: Path) -> None:
     """Link or copy a file to another name; a checkpoint is never changed in place."""
     target.unlink(missing_ok=True)
     try:

@@ -25,6 +25,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import Timer
 from lightning.pytorch.loggers import TensorBoardLogger
+from torch import Tensor
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
 from azcore.algorithms.alphagozero import AlphaGoZero
@@ -49,6 +50,7 @@ from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory, Sizes
+from azcore.storage.run_settings import ORIGIN
 from azcore.storage.table import Table
 
 
@@ -62,6 +64,8 @@ class TrainingLoop:
         terminal: for progress and messages.
         on_games: called with the games of each generation once they are on disk.
         hyperparameters: settings that TensorBoard lists beside the curves.
+        weights: those to begin with; None: random ones.
+        origin: where they are from, which every checkpoint tells.
 
     Raises:
         AzcoreError: a setting cannot be used.
@@ -76,6 +80,8 @@ class TrainingLoop:
         terminal: TrainingDisplay,
         on_games: Callable[[list[GameRecord]], None],
         hyperparameters: dict[str, Any],
+        weights: Mapping[str, Tensor] | None = None,
+        origin: Mapping[str, Any] | None = None,
     ) -> None:
         self._run, self._terminal = run, terminal
         self._hyperparameters = hyperparameters
@@ -90,6 +96,8 @@ class TrainingLoop:
             "once per game and version of azcore"
         )
         network = build_network(game, settings.network, settings.seed)
+        if weights is not None:
+            network.load_state_dict(weights)
         terminal.say(
             f"network {settings.network}, {network_cost(network, game)}, on {settings.device}"
         )
@@ -103,7 +111,8 @@ class TrainingLoop:
             network=network,
             settings=settings.learner,
             max_steps=trainer.max_steps,
-            description=describe_run(game, settings.network),
+            description=describe_run(game, settings.network)
+            | ({ORIGIN: dict(origin)} if origin else {}),
             time_share=self._time_share,
         )
         self._window = ReplayBuffer(

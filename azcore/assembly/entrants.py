@@ -3,7 +3,7 @@
     random              any legal action
     search, search:64   PUCT with uniform evaluations, with the arena's simulations or 64
     RUN                 a run directory: its last weights
-    RUN@step-400        another of its checkpoints, by name; RUN@all: all rated ones
+    RUN@step-400        another of its checkpoints, by name or as RUN@400; RUN@all: all rated ones
     PATH.ckpt           any checkpoint
     gnugo level=5       another program: one of conf/programs, or a protocol and a command;
                         see `azcore.engine.programs`
@@ -108,6 +108,8 @@ def checkpoints_of(text: str) -> list[Path]:
         if not rated:
             raise SettingError(f"players: {text} finds no step-*.ckpt in {folder}")
         return rated
+    if re.fullmatch(r"\d+", name, re.ASCII):
+        name = f"step-{name}"
     file = folder / f"{name or 'last'}.ckpt"
     if not file.is_file():
         kept = ", ".join(sorted(file.stem for file in folder.glob("*.ckpt"))) or "none"

@@ -17,7 +17,7 @@ from yaml import YAMLError
 
 from azcore import interrupts
 from azcore.cli.messages import composition_error, renamed, unreadable, wrong_choice
-from azcore.cli.overrides import of_players, plain_settings, require_obeyed, resumed
+from azcore.cli.overrides import forked, of_players, plain_settings, require_obeyed, resumed
 from azcore.cli.plugins import PluginConfigs
 from azcore.cli.status import contained, refuse, run_command
 from azcore.cli.sweep import begun
@@ -43,11 +43,11 @@ def _job(config: DictConfig) -> int:
         return run_command(resumed(config, overrides))
     if config.command == "arena" or (config.command == "play" and config.checkpoint is not None):
         config = of_players(config, overrides)
-    if not swept:
-        return run_command(plain_settings(config))
-    if config.run_dir is None:
+    if swept and config.run_dir is None:
         config.run_dir = os.path.join(job.sweep.dir, job.sweep.subdir)
-    plain = plain_settings(config)
+    plain = plain_settings(config) if config.fork is None else forked(config, overrides)
+    if not swept:
+        return run_command(plain)
     settings = begun(plain) if plain["command"] == "train" else plain
     return 0 if settings is None else run_command(settings)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
@@ -15,6 +15,9 @@ from omegaconf import DictConfig, OmegaConf
 
 from azcore.commands import COMMANDS
 from azcore.errors import GameError, SettingError
+
+if TYPE_CHECKING:
+    from azcore.storage.run_directory import RunDirectory
 
 # What a resumed run may not change: games in play, weights and windows depend on it.
 FIXED = (
@@ -28,6 +31,9 @@ FIXED = (
     "learner.steps_per_generation",
     "supervised",
 )
+OF_ITS_OWN = ("seed",)  # which a fork may change nevertheless
+OF_A_FORK = ("learner.optimizer",)  # what it may not change besides, lest it be known too late
+NAMES = ("run_dir", "resume", "init", "fork", "checkpoint", "arena_dir", "out")  # of files
 METHOD = "method"  # the group of which several files can be chosen
 
 
@@ -86,7 +92,6 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         SettingError: a change that a resumed run cannot make.
     """
     from azcore.storage.run_directory import find_run
-    from azcore.storage.run_settings import flat, read_config
 
     resume = str(config.resume)
     composed = plain_settings(config)
@@ -100,7 +105,47 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         raise SettingError(
             f"resume={resume} resumes in the run's own folder, got run_dir={composed['run_dir']}"
         )
-    saved = read_config(run)
+    settings = _going_on(config, overrides, run, f"resume={config.resume}", is_new=False)
+    # The latest run was found here; looked for again, it could be another one.
+    return {**settings, "resume": str(run.path) if resume == "latest" else resume}
+
+
+def forked(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
+    """The settings of a fork: those of the run that it goes on from, and what is said beside them.
+
+    Raises:
+        SettingError: a change that it cannot make.
+    """
+    from azcore.assembly.entrants import checkpoint_of
+    from azcore.storage.run_directory import find_run
+
+    path = checkpoint_of(str(config.fork))
+    run = find_run(str(path), config.game.name, "fork")
+    return _going_on(config, overrides, run, f"fork={config.fork}", is_new=True)
+
+
+def _going_on(
+    config: DictConfig, overrides: list[str], run: RunDirectory, asked: str, *, is_new: bool
+) -> dict[str, Any]:
+    """A run's own settings with this command line's changes, and the rest.
+
+    Args:
+        config: composed of the defaults and the command line.
+        overrides: of the command line.
+        run: whose settings are kept.
+        asked: what the command line says of it, for errors.
+        is_new: it goes on as another run, where files of groups can be chosen, and some settings
+            change that depend on no state.
+
+    Raises:
+        SettingError: a change that cannot be made.
+    """
+    from azcore.storage.run_settings import flat, read_config
+
+    composed, saved = plain_settings(config), read_config(run)
+    fixed_here = list(FIXED)
+    if is_new:
+        fixed_here = [key for key in (*FIXED, *OF_A_FORK) if key not in OF_ITS_OWN]
     groups = GlobalHydra.instance().config_loader().list_groups("")
     wanted, has = flat(composed), flat(saved)
     single = [each.key_or_group for each in parsed(overrides) if each.key_or_group not in groups]
@@ -109,14 +154,14 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         chosen = _chosen(override) if key in groups else []
         if key.partition(".")[0] not in saved and key not in groups:
             continue  # none of the run's
-        own = f"resume={config.resume} resumes with the run's own {key}, got {line}"
+        own = f"{asked} {'goes on' if is_new else 'resumes'} with the run's own {key}, got {line}"
         if override.is_delete() or key == "experiment":
             raise SettingError(f"{own}; only single settings can change")
         if key == "game" and chosen:
             touched = ["game.name"]  # says which run is the latest
         elif chosen or key == METHOD:
             touched = [at for name in chosen for at in flat(_contents(key, name))]
-            if key == METHOD:
+            if key == METHOD and not is_new:
                 touched += _of_other_methods(chosen, has)
             touched = [
                 at
@@ -128,15 +173,16 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         for at in touched:
             if at.partition(".")[0] not in saved or wanted.get(at) == has.get(at):
                 continue
-            if chosen or key == METHOD:
+            if (chosen or key == METHOD) and not (is_new and key != "game"):
                 raise SettingError(
                     f"{own}: the run has {at} {has.get(at)!r}, got {wanted.get(at)!r}; only single "
                     f"settings can change"
                 )
-            if any(f"{at}.".startswith(f"{fixed}.") for fixed in FIXED):
+            if any(f"{at}.".startswith(f"{fixed}.") for fixed in fixed_here):
                 raise SettingError(
-                    f"resume={config.resume} cannot change {at}: the run has {has.get(at)!r}, got "
+                    f"{asked} cannot change {at}: the run has {has.get(at)!r}, got "
                     f"{wanted.get(at)!r}"
+                    + ("; init=RUN takes its weights alone, for any settings" if is_new else "")
                 )
             _set(saved, at, wanted[at])
     if foreign := sorted(set(saved["trainer"]) - set(composed["trainer"])):
@@ -145,8 +191,7 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         )
     for key in ("trainer", "export"):
         saved[key] = {**composed[key], **saved.get(key, {})}
-    # The latest run was found here; looked for again, it could be another one.
-    return {**composed, **saved, "resume": str(run.path) if resume == "latest" else resume}
+    return {**composed, **saved}
 
 
 def _chosen(override: Override) -> list[str]:
@@ -188,7 +233,9 @@ def _contents(group: str, choice: str) -> dict[str, Any]:
 def _set(settings: dict[str, Any], key: str, value: Any) -> None:
     *groups, name = key.split(".")
     for group in groups:
-        settings = settings.setdefault(group, {})
+        if not isinstance(settings.get(group), dict):
+            settings[group] = {}
+        settings = settings[group]
     settings[name] = value
 
 
@@ -236,6 +283,6 @@ def plain_settings(config: DictConfig) -> dict[str, Any]:
     name = (plain["game"] or {}).get("name")  # a plugin's file may lack it
     if not isinstance(name, str):
         raise SettingError(f"game.name must be the registry name that conf/game sets, got {name!r}")
-    for key in ("run_dir", "resume", "checkpoint", "arena_dir", "device"):  # a folder may be 7
+    for key in (*NAMES, "device"):  # a folder may be 7
         plain[key] = None if plain[key] is None else str(plain[key])
     return dict(plain)

@@ -57,11 +57,11 @@ COMMANDS = {
         run="azcore.commands.train:train",
         obeys="game network search evaluator selfplay replay learner gate supervised sprt trainer "
         "seed device arena.games arena.opening_plies arena.num_simulations arena.every_generations "
-        "export.format export.per_generation check.before_training run_dir resume experiment "
-        f"{OVERLAYS}",
+        "export.format export.per_generation check.before_training run_dir resume init fork "
+        f"experiment {OVERLAYS}",
         instead={
             "arena_dir": "run_dir is where a run is written",
-            "checkpoint": "resume=RUN resumes a run",
+            "checkpoint": "resume=RUN resumes a run, init=RUN begins another with its weights",
             "name": WHICH_GAME,
             "peers": WHO_PLAYS,
         },
@@ -105,7 +105,18 @@ COMMANDS = {
         obeys="export.games export.format export.out export.first export.count",
         instead={
             "game": "records say what was played",
+            "games": "export.games is what is read",
+            "out": "export.out is where files go",
             "run_dir": "export.games is what is read and export.out where files go",
+        },
+    ),
+    "import": Command(
+        run="azcore.commands.import_games:import_games",
+        obeys="game games out import",
+        instead={
+            "export": "out is the file that is written",
+            "run_dir": "out is the file that is written",
+            "supervised.games": "games=[...] are the files that are read",
         },
     ),
     "predict": Command(

@@ -11,24 +11,36 @@ import re
 import shlex
 import signal
 import warnings
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import torch
 from rich.console import Console
+from torch import Tensor
 
 from azcore import interrupts
 from azcore.algorithms.checkpoints import require_way_back
 from azcore.algorithms.display import TrainingDisplay
 from azcore.algorithms.metrics import METRICS
+from azcore.algorithms.origin import (
+    FORK,
+    INIT,
+    copy_run,
+    initial_weights,
+    keep_first_weights,
+    origin_of,
+    remove_copy,
+    require_same_origin,
+)
 from azcore.algorithms.training import TrainingLoop
+from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.commands.check.report import check_before_training
 from azcore.commands.export import export_settings, write_games_of_generation
-from azcore.errors import CheckpointError, FaultyGameError
+from azcore.errors import CheckpointError, FaultyGameError, SettingError
 from azcore.learner.settings import TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
@@ -36,7 +48,13 @@ from azcore.settings import require
 from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
-from azcore.storage.run_settings import differences, read_config, save_config
+from azcore.storage.run_settings import (
+    ORIGIN,
+    differences,
+    own_settings,
+    read_config,
+    save_config,
+)
 from azcore.storage.table import Table
 from azcore.storage.transcripts import format_named
 
@@ -53,11 +71,16 @@ def train(config: Config) -> int:
     """
     _quiet_lightning()
     resume = config["resume"]
+    if not resume and config[INIT] and config[FORK]:
+        raise SettingError(f"init and fork both say what a run begins from, got {config[INIT]} too")
     trainer = _trainer_settings(config)  # like settings_from, checked before anything is compiled
     settings = settings_from(config)
     check_before_training(config, settings.game)
     name = settings.game.name
     run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
+    origin = own_settings(run).get(ORIGIN, {}) if resume else {}
+    if resume:
+        require_same_origin(config, origin)
     console = Console(soft_wrap=True)
     max_steps = trainer.max_steps
     terminal = TrainingDisplay(
@@ -71,28 +94,120 @@ def train(config: Config) -> int:
             contextlib.closing(run),
             _saying_what_is_kept(run, terminal, name),
         ):
-            checkpoint = None
-            if resume:
-                run.open()
-                # Read before anything is built: settings cannot ask for more than it holds.
-                checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
-            loop = TrainingLoop(
-                settings=settings,
-                trainer=trainer,
-                run=run,
-                terminal=terminal,
-                on_games=_transcripts(config, settings, run),
-                hyperparameters={key: value for key, value, _ in differences(config, {})},
-            )
-            if not resume:  # only now, so that refused settings change nothing on disk
-                run.open_new()
-            save_config(run, config)
+            # Read before anything is built: settings cannot ask for more than it holds.
+            with _starting(run, config, origin, settings, terminal) as start:
+                loop = TrainingLoop(
+                    settings=settings,
+                    trainer=trainer,
+                    run=run,
+                    terminal=terminal,
+                    on_games=_transcripts(config, settings, run),
+                    hyperparameters={key: value for key, value, _ in differences(config, {})},
+                    weights=start.weights,
+                    origin=start.origin,
+                )
+                if not run.is_open:
+                    run.open_new()  # only now, so that refused settings change nothing on disk
+                if start.first is not None:
+                    keep_first_weights(run, start.first)
+                save_config(run, {**config, ORIGIN: start.origin})
             run.save_sizes(loop.sizes)
             terminal.say(f"run directory {run.path}")
             with terminal:
-                step = loop.fit(checkpoint)
+                step = loop.fit(start.checkpoint)
         interrupts.end()  # the rest takes only a moment
         return _conclude(run, terminal, settings, step, max_steps)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Start:
+    """What a run begins or goes on with; nothing: random weights."""
+
+    checkpoint: str | None = None  # from which Lightning goes on
+    weights: Mapping[str, Tensor] | None = None  # to begin with at step 0
+    first: dict[str, Any] | None = None  # a checkpoint of these weights that is to be kept
+    origin: dict[str, Any] = field(default_factory=dict)  # see `azcore.algorithms.origin`
+
+
+@contextlib.contextmanager
+def _starting(
+    run: RunDirectory,
+    config: Config,
+    origin: dict[str, Any],
+    settings: Settings,
+    terminal: TrainingDisplay,
+) -> Iterator[_Start]:
+    """Finds what the run begins or goes on with; what it copied is removed if what follows fails.
+
+    Raises:
+        AzcoreError: that cannot be used.
+    """
+    if config["resume"]:
+        run.open()
+        yield _going_on(run, config["resume"], origin, settings, terminal)
+    elif config[FORK]:
+        try:
+            yield _forking(run, config[FORK], settings, terminal)
+        except BaseException:
+            if run.is_open and not run.config.exists():
+                remove_copy(run)
+            raise
+    elif config[INIT]:
+        yield _beginning_with(checkpoint_of(config[INIT]), settings, terminal)
+    else:
+        yield _Start()
+
+
+def _going_on(
+    run: RunDirectory,
+    resume: str,
+    origin: dict[str, Any],
+    settings: Settings,
+    terminal: TrainingDisplay,
+) -> _Start:
+    """A run that is resumed; one that was stopped before its first checkpoint begins again.
+
+    Raises:
+        CheckpointError: what it is to go on with is missing or cannot be used.
+    """
+    checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
+    if checkpoint is None and origin.get("how") == INIT:
+        start = _beginning_with(run.first_checkpoint, settings, terminal)
+        return _Start(weights=start.weights, origin=origin)
+    return _Start(checkpoint=checkpoint, origin=origin)
+
+
+def _beginning_with(path: Path, settings: Settings, terminal: TrainingDisplay) -> _Start:
+    """A run that begins with the weights of another.
+
+    Raises:
+        CheckpointError: they cannot be used, or are of another game or network.
+    """
+    expected = describe_run(settings.game, settings.network)
+    weights, checkpoint = initial_weights(path, settings.game, expected)
+    step = checkpoint["global_step"]
+    terminal.say(
+        f"begins with the weights of {path}, step {step:,}; optimizer and steps begin anew"
+    )
+    return _Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
+
+
+def _forking(run: RunDirectory, fork: str, settings: Settings, terminal: TrainingDisplay) -> _Start:
+    """A new run with a copy of what another had at a checkpoint.
+
+    Raises:
+        AzcoreError: the other run cannot be gone on from, or cannot be copied.
+    """
+    path = checkpoint_of(fork)
+    source = find_run(str(path), settings.game.name, FORK)
+    if not path.exists():
+        raise CheckpointError(f"fork={fork}: there must be a checkpoint {path}")
+    _checkpoint_to_go_on_from(source, str(path), settings, terminal)
+    checkpoint = read_checkpoint(path)
+    run.open_new()
+    copy_run(source, checkpoint, run)
+    terminal.say(f"a fork of {source.path}, which stays as it is")
+    return _Start(checkpoint=str(run.last_checkpoint), origin=origin_of(FORK, path, checkpoint))
 
 
 def _checkpoint_to_go_on_from(

@@ -18,7 +18,7 @@ from azcore.game.facts import (
     Setting,
     Symmetry,
 )
-from azcore.game.transcript import Transcript, TranscriptFormat
+from azcore.game.transcript import GameText, Transcript, TranscriptFormat
 
 __all__ = [
     "BoolArray",
@@ -27,6 +27,7 @@ __all__ = [
     "Facts",
     "FloatArray",
     "Game",
+    "GameText",
     "IntArray",
     "Rules",
     "Setting",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from azcore.errors import InvalidTextError
 
 HEADERS = ("event", "site", "date")  # those that every transcript format can hold
+LONGEST_GAME = 1_000_000  # characters of one game in a file: a thousand times a game's moves
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,6 +26,10 @@ class Transcript:
     result: str | None = None  # in the format's words; None: written as the rules' result, if over
     headers: Mapping[str, str] = field(default_factory=dict)  # of `HEADERS`; date as 2026-01-31
     start_text: str | None = None  # as `Game.state_from_text` reads it; None: the usual start
+    # What a reader finds besides; it is not written, and does not tell two transcripts apart.
+    outcome: int | None = field(default=None, compare=False)  # by the result; view of seat 0
+    ratings: tuple[float | None, float | None] = field(default=(None, None), compare=False)
+    other_rules: str = field(default="", compare=False)  # in which it differs, such as "komi 0.5"
 
     def __post_init__(self) -> None:
         for name in self.headers:
@@ -57,6 +62,33 @@ def _one_line(text: str) -> str:
     return " ".join(_clean(text).split())
 
 
+class GameText:
+    """Collects the text of one game; of a longer one, one character more than `LONGEST_GAME`."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._room = LONGEST_GAME + 1
+
+    def add(self, part: str) -> None:
+        if self._room > 0:
+            self._parts.append(part[: self._room])
+            self._room -= len(part)
+
+    def take(self) -> str:
+        """The text so far; the next begins empty."""
+        text = "".join(self._parts)
+        self._parts, self._room = [], LONGEST_GAME + 1
+        return text
+
+
+def whole_text(lines: Iterable[str]) -> Iterator[str]:
+    """The text of a file that holds one game."""
+    text = GameText()
+    for line in lines:
+        text.add(line)
+    yield text.take()
+
+
 @dataclass(frozen=True, kw_only=True)
 class TranscriptFormat:
     """Writes a game in a format that other programs read, and reads it back.
@@ -72,9 +104,21 @@ class TranscriptFormat:
         read: returns the main line of the first game in a text. Raises InvalidTextError, and
             nothing else, with the place, for text that is no game of these settings.
         resignation: returns the result of a game in which the given seat, to move, has resigned.
+        draw: the result of a game that the players have agreed to draw; None: there is no word.
+        games: divides the lines of a file into the texts of its games, and holds one at a time. A
+            long line may come in pieces, a long game may be cut: see `GameText`.
+        other_suffixes: of files that are read as well.
+        encoding: of files that are not UTF-8.
+        players_count: the players count a finished game, so their result may differ from the
+            rules', which do not know what they agreed on.
     """
 
     suffix: str
     write: Callable[[Transcript], str]
     read: Callable[[str], Transcript]
     resignation: Callable[[int], str]
+    draw: str | None = None
+    games: Callable[[Iterable[str]], Iterator[str]] = whole_text
+    other_suffixes: tuple[str, ...] = ()
+    encoding: str = "latin-1"
+    players_count: bool = False

@@ -28,6 +28,7 @@ from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
+from azcore.storage.transcripts import formats_by_suffix
 
 TARGETS = ("played", "visits")
 BATCH = 256  # positions that a network evaluates at once while it is measured
@@ -79,15 +80,17 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
     referee = Referee(game)
     for name in settings.games:
         path = Path(name)
-        require(path.is_file(), "supervised.games", "files of game records (.azg)", name)
+        require(
+            path.is_file() and path.suffix.lower() not in formats_by_suffix(game),
+            "supervised.games",
+            "files of game records (.azg), which command=import makes of transcripts",
+            name,
+        )
         for record in referee.read(GameFile(path)):
-            if record.num_samples > 0:
-                side = (
-                    division.held_out
-                    if is_held_out(record, settings.held_out)
-                    else (division.learned)
-                )
-                side.append(with_targets(record, settings.targets))
+            taught = with_targets(record, settings.targets)
+            if taught.num_samples > 0:
+                is_kept_back = is_held_out(record, settings.held_out)
+                (division.held_out if is_kept_back else division.learned).append(taught)
     if not division.learned and not division.held_out:
         raise SettingError(
             f"supervised.games must hold games to learn from, got none in "

@@ -118,4 +118,6 @@ def ended_by(game: Game, state: Any, record: GameRecord) -> str:
     """How the game ended, in a few words; empty if its replay is cut short."""
     if record.resigned_by is not None:
         return "resignation"
+    if record.agreed:
+        return "agreement"
     return game.termination(state) if game.is_terminal(state) else ""

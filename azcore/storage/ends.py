@@ -43,10 +43,10 @@ class Ends:
         self._start = game.initial_state()
 
     def of(self, record: GameRecord) -> npt.NDArray[Any]:
-        """The end of a game, one entry of `dtype`; unknown if a player resigned."""
+        """The end of a game, one entry of `dtype`; unknown if the rules did not end it."""
         end = np.zeros(1, self.dtype)
         end["ownership"], end["score"] = UNKNOWN, np.nan
-        if record.resigned_by is None:
+        if record.resigned_by is None and not record.agreed:
             self._board.set(0, self._start)
             for action in record.actions:
                 self._board.step(0, int(action))

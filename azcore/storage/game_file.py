@@ -11,7 +11,7 @@ import json
 import os
 import shutil
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -43,6 +43,50 @@ class Forgotten:
         """One frame, the first of its file."""
         payload = json.dumps(vars(self), sort_keys=True).encode()
         return FRAME.pack(_FORGOTTEN_MAGIC, len(payload), zlib.crc32(payload)) + payload
+
+
+@contextlib.contextmanager
+def new_game_file(path: Path) -> Iterator[Callable[[GameRecord], None]]:
+    """Gives a function that adds a record to a new file, which is there once all are written.
+
+    After an error there is no file. A file that is there already is never replaced.
+
+    Raises:
+        GameFileError: there is a file, or writing fails.
+    """
+    part = path.with_name(path.name + ".part")
+    there = f"{path} is there already: name another file, or remove it"
+    if os.path.lexists(path):
+        raise GameFileError(there)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with part.open("wb") as file:
+
+            def write(record: GameRecord) -> None:
+                file.write(record.to_bytes())
+
+            yield write
+            file.flush()
+            os.fsync(file.fileno())
+        _put(part, path)
+    except OSError as error:
+        why = f"{path}: could not write game records: {error.strerror}"
+        raise GameFileError(there if os.path.lexists(path) else why) from error
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
+
+
+def _put(part: Path, path: Path) -> None:
+    """Give a file its name, unless somebody has written one of that name meanwhile."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if os.path.lexists(path):
+            raise
+        part.replace(path)
 
 
 class GameFile:
@@ -125,6 +169,19 @@ class GameFile:
         with self.path.open("rb") as file:
             file.seek(self._physical(place))
             shutil.copyfileobj(file, target)
+
+    def copy_before(self, place: int, target: BinaryIO) -> None:
+        """Copy all bytes before a place to another file, which then has the same places.
+
+        Raises:
+            GameFileError: the file ends before, or that place was dropped.
+        """
+        self.require_size(place)
+        with self.path.open("rb") as file:
+            left = self._physical(place)
+            while piece := file.read(min(left, 1 << 20)):
+                target.write(piece)
+                left -= len(piece)
 
     def _physical(self, place: int) -> int:
         """The offset of a place on disk.

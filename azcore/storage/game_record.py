@@ -86,6 +86,7 @@ class GameRecord:
     counts: str | None
     # [T], KL(pi || P) of the searches learned from, else 0; empty: not recorded, as in most runs
     surprises: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
+    agreed: bool = False  # drawn by agreement of people: its last position is no end by the rules
 
     def __len__(self) -> int:
         """T, length in plies."""
@@ -113,6 +114,7 @@ class GameRecord:
             "game": self.game,
             **{name: getattr(self, name) for name in HEADER},
             "lengths": {name: len(getattr(self, name)) for name in arrays},
+            **({"agreed": True} if self.agreed else {}),  # in games of people alone
         }
         parts = [json.dumps(header, sort_keys=True, separators=(",", ":")).encode(), b"\n"]
         parts += [getattr(self, name).astype(dtype).tobytes() for name, dtype in arrays.items()]
@@ -177,7 +179,7 @@ def _record_of(payload: bytes, magic: bytes) -> GameRecord:
     demand(offset == len(payload), "the arrays", f"{len(payload)} bytes", offset)
     values: dict[str, Any] = {**arrays, **{name: header[name] for name in HEADER}}
     require_identity(header["game"])
-    record = GameRecord(game=header["game"], **values)
+    record = GameRecord(game=header["game"], agreed=header.get("agreed", False), **values)
     _check_arrays(record)
     _check_header(record)
     return record
@@ -242,6 +244,10 @@ def _check_header(record: GameRecord) -> None:
         ("counts", record.counts is None or record.counts in COUNTS, " or ".join(COUNTS)),
     ):
         demand(fits, name, wanted, getattr(record, name))
+    demand(type(record.agreed) is bool, "agreed", "true or false", record.agreed)
+    if record.agreed:
+        is_draw = record.outcome == 0 and record.resigned_by is None
+        demand(is_draw, "a game that ended by agreement", "a draw", record.outcome)
     demand(
         record.resigned_by is None or record.outcome == (-1 if record.resigned_by == 0 else 1),
         "the outcome of a resignation",

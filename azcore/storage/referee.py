@@ -91,13 +91,14 @@ class Referee:
         ended, outcome = self.replay(
             record.actions, record.visit_offsets, record.visit_actions, record.players, where
         )
-        if not ended and record.resigned_by is None:
+        by_rules = record.resigned_by is None and not record.agreed
+        if not ended and by_rules:
             raise GameFileError(
                 f"{where}: a game must end by the rules or by resignation, got one that goes on "
                 f"after {len(record)} plies"
             )
-        if ended and (record.resigned_by is not None or record.outcome != outcome):
-            got = "a resignation" if record.resigned_by is not None else record.outcome
+        if ended and not (by_rules and record.outcome == outcome):
+            got = record.outcome if by_rules else "a resignation or an agreement"
             raise GameFileError(f"{where}: the rules' outcome of this game is {outcome}, got {got}")
 
     def replay(

@@ -8,6 +8,7 @@ sizes.json               games, threads and the evaluator, which settings may le
 checkpoints/last.ckpt    saved whole at the end of every generation
 checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can go back to them
 checkpoints/best.ckpt    the weights that passed the gate last
+checkpoints/init.ckpt    the weights that it began with, if those of another run
 games/records.azg        every finished game
 metrics.csv              one row per generation
 matches.csv              one row per rating match
@@ -81,6 +82,7 @@ class RunDirectory:
         self.checkpoints = path / "checkpoints"
         self.last_checkpoint = self.checkpoints / "last.ckpt"
         self.best_checkpoint = self.checkpoints / "best.ckpt"
+        self.first_checkpoint = self.checkpoints / "init.ckpt"
         self.records = path / "games" / "records.azg"
         self.metrics = path / "metrics.csv"
         self.matches = path / "matches.csv"
@@ -110,10 +112,7 @@ class RunDirectory:
         """
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            for path in self.path.iterdir():
-                if path.name.startswith(OWN):  # other files there are ignored
-                    require_no_link(path)
-                    require_no_links(path)
+            self.require_no_links()
             self._lock = _lock(self.path)
             self.checkpoints.mkdir(exist_ok=True)
             self.records.parent.mkdir(exist_ok=True)
@@ -121,6 +120,17 @@ class RunDirectory:
             raise SettingError(
                 f"run_dir {self.path} cannot be written to: {error.strerror}"
             ) from error
+
+    def require_no_links(self) -> None:
+        """Refuse a run that contains a link.
+
+        Raises:
+            SettingError: naming the link.
+        """
+        for path in self.path.iterdir():
+            if path.name.startswith(OWN):  # other files there are ignored
+                require_no_link(path)
+                require_no_links(path)
 
     def open_new(self) -> None:
         """Do the same for a new run.
@@ -132,6 +142,11 @@ class RunDirectory:
         if self.config.exists():
             self.close()
             raise SettingError(_holds_a_run(self.path))
+
+    @property
+    def is_open(self) -> bool:
+        """Whether this process holds the lock."""
+        return self._lock is not None
 
     def close(self) -> None:
         """Release the lock."""
@@ -217,13 +232,14 @@ def _holds_a_run(path: Path) -> str:
     return f"run_dir {path} already holds a run: resume it with resume={path}, or name another"
 
 
-def find_run(resume: str, game: str) -> RunDirectory:
+def find_run(resume: str, game: str, key: str = "resume") -> RunDirectory:
     """The run that `resume` refers to.
 
     Args:
         resume: `latest`, the run of this game that was begun or resumed last; a run directory; or
             one of its checkpoints.
         game: the game's name, for `latest`.
+        key: of the setting, for errors.
 
     Raises:
         CheckpointError: there is no such run.
@@ -232,7 +248,7 @@ def find_run(resume: str, game: str) -> RunDirectory:
         runs = sorted((RUNS / game).glob("*/config.yaml"), key=lambda path: path.stat().st_mtime)
         if not runs:
             raise CheckpointError(
-                f"resume=latest finds no run of {game} in {(RUNS / game).absolute()}"
+                f"{key}=latest finds no run of {game} in {(RUNS / game).absolute()}"
             )
         path = runs[-1].parent
     else:
@@ -240,13 +256,13 @@ def find_run(resume: str, game: str) -> RunDirectory:
         if path.suffix == ".ckpt":
             if not re.fullmatch(r"last|step-[0-9]+", path.stem):
                 raise CheckpointError(
-                    f"resume={resume}: a run resumes from its own checkpoints/last.ckpt or a "
+                    f"{key}={resume}: a run goes on from its own checkpoints/last.ckpt or a "
                     "step-N.ckpt beside it"
                 )
             path = path.absolute().parent.parent
     run = RunDirectory(path.absolute())
     if not run.config.is_file():
-        raise CheckpointError(f"resume={resume}: {path} is no run directory, it has no config.yaml")
+        raise CheckpointError(f"{key}={resume}: {path} is no run directory, it has no config.yaml")
     return run
 
 

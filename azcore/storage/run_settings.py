@@ -36,6 +36,9 @@ RUN: Mapping[str, type] = {
     "algorithm": str,
     "scale": str,
 }
+# What a run began from, see `azcore.algorithms.origin`: no setting, so no command line can say it.
+ORIGIN = "origin"
+OF_ORIGIN: Mapping[str, type] = {"how": str, "checkpoint": str, "step": int, "sha256": str}
 OF_EXPORT = ("format", "per_generation")  # keys of that group that training uses
 OPTIONAL = ("export", "device", "algorithm", "scale")  # settings are complete without these
 
@@ -189,6 +192,10 @@ def _own(config: Mapping[str, Any]) -> dict[str, Any]:
     own = {key: config[key] for key in RUN if config.get(key) is not None}
     if isinstance(own.get("export"), Mapping):
         own["export"] = {key: value for key, value in own["export"].items() if key in OF_EXPORT}
+    if isinstance(origin := config.get(ORIGIN), Mapping) and origin:
+        own[ORIGIN] = {
+            key: origin[key] for key, kind in OF_ORIGIN.items() if type(origin.get(key)) is kind
+        }
     return own
 
 
@@ -202,10 +209,11 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """(key, value in first, value in second) of each of the runs' own settings that differs.
 
-    `device` is left out. A setting that only one run has is None in the other.
+    `device` and what they began from are left out. A setting that only one run has is None in the
+    other.
     """
     one, other = (
-        flat({key: value for key, value in _own(each).items() if key != "device"})
+        flat({key: value for key, value in _own(each).items() if key not in ("device", ORIGIN)})
         for each in (first, second)
     )
     return [

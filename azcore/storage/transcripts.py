@@ -2,26 +2,37 @@
 
     format = format_named(game, "sgf")             # None: the game's default format
     write_transcript(path, format, transcript_of(game, record, format))
-    transcript = read_transcript(path, game)
+    transcript = read_transcript(path, game)      # the first game of a file
+    for transcript in read_transcripts(path, game): ...  # all of them; an error for each bad one
 
 A game record of self-play becomes a transcript with search results as comments. Any other game
-becomes a transcript of its actions and its players.
+becomes a transcript of its actions and its players. `azcore.storage.given_records` goes the other
+way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import io
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
-from azcore.errors import GameError, GameFileError, InvalidTextError
+from azcore.errors import (
+    AzcoreError,
+    GameError,
+    GameFileError,
+    InvalidTextError,
+    TranscriptError,
+)
 from azcore.game import Game, Transcript, TranscriptFormat
+from azcore.game.transcript import LONGEST_GAME
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.game_record import GameRecord
 
 OPENING = "drawn at random"  # the comment on a move of a random opening
+_PIECE = 1 << 16  # characters of a line that are read at once
 LONGEST = 1 << 24  # bytes of a file to read, which take half a minute; a game has some thousand
 
 
@@ -68,19 +79,35 @@ def format_named(game: Game, name: str | None) -> TranscriptFormat:
     return formats[name]
 
 
-def format_of_path(game: Game, path: Path) -> TranscriptFormat:
+def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> TranscriptFormat:
     """The transcript format for a file's suffix.
+
+    Args:
+        game: whose formats there are.
+        path: of the file.
+        by_others: it may have a suffix that azcore reads and does not write.
 
     Raises:
         GameError: the game has no format, or none with this suffix.
     """
     format_named(game, None)
-    suffixes = {form.suffix: form for form in game.transcript_formats().values()}
+    suffixes = formats_by_suffix(game)
+    if not by_others:
+        suffixes = {form.suffix: form for form in suffixes.values()}
     if path.suffix.lower() not in suffixes:
         raise GameError(
             f"{game.name}: a transcript must end in {' or '.join(suffixes)}, got {path.name!r}"
         )
     return suffixes[path.suffix.lower()]
+
+
+def formats_by_suffix(game: Game) -> dict[str, TranscriptFormat]:
+    """The formats of a game by the suffixes that their files have, in lower case."""
+    return {
+        suffix: form
+        for form in game.transcript_formats().values()
+        for suffix in (form.suffix, *form.other_suffixes)
+    }
 
 
 def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript) -> None:
@@ -131,6 +158,59 @@ def read_transcript(path: Path, game: Game) -> Transcript:
         return form.read(text)
     except InvalidTextError as error:
         raise InvalidTextError(f"{path}: {error}") from error
+
+
+def read_transcripts(
+    path: Path, game: Game, progress: Callable[[int], None] = lambda read: None
+) -> Iterator[Transcript | TranscriptError]:
+    """The games of a file in turn, and an error in the place of each that cannot be read.
+
+    The file may be of any length: one game at a time is in memory.
+
+    Args:
+        path: its suffix determines the format.
+        game: whose games they are.
+        progress: called with the bytes read so far, for each game.
+
+    Raises:
+        GameError: there is no such format, or its library is not installed.
+        GameFileError: the file cannot be read.
+    """
+    form = format_of_path(game, path, by_others=True)
+    number = 0
+    try:
+        if path.exists() and not path.is_file():  # reading a pipe could block
+            raise GameFileError(f"{path}: could not read transcripts: it is no file")
+        with path.open("rb") as file:
+            text = io.TextIOWrapper(file, "utf-8", "surrogateescape")
+            for number, one in enumerate(form.games(iter(lambda: text.readline(_PIECE), "")), 1):
+                yield _read_one(one, form, f"{path}, game {number}")
+                progress(file.tell())
+    except AzcoreError:
+        raise
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else error
+        raise GameFileError(f"{path}: could not read transcripts: {why}") from error
+    if number == 0:
+        yield TranscriptError(f"{path} holds no game", "no game in the file")
+
+
+def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | TranscriptError:
+    """The game of a text, in which bytes that are not UTF-8 are escaped."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-8", "surrogateescape").decode(form.encoding, "replace")
+    if len(text) > LONGEST_GAME:
+        return TranscriptError(
+            f"{where}: a game must have at most {LONGEST_GAME:,} characters", "too long"
+        )
+    try:
+        return form.read(text)
+    except TranscriptError as error:
+        return TranscriptError(f"{where}: {error}", error.reason)
+    except InvalidTextError as error:
+        return TranscriptError(f"{where}: {error}", "not readable")
 
 
 def write_transcripts(
@@ -196,11 +276,16 @@ def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Tra
     """
     name = f"azcore, step {record.weights_version}"
     resigned = record.resigned_by
+    result = form.draw if record.agreed else None
+    if resigned is not None:
+        result = form.resignation(resigned)
+    if not len(record.visit_actions) and not record.root_values.any():  # nobody searched it
+        return Transcript(actions=record.actions.tolist(), result=result)
     return Transcript(
         actions=record.actions.tolist(),
         comments=_comments(game, record),
         players=(name, name),
-        result=None if resigned is None else form.resignation(resigned),
+        result=result,
         headers={"event": f"self-play, seed {record.seed}, game {record.game_index}"},
     )
 

@@ -97,8 +97,9 @@ def text_to_legal_action(game: Game, state: Any, text: str) -> int:
 
 def uci_to_action(game: Game, state: Any, word: str) -> int:
     """The legal action of a well-formed UCI move."""
-    legal = legal_actions(game, state)
-    texts = {action_to_text(state, action): action for action in legal}
+    turned = 56 * rules.current_player(state)
+    from_there = [a for a in legal_actions(game, state) if cell_name(a % 64 ^ turned) == word[:2]]
+    texts = {action_to_text(state, action): action for action in from_there}
     if word in texts:
         return texts[word]
     if word + "q" in texts:
@@ -159,15 +160,24 @@ def legal_actions(game: Game, state: Any) -> list[int]:
 
 def piece_at(state: Any, cell: int) -> tuple[int, int] | None:
     """(seat, kind) of the piece on a cell of White's view."""
-    boards = [int(board) >> cell & 1 for board in state.boards[int(state.ply) & 7]]
-    if not any(boards):
-        return None
-    return boards[rules.PIECES_OF + 1], boards.index(1)
+    return _piece_on(_boards(state), cell)
+
+
+def _boards(state: Any) -> list[int]:
+    """The current bitboards; reading them from a state takes longer than looking at a cell."""
+    boards: list[int] = state.boards[int(state.ply) & 7].tolist()
+    return boards
+
+
+def _piece_on(boards: list[int], cell: int) -> tuple[int, int] | None:
+    there = [board >> cell & 1 for board in boards]
+    return (there[rules.PIECES_OF + 1], there.index(1)) if any(there) else None
 
 
 def placement_rows(state: Any) -> list[str]:
     """Eight rows of `PNBRQKpnbrqk.`, the eighth rank first."""
-    pieces = [piece_at(state, cell) for cell in range(64)]
+    boards = _boards(state)
+    pieces = [_piece_on(boards, cell) for cell in range(64)]
     letters = "".join("." if piece is None else LETTERS[piece[0]][piece[1]] for piece in pieces)
     return [letters[first : first + 8] for first in range(0, 64, 8)]
 

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 
-from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError
-from azcore.game import Game, Transcript, TranscriptFormat
+from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError, TranscriptError
+from azcore.game import Game, GameText, Transcript, TranscriptFormat
 
 from . import rules
 from .notation import action_to_san, result_text, state_to_text, termination, text_to_legal_action
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")  # PGN's; * for an unfinished game
+OUTCOMES = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}  # in White's view
+VARIANTS = ("", "?", "standard", "chess", "from position")  # names of chess itself, in lower case
 VALUE = re.compile(r"^value ([+-][01]\.[0-9]{3})(?= |$)", re.MULTILINE)  # as azcore writes it
 EVAL = re.compile(r"\[%eval -?[0-9]+\.[0-9]{2}\] ")
 MOST_CERTAIN = 0.999  # a value of 1 would be infinitely many pawns; this is 20
 START = "rnbqkbnr/pppppppp/8/8/8/8/PPPPPPPP/RNBQKBNR w KQkq -"  # without its counters
 PGN_HEADERS = {"event": "Event", "site": "Site", "date": "Date"}
 PGN_PLAYERS = ("White", "Black")  # by seat
+PGN_RATINGS = ("WhiteElo", "BlackElo")
 PGN_COLUMNS = 79  # width of lines of moves; comments are not wrapped
 
 
@@ -30,7 +33,57 @@ def transcript_format(game: Game) -> TranscriptFormat:
         write=partial(write_pgn, game),
         read=partial(read_pgn, game),
         resignation=lambda seat: "0-1" if seat == 0 else "1-0",
+        draw="1/2-1/2",
+        games=games_of_pgn,
     )
+
+
+PGN_HEADER = re.compile(r'\[\s*\w+\s*"')
+PGN_END = re.compile(r"(?:^|\s)(?:1-0|0-1|1/2-1/2|\*)\s*$")
+
+
+def games_of_pgn(lines: Iterable[str]) -> Iterator[str]:
+    """The games of a PGN text: one ends with its result, or where the headers of the next begin.
+
+    A comment may hold lines that look like headers. One that is never closed ends at the first of
+    them that follows an empty line, so it spoils its own game alone.
+    """
+    text = GameText()
+    named = has_moves = is_over = in_comment = False
+    begins_line = follows_empty = True
+    for line in lines:
+        is_header = begins_line and PGN_HEADER.match(line) is not None
+        is_header &= follows_empty or not in_comment
+        is_event = is_header and line.startswith("[Event ")
+        if (is_over and line.strip()) or (is_header and has_moves) or (is_event and named):
+            yield text.take()
+            named = has_moves = is_over = in_comment = False
+        text.add(line)
+        named |= is_event
+        if line.strip() and not is_header and not (begins_line and line.startswith("%")):
+            has_moves = True
+            rest, in_comment = _outside_comments(line, in_comment)
+            is_over = not in_comment and PGN_END.search(rest) is not None
+        begins_line, follows_empty = line.endswith("\n"), not line.strip()
+    if named or has_moves:
+        yield text.take()
+
+
+def _outside_comments(line: str, in_comment: bool) -> tuple[str, bool]:
+    """What a line says outside comments, and whether a comment is open at its end."""
+    parts = []
+    while line:
+        if in_comment:
+            _, closed, line = line.partition("}")
+            in_comment = not closed
+        else:
+            opened = re.search("[{;]", line)
+            if opened is None or opened[0] == ";":
+                parts.append(line[: opened.start()] if opened else line)
+                break
+            parts.append(line[: opened.start()])
+            line, in_comment = line[opened.end() :], True
+    return "".join(parts), in_comment
 
 
 def write_pgn(game: Game, transcript: Transcript) -> str:
@@ -191,15 +244,21 @@ def read_pgn(game: Game, text: str) -> Transcript:
         black = rules.current_player(state) == 1
         number = f"{int(state.ply) // 2 + 1}{'...' if black else '.'}"
         if game.is_terminal(state):
-            raise InvalidTextError(
+            raise TranscriptError(
                 f"{game.name}: move {number} {word[:20]} of the PGN game comes after its end "
-                f"by {termination(state)}"
+                f"by {termination(state)}",
+                "moves after the end",
             )
         try:
             action = text_to_legal_action(game, state, word)
         except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
             why = str(error).removeprefix(f"{game.name}: ")
-            raise InvalidTextError(f"{game.name}: move {number} of the PGN game: {why}") from error
+            raise TranscriptError(
+                f"{game.name}: move {number} of the PGN game: {why}",
+                "a move that is not legal"
+                if isinstance(error, IllegalActionError)
+                else "a move that cannot be read",
+            ) from error
         comments[len(actions)] = without_eval(comments[len(actions)], black=black)
         actions.append(action)
         state = game.step(state, action)
@@ -208,6 +267,8 @@ def read_pgn(game: Game, text: str) -> Transcript:
     if re.fullmatch(r"\d{4}\.\d\d\.\d\d", found["date"], re.ASCII):
         found["date"] = found["date"].replace(".", "-")
     result = headers.get("Result")
+    variant = headers.get("Variant", "")
+    first_rating, second_rating = (_rating(headers.get(name, "")) for name in PGN_RATINGS)
     return Transcript(
         actions=actions,
         comments=comments,
@@ -215,7 +276,15 @@ def read_pgn(game: Game, text: str) -> Transcript:
         result=result if result in RESULTS and result != "*" else None,
         headers=found,
         start_text=start_text,
+        outcome=OUTCOMES.get(result or ""),
+        ratings=(first_rating, second_rating),
+        other_rules="" if variant.lower() in VARIANTS else f"variant {variant[:20]}",
     )
+
+
+def _rating(text: str) -> float | None:
+    """An Elo rating; None where it is unknown, for which 0 stands too."""
+    return float(text) if re.fullmatch(r"[1-9]\d{1,3}", text, re.ASCII) else None
 
 
 def _without_unknown(value: str) -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 
-from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import Game, Transcript, TranscriptFormat
+from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
+from azcore.game import Game, GameText, Transcript, TranscriptFormat
 
 from . import rules
 from .notation import PLAYERS, STONES, board_rows, score_to_text, state_to_text
@@ -14,6 +16,12 @@ from .notation import PLAYERS, STONES, board_rows, score_to_text, state_to_text
 SGF_HEADERS = {"event": "EV", "site": "PC", "date": "DT"}
 SGF_COLOURS = "BW"  # by seat
 LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves; seconds to read
+# How the text of a game begins: a game before it that is not closed ends there.
+SGF_ROOT = re.compile(r"\(\s*;\s*(?:FF|GM|CA|AP|SZ)\[")
+SGF_SIGN = re.compile(r"\\.?|[\[\]()]", re.DOTALL)  # a backslash takes the next sign with it
+RESULT = re.compile(r"\s*([BW])\s*\+|\s*(0|Draw|Jigo)\s*$", re.IGNORECASE)
+RANK = re.compile(r"\s*(\d{1,2})\s*(k|d|p)", re.IGNORECASE)
+PROFESSIONAL = 9  # the rank of any: above that, they are not told apart
 
 
 def transcript_format(game: Game) -> TranscriptFormat:
@@ -23,7 +31,42 @@ def transcript_format(game: Game) -> TranscriptFormat:
         write=partial(write_sgf, game),
         read=partial(read_sgf, game),
         resignation=lambda seat: f"{SGF_COLOURS[1 - seat]}+R",
+        draw="0",
+        games=games_of_sgf,
+        players_count=True,
     )
+
+
+def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
+    """The games of a collection, without what stands between them."""
+    text = GameText()
+    depth = 0  # open parentheses
+    in_value = is_escaped = False
+    begins_line = True
+    for line in lines:
+        if depth and begins_line and SGF_ROOT.match(line):
+            yield text.take()
+            depth, in_value = 0, False
+        start, first, is_escaped = 0, int(is_escaped), False
+        for sign in SGF_SIGN.finditer(line, first):
+            is_escaped = sign[0] == "\\"  # of a long line's piece, which ends here
+            if in_value:
+                in_value = sign[0] != "]"
+            elif sign[0] == "[":
+                in_value = depth > 0
+            elif sign[0] == "(":
+                start = start if depth else sign.start()
+                depth += 1
+            elif sign[0] == ")" and depth:
+                depth -= 1
+                if depth == 0:
+                    text.add(line[start : sign.end()])
+                    yield text.take()
+        if depth:
+            text.add(line[start:])
+        begins_line = line.endswith("\n")
+    if depth:
+        yield text.take()
 
 
 def write_sgf(game: Game, transcript: Transcript) -> str:
@@ -88,7 +131,7 @@ def _stones(state: Any) -> list[list[int]]:
 def read_sgf(game: Game, text: str) -> Transcript:
     """The main line of an SGF game, with stones set up before its first move, such as a handicap.
 
-    Komi and rules in the file are ignored: they change no action.
+    Komi and rules in the file change no action: they are compared and told.
 
     Raises:
         InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board size, stones set up
@@ -101,14 +144,17 @@ def read_sgf(game: Game, text: str) -> Transcript:
     try:
         document = sgf.Sgf_game.from_string(text[:LONGEST_SGF])
         if document.get_size() != size:
-            raise InvalidTextError(
+            raise TranscriptError(
                 f"go: the SGF board must be {size}x{size}, "
-                f"got {document.get_size()}x{document.get_size()}"
+                f"got {document.get_size()}x{document.get_size()}",
+                f"a board of {document.get_size()}x{document.get_size()}",
             )
         root, *nodes = document.get_main_sequence()
         if root.has_property("GM") and root.get("GM") != 1:
             got = f"GM[{str(root.get('GM'))[:20]}]"
-            raise InvalidTextError(f"go: the SGF game must be of Go, GM[1], got {got}")
+            raise TranscriptError(
+                f"go: the SGF game must be of Go, GM[1], got {got}", "another game than Go"
+            )
         set_up = [node.has_setup_stones() for node in nodes]
         moves = [node.get_move() for node in (root, *nodes)]
         comments = [_sgf_text(node, "C") for node in (root, *nodes)]
@@ -117,6 +163,8 @@ def read_sgf(game: Game, text: str) -> Transcript:
         players = (_sgf_text(root, "PB"), _sgf_text(root, "PW"))
         headers = {name: _sgf_text(root, key) for name, key in SGF_HEADERS.items()}
         result = _sgf_text(root, "RE") or None
+        ratings = (_rating(_sgf_text(root, "BR")), _rating(_sgf_text(root, "WR")))
+        other_rules = _other_rules(root, game.initial_state().komi)
     except ValueError as error:
         if isinstance(error, InvalidTextError):
             raise
@@ -125,9 +173,10 @@ def read_sgf(game: Game, text: str) -> Transcript:
             why = f"its first game must end within {LONGEST_SGF:,} characters; {why}"
         raise InvalidTextError(f"go: not a readable SGF game: {why}") from error
     if any(set_up):
-        raise InvalidTextError(
+        raise TranscriptError(
             "go: the SGF game sets up stones after its start, which is no game that can be read "
-            f"(node {set_up.index(True) + 1})"
+            f"(node {set_up.index(True) + 1})",
+            "stones set up during the game",
         )
     if black or white or turn == PLAYERS[1]:
         first = next(
@@ -145,15 +194,20 @@ def read_sgf(game: Game, text: str) -> Transcript:
             continue
         number = len(actions) + 1
         if colour != PLAYERS[state.player]:
-            raise InvalidTextError(
+            raise TranscriptError(
                 f"go: move {number} of the SGF game must be {PLAYERS[state.player].upper()}'s, "
-                f"got {colour.upper()}'s"
+                f"got {colour.upper()}'s",
+                "a move out of turn",
             )
         action = size * size if at is None else (size - 1 - at[0]) * size + at[1]
         try:
             state = game.step(state, action)
         except IllegalActionError as error:
-            raise InvalidTextError(f"go: move {number} of the SGF game: {error}") from error
+            over = game.is_terminal(state)
+            raise TranscriptError(
+                f"go: move {number} of the SGF game: {error}",
+                "moves after the end" if over else "a move that is not legal",
+            ) from error
         actions.append(action)
         kept.append([comment])
     return Transcript(
@@ -163,7 +217,42 @@ def read_sgf(game: Game, text: str) -> Transcript:
         result=result,
         headers=headers,
         start_text=start_text,
+        outcome=_outcome(result or ""),
+        ratings=ratings,
+        other_rules=other_rules,
     )
+
+
+def _outcome(result: str) -> int | None:
+    """The outcome that a result tells, in Black's view; None: none, or no result."""
+    found = RESULT.match(result)
+    if found is None:
+        return None
+    return 0 if found[2] else 1 if found[1].upper() == "B" else -1
+
+
+def _rating(rank: str) -> float | None:
+    """A rank as a number: 3 for 3 dan, 0 for 1 kyu, -9 for 10 kyu, 9 for a professional."""
+    found = RANK.match(rank)
+    if found is None:
+        return None
+    number, kind = int(found[1]), found[2].lower()
+    return float(PROFESSIONAL if kind == "p" else number if kind == "d" else 1 - number)
+
+
+def _other_rules(root: Any, komi: float) -> str:
+    """In which rules of a file differ from the game's; empty if in none that it names.
+
+    Rules by area agree on who won with the game's, whatever their names.
+    """
+    if root.has_property("KM") and root.get("KM") != komi:
+        return f"komi {root.get('KM'):g}"
+    if root.has_property("HA") and root.get("HA") > 1:
+        return f"handicap {root.get('HA')}"
+    rules_named = _sgf_text(root, "RU").strip()
+    if rules_named.lower().startswith(("jap", "kor")):
+        return f"{rules_named[:20].capitalize()} rules"
+    return ""
 
 
 def _sgf_text(node: Any, key: str) -> str:

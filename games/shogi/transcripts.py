@@ -12,12 +12,18 @@ whole games terminate the process on some damaged ones.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
-from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
-from azcore.game import Game, Transcript, TranscriptFormat
+from azcore.errors import (
+    AzcoreError,
+    GameError,
+    IllegalActionError,
+    InvalidTextError,
+    TranscriptError,
+)
+from azcore.game import Game, GameText, Transcript, TranscriptFormat
 
 from . import notation, rules
 
@@ -33,6 +39,13 @@ _KIF_ENDS = (
     *("中断", "投了", "持将棋", "千日手", "詰み", "不詰", "切れ負け", "反則勝ち", "反則負け"),
     *("入玉勝ち", "入玉宣言", "最大手数", "不戦敗"),
 )
+
+_KIF_OUTCOMES = {  # in the view of the seat to move
+    **dict.fromkeys(("投了", "詰み", "切れ負け", "反則負け", "不戦敗"), -1),
+    **dict.fromkeys(("反則勝ち", "入玉勝ち", "入玉宣言"), 1),
+    **dict.fromkeys(("持将棋", "千日手", "最大手数"), 0),
+}
+_OTHER_START = "a handicap or another start"
 
 _BYTE_ORDER_MARK = "\ufeff"  # some editors write it first
 
@@ -73,6 +86,9 @@ def kif(game: Game) -> TranscriptFormat:
         write=partial(write_kif, game),
         read=partial(read_kif, game),
         resignation=lambda seat: "投了",
+        draw="持将棋",
+        other_suffixes=(".kif",),
+        encoding="cp932",
     )
 
 
@@ -175,17 +191,19 @@ def read_kif(game: Game, text: str) -> Transcript:
             continue
         move = _KIF_MOVE.match(_short_names(match[2]))
         if move is None or (move["same"] and not previous):
-            raise InvalidTextError(
-                f"shogi: move {number} of the KIF game cannot be read: {line[:30]!r}"
+            raise TranscriptError(
+                f"shogi: move {number} of the KIF game cannot be read: {line[:30]!r}",
+                "a move that cannot be read",
             )
         usi = _kif_to_usi(move, previous)
         state = _play(game, state, actions, usi, "KIF")
         comments.append([])
         moved = _KIF_MOVE.match(cshogi.KIF.move_to_kif(board.push_usi(usi)))
         if moved is None or moved["piece"] != move["piece"]:
-            raise InvalidTextError(
+            raise TranscriptError(
                 f"shogi: move {number} of the KIF game, {usi}, is not made by the piece named: "
-                f"{line[:30]!r}"
+                f"{line[:30]!r}",
+                "a move that cannot be read",
             )
         previous = usi
     if not actions and not end and "手合割" not in text:
@@ -196,6 +214,7 @@ def read_kif(game: Game, text: str) -> Transcript:
         players=(headers.get(_KIF_PLAYERS[0], ""), headers.get(_KIF_PLAYERS[1], "")),
         result=end if end != "中断" else None,
         headers={n: _dashed(n, headers.get(key, "")) for n, key in _KIF_HEADERS.items()},
+        outcome=_seat_0(game, state, _KIF_OUTCOMES.get(end)),
     )
 
 
@@ -219,14 +238,16 @@ def _short_names(word: str) -> str:
 def _check_kif_header(line: str) -> None:
     header = re.match(r"\s*手合割\s*[：:](.*)", line)
     if header is not None and header[1].strip() != "平手":
-        raise InvalidTextError(
+        raise TranscriptError(
             "shogi: only KIF games from the usual start (平手) can be read, "
-            f"got {header[1].strip()[:20]!r}"
+            f"got {header[1].strip()[:20]!r}",
+            _OTHER_START,
         )
     if line.startswith("|"):
-        raise InvalidTextError(
+        raise TranscriptError(
             "shogi: the KIF game sets up a position, and only games from the usual start can be "
-            "read"
+            "read",
+            _OTHER_START,
         )
 
 
@@ -240,6 +261,16 @@ _CSA_ENDS = (
     *("%-ILLEGAL_ACTION", "%JISHOGI", "%KACHI", "%HIKIWAKE", "%MATTA", "%TSUMI", "%FUZUMI"),
     *("%MAX_MOVES", "%ERROR"),
 )
+_CSA_OUTCOMES = {  # in the view of the seat to move
+    **dict.fromkeys(("%TORYO", "%TIME_UP", "%ILLEGAL_MOVE", "%TSUMI"), -1),
+    "%KACHI": 1,
+    **dict.fromkeys(("%SENNICHITE", "%JISHOGI", "%HIKIWAKE", "%MAX_MOVES"), 0),
+}
+_CSA_FOULS = {"%+ILLEGAL_ACTION": -1, "%-ILLEGAL_ACTION": 1}  # in the view of seat 0
+_CSA_RATES = [  # comments by which servers tell the players' ratings
+    re.compile(rf"^'{colour}_rate:.*:(\d{{1,4}}(?:\.\d{{1,6}})?)\s*$", re.MULTILINE | re.ASCII)
+    for colour in ("black", "white")
+]
 
 
 def csa(game: Game) -> TranscriptFormat:
@@ -249,7 +280,22 @@ def csa(game: Game) -> TranscriptFormat:
         write=partial(write_csa, game),
         read=partial(read_csa, game),
         resignation=lambda seat: "%TORYO",
+        draw="%HIKIWAKE",
+        games=games_of_csa,
+        encoding="cp932",
     )
+
+
+def games_of_csa(lines: Iterable[str]) -> Iterator[str]:
+    """The games of a file, between which stands a line of `/`."""
+    text = GameText()
+    for line in lines:
+        if line.strip() == "/":
+            yield text.take()
+        else:
+            text.add(line)
+    if last := text.take().strip():
+        yield last
 
 
 def write_csa(game: Game, transcript: Transcript) -> str:
@@ -332,9 +378,10 @@ def read_csa(game: Game, text: str) -> Transcript:
                 sign = "+-"[game.current_player(state)]
                 move = board.move_from_csa(word[1:]) if _CSA_MOVE.fullmatch(word) else 0
                 if word[0] != sign or not move:
-                    raise InvalidTextError(
+                    raise TranscriptError(
                         f"shogi: move {len(actions) + 1} of the CSA game must be a legal move that "
-                        f"begins with {sign}, got {word[:20]!r}"
+                        f"begins with {sign}, got {word[:20]!r}",
+                        "a move that is not legal",
                     )
                 state = _play(game, state, actions, library().move_to_usi(move), "CSA")
                 comments.append([])
@@ -352,15 +399,23 @@ def read_csa(game: Game, text: str) -> Transcript:
         players=(headers.get(_CSA_PLAYERS[0], ""), headers.get(_CSA_PLAYERS[1], "")),
         result=end if end in _CSA_ENDS and end != "%CHUDAN" else None,
         headers={n: _dashed(n, headers.get(key, "")) for n, key in _CSA_HEADERS.items()},
+        outcome=_CSA_FOULS.get(end, _seat_0(game, state, _CSA_OUTCOMES.get(end))),
+        ratings=(_rate(_CSA_RATES[0], text), _rate(_CSA_RATES[1], text)),
     )
+
+
+def _rate(pattern: re.Pattern[str], text: str) -> float | None:
+    found = pattern.search(text)
+    return None if found is None else float(found[1])
 
 
 def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
     usual = [line.replace(" ", "") for line in str(board.csa_pos()).splitlines()[:-1]]
     if player != "+" or (lines != ["PI"] and [line.replace(" ", "") for line in lines] != usual):
-        raise InvalidTextError(
+        raise TranscriptError(
             "shogi: only CSA games from the usual start (PI and +) can be read, "
-            f"got {' '.join(lines)[:40]!r} and {player}"
+            f"got {' '.join(lines)[:40]!r} and {player}",
+            _OTHER_START,
         )
 
 
@@ -375,6 +430,13 @@ def _lines(text: str) -> list[str]:
 
 def _comment_lines(mark: str, comment: str) -> list[str]:
     return [mark + line for line in comment.split("\n")] if comment else []
+
+
+def _seat_0(game: Game, state: Any, outcome: int | None) -> int | None:
+    """An outcome in the view of the seat to move as one in the view of seat 0."""
+    if outcome is None:
+        return None
+    return outcome if game.current_player(state) == rules.BLACK else -outcome
 
 
 def _slashed(header: str, value: str) -> str:
@@ -428,8 +490,9 @@ def _play(game: Game, state: Any, actions: list[int], usi: str, form: str) -> An
         why = str(error).removeprefix(f"{game.name}: ")
         if over:
             why = f"the game was over ({game.termination(state)})"
-        raise InvalidTextError(
-            f"shogi: move {len(actions) + 1} of the {form} game: {why}"
+        raise TranscriptError(
+            f"shogi: move {len(actions) + 1} of the {form} game: {why}",
+            "moves after the end" if over else "a move that is not legal",
         ) from error
     actions.append(action)
     return game.step(state, action)

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import yaml
 
 from azcore.commands.train import train
 from azcore.errors import AzcoreError, CheckpointError, GameFileError
 from azcore.storage.checkpoint import read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_settings import OF_ORIGIN
 from trust_kit import mutated
 
 Tiny = Callable[..., dict[str, Any]]
@@ -131,6 +133,56 @@ def test_a_checkpoint_that_lies_is_refused_and_nothing_is_lost(
     assert len(str(caught.value).splitlines()) == 1
     assert run.last_checkpoint.read_bytes() == before
     assert run.records.read_bytes() == records
+
+
+@pytest.mark.parametrize(("lie", "told"), LIES[::3])
+def test_a_fork_or_the_weights_of_a_run_that_lies_are_refused(
+    sent: Path, tiny: Tiny, tmp_path: Path, lie: Callable[[Checkpoint], None], told: str
+) -> None:
+    """In one sentence, or begun with, where the lie is none of the weights'."""
+    run = received(sent, tmp_path)
+    checkpoint = read_checkpoint(run.last_checkpoint)
+    lie(checkpoint)
+    write_checkpoint(checkpoint, run.last_checkpoint)
+    before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
+    config = tiny(*GATE, "trainer.max_steps=12")
+    with pytest.raises(AzcoreError) as caught:
+        train({**config, "fork": "run", "run_dir": "other"})
+    assert len(str(caught.value).splitlines()) == 1
+    with contextlib.suppress(AzcoreError):
+        train({**config, "init": "run", "run_dir": "third", "trainer": config["trainer"]})
+    assert {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()} == before
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        ["x"],
+        {"how": "init", "checkpoint": "/etc/passwd", "step": 3, "sha256": "x"},
+        {"how": "fork", "checkpoint": ["x"], "step": "x", "more": {"a": 1}},
+        {"how": "init"},
+    ],
+)
+def test_what_a_run_says_of_its_origin_is_repeated_and_no_more(
+    sent: Path, tiny: Tiny, tmp_path: Path, origin: Any
+) -> None:
+    """Nothing is read from there, not even before the first checkpoint."""
+    run = received(sent, tmp_path)
+    told = yaml.safe_load(run.config.read_text()) | {"origin": origin}
+    run.config.write_text(yaml.safe_dump(told))
+    config = {**tiny(*GATE, "trainer.max_steps=12"), "resume": "run"}
+    train(config)
+    kept = yaml.safe_load(run.config.read_text()).get("origin", {})
+    assert kept == {
+        key: value
+        for key, value in (origin.items() if isinstance(origin, dict) else ())
+        if type(value) is OF_ORIGIN.get(key)
+    }
+    for path in (run.last_checkpoint, run.metrics, run.matches, run.gate):
+        path.unlink()
+    if kept.get("how") == "init":
+        with pytest.raises(CheckpointError, match=r"init.ckpt: cannot read this checkpoint"):
+            train(config)
 
 
 def test_a_game_in_play_that_is_over_is_refused(sent: Path, tiny: Tiny, tmp_path: Path) -> None:

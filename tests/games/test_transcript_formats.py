@@ -237,6 +237,91 @@ def test_starts_that_are_none(text: str, told: str) -> None:
         form.read(text)
 
 
+# -- files of several games ----------------------------------------------------------------------
+
+
+def divided(which: str, text: str, piece: int = 1 << 16) -> list[str]:
+    """The texts of a file's games; lines longer than `piece` come in pieces."""
+    lines = [
+        line[at : at + piece]
+        for line in text.splitlines(keepends=True)
+        for at in range(0, len(line), piece)
+    ]
+    return list(format_of(which)[1].games(lines))
+
+
+@pytest.mark.parametrize("which", FORMATS)
+def test_the_games_of_a_file_are_those_that_were_written(which: str) -> None:
+    game, form = format_of(which)
+    written = [random_transcript(game, form, seed) for seed in range(8)]
+    between = {"go sgf": "\n", "chess pgn": "\n", "shogi csa": "/\n"}.get(which)
+    if between is None:
+        assert divided(which, form.write(written[0])) == [form.write(written[0])]
+        return
+    text = between.join(form.write(transcript) for transcript in written)
+    for piece in (1 << 16, 7):
+        games = divided(which, text, piece) if piece > 7 or which == "go sgf" else None
+        if games is not None:
+            again = [form.read(one) for one in games]
+            assert [one.actions for one in again] == [one.actions for one in written]
+            assert [one.comments for one in again] == [one.comments for one in written]
+
+
+@pytest.mark.parametrize(
+    ("which", "text", "games"),
+    [
+        ("go sgf", "", []),
+        ("go sgf", "junk", []),
+        ("go sgf", "a (;B[aa]) b (;B[bb](;W[cc])(;W[dd]))\n)(;C[\\](;])", 3),
+        ("go sgf", "(;C[not closed\n(;GM[1];B[aa])", 2),
+        ("go sgf", "(;GM[1];B[aa]\n  (;W[bb])\n  (;W[cc]))", 1),
+        ("chess pgn", "", []),
+        ("chess pgn", "\n\n", []),
+        ("chess pgn", '1. e4 *\n1. d4 1-0 ; said\n\n[Event "x"]\n[Site "?"]\n\n1. c4 0-1', 3),
+        ("chess pgn", '[Event "x"]\n\n{ 1-0\n[Event "y"]\n} 1. e4 1-0\n', 1),
+        ("chess pgn", '[Event "x"]\n\n1. e4 {\n\n[White "y"]\n\n1. e4 1-0\n', 2),
+        ("chess pgn", '[Event "x"]\n\n[Event "y"]\n\n1. e4 1-0\n', 2),
+        ("chess pgn", '[White "x"]\n\n1. e4\n\n[White "y"]\n\n1. e4 ; 1-0\n e5 1-0', 2),
+        ("chess pgn", '[White "{"]\n1. e4 (1. d4\n 1-0) e5\n1-0', 1),
+    ],
+)
+def test_where_a_game_begins(which: str, text: str, games: int | list[str]) -> None:
+    found = divided(which, text)
+    assert (len(found) if isinstance(games, int) else found) == games
+
+
+def test_what_results_and_ranks_tell() -> None:
+    _, form = format_of("go sgf")
+    for result, outcome in (("B+R", 1), ("W+3.5", -1), ("b+", 1), ("0", 0), ("Draw", 0)):
+        assert form.read(f"(;SZ[5]RE[{result}];B[aa])").outcome == outcome
+    for result in ("", "?", "Void", "Black wins", "00"):
+        assert form.read(f"(;SZ[5]RE[{result}];B[aa])").outcome is None
+    read = form.read("(;SZ[5]BR[7 dan]WR[12k?])")
+    assert read.ratings == (7.0, -11.0)
+    assert form.read("(;SZ[5]BR[9p]WR[amateur])").ratings == (9.0, None)
+    _, form = format_of("chess pgn")
+    text = '[WhiteElo "2710"]\n[BlackElo "0"]\n[Variant "Standard"]\n\n1. e4 1/2-1/2'
+    read = form.read(text)
+    assert (read.outcome, read.ratings, read.other_rules) == (0, (2710.0, None), "")
+    assert form.read("1. e4 *").outcome is None
+
+
+@pytest.mark.parametrize(
+    ("form", "end", "outcome"),
+    [
+        *(("kif", "投了", 1), ("kif", "反則勝ち", -1), ("kif", "持将棋", 0), ("kif", "中断", None)),
+        *(("csa", "%TORYO", 1), ("csa", "%KACHI", -1), ("csa", "%HIKIWAKE", 0)),
+        *(("csa", "%+ILLEGAL_ACTION", -1), ("csa", "%CHUDAN", None), ("csa", "%ERROR", None)),
+    ],
+)
+def test_what_ends_of_shogi_tell(form: str, end: str, outcome: int | None) -> None:
+    """After one move, so the second seat is to move."""
+    game, writer = format_of(f"shogi {form}")
+    text = writer.write(Transcript(actions=played(game, 1, 1)))
+    text = text.replace("%CHUDAN", end).replace("   2 中断", f"   2 {end}")
+    assert writer.read(text).outcome == outcome
+
+
 # -- other programs ----------------------------------------------------------------------------
 
 

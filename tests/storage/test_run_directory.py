@@ -82,8 +82,9 @@ def test_every_setting_is_the_runs_or_of_whoever_goes_on() -> None:
     """A new group takes its place: either it is kept with the run, or each command line says it."""
     beside = set(compose()) - set(RUN)
     assert beside == {
-        *("arena_dir", "bench", "check", "checkpoint", "command", "compare", "engine", "name"),
-        *("new", "peers", "play", "players", "programs", "resume", "run_dir", "tune"),
+        *("arena_dir", "bench", "check", "checkpoint", "command", "compare", "engine", "fork"),
+        *("games", "import", "init", "name", "new", "out", "peers", "play", "players", "programs"),
+        *("resume", "run_dir", "tune"),
     }
 
 

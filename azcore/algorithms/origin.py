@@ -1,0 +1,161 @@
+"""What a run began from, if not from nothing: the weights of another run, or all that it had.
+
+    init=RUN        the weights alone: another algorithm, optimizer and schedule, from step 0 on
+    fork=RUN@step-8 weights, optimizer, games in play and records: it goes on as that run would
+
+Either makes a new run in a directory of its own and leaves the other run as it is. What it began
+from is written into its settings and each of its checkpoints.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor
+
+from azcore.algorithms.checkpoints import link
+from azcore.assembly.entrants import checkpoint_of
+from azcore.errors import CheckpointError, GameFileError
+from azcore.game import Game
+from azcore.networks.saved import network_of
+from azcore.storage.checkpoint import (
+    KEY,
+    like,
+    read_checkpoint,
+    short_repr,
+    weights_alone,
+    weights_of,
+    write_checkpoint,
+)
+from azcore.storage.game_file import GameFile
+from azcore.storage.run_directory import RunDirectory
+
+INIT, FORK = "init", "fork"
+
+
+def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run keeps of its origin, in plain values.
+
+    Args:
+        how: `INIT` or `FORK`.
+        path: of the checkpoint.
+        checkpoint: its content.
+    """
+    return {
+        "how": how,
+        "checkpoint": str(path.resolve()),
+        "step": int(checkpoint["global_step"]),
+        "sha256": path.read_bytes()[-64:].decode("ascii", "replace"),  # as the file itself ends
+    }
+
+
+def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) -> None:
+    """Refuse to resume a run by a command line that would begin it from elsewhere.
+
+    Args:
+        config: of the command line.
+        origin: that the run has written down; empty if it began anew.
+
+    Raises:
+        AzcoreError: naming both.
+    """
+    began = (origin.get("how"), origin.get("checkpoint"))
+    for how in (INIT, FORK):
+        if config[how] and began != (how, str(checkpoint_of(config[how]).resolve())):
+            words = f"from {began[0]}={began[1]}" if origin else "anew"
+            raise CheckpointError(
+                f"resume={config['resume']}: the run began {words:.300}, got {how}={config[how]}"
+            )
+
+
+def initial_weights(
+    path: Path, game: Game, expected: Mapping[str, Any]
+) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """The weights that play in a checkpoint, to begin with, and the checkpoint.
+
+    Args:
+        path: of the checkpoint.
+        game: the game that will be learned.
+        expected: the new run's own description, see `describe_run`.
+
+    Raises:
+        CheckpointError: it cannot be read, or is of another game or network; naming the setting.
+    """
+    checkpoint = read_checkpoint(path)
+    theirs = checkpoint[KEY]
+    _require_same(theirs["game"], expected["game"], f"{path}: the game of these weights")
+    _require_same(theirs["network"], expected["network"], f"{path}: the network of these weights")
+    network_of(checkpoint, path, game)  # refuses tensors that are not that network's
+    return weights_of(checkpoint), checkpoint
+
+
+def _require_same(got: Mapping[str, Any], wanted: Mapping[str, Any], what: str) -> None:
+    """Refuse settings that differ.
+
+    Raises:
+        CheckpointError: naming the first that does, and both values.
+    """
+    for key in {**wanted, **got}:
+        here, there = wanted.get(key), got.get(key)
+        if isinstance(here, Mapping) and isinstance(there, Mapping):
+            _require_same(there, here, f"{what}, {key}")
+        elif here != there:
+            raise CheckpointError(
+                f"{what} must have {key} {here!r:.80} as this run has, got {short_repr.repr(there)}"
+            )
+
+
+def keep_first_weights(run: RunDirectory, checkpoint: Mapping[str, Any]) -> None:
+    """Save the weights that a run begins with, for a resume before its first checkpoint."""
+    write_checkpoint(weights_alone(checkpoint), run.first_checkpoint)
+
+
+def copy_run(source: RunDirectory, checkpoint: dict[str, Any], target: RunDirectory) -> None:
+    """Copy what a run had at a checkpoint into an empty run directory, without its settings.
+
+    The other run may be training meanwhile: its records only grow, and its other files are replaced
+    as a whole.
+
+    Args:
+        source: the run to go on from.
+        checkpoint: one of its whole checkpoints.
+        target: an open run directory.
+
+    Raises:
+        CheckpointError, GameFileError: the records that the checkpoint counts on are missing.
+        SettingError: the other run contains a link, through which something else would be read.
+    """
+    source.require_no_links()
+    step = checkpoint["global_step"]
+    size = like(checkpoint["SelfPlayData"].get("record_bytes"), 0, "a checkpoint's record_bytes")
+    try:
+        with target.records.open("wb") as file:
+            GameFile(source.records).copy_before(size, file)
+        for at, path in source.step_checkpoints().items():
+            if at <= step:
+                link(path, target.step_checkpoint(at))
+        for old, new in (
+            (source.sizes, target.sizes),
+            (source.metrics, target.metrics),
+            (source.matches, target.matches),
+            (source.gate, target.gate),
+        ):
+            if old.exists():
+                shutil.copyfile(old, new)
+    except OSError as error:
+        raise GameFileError(
+            f"{error.filename or source.path}: could not copy this run: {error.strerror}"
+        ) from error
+    write_checkpoint(checkpoint, target.last_checkpoint)
+
+
+def remove_copy(run: RunDirectory) -> None:
+    """Undo `copy_run`, for a run that does not begin."""
+    for path in (
+        *(run.records, run.sizes, run.metrics, run.matches, run.gate),
+        *(run.last_checkpoint, run.first_checkpoint, *run.step_checkpoints().values()),
+    ):
+        path.unlink(missing_ok=True)

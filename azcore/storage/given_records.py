@@ -1,0 +1,100 @@
+"""Games by people or other programs as game records, to learn from them.
+
+    maker = RecordMaker(game)
+    record = maker.record(transcript, form, index)     # or TranscriptError: why there is none
+
+Such a record has no visits: the move that was played is all that it says of a position. A game that
+the players gave up counts as resigned by whoever lost it, or as agreed if it was drawn.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from azcore.errors import GameFileError, TranscriptError
+from azcore.game import Game, Transcript, TranscriptFormat
+from azcore.storage.game_record import GameRecord
+from azcore.storage.referee import Referee
+
+
+class RecordMaker:
+    """Makes records of one game's transcripts. Not thread-safe.
+
+    Args:
+        game: whose rules apply.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self.game = game
+        self._referee = Referee(game)
+        self._start = game.initial_state()
+
+    def record(self, transcript: Transcript, form: TranscriptFormat, index: int) -> GameRecord:
+        """The record of a transcript, as the rules allow it.
+
+        Args:
+            transcript: as read.
+            form: the format that it was read from.
+            index: the number of the game among all that are kept.
+
+        Raises:
+            TranscriptError: no record can be made, or nothing learned from it.
+        """
+        if transcript.start_text is not None:
+            raise TranscriptError(
+                f"it must begin at the usual start, got {transcript.start_text[:100]!r}",
+                "a handicap or another start",
+            )
+        actions, (players, state) = list(transcript.actions), self._played(transcript.actions)
+        told = transcript.outcome
+        outcome = self.game.outcome(state) if self.game.is_terminal(state) else None
+        if None not in (told, outcome) and told != outcome:
+            if not form.players_count:
+                raise TranscriptError(
+                    f"its result must be {outcome} by the rules, got {told}",
+                    "a result that the rules contradict",
+                )
+            # What they agreed on holds, so the game is one that was given up a ply before its end.
+            actions, players, outcome = actions[:-1], players[:-1], None
+        ends_by_rules = outcome is not None
+        outcome = told if outcome is None else outcome
+        if outcome is None:
+            raise TranscriptError("it must have a result, got none", "no result")
+        if not actions:
+            raise TranscriptError("it must have moves, got none", "no moves")
+        plies = len(actions)
+        record = GameRecord(
+            game=self.game.identity,
+            actions=np.array(actions, np.uint16),
+            visit_offsets=np.zeros(plies + 1, np.uint32),
+            visit_actions=np.zeros(0, np.uint16),
+            visit_counts=np.zeros(0, np.uint32),
+            root_values=np.zeros(plies, np.float32),
+            best_child_values=np.zeros(plies, np.float32),
+            players=np.array(players, np.uint8),
+            outcome=int(outcome),
+            resigned_by=None if ends_by_rules or outcome == 0 else int(outcome > 0),
+            agreed=not ends_by_rules and outcome == 0,
+            resign_threshold=None,
+            played_out=False,
+            opening_plies=0,
+            seed=0,
+            game_index=index,
+            weights_version=0,
+            counts="visits",
+        )
+        try:
+            self._referee.check(record, "the game")
+        except GameFileError as error:
+            raise TranscriptError(str(error), "refused by the rules") from error
+        return record
+
+    def _played(self, actions: Any) -> tuple[list[int], Any]:
+        """The seat to move at each ply, and the last state."""
+        game, state, players = self.game, self._start, []
+        for action in actions:
+            players.append(game.current_player(state))
+            state = game.step(state, action)
+        return players, state
