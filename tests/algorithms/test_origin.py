@@ -276,12 +276,12 @@ def test_a_sweep_of_forks(azcore: CommandLine, run: str) -> None:
     before = contents("sweep")
     status, output, _ = azcore(*words, "trainer.max_steps=12")
     assert (status, output.count("is finished")) == (0, 2)
+    assert {k: v for k, v in contents("sweep").items() if "lock" not in k} == {
+        k: v for k, v in before.items() if "lock" not in k
+    }
     earlier = fingerprint(runs[0])
     shutil.copy("run/checkpoints/step-8.ckpt", runs[0] / "checkpoints/last.ckpt")
     assert azcore(*words, "trainer.max_steps=12")[0] == 0
     assert fingerprint(runs[0]) == earlier
     shutil.copy("run/checkpoints/step-8.ckpt", runs[0] / "checkpoints/last.ckpt")
     assert "got fork=run" in azcore(*words, "trainer.max_steps=12", "fork=run")[2]
-    assert {k: v for k, v in contents("sweep").items() if "lock" not in k} == {
-        k: v for k, v in before.items() if "lock" not in k
-    }
