@@ -1098,7 +1098,7 @@ WIRING = [
     Fault(
         "pairs that repeat count",
         "azcore/arena/match.py",
-        "pairs.setdefault((tuple(game.actions), tuple(other.actions)), (game, other))",
+        "pairs.setdefault(moves, (game, other))",
         "pairs[len(pairs)] = game, other",
         ("tests/arena/test_match.py",),
     ),

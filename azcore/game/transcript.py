@@ -72,9 +72,12 @@ class TranscriptFormat:
         read: returns the main line of the first game in a text. Raises InvalidTextError, and
             nothing else, with the place, for text that is no game of these settings.
         resignation: returns the result of a game in which the given seat, to move, has resigned.
+        split: returns the texts of the games in a text, each for `read`, in their order; raises
+            nothing. The default is for formats with one game a file.
     """
 
     suffix: str
     write: Callable[[Transcript], str]
     read: Callable[[str], Transcript]
     resignation: Callable[[int], str]
+    split: Callable[[str], Sequence[str]] = lambda text: (text,)

@@ -10,7 +10,7 @@ becomes a transcript of its actions and its players.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -20,8 +20,9 @@ from azcore.errors import GameError, GameFileError, InvalidTextError
 from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.game_record import GameRecord
+from azcore.storage.start_states import StartStates
 
-OPENING = "drawn at random"  # the comment on a move of a random opening
+OPENING = "drawn at random"  # the comment on a move of an opening
 LONGEST = 1 << 24  # bytes of a file to read, which take half a minute; a game has some thousand
 
 
@@ -33,8 +34,12 @@ class PlayedGame(Protocol):
         """The seat of the match's first player."""
 
     @property
+    def start(self) -> str | None:
+        """The position before the first action; None: the initial state."""
+
+    @property
     def opening_plies(self) -> int:
-        """How many actions belong to the random opening."""
+        """How many actions belong to the opening."""
 
     @property
     def actions(self) -> Sequence[int]:
@@ -109,7 +114,34 @@ def read_transcript(path: Path, game: Game) -> Transcript:
         GameFileError: the file cannot be read, or has more than `LONGEST` bytes.
         InvalidTextError: the file contains no game with these settings.
     """
+    form, text = format_of_path(game, path), _text(path)
+    try:
+        return form.read(text)
+    except InvalidTextError as error:
+        raise InvalidTextError(f"{path}: {error}") from error
+
+
+def read_transcripts(path: Path, game: Game) -> Iterator[Transcript]:
+    """All games in a UTF-8 file.
+
+    Raises:
+        As `read_transcript`; an InvalidTextError names the number of the game.
+    """
     form = format_of_path(game, path)
+    for number, text in enumerate(form.split(_text(path)), 1):
+        try:
+            yield form.read(text)
+        except InvalidTextError as error:
+            raise InvalidTextError(f"{path}, game {number}: {error}") from error
+
+
+def _text(path: Path) -> str:
+    """What a file holds.
+
+    Raises:
+        GameFileError: it cannot be read, or has more than `LONGEST` bytes.
+        InvalidTextError: it is not UTF-8.
+    """
     try:
         if path.exists() and not path.is_file():  # reading a pipe could block
             raise GameFileError(f"{path}: could not read a transcript: it is no file")
@@ -117,7 +149,7 @@ def read_transcript(path: Path, game: Game) -> Transcript:
             data = file.read(LONGEST + 1)
         if len(data) > LONGEST:
             raise GameFileError(f"{path}: a transcript must have at most {LONGEST:,} bytes")
-        text = data.decode()
+        return data.decode()
     except UnicodeDecodeError as error:
         raise InvalidTextError(
             f"{path} must be text in UTF-8, but byte {error.start} is not"
@@ -127,10 +159,6 @@ def read_transcript(path: Path, game: Game) -> Transcript:
     except (OSError, ValueError) as error:
         why = error.strerror if isinstance(error, OSError) else error
         raise GameFileError(f"{path}: could not read a transcript: {why}") from error
-    try:
-        return form.read(text)
-    except InvalidTextError as error:
-        raise InvalidTextError(f"{path}: {error}") from error
 
 
 def write_transcripts(
@@ -148,7 +176,7 @@ def write_transcripts(
     Args:
         folder: created if needed; files of these names are replaced.
         game: the game that was played.
-        games: each played from the initial state to its end.
+        games: each played to its end.
         format_name: such as `sgf`; None: the game's default format.
         players: names of the match's first and second player, whatever their seats.
         headers: event, site and date of all games; see `azcore.game.transcript.HEADERS`.
@@ -175,6 +203,7 @@ def write_transcripts(
                 players=names,
                 result=None if played.forfeit is None else form.resignation(played.loser),
                 headers=headers or {},
+                start_text=played.start,
             ),
         )
         paths.append(path)
@@ -202,13 +231,14 @@ def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Tra
         players=(name, name),
         result=None if resigned is None else form.resignation(resigned),
         headers={"event": f"self-play, seed {record.seed}, game {record.game_index}"},
+        start_text=record.start,
     )
 
 
 def _comments(game: Game, record: GameRecord) -> list[str]:
     comments = []
     shares = record.counts != "visits"  # also for old records, which may hold either
-    state = game.initial_state()
+    state = StartStates(game).of(record.start)
     for ply, action in enumerate(record.actions.tolist()):
         if ply < record.opening_plies:
             comments.append(OPENING)

@@ -30,6 +30,7 @@ def transcript_format(game: Game) -> TranscriptFormat:
         write=partial(write_pgn, game),
         read=partial(read_pgn, game),
         resignation=lambda seat: "0-1" if seat == 0 else "1-0",
+        split=split_pgn,
     )
 
 
@@ -223,6 +224,47 @@ def _without_unknown(value: str) -> str:
     return "" if value in ("?", "????.??.??") else value
 
 
+def split_pgn(text: str) -> list[str]:
+    """The texts of the games in a PGN text: each ends at its result, or where headers follow moves.
+
+    What cannot be read belongs to the game in which it stands.
+    """
+    text = _lines_of_pgn(text)
+    games: list[str] = []
+    depth = at = begun = 0  # open parentheses; position in the text; where the game begins
+    has_moves = False
+    while (token := PGN_TOKEN.match(text, at)) is not None:
+        if token["bracket"]:
+            depth += 1 if token["bracket"] == "(" else -1
+        elif token["result"] and depth == 0:
+            games.append(text[begun : token.end()])
+            begun, has_moves = token.end(), False
+        elif token["move"]:
+            has_moves = True
+        elif (token["header"] or token["plain"]) and has_moves:
+            games.append(text[begun:at])
+            begun, depth, has_moves = at, 0, False
+        at = token.end()
+    rest = text[begun:]
+    return games if games and _holds_no_game(rest) else [*games, rest]
+
+
+def _holds_no_game(text: str) -> bool:
+    """Whether a text has nothing but spaces and comments."""
+    at = 0
+    while at < len(text):
+        token = PGN_TOKEN.match(text, at)
+        if token is None or not (token[0].isspace() or token[0][0] in "{;%"):
+            return False
+        at = token.end()
+    return True
+
+
+def _lines_of_pgn(text: str) -> str:
+    """The text without a byte order mark, which some editors write, and with usual line breaks."""
+    return text.removeprefix("\ufeff").replace("\r\n", "\n")
+
+
 def pgn_parts(text: str) -> tuple[list[str], list[str], dict[str, str]]:
     """The main line's moves, the comments after each, and the headers of the first game in a text.
 
@@ -234,7 +276,7 @@ def pgn_parts(text: str) -> tuple[list[str], list[str], dict[str, str]]:
     moves: list[str] = []
     comments: list[list[str]] = []
     headers: dict[str, str] = {}
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")  # some editors write a byte order mark
+    text = _lines_of_pgn(text)
     depth = at = 0  # open parentheses; position in the text
     found = False  # whether any part of a game
     while at < len(text):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,9 @@ from .notation import PLAYERS, STONES, board_rows, score_to_text, state_to_text
 
 SGF_HEADERS = {"event": "EV", "site": "PC", "date": "DT"}
 SGF_COLOURS = "BW"  # by seat
+SGF_PARTS = re.compile(
+    r"\[(?:[^\]\\]|\\.)*\]?|[()]", re.DOTALL
+)  # values, and brackets outside them
 LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves; seconds to read
 
 
@@ -23,6 +27,7 @@ def transcript_format(game: Game) -> TranscriptFormat:
         write=partial(write_sgf, game),
         read=partial(read_sgf, game),
         resignation=lambda seat: f"{SGF_COLOURS[1 - seat]}+R",
+        split=split_sgf,
     )
 
 
@@ -164,6 +169,23 @@ def read_sgf(game: Game, text: str) -> Transcript:
         headers=headers,
         start_text=start_text,
     )
+
+
+def split_sgf(text: str) -> list[str]:
+    """The texts of the games of an SGF collection: each is a tree in parentheses."""
+    games: list[str] = []
+    depth = begun = 0
+    for token in SGF_PARTS.finditer(text):
+        if token[0] == "(":
+            begun = token.start() if depth == 0 else begun
+            depth += 1
+        elif token[0] == ")" and depth > 0:
+            depth -= 1
+            if depth == 0:
+                games.append(text[begun : token.end()])
+    if depth > 0:  # cut off
+        games.append(text[begun:])
+    return games or [text]
 
 
 def _sgf_text(node: Any, key: str) -> str:

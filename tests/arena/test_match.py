@@ -250,13 +250,13 @@ class TestSequential:
 
 
 def test_openings_differ_as_long_as_the_game_has_enough(game: Game) -> None:
-    texts = [game.state_to_text(state) for _, state in random_openings(game, 12, 1, seed=0)]
+    texts = [game.state_to_text(one.state) for one in random_openings(game, 12, 1, seed=0)]
     # Nine first moves, then the same ones again in turn.
     assert len(set(texts[:9])) == 9
     assert max(Counter(texts).values()) == 2
     long = random_openings(game, 30, 8, seed=0)
-    assert not any(game.is_terminal(state) for _, state in long)
-    assert {len(actions) for actions, _ in long} == {8}
+    assert not any(game.is_terminal(one.state) for one in long)
+    assert {len(one.actions) for one in long} == {8}
 
 
 @pytest.mark.parametrize("num_games", [7, 0, -2])
