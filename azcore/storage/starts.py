@@ -314,7 +314,8 @@ def _without_operations(line: str) -> Iterable[str]:
 def _refused(where: str, got: str, error: AzcoreError) -> GameFileError:
     why = str(error)
     return GameFileError(
-        f"{where}: a game cannot begin there: {why}" + ("" if got in why else f", got {got[:200]!r}")
+        f"{where}: a game cannot begin there: {why}"
+        + ("" if got in why else f", got {got[:200]!r}")
     )
 
 

@@ -137,7 +137,7 @@ def test_games_of_a_pgn_file(chess: Game, tmp_path: Path) -> None:
         ("1. e4 *", 1),
         ("1. e4 e5\n\n% a line\n; a remark\n", 1),
         ("1. e4 * 1. d4 *\n{ the end }", 2),
-        ("[Event \"a\"]\n\n*\n[Event \"b\"]\n\n1. d4", 2),
+        ('[Event "a"]\n\n*\n[Event "b"]\n\n1. d4', 2),
         ("\ufeff1. e4 (1. d4 *) *\r\n1. d4 1-0 1. c4", 3),
     ],
 )
@@ -165,7 +165,7 @@ def test_games_of_records(tmp_path: Path) -> None:
     assert [start.actions for start in starts] == [tuple(r.actions[:3].tolist()) for r in records]
     lie = replace(records[0], start=start, actions=np.array(moves, np.uint16))
     GameFile(tmp_path / "lie.azg").append([lie])
-    with pytest.raises(GameFileError, match="lie.azg, byte 0"):
+    with pytest.raises(GameFileError, match=r"lie\.azg, byte 0"):
         read(game, tmp_path / "lie.azg")
 
 
@@ -194,7 +194,11 @@ BAD = [
     ("x.pgn", "1. e4 * 1. e5 *", "x.pgn, game 2: .* move 1. of the PGN game: e5 is not legal"),
     ("x.pgn", '[FEN "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1"]\n\n*', "x.pgn, game 1: .* over there"),
     ("x.azg", "AZG3", "x.azg, byte 0: no game record begins here"),
-    ("x.epd", "# nothing\n", r"arena.starts must be files with positions or games, got \['.*x.epd'"),
+    (
+        "x.epd",
+        "# nothing\n",
+        r"arena.starts must be files with positions or games, got \['.*x.epd'",
+    ),
 ]
 
 
@@ -208,7 +212,9 @@ def test_what_is_no_start_is_refused_with_its_place(
 
 
 def test_files_that_are_none_are_refused(chess: Game, tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match="arena.starts must be files or folders, got '.*missing'"):
+    with pytest.raises(
+        SettingError, match=r"arena\.starts must be files or folders, got '.*missing'"
+    ):
         read(chess, tmp_path / "missing")
     (tmp_path / "x.epd").write_bytes(b"# a\n4k3/8/8/8/8/8/8/4K3 w - - \xff\n")
     with pytest.raises(GameFileError, match=r"x.epd, line 2: .* UTF-8, got byte 0xff"):
