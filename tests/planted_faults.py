@@ -1223,8 +1223,8 @@ WIRING = [
     Fault(
         "a branch begins at the beginning",
         "azcore/selfplay/worker.py",
-        "branch = GameInPlay(game_index=in_play.game_index, start=before.start)",
-        "branch = GameInPlay(game_index=in_play.game_index)",
+        "branch = GameInPlay(game_index=index, start=before.start)",
+        "branch = GameInPlay(game_index=index)",
         ("tests/selfplay/test_starts.py",),
     ),
     Fault(

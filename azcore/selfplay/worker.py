@@ -267,13 +267,17 @@ class Worker:
 
     def _new_game(self, row: int, before: GameInPlay | None = None) -> GameInPlay:
         """The next game, at the root of a row; `before` has just ended there."""
-        in_play = GameInPlay(game_index=self._next_index)
+        index = self._next_index
         self._next_index += self._index_step
-        state = None if before is None else self._branch(in_play, before)
-        if state is None:
-            state = self._random_opening(in_play, self._start(in_play))
+        branch = None if before is None else self._branch(index, before)
+        in_play, state = self._begun(index) if branch is None else branch
         self._search.start(row, state)
         return in_play
+
+    def _begun(self, index: int) -> tuple[GameInPlay, Any]:
+        """A game after its start and its random plies, and its state."""
+        in_play = GameInPlay(game_index=index)
+        return in_play, self._random_opening(in_play, self._start(in_play))
 
     def _start(self, in_play: GameInPlay) -> Any:
         """The state in which a game begins, after the plies that lead there."""
@@ -290,26 +294,25 @@ class Worker:
             state = self.game.step(state, action)
         return state
 
-    def _branch(self, in_play: GameInPlay, before: GameInPlay) -> Any:
-        """The state after another action at a random ply of the game before; None: no branch.
+    def _branch(self, index: int, before: GameInPlay) -> tuple[GameInPlay, Any] | None:
+        """A game that leaves the one before at a random ply by another action, and its state.
 
-        `branch_share` of the games begin so. The plies up to there become the opening of the new
-        game, so a checkpoint needs nothing of the old one. KataGo chooses among several actions by
-        their values; here any action is as likely as another, except those that end the game.
+        `branch_share` of the games begin so; None: this one does not. The plies up to there become
+        its opening, so a checkpoint needs nothing of the old game. KataGo chooses among several
+        actions by their values; here any is as likely as another, except those that end the game.
         """
-        rng = generator(Purpose.BRANCH, self._seed, in_play.game_index)
+        rng = generator(Purpose.BRANCH, self._seed, index)
         if rng.random() >= self.settings.branch_share:
             return None
         ply = int(rng.integers(before.opening_plies, len(before.actions)))
-        branch = GameInPlay(game_index=in_play.game_index, start=before.start)
+        branch = GameInPlay(game_index=index, start=before.start)
         first = self._start_states.of(before.start)
         state = self._replayed(branch, first, before.actions[:ply])
         for action in rng.permutation(np.flatnonzero(self.game.legal_action_mask(state))):
             following = self.game.step(state, int(action))
             if action != before.actions[ply] and not self.game.is_terminal(following):
                 branch.add_opening_ply(int(action), self.game.current_player(state))
-                vars(in_play).update(vars(branch))
-                return following
+                return branch, following
         return None
 
     def _random_opening(self, in_play: GameInPlay, state: Any) -> Any:
