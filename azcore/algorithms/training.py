@@ -90,7 +90,7 @@ class TrainingLoop:
             "once per game and version of azcore"
         )
         self._starts, self._arena_starts = settings.selfplay_starts(), settings.arena_starts()
-        for whose, starts in (("self-play", self._starts), ("matches", self._arena_starts)):
+        for whose, starts in (("games", self._starts), ("matches", self._arena_starts)):
             if starts is not None:
                 terminal.say(f"{whose} begin from {starts.in_words()}")
         network = build_network(game, settings.network, settings.seed)
