@@ -22,6 +22,8 @@ class Purpose(IntEnum):
     GUMBEL = 6  # Gumbel noise of one move
     SYMMETRY = 7  # symmetry through which a position is evaluated
     PLAYOUT_CAP = 9  # whether one move is searched in full
+    START = 10  # position from which a game or the games of a match begin
+    BRANCH = 11  # whether and where a game leaves an earlier one
     TUNING = 8  # constants of one tuning trial, and the openings of its match
 
 

@@ -29,6 +29,7 @@ class ReferenceGame:
     opening_plies: int = 0
     outcome: int = 0
     resigned_by: int | None = None
+    start: str | None = None
 
 
 def reference_game(
@@ -41,6 +42,7 @@ def reference_game(
     index: int,
     alpha: float,
     resign_below: float | None = None,
+    starts: list[tuple[str | None, list[int], int]] | None = None,
 ) -> ReferenceGame:
     """Game number `index` of a run.
 
@@ -53,9 +55,22 @@ def reference_game(
         index: of the game.
         alpha: of the Dirichlet noise, said apart from the game and the settings.
         resign_below: threshold of resignation; None: nobody resigns.
+        starts: a position, None for the initial one, moves from there, and the fewest of them that
+            a game begins with; None: games begin at the beginning.
     """
     played = ReferenceGame()
     state = game.initial_state()
+    if starts is not None:
+        rng = generator(Purpose.START, seed, index)
+        played.start, moves, least = starts[rng.integers(len(starts))]
+        if played.start is not None:
+            state = game.state_from_text(played.start)
+        for action in moves[: rng.integers(least, len(moves) + 1)]:
+            state = game.step(state, action)
+            played.actions.append(action)
+            played.visits.append({})
+            played.root_values.append(0.0)
+            played.surprises.append(0.0)
     rng = generator(Purpose.OPENING, seed, index)
     for _ in range(rng.integers(0, schedule.opening_plies, endpoint=True)):
         action = int(rng.choice(np.flatnonzero(game.legal_action_mask(state))))

@@ -25,6 +25,7 @@ import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -118,7 +119,7 @@ def taken_apart(record: GameRecord) -> tuple[dict[str, Any], dict[str, Array]]:
 
 def _names(header: dict[str, Any]) -> list[str]:
     order = ["actions", "visit_offsets", "visit_actions", "visit_counts"]
-    order += ["root_values", "best_child_values", "players"]
+    order += ["root_values", "best_child_values", "players", "surprises"]
     return [name for name in order if name in header["lengths"]]
 
 
@@ -147,7 +148,8 @@ def lying_frame(record: GameRecord, rng: np.random.Generator) -> bytes:
         arrays[name] = array
     if rng.random() < 0.6 and isinstance(header, dict):
         header["lengths"] = {name: len(array) for name, array in arrays.items()}
-    frame = framed(header, arrays, [b"AZG3", b"AZG3", b"AZG2", b"AZG1"][int(rng.integers(4))])
+    usual = record.to_bytes()[:4]
+    frame = framed(header, arrays, [usual, usual, b"AZG2", b"AZG1"][int(rng.integers(4))])
     if rng.random() < 0.1:  # somewhere in the payload, checksum made anew
         payload = bytearray(frame[12:])
         payload[rng.integers(len(payload))] ^= 1 << int(rng.integers(8))
@@ -169,11 +171,31 @@ def use_record(record: GameRecord, game: azcore.Game) -> None:
     record.to_bytes()
 
 
+def later(game: azcore.Game, record: GameRecord) -> GameRecord:
+    """The same game from its position after two plies, as its start."""
+    state = game.initial_state()
+    for action in record.actions[:2]:
+        state = game.step(state, int(action))
+    gone = record.visit_offsets[2]
+    parts = ("actions", "root_values", "best_child_values", "players")
+    return replace(
+        record,
+        start=game.state_to_text(state),
+        visit_offsets=record.visit_offsets[2:] - gone,
+        visit_actions=record.visit_actions[gone:],
+        visit_counts=record.visit_counts[gone:],
+        **{name: getattr(record, name)[2:] for name in parts},
+    )
+
+
 def fuzz_records(count: int, seed: int) -> Counter[str]:
     """How many were refused and how many were read."""
     rng, found = np.random.default_rng(seed), Counter[str]()
     games = [azcore.make(name, **settings) for name, settings in GAMES]
-    known = [(game, Referee(game), played(game, 60)) for game in games]
+    known = []
+    for game in games:
+        records = played(game, 60)
+        known.append((game, Referee(game), records + [later(game, one) for one in records]))
     for _ in range(count):
         game, referee, records = known[int(rng.integers(len(known)))]
         frame = lying_frame(records[int(rng.integers(len(records)))], rng)

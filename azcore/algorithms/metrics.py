@@ -180,7 +180,7 @@ class GenerationMetrics(Callback):
             row["game_length"] = sum(len(record) for record in games) / len(games)
             row["draw_rate"] = outcomes.count(0) / len(games)
             row["seat0_win_rate"] = outcomes.count(1) / len(games)
-            distinct = {record.actions.tobytes() for record in games}
+            distinct = {(record.start, record.actions.tobytes()) for record in games}
             row["duplicate_rate"] = 1 - len(distinct) / len(games)
         if stats.seconds > 0:
             row["evaluations_per_s"] = stats.evaluations / stats.seconds

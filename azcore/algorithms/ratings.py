@@ -27,6 +27,7 @@ from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.settings import require
 from azcore.storage.run_directory import RunDirectory
+from azcore.storage.starts import Starts
 from azcore.storage.table import Table
 
 MATCHES = [
@@ -88,13 +89,20 @@ class ArenaRating(Callback):
         run: the directory of matches.csv and of the earlier weights.
         data: knows the generation.
         terminal: for progress.
+        starts: what games begin from; None: the initial position.
     """
 
     def __init__(
-        self, settings: Settings, run: RunDirectory, data: SelfPlayData, terminal: TrainingDisplay
+        self,
+        settings: Settings,
+        run: RunDirectory,
+        data: SelfPlayData,
+        terminal: TrainingDisplay,
+        starts: Starts | None,
     ) -> None:
         self._settings, self._run = settings, run
         self._data, self._terminal = data, terminal
+        self._starts = starts
         self._table = Table(run.matches, MATCHES)
         self.rated_step: int | None = None  # of the weights rated last, since the process began
 
@@ -141,6 +149,7 @@ class ArenaRating(Callback):
             num_games=arena.games,
             opening_plies=arena.opening_plies,
             seed=seed,
+            starts=self._starts,
             progress=lambda done: self._terminal.show(
                 f"rating: {opponent.name}", done, arena.games, "games"
             ),

@@ -17,6 +17,7 @@ from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import with_games, with_workers
 from azcore.storage.run_directory import RunDirectory, Sizes
+from azcore.storage.starts import Starts
 
 
 def fitted_to_machine(
@@ -69,13 +70,16 @@ def _as_before(settings: Settings, sizes: Sizes) -> EvaluatorSettings | None:
         return None
 
 
-def actor_of_run(settings: Settings, network: nn.Module, say: Callable[[str], None]) -> Actor:
+def actor_of_run(
+    settings: Settings, network: nn.Module, starts: Starts | None, say: Callable[[str], None]
+) -> Actor:
     """The actor of a run.
 
     Args:
         settings: of the run, fitted to the machine; a number of games left open is measured, which
             takes seconds.
         network: of the shape that will play.
+        starts: what games begin from; None: the initial position.
         say: called with the sizes and the measurements, as a line of text.
     """
     workers = settings.selfplay.workers
@@ -91,6 +95,7 @@ def actor_of_run(settings: Settings, network: nn.Module, say: Callable[[str], No
             seed=settings.seed,
             evaluator=evaluator,
             record_surprise=settings.replay.surprise_share > 0,
+            starts=starts,
         )
 
     selfplay, trials = with_games(settings.selfplay, settings.device.type, actor_of)

@@ -95,6 +95,10 @@ class TrainingLoop:
             f"{'x'.join(map(str, game.observation_shape))}; compiling for this machine, "
             "once per game and version of azcore"
         )
+        self._starts, self._arena_starts = settings.selfplay_starts(), settings.arena_starts()
+        for whose, starts in (("games", self._starts), ("matches", self._arena_starts)):
+            if starts is not None:
+                terminal.say(f"{whose} begin from {starts.in_words()}")
         network = build_network(game, settings.network, settings.seed)
         if weights is not None:
             network.load_state_dict(weights)
@@ -161,7 +165,7 @@ class TrainingLoop:
     def after_learning(self) -> list[Callback]:
         """The callbacks that end a generation, in the order in which Lightning calls them."""
         run, terminal = self._run, self._terminal
-        rating = ArenaRating(self._settings, run, self._data, terminal)
+        rating = ArenaRating(self._settings, run, self._data, terminal, self._arena_starts)
         return [
             DivergenceGuard(run),  # guard
             self._algorithm,  # publish
@@ -218,7 +222,7 @@ class TrainingLoop:
 
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
         settings, network = self._settings, self._module.playing
-        actor = actor_of_run(settings, network, self._terminal.say)
+        actor = actor_of_run(settings, network, self._starts, self._terminal.say)
         workers = actor.settings.workers
         assert workers is not None
         self.sizes = replace(self.sizes, num_games=actor.settings.num_games, workers=workers)

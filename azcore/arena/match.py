@@ -1,6 +1,6 @@
 """A match: two players, pairs of games with colours swapped, all games at once.
 
-Both games of a pair begin from the same random opening, so neither player gains from a lucky one.
+Both games of a pair begin from the same opening, so neither player gains from a lucky one.
 Without openings, deterministic players would repeat the same game for ever. A result therefore
 reports how many of its games are distinct.
 
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from azcore.game import Game, illegal_action_message
 from azcore.game.batch import make_batch
 from azcore.game.faults import game_faults
 from azcore.settings import require
+from azcore.storage.starts import Starts, require_plies
 
 OPENING_ATTEMPTS = 200  # to find a new opening, before a game counts as having no more
 
@@ -38,6 +39,8 @@ class ArenaSettings:
 
     games: int
     opening_plies: int
+    starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: the initial position
+    start_plies: tuple[int, ...]
     num_simulations: int
     every_generations: int
     format: str
@@ -56,6 +59,7 @@ class ArenaSettings:
         )
         require_pairs(self.games, "arena.games")
         require(self.opening_plies >= 0, "arena.opening_plies", "0 or more", self.opening_plies)
+        require_plies(self.start_plies, "arena.start_plies")
         require(
             self.num_simulations >= 1, "arena.num_simulations", "1 or more", self.num_simulations
         )
@@ -72,10 +76,11 @@ class MatchGame:
     """One game of a match."""
 
     first_seat: int  # seat of the match's first player
-    opening_plies: int  # how many actions belong to the random opening
+    opening_plies: int  # how many actions belong to the opening
     actions: list[int]  # [T], opening included
     outcome: int  # z, view of seat 0
     forfeit: str | None = None  # why the loser gave up, if the game did not end by its rules
+    start: str | None = None  # the position before the first action; None: the initial one
 
     @property
     def loser(self) -> int:
@@ -162,14 +167,15 @@ class MatchResult:
 
     @property
     def distinct_games(self) -> int:
-        """Number of different action sequences; far below G, the result is weaker than it seems."""
-        return len({tuple(game.actions) for game in self.games})
+        """Games that differ in a move; far below G, the result is weaker than it seems."""
+        return len({(game.start, *game.actions) for game in self.games})
 
     def _distinct_pairs(self) -> list[tuple[MatchGame, MatchGame]]:
         """Pairs that differ in a move of either game; `first` has seat 0 in the first of a pair."""
         pairs: dict[Any, tuple[MatchGame, MatchGame]] = {}
         for game, other in zip(self.games[::2], self.games[1::2], strict=True):
-            pairs.setdefault((tuple(game.actions), tuple(other.actions)), (game, other))
+            moves = (game.start, tuple(game.actions), tuple(other.actions))
+            pairs.setdefault(moves, (game, other))
         return list(pairs.values())
 
 
@@ -184,6 +190,7 @@ def play_match(
     seed: int,
     progress: Callable[[int], None] | None = None,
     sprt: SprtSettings | None = None,
+    starts: Starts | None = None,
 ) -> MatchResult:
     """Play G games, calling each player for all of its games at once.
 
@@ -200,6 +207,8 @@ def play_match(
         sprt: None: all G games are played. Else `sprt.look_games` are played at a time, until the
             distinct pairs decide for either side. The games are then a function of the same
             arguments, and the openings those of the whole match.
+        starts: where openings begin, one for each pair and each used before any comes again; None:
+            the initial position.
 
     Returns:
         The result; all games are played to their end.
@@ -211,7 +220,7 @@ def play_match(
     """
     require_pairs(num_games, "num_games")
     require(first is not second, "second", "another player object than first", second.name)
-    openings = random_openings(game, num_games // 2, opening_plies, seed)
+    openings = random_openings(game, num_games // 2, opening_plies, seed, starts)
     pairs_at_once = len(openings) if sprt is None else sprt.look_games // 2
     games: list[MatchGame] = []
 
@@ -242,7 +251,7 @@ def derived_seed(seed: int, number: int) -> int:
 def _play(
     game: Game,
     players: tuple[Player, Player],
-    openings: Sequence[tuple[list[int], Any]],
+    openings: Sequence[Opening],
     seed: int,
     progress: Callable[[int], None] | None,
     done: int,
@@ -254,11 +263,11 @@ def _play(
     for player in players:
         player.begin(num_games, seed)
     for row in range(num_games):
-        opening, state = openings[row // 2]
+        start, opening, state = openings[row // 2]
         actions.append(list(opening))
         states.set(row, state)
         for player in players:
-            player.start(row, state, opening)
+            player.start(row, state, opening if start is None else None)
 
     forfeits: dict[int, tuple[int, Forfeit]] = {}  # row -> seat that gave up, and why
     live = list(range(num_games))
@@ -288,34 +297,58 @@ def _play(
         lost = -1 if loser == 0 else 1
         return MatchGame(
             first_seat=row % 2,
-            opening_plies=len(openings[row // 2][0]),
+            opening_plies=len(openings[row // 2].actions),
             actions=actions[row],
             outcome=lost if forfeit else states.outcome(row),
             forfeit=forfeit.reason if forfeit else None,
+            start=openings[row // 2].start,
         )
 
     return [game_of(row) for row in range(num_games)]
 
 
-def random_openings(game: Game, count: int, plies: int, seed: int) -> list[tuple[list[int], Any]]:
-    """(actions, state) of `count` openings of uniformly random legal actions, none of them over.
+class Opening(NamedTuple):
+    """Where both games of a pair begin."""
+
+    start: str | None  # the position before the actions; None: the initial one
+    actions: list[int]
+    state: Any  # after them
+
+
+def random_openings(
+    game: Game, count: int, plies: int, seed: int, starts: Starts | None = None
+) -> list[Opening]:
+    """`count` openings of uniformly random legal actions, none of them over.
 
     Positions differ until the game seems to have no more of them; then they repeat in turn.
+
+    Args:
+        game: the game to play.
+        count: of openings.
+        plies: number of random actions.
+        seed: the same seed repeats the openings.
+        starts: where they begin; None: the initial position.
 
     Raises:
         SettingError: no game was found that lasts longer than `plies`.
     """
     require(plies >= 0, "opening_plies", "0 or more", plies)
     rng = np.random.default_rng(seed)
-    openings: list[tuple[list[int], Any]] = []
+    in_turn = None if starts is None else starts.in_turn(seed)
+    openings: list[Opening] = []
     seen: set[str] = set()
     while len(openings) < count:
         for _ in range(OPENING_ATTEMPTS):
-            opening, state = _random_opening(game, plies, rng)
+            start = None if in_turn is None else next(in_turn)
+            first = game.initial_state() if start is None else start.state
+            opening, state = _random_opening(game, first, plies, rng)
             # Positions are compared, not actions: two orders of the same moves are one opening.
             if len(opening) == plies and (text := game.state_to_text(state)) not in seen:
                 seen.add(text)
-                openings.append((opening, state))
+                if start is None:
+                    openings.append(Opening(None, opening, state))
+                else:
+                    openings.append(Opening(start.text, [*start.actions, *opening], state))
                 break
         else:
             break
@@ -328,9 +361,10 @@ def random_openings(game: Game, count: int, plies: int, seed: int) -> list[tuple
     return [openings[i % len(openings)] for i in range(count)]
 
 
-def _random_opening(game: Game, plies: int, rng: np.random.Generator) -> tuple[list[int], Any]:
-    """Actions and the state after them; fewer than `plies` actions if the game ended."""
-    state = game.initial_state()
+def _random_opening(
+    game: Game, state: Any, plies: int, rng: np.random.Generator
+) -> tuple[list[int], Any]:
+    """Actions from a state and the state after them; fewer than `plies` if the game ended."""
     opening: list[int] = []
     for _ in range(plies):
         action = int(rng.choice(np.flatnonzero(game.legal_action_mask(state))))

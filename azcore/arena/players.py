@@ -53,6 +53,7 @@ class Player(ABC):
     """
 
     name: str  # in results and tables; unique within a rating list
+    takes_positions: bool = True  # whether a game may begin in a position that is set up
 
     @abstractmethod
     def begin(self, num_games: int, seed: int) -> None:
@@ -62,7 +63,8 @@ class Player(ABC):
     def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
         """Game `row` begins from `state`, which is not terminal.
 
-        `opening` are the actions that lead there from the initial state; None: they are unknown.
+        `opening` are the actions that lead there from the initial state; None: the game does not
+        begin in that state, or they are unknown.
         """
 
     @abstractmethod

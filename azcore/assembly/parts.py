@@ -40,6 +40,7 @@ from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
 from azcore.storage.replay import ReplaySettings
+from azcore.storage.starts import Starts, read_starts
 
 Config = Mapping[str, Any]
 
@@ -99,6 +100,22 @@ class Settings:
         if self.evaluation.cache:
             evaluator = CachedEvaluator(evaluator, self.game.num_actions, self.evaluation.cache)
         return evaluator
+
+    def selfplay_starts(self) -> Starts | None:
+        """What self-play begins from, read from files.
+
+        Raises:
+            AzcoreError: a file cannot be read, or a game cannot begin there.
+        """
+        if self.supervised.enabled:
+            return None
+        files, plies = self.selfplay.starts, self.selfplay.start_plies
+        variant = self.selfplay_game
+        return read_starts(self.game, files, plies, "selfplay.starts", variant=variant)
+
+    def arena_starts(self) -> Starts | None:
+        """The same of matches."""
+        return read_starts(self.game, self.arena.starts, self.arena.start_plies, "arena.starts")
 
     def checkpoint_evaluator(self, path: Path) -> Evaluator:
         """The evaluator of a checkpoint of this game."""

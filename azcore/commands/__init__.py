@@ -48,6 +48,7 @@ THINKING = {  # one tree that grows until a limit of the engine
     "search.gumbel": "",
     "search.stop_early": "",
 }
+FROM_FILES = {"selfplay.starts": "", "selfplay.start_plies": ""}  # speed is that of whole games
 IN_MATCHES = "arena.num_simulations is the number there"
 WHICH_GAME = "game=NAME chooses a game"
 WHO_PLAYS = "players=[...] are who plays in command=arena"
@@ -56,7 +57,8 @@ COMMANDS = {
     "train": Command(
         run="azcore.commands.train:train",
         obeys="game network search evaluator selfplay replay learner gate supervised sprt trainer "
-        "seed device arena.games arena.opening_plies arena.num_simulations arena.every_generations "
+        "seed device arena.games arena.opening_plies arena.starts arena.start_plies "
+        "arena.num_simulations arena.every_generations "
         "export.format export.per_generation check.before_training run_dir resume init fork "
         f"experiment {OVERLAYS}",
         instead={
@@ -76,6 +78,8 @@ COMMANDS = {
             "run_dir": "arena_dir is where matches are written",
             "search.num_simulations": IN_MATCHES,
             "selfplay.opening_plies": "arena.opening_plies is the number there",
+            "selfplay.start_plies": "arena.start_plies are the numbers there",
+            "selfplay.starts": "arena.starts are the files there",
         },
     ),
     "engine": Command(
@@ -142,6 +146,7 @@ COMMANDS = {
             "network.blocks": "bench.blocks is the number there",
             "network.channels": "bench.channels is the number there",
             "run_dir": "bench.path is the file that is written",
+            **FROM_FILES,
         },
     ),
     "check": Command(
@@ -151,6 +156,7 @@ COMMANDS = {
             "check.before_training": "",
             "name": WHICH_GAME,
             "peers": WHO_PLAYS,
+            **FROM_FILES,
         },
     ),
     "compare": Command(

@@ -361,7 +361,9 @@ def _transcripts(
     export, game = export_settings(config["export"]), settings.game
     if export.per_generation == 0:
         return lambda games: None
-    format_named(game, export.format)
+    form = format_named(game, export.format)
+    if (starts := settings.selfplay_starts()) is not None:
+        starts.require_transcripts(form)
     return lambda games: write_games_of_generation(run.records, game, games, export)
 
 

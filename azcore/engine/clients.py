@@ -43,6 +43,8 @@ class Client(ABC):
         ProgramError: from any method: it crashed, hangs or sent invalid output. Call `close` then.
     """
 
+    takes_positions = True  # whether a game may begin in a position that is set up
+
     @abstractmethod
     def choose(self, line: Line) -> int | None:
         """An action in the position at the end of a line; None if the program resigns."""
@@ -54,6 +56,8 @@ class Client(ABC):
 
 class GtpClient(Client):
     """A program that speaks GTP."""
+
+    takes_positions = False
 
     def __init__(self, command: list[str], options: Mapping[str, str], limits: MoveLimits) -> None:
         if options:

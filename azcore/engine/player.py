@@ -27,12 +27,20 @@ class EnginePlayer(Player):
         name: in results.
         start: starts a copy of the program.
         processes: the most copies that run at once, each with its own games.
+        takes_positions: see `Client`.
     """
 
     def __init__(
-        self, *, game: Game, name: str, start: Callable[[], Client], processes: int
+        self,
+        *,
+        game: Game,
+        name: str,
+        start: Callable[[], Client],
+        processes: int,
+        takes_positions: bool = True,
     ) -> None:
         self.name = name
+        self.takes_positions = takes_positions
         self._game = game
         self._start = start
         self._clients: list[Client | None] = [None] * processes

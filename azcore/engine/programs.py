@@ -82,7 +82,13 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
         start().close()  # unsupported options are reported before any game
     except ProgramError as error:
         raise SettingError(f"the player {text!r}: {error}") from error
-    return EnginePlayer(game=game, name=text, start=start, processes=os.cpu_count() or 1)
+    return EnginePlayer(
+        game=game,
+        name=text,
+        start=start,
+        processes=os.cpu_count() or 1,
+        takes_positions=kind.takes_positions,
+    )
 
 
 def _read(text: str, words: list[str]) -> tuple[MoveLimits, dict[str, str], list[str]]:

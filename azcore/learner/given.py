@@ -101,8 +101,8 @@ def read_games(settings: SupervisedSettings, game: Game) -> Division:
 
 def is_held_out(record: GameRecord, share: float) -> bool:
     """Whether a game belongs to the `share` of all games that are held out."""
-    digest = hashlib.sha256(record.actions.astype("<u2").tobytes()).digest()
-    return int.from_bytes(digest[:8], "big") < share * 2**64
+    moves = (record.start or "").encode() + record.actions.astype("<u2").tobytes()
+    return int.from_bytes(hashlib.sha256(moves).digest()[:8], "big") < share * 2**64
 
 
 def with_targets(record: GameRecord, targets: str) -> GameRecord:

@@ -18,6 +18,7 @@ from azcore.report.predicted import predicted
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import MAGIC, GameRecord
 from azcore.storage.referee import Referee
+from azcore.storage.start_states import StartStates
 
 MAX_PLIES = 1000
 TOP_ACTIONS = 5
@@ -76,7 +77,7 @@ def replayed(record: GameRecord, checkpoint: Path, device: torch.device) -> dict
     """
     game = make(record.game["name"], **record.game["settings"])
     Referee(game).check(record, "the last game")
-    state = game.initial_state()
+    state = StartStates(game).of(record.start)
     states, boards, plies = [state], [game.render(state)], []
     for ply in range(min(len(record), MAX_PLIES)):
         played = int(record.actions[ply])

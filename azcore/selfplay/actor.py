@@ -6,7 +6,8 @@ core for both its search and its network; cores that shared a batch would wait f
 every layer.
 
 If the weights do not change, a game depends only on them, the resignation threshold, the seed and
-its index, up to the network's rounding in batches: random numbers come from counters. The games
+its index, up to the network's rounding in batches: random numbers come from counters. A game that
+branches off depends on the game before it in its place as well. The games
 that end in a call of `play` also depend on the number of games and of workers, never on timing.
 A search tree never outlives the weights that evaluated it.
 
@@ -30,6 +31,7 @@ from azcore.search.settings import SearchSettings
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import Worker
 from azcore.storage.game_record import GameRecord
+from azcore.storage.starts import Starts
 
 WAVES = 16  # per round; after each round the actor checks whether there are enough games
 
@@ -70,6 +72,7 @@ class Actor:
         seed: of the run.
         evaluator: evaluates leaves; `set_evaluator` replaces it.
         record_surprise: whether records say how much each search surprised the network.
+        starts: what games begin from, of `variant`; None: the initial position.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class Actor:
         seed: int,
         evaluator: Evaluator,
         record_surprise: bool = False,
+        starts: Starts | None = None,
     ) -> None:
         self.game = variant or game
         self.settings = settings
@@ -98,6 +102,7 @@ class Actor:
                 seed=seed,
                 evaluator=own,
                 record_surprise=record_surprise,
+                starts=starts,
             )
             for first, (share, own) in enumerate(
                 zip(shares, evaluator.for_threads(len(shares)), strict=True)

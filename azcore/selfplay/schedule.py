@@ -9,6 +9,7 @@ import numpy as np
 
 from azcore.search.settings import SearchResult
 from azcore.settings import require
+from azcore.storage.starts import require_plies
 
 MOST_GAMES = 10**6  # at once; ten times what fills the largest GPU
 DECIDED_PLIES = 4  # two of each player
@@ -24,6 +25,9 @@ class SelfPlaySettings:
     workers: int | None  # None: one per core
     opening_plies: int
     policy_plies: float | None  # mean of an exponential distribution; None: none
+    starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: the initial position
+    start_plies: tuple[int, ...]
+    branch_share: float
     temperature: float
     temperature_plies: int
     final_temperature: float
@@ -56,6 +60,13 @@ class SelfPlaySettings:
             "selfplay.policy_plies",
             f"above 0, at most {MOST_POLICY_PLIES:,}, or null",
             self.policy_plies,
+        )
+        require_plies(self.start_plies, "selfplay.start_plies")
+        require(
+            0 <= self.branch_share < 1,
+            "selfplay.branch_share",
+            "a share of 0 to 1",
+            self.branch_share,
         )
         require(self.temperature > 0, "selfplay.temperature", "above 0", self.temperature)
         require(

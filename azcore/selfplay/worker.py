@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from azcore.chance import Purpose, generator
-from azcore.errors import CheckpointError, GameFileError
+from azcore.errors import CheckpointError, GameFileError, InvalidTextError
 from azcore.game import FloatArray, Game
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
@@ -23,8 +23,10 @@ from azcore.search.settings import SearchSettings
 from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
 from azcore.selfplay.schedule import DECIDED_PLIES, SelfPlaySettings, choose_action
 from azcore.selfplay.surprise import policy_surprise
-from azcore.storage.game_record import GameRecord
+from azcore.storage.game_record import GameRecord, require_start
 from azcore.storage.referee import Referee
+from azcore.storage.start_states import StartStates
+from azcore.storage.starts import Starts
 
 PHASES = 4  # groups of games that move at different times, see `Worker._search_again`
 
@@ -34,6 +36,7 @@ class GameInPlay:
     """One unfinished game: its complete state between two moves."""
 
     game_index: int
+    start: str | None = None  # the position before its first ply; None: the initial one
     opening_plies: int = 0  # so far
     policy_plies: int = 0  # still to come in the opening, drawn from the network's policy
     actions: list[int] = field(default_factory=list)
@@ -78,6 +81,7 @@ class Worker:
         seed: of the run.
         evaluator: evaluates leaves; this worker's own.
         record_surprise: whether records say how much each search surprised the network.
+        starts: what games begin from, of `variant`; None: the initial position.
     """
 
     def __init__(
@@ -93,6 +97,7 @@ class Worker:
         seed: int,
         evaluator: Evaluator,
         record_surprise: bool,
+        starts: Starts | None = None,
     ) -> None:
         self.game = variant
         self.settings = settings
@@ -107,6 +112,7 @@ class Worker:
         )
         self._evaluator = evaluator
         self._record_surprise = record_surprise
+        self._starts, self._start_states = starts, StartStates(variant)
         self._clean_priors: dict[int, FloatArray] = {}  # of roots that noise was mixed into
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
         self._is_gumbel = search.is_gumbel
@@ -208,7 +214,7 @@ class Worker:
         best_child = best_child_value(result)
         if self._resigns(in_play, max(result.value, best_child)):
             record = self._finished(in_play, -1 if player == 0 else 1, resigned_by=player)
-            self._games[row] = self._new_game(row)
+            self._games[row] = self._new_game(row, in_play)
             return record
         rng = generator(Purpose.MOVE, self._seed, in_play.game_index, ply)
         temperature = self.settings.temperature_at(ply - in_play.opening_plies)
@@ -232,7 +238,7 @@ class Worker:
         if not search.states.is_over(row, len(in_play.actions)):
             return None
         record = self._finished(in_play, search.states.outcome(row))
-        self._games[row] = self._new_game(row)
+        self._games[row] = self._new_game(row, in_play)
         return record
 
     def _is_full_search(self, row: int) -> bool:
@@ -259,21 +265,62 @@ class Worker:
         # In float32, like the recorded values from which the threshold is found.
         return bool(np.float32(value) < self._resign_threshold)
 
-    def _new_game(self, row: int) -> GameInPlay:
+    def _new_game(self, row: int, before: GameInPlay | None = None) -> GameInPlay:
+        """The next game, at the root of a row; `before` has just ended there."""
         index = self._next_index
         self._next_index += self._index_step
-        in_play = GameInPlay(game_index=index)
-        state = self._random_opening(in_play)
+        branch = None if before is None else self._branch(index, before)
+        in_play, state = self._begun(index) if branch is None else branch
         self._search.start(row, state)
         return in_play
 
-    def _random_opening(self, in_play: GameInPlay) -> Any:
+    def _begun(self, index: int) -> tuple[GameInPlay, Any]:
+        """A game after its start and its random plies, and its state."""
+        in_play = GameInPlay(game_index=index)
+        return in_play, self._random_opening(in_play, self._start(in_play))
+
+    def _start(self, in_play: GameInPlay) -> Any:
+        """The state in which a game begins, after the plies that lead there."""
+        if self._starts is None:
+            return self._start_states.of(None)
+        start = self._starts.draw(generator(Purpose.START, self._seed, in_play.game_index))
+        in_play.start = start.text
+        return self._replayed(in_play, start.before, start.actions)
+
+    def _replayed(self, in_play: GameInPlay, state: Any, actions: Sequence[int]) -> Any:
+        """The state after these plies of an opening."""
+        for action in actions:
+            in_play.add_opening_ply(action, self.game.current_player(state))
+            state = self.game.step(state, action)
+        return state
+
+    def _branch(self, index: int, before: GameInPlay) -> tuple[GameInPlay, Any] | None:
+        """A game that leaves the one before at a random ply by another action, and its state.
+
+        `branch_share` of the games begin so; None: this one does not. The plies up to there become
+        its opening, so a checkpoint needs nothing of the old game. KataGo chooses among several
+        actions by their values; here any is as likely as another, except those that end the game.
+        """
+        rng = generator(Purpose.BRANCH, self._seed, index)
+        if rng.random() >= self.settings.branch_share:
+            return None
+        ply = int(rng.integers(before.opening_plies, len(before.actions)))
+        branch = GameInPlay(game_index=index, start=before.start)
+        first = self._start_states.of(before.start)
+        state = self._replayed(branch, first, before.actions[:ply])
+        for action in rng.permutation(np.flatnonzero(self.game.legal_action_mask(state))):
+            following = self.game.step(state, int(action))
+            if action != before.actions[ply] and not self.game.is_terminal(following):
+                branch.add_opening_ply(int(action), self.game.current_player(state))
+                return branch, following
+        return None
+
+    def _random_opening(self, in_play: GameInPlay, state: Any) -> Any:
         """The state after 0 to `opening_plies` random plies, which are recorded as unsearched.
 
         An opening stops before an action that would end the game.
         """
         rng = generator(Purpose.OPENING, self._seed, in_play.game_index)
-        state = self.game.initial_state()
         for _ in range(rng.integers(0, self.settings.opening_plies, endpoint=True)):
             action = int(rng.choice(np.flatnonzero(self.game.legal_action_mask(state))))
             following = self.game.step(state, action)
@@ -320,6 +367,7 @@ class Worker:
             game_index=in_play.game_index,
             weights_version=self._weights_version,
             counts="policy" if self._is_gumbel else "visits",
+            start=in_play.start,
         )
         if self._referee is not None:
             self._referee.check(record, "selfplay.game may only forbid actions of the game")
@@ -346,6 +394,7 @@ class Worker:
                     "best_child_values": list(in_play.best_child_values),
                     "could_resign": in_play.could_resign,
                     **({"surprises": list(in_play.surprises)} if self._record_surprise else {}),
+                    **({} if in_play.start is None else {"start": in_play.start}),
                 }
                 for in_play in self._games
             ],
@@ -365,7 +414,10 @@ class Worker:
         self._next_index = state["next_index"]
         for row, saved in enumerate(state["games"]):
             self._games[row] = in_play = _restored(saved, referee)
-            self._search.start(row)
+            try:
+                self._search.start(row, self._start_states.of(in_play.start))
+            except InvalidTextError as error:  # the game allows it, the variant does not
+                raise CheckpointError(f"a game in play cannot begin there: {error}") from error
             states, players = self._search.states, in_play.players
             for action in in_play.actions:
                 players.append(states.current_player(row))
@@ -387,6 +439,7 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
     policy_plies = saved.get("policy_plies", 0)  # from before there were any
     # Those of a run that records surprise from now on lack it.
     surprises = saved.get("surprises", [0.0] * plies)
+    start = saved.get("start")
     named = [action for some, _ in visits for action in some]
     counts = [count for _, some in visits for count in some]
     if not (
@@ -407,19 +460,25 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
         raise CheckpointError("a game in play of this checkpoint has parts that do not fit")
     offsets = np.cumsum([0, *(len(some) for some, _ in visits)])
     try:
+        if start is not None:
+            require_start(start)
         ended, _ = referee.replay(
             np.array(actions, np.uint16),
             offsets.astype(np.uint32),
             np.array(named, np.uint16),
             np.zeros(0, np.uint8),
             "a game in play of this checkpoint",
+            start,
         )
     except GameFileError as error:
         raise CheckpointError(str(error)) from error
+    except ValueError as error:
+        raise CheckpointError(f"a game in play of this checkpoint cannot begin: {error}") from error
     if ended:
         raise CheckpointError("a game in play of this checkpoint is over")
     return GameInPlay(
         game_index=saved["game_index"],
+        start=start,
         opening_plies=saved["opening_plies"],
         policy_plies=policy_plies,
         actions=list(actions),

@@ -16,6 +16,7 @@ from azcore.game import Game
 from azcore.game.batch import make_batch
 from azcore.game.faults import game_faults
 from azcore.storage.game_record import GameRecord
+from azcore.storage.start_states import StartStates
 
 UNKNOWN = -128  # in an ownership
 NO_END = np.dtype([])  # of games whose ends nobody needs
@@ -40,14 +41,14 @@ class Ends:
             ]
         )
         self._board = make_batch(game, 1)
-        self._start = game.initial_state()
+        self._starts = StartStates(game)
 
     def of(self, record: GameRecord) -> npt.NDArray[Any]:
         """The end of a game, one entry of `dtype`; unknown if the rules did not end it."""
         end = np.zeros(1, self.dtype)
         end["ownership"], end["score"] = UNKNOWN, np.nan
         if record.resigned_by is None and not record.agreed:
-            self._board.set(0, self._start)
+            self._board.set(0, self._starts.of(record.start))
             for action in record.actions:
                 self._board.step(0, int(action))
             state = self._board.get(0)

@@ -31,8 +31,9 @@ from azcore.game import FloatArray, Game
 MAGIC = b"AZG"  # and a digit, the version of the frame
 _MAGIC = b"AZG3"
 _WITH_SURPRISES = b"AZG4"  # has that array too
+_WITH_START = b"AZG5"  # has a start and that array, which may be empty
 _OLD_MAGICS = (b"AZG1", b"AZG2")  # still read, see `_as_new`
-FRAME_MAGICS = (_MAGIC, _WITH_SURPRISES, *_OLD_MAGICS)
+FRAME_MAGICS = (_MAGIC, _WITH_SURPRISES, _WITH_START, *_OLD_MAGICS)
 FRAME = struct.Struct("<4sII")  # magic, payload length in bytes, CRC-32
 _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
     "actions": np.dtype("<u2"),
@@ -46,6 +47,7 @@ _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in t
 _SURPRISES = {"surprises": np.dtype("<f4")}
 MOST_HEADER_BYTES = 1 << 16  # a header takes a few hundred
 MOST_TEXT = 200  # characters of a name or setting of a game
+MOST_START = 4000  # characters of a start; a full board of 19x19 takes 400
 COUNTS = ("visits", "policy")  # what `GameRecord.visit_counts` may count
 HEADER = (  # plain values, besides the game's identity and the arrays' lengths
     "outcome",
@@ -77,7 +79,7 @@ class GameRecord:
     resigned_by: int | None  # seat that resigned; None: the game ended by its rules
     resign_threshold: float | None  # v in force when the game ended; None: no resignation
     played_out: bool  # no ply was open to resignation, so false positives can be measured on it
-    opening_plies: int  # first plies that were drawn at random, without search; not learned from
+    opening_plies: int  # first plies that no search chose; not learned from
     seed: int  # of the run
     game_index: int  # index in the run: with the seed and weights it reproduces the game
     weights_version: int  # optimizer steps behind the weights that finished the game
@@ -87,6 +89,8 @@ class GameRecord:
     # [T], KL(pi || P) of the searches learned from, else 0; empty: not recorded, as in most runs
     surprises: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
     agreed: bool = False  # drawn by agreement of people: its last position is no end by the rules
+    # The position before the first ply, for `Game.state_from_text`; None: the initial state.
+    start: str | None = None
 
     def __len__(self) -> int:
         """T, length in plies."""
@@ -109,10 +113,13 @@ class GameRecord:
     def to_bytes(self) -> bytes:
         """The record as one frame."""
         magic = _WITH_SURPRISES if len(self.surprises) else _MAGIC
+        if self.start is not None:
+            magic = _WITH_START
         arrays = _arrays_of(magic)
         header = {
             "game": self.game,
             **{name: getattr(self, name) for name in HEADER},
+            **({} if self.start is None else {"start": self.start}),
             "lengths": {name: len(getattr(self, name)) for name in arrays},
             **({"agreed": True} if self.agreed else {}),  # in games of people alone
         }
@@ -124,7 +131,7 @@ class GameRecord:
 
 def _arrays_of(magic: bytes) -> dict[str, np.dtype[Any]]:
     """The arrays of a frame, in their order."""
-    return _ARRAYS | _SURPRISES if magic == _WITH_SURPRISES else _ARRAYS
+    return _ARRAYS | _SURPRISES if magic in (_WITH_SURPRISES, _WITH_START) else _ARRAYS
 
 
 def parse_frame(frame: bytes, where: str) -> GameRecord:
@@ -179,6 +186,9 @@ def _record_of(payload: bytes, magic: bytes) -> GameRecord:
     demand(offset == len(payload), "the arrays", f"{len(payload)} bytes", offset)
     values: dict[str, Any] = {**arrays, **{name: header[name] for name in HEADER}}
     require_identity(header["game"])
+    if magic == _WITH_START:
+        values["start"] = header["start"]
+        require_start(values["start"])
     record = GameRecord(game=header["game"], agreed=header.get("agreed", False), **values)
     _check_arrays(record)
     _check_header(record)
@@ -278,6 +288,16 @@ def require_identity(identity: Any) -> None:
         demand(fits, "a setting of the game", "named by a word", name)
         fits = type(value) is bool or _is_text(value) or _is_number(value)
         demand(fits, f"the game's {name}", "a short text, a number, true or false", value)
+
+
+def require_start(start: object) -> None:
+    """Refuse a value that cannot be the text of a start; only the game knows whether it is one.
+
+    Raises:
+        ValueError: naming what is wrong.
+    """
+    fits = type(start) is str and 0 < len(start) <= MOST_START and start.isprintable()
+    demand(fits, "a start", f"a line of at most {MOST_START} characters", start)
 
 
 def _is_text(value: object) -> bool:

@@ -21,13 +21,14 @@ import numpy.typing as npt
 from numba import config, types
 from numba.extending import register_jitable
 
-from azcore.errors import GameFileError
+from azcore.errors import GameFileError, InvalidTextError
 from azcore.game import CompiledGame, Game, IntArray
 from azcore.game.compilation import compiled
 from azcore.game.compiled import RuleFunctions
 from azcore.game.rule_table import RULE_SOURCES, rule_table, rules_of
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
+from azcore.storage.start_states import StartStates
 
 # Verdicts of a replay. Up to _CUT the moves are legal, and the game has or has not ended.
 _ENDED, _CUT, _AFTER_END, _ILLEGAL, _ILLEGAL_TARGET, _TWICE, _WRONG_SEAT = range(7)
@@ -59,7 +60,7 @@ class Referee:
     def __init__(self, game: Game) -> None:
         self.game = game
         self._seen = np.zeros(game.num_actions, np.int32)
-        self._start = game.initial_state()  # cached, since making one may take milliseconds
+        self._starts = StartStates(game)
         self._room = (np.zeros(game.num_actions, np.int32), self._seen)
         self._table: npt.NDArray[np.int64] | None = None
 
@@ -89,7 +90,12 @@ class Referee:
         """
         require_same_game(record, self.game, where)
         ended, outcome = self.replay(
-            record.actions, record.visit_offsets, record.visit_actions, record.players, where
+            record.actions,
+            record.visit_offsets,
+            record.visit_actions,
+            record.players,
+            where,
+            record.start,
         )
         by_rules = record.resigned_by is None and not record.agreed
         if not ended and by_rules:
@@ -108,6 +114,7 @@ class Referee:
         visit_actions: npt.NDArray[np.uint16],
         players: npt.NDArray[np.uint8],
         where: str,
+        start: str | None = None,
     ) -> tuple[bool, int]:
         """Replay a game; return whether it is over, and its outcome if it is.
 
@@ -117,21 +124,27 @@ class Referee:
             visit_actions: uint16 [K].
             players: uint8 [T], seats that must be to move; or empty.
             where: named in errors.
+            start: the position before the first ply; None: the initial state.
 
         Raises:
-            GameFileError: the game is too long, an action or a policy target is illegal, or another
-                seat is to move.
+            GameFileError: the start is no position, the game is too long, an action or a policy
+                target is illegal, or another seat is to move.
         """
         plies, longest = len(actions), self.game.max_game_length
         if plies > longest:
             raise GameFileError(f"{where}: a game must have at most {longest} plies, got {plies}")
+        try:
+            state = self._starts.of(start)
+        except InvalidTextError as error:
+            raise GameFileError(f"{where}: a start must be a position: {error}") from error
         verdict, ply, outcome = self._replayed(
+            state,
             Moves(  # copied: arrays from a file may be unaligned, and they are read-only
                 actions=np.array(actions, np.uint16),
                 visit_offsets=np.array(visit_offsets, np.uint32),
                 visit_actions=np.array(visit_actions, np.uint16),
                 players=np.array(players, np.uint8),
-            )
+            ),
         )
         if verdict in _FAULTS:
             raise GameFileError(
@@ -139,14 +152,14 @@ class Referee:
             )
         return verdict == _ENDED, outcome
 
-    def _replayed(self, moves: Moves) -> tuple[int, int, int]:
+    def _replayed(self, start: Any, moves: Moves) -> tuple[int, int, int]:
         """(verdict, ply of the fault, outcome)."""
         game, play = self.game, _loop
         self._seen[:] = -1
         if not isinstance(game, CompiledGame):
-            return play(_plain_rules(game), _Box(self._start), moves, *self._room)
+            return play(_plain_rules(game), _Box(start), moves, *self._room)
         states = np.zeros(1, game.state_dtype)
-        states[0] = self._start
+        states[0] = start
         if config.DISABLE_JIT:
             return play(game.rule_functions, states[0], moves, *self._room)
         if self._table is None:
@@ -213,7 +226,7 @@ def _replay(rules: Any, state: Any, moves: Any, legal: Any, seen: Any) -> Any:
 
     Args:
         rules: `RuleFunctions`, of which the first five are called.
-        state: the initial state, which is stepped.
+        state: the first state, which is stepped.
         moves: `Moves`.
         legal: int32 [A], scratch.
         seen: int32 [A] of -1, scratch: 2 t for an action legal at ply t, 2 t + 1 once in a target.

@@ -31,6 +31,7 @@ from azcore.game.symmetries import SymmetryTables
 from azcore.settings import require
 from azcore.storage.ends import NO_END, UNKNOWN, Ends
 from azcore.storage.game_record import HEADER, GameRecord
+from azcore.storage.start_states import WindowStarts
 from azcore.storage.targets import HORIZONS, stated
 
 _GAMES_AT_ONCE = 256  # per step of `extend`: filling a large window takes little extra memory
@@ -44,8 +45,10 @@ _GAME = np.dtype(
         ("first_named", np.int64),
         ("opening_plies", np.int32),
         ("outcome", np.int32),  # view of seat 0
+        ("start", np.int64),  # see `WindowStarts`
     ]
 )
+_KEPT = (*HEADER, "start")  # plain values of a game
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -182,7 +185,7 @@ class _Desk:
 
     def __init__(self, game: Game) -> None:
         self._game = game
-        self.root = make_batch(game, 1)  # paths are replayed from the initial state
+        self.roots = make_batch(game, 1)  # where paths begin; the first is the initial state
         self._positions = make_positions(game, 0)
         self._paths = np.empty((0, game.max_game_length), np.int32)
 
@@ -195,6 +198,13 @@ class _Desk:
         planes = np.empty((size, *self._game.observation_shape), np.uint8)
         self._positions = self._positions._replace(observations=planes)
         return self._positions, self._paths
+
+    def set_starts(self, states: list[Any]) -> None:
+        """Make these the roots 1, 2, ..."""
+        if len(states) >= self.roots.size:
+            self.roots = make_batch(self._game, 2 * len(states))
+        for row, state in enumerate(states, 1):
+            self.roots.set(row, state)
 
 
 class ReplayBuffer:
@@ -231,8 +241,9 @@ class ReplayBuffer:
         self.surprise_share = surprise_share
         self.window_games = window_games
         self._identity = game.identity
-        self._headers: deque[tuple[Any, ...]] = deque()  # of each game, in the order of `HEADER`
+        self._headers: deque[tuple[Any, ...]] = deque()  # of each game, in the order of `_KEPT`
         self._games = _Ring(_GAME)
+        self._starts = WindowStarts(game)
         self._plies = {
             "actions": _Ring(np.uint16),
             "named_ends": _Ring(np.uint32),  # `GameRecord.visit_offsets` but for its leading 0
@@ -292,7 +303,7 @@ class ReplayBuffer:
         Arrays that an old record lacked are filled with zeros.
         """
         game, following = self._game(index), self._game(index + 1)
-        values: dict[str, Any] = dict(zip(HEADER, header, strict=True))
+        values: dict[str, Any] = dict(zip(_KEPT, header, strict=True))
         for name, ring in self._plies.items():
             values[name] = ring.copy(game["first_ply"], following["first_ply"])
         for name, ring in self._named.items():
@@ -306,7 +317,7 @@ class ReplayBuffer:
         if index < self._games.end:
             return self._games.room[index % len(self._games.room)]
         plies, named = self._plies["actions"].end, self._named["visit_actions"].end
-        return np.array((self._samples_end, plies, named, 0, 0), _GAME)
+        return np.array((self._samples_end, plies, named, 0, 0, 0), _GAME)
 
     @property
     def bytes_held(self) -> int:
@@ -346,6 +357,7 @@ class ReplayBuffer:
         games["first_named"] = self._named["visit_actions"].end + _before(named)
         games["opening_plies"] = openings
         games["outcome"] = [record.outcome for record in records]
+        games["start"] = [self._starts.add(record.start) for record in records]
         if self.surprise_share:
             # Entry i is the sum of all shares up to sample i. Those of a game add up to the number
             # of its samples, so its sums end at the number of the next game's first sample.
@@ -361,7 +373,7 @@ class ReplayBuffer:
         self._games.append(games)
         if self._ends is not None:
             self._end.append(np.concatenate([self._ends.of(record) for record in records]))
-        self._headers += (tuple(getattr(record, name) for name in HEADER) for record in records)
+        self._headers += (tuple(getattr(record, name) for name in _KEPT) for record in records)
         for name, ring in self._plies.items():
             if name == "named_ends":
                 ring.append(np.concatenate([record.visit_offsets[1:] for record in records]))
@@ -376,7 +388,7 @@ class ReplayBuffer:
     def _drop(self, count: int) -> None:
         """Drop the oldest games; later entries overwrite them."""
         for _ in range(count):
-            self._headers.popleft()
+            self._starts.drop(self._headers.popleft()[_KEPT.index("start")])
         self._games.first += max(0, count)
         if self._ends is not None:
             self._end.first = self._games.first
@@ -445,7 +457,11 @@ class ReplayBuffer:
             later,
             plies_left,
         )
-        desk.root.replay(np.zeros(size, np.int32), paths, plies, positions)
+        states, roots = self._starts.states_of(
+            self._games.room["start"][games % len(self._games.room)]
+        )
+        desk.set_starts(states)
+        desk.roots.replay(roots, paths, plies, positions)
         value_targets = np.where(positions.current_player == 0, outcomes, -outcomes)
         if share := np.float32(self.root_value_share):
             value_targets = (1 - share) * value_targets + share * np.clip(root_values, -1, 1)

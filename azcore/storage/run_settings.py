@@ -71,6 +71,9 @@ ADDED: dict[str, dict[str, Any]] = {
     },
     "selfplay": {
         "policy_plies": None,
+        "starts": [],
+        "start_plies": [0, 40],
+        "branch_share": 0.0,
         "temperature_half_life": None,
         "full_search_share": 1.0,
         "cheap_simulations": 16,
@@ -99,6 +102,7 @@ ADDED: dict[str, dict[str, Any]] = {
             "plies_left": 0.1,
         },
     },
+    "arena": {"starts": [], "start_plies": [8]},
 }
 # The same for networks, by name; their checkpoints lack them too.
 ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {

@@ -30,8 +30,9 @@ from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.game.transcript import LONGEST_GAME
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.game_record import GameRecord
+from azcore.storage.start_states import StartStates
 
-OPENING = "drawn at random"  # the comment on a move of a random opening
+OPENING = "drawn at random"  # the comment on a move of an opening
 _PIECE = 1 << 16  # characters of a line that are read at once
 LONGEST = 1 << 24  # bytes of a file to read, which take half a minute; a game has some thousand
 
@@ -44,8 +45,12 @@ class PlayedGame(Protocol):
         """The seat of the match's first player."""
 
     @property
+    def start(self) -> str | None:
+        """The position before the first action; None: the initial state."""
+
+    @property
     def opening_plies(self) -> int:
-        """How many actions belong to the random opening."""
+        """How many actions belong to the opening."""
 
     @property
     def actions(self) -> Sequence[int]:
@@ -228,7 +233,7 @@ def write_transcripts(
     Args:
         folder: created if needed; files of these names are replaced.
         game: the game that was played.
-        games: each played from the initial state to its end.
+        games: each played to its end.
         format_name: such as `sgf`; None: the game's default format.
         players: names of the match's first and second player, whatever their seats.
         headers: event, site and date of all games; see `azcore.game.transcript.HEADERS`.
@@ -255,6 +260,7 @@ def write_transcripts(
                 players=names,
                 result=None if played.forfeit is None else form.resignation(played.loser),
                 headers=headers or {},
+                start_text=played.start,
             ),
         )
         paths.append(path)
@@ -287,13 +293,14 @@ def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Tra
         players=(name, name),
         result=result,
         headers={"event": f"self-play, seed {record.seed}, game {record.game_index}"},
+        start_text=record.start,
     )
 
 
 def _comments(game: Game, record: GameRecord) -> list[str]:
     comments = []
     shares = record.counts != "visits"  # also for old records, which may hold either
-    state = game.initial_state()
+    state = StartStates(game).of(record.start)
     for ply, action in enumerate(record.actions.tolist()):
         if ply < record.opening_plies:
             comments.append(OPENING)

@@ -61,8 +61,8 @@ def games_of_pgn(lines: Iterable[str]) -> Iterator[str]:
         text.add(line)
         named |= is_event
         if line.strip() and not is_header and not (begins_line and line.startswith("%")):
-            has_moves = True
             rest, in_comment = _outside_comments(line, in_comment)
+            has_moves |= bool(rest.strip())
             is_over = not in_comment and PGN_END.search(rest) is not None
         begins_line, follows_empty = line.endswith("\n"), not line.strip()
     if named or has_moves:

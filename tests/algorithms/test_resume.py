@@ -124,6 +124,42 @@ def test_with_later_methods_stopped_and_resumed_equals_never_stopped(
     assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("stop", [4, 7, 12])
+def test_with_starts_and_branches_stopped_and_resumed_equals_never_stopped(
+    tiny: Tiny, tmp_path: Path, stop: int
+) -> None:
+    (tmp_path / "starts.txt").write_text("X../.../... w\n.X./O../... b\nstartpos moves B2 A1\n")
+    (tmp_path / "games.sgf").write_text("(;GM[1]SZ[3];B[aa];W[bb];B[cc];W[ba];B[ab])")
+    begun = [
+        "game=go",
+        "game.board_size=3",
+        "selfplay.starts=[starts.txt,games.sgf]",
+        "selfplay.start_plies=[1,4]",
+        "selfplay.opening_plies=1",
+        "selfplay.branch_share=0.3",
+        "arena.starts=[starts.txt]",
+    ]
+    assert train(tiny(*begun, "run_dir=whole")) == 0
+    halves = tiny(*begun, "run_dir=halves")
+    train_until(halves, stop)
+    assert train({**halves, "resume": "halves"}) == 0
+    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    records = list(GameFile(RunDirectory(tmp_path / "whole").records).read())
+    assert {record.start for record in records} == {None, "X../.../... w", ".X./O../... b"}
+    assert max(record.opening_plies for record in records) > 5  # a branch of such a game
+
+
+def test_a_run_may_begin_and_end_with_starts(tiny: Tiny, tmp_path: Path) -> None:
+    (tmp_path / "starts.txt").write_text("X../.../... o\n")
+    records = GameFile(RunDirectory(tmp_path / "run").records)
+    known = []
+    for steps, files in ((4, ""), (8, "starts.txt"), (12, "")):
+        going = tiny(f"selfplay.starts=[{files}]", f"trainer.max_steps={steps}")
+        assert train({**going, "run_dir": "run", "resume": "run" if steps > 4 else None}) == 0
+        known.append(sum(record.start is not None for record in records.read()))
+    assert 0 == known[0] < known[1] <= known[2]
+
+
 def test_a_run_may_begin_and_end_recording_surprise(tiny: Tiny, tmp_path: Path) -> None:
     records = GameFile(RunDirectory(tmp_path / "run").records)
     known = []

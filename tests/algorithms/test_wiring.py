@@ -14,6 +14,7 @@ from lightning.pytorch.callbacks import Timer
 from torch import Tensor
 
 from azcore.algorithms import alphagozero, ratings
+from azcore.arena.match import MatchResult
 from azcore.arena.players import SearchPlayer
 from azcore.assembly.parts import search_player, settings_from
 from azcore.commands.train import train
@@ -21,6 +22,7 @@ from azcore.learner.module import LearnerModule
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
 from azcore.storage.checkpoint import read_checkpoint
+from azcore.storage.game_file import GameFile
 from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
@@ -316,9 +318,11 @@ def test_settings_of_replay_and_self_play_arrive(
             _begin(self, **options)
 
         monkeypatch.setattr(kind, "__init__", init)
+    Path("starts.txt").write_text("X../.../... w\nstartpos moves B2\n")
     config = tiny(
         "game=go",
         "game.board_size=3",
+        "selfplay.starts=[starts.txt]",
         f"replay.augment={augment}",
         "replay.window_games=77",
         "replay.root_value_share=0.3",
@@ -343,6 +347,33 @@ def test_settings_of_replay_and_self_play_arrive(
     assert made["Actor"]["settings"].temperature_plies == 3
     assert made["Actor"]["search"].num_simulations == 8
     assert made["Actor"]["seed"] == 9
+    assert made["Actor"]["starts"].in_words() == "2 positions"
+    records = list(GameFile(RunDirectory(Path("run")).records).read())
+    assert {record.start for record in records} == {None, "X../.../... w"}
+    assert all(record.start or record.actions[0] == 4 for record in records)
+
+
+def test_matches_of_a_run_begin_from_its_starts(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("book.txt").write_text("X../.../... o\nX../.O./... x\n")
+    played: list[MatchResult] = []
+    play_match = ratings.play_match
+
+    def spy(*players: Any, **options: Any) -> MatchResult:
+        played.append(play_match(*players, **options))
+        return played[-1]
+
+    monkeypatch.setattr(ratings, "play_match", spy)
+    train(tiny("arena.starts=[book.txt]", "arena.opening_plies=0", "arena.games=4", "run_dir=run"))
+    assert "matches begin from 2 positions" in capsys.readouterr().out
+    assert len(played) > 2
+    for result in played:
+        starts = [game.start for game in result.games]
+        assert sorted(starts[::2], key=str) == ["X../.../... o", "X../.O./... x"]
+        assert starts[::2] == starts[1::2]
+    records = GameFile(RunDirectory(Path("run")).records).read()
+    assert {record.start for record in records} == {None}
 
 
 def test_players_of_matches_take_the_most_visited_action(compose_settings: Any) -> None:

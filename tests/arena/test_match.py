@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from azcore.errors import IllegalActionError, SettingError
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.settings import build
+from azcore.storage.starts import Starts, read_starts
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 
@@ -250,13 +252,13 @@ class TestSequential:
 
 
 def test_openings_differ_as_long_as_the_game_has_enough(game: Game) -> None:
-    texts = [game.state_to_text(state) for _, state in random_openings(game, 12, 1, seed=0)]
+    texts = [game.state_to_text(one.state) for one in random_openings(game, 12, 1, seed=0)]
     # Nine first moves, then the same ones again in turn.
     assert len(set(texts[:9])) == 9
     assert max(Counter(texts).values()) == 2
     long = random_openings(game, 30, 8, seed=0)
-    assert not any(game.is_terminal(state) for _, state in long)
-    assert {len(actions) for actions, _ in long} == {8}
+    assert not any(game.is_terminal(one.state) for one in long)
+    assert {len(one.actions) for one in long} == {8}
 
 
 @pytest.mark.parametrize("num_games", [7, 0, -2])
@@ -269,6 +271,75 @@ def test_games_that_do_not_pair_up_are_refused(game: Game, num_games: int) -> No
 def test_openings_longer_than_the_game_are_refused(game: Game) -> None:
     with pytest.raises(SettingError, match=r"opening_plies must be so few.*got 9"):
         random_openings(game, 1, 9, seed=0)
+
+
+BOOK = ["X../.../... o", "X../.O./... x", "startpos moves b2 a1 a2", ".X./.../... o"]
+
+
+def book(game: Game, tmp_path: Path, lines: Sequence[str] = BOOK) -> Starts:
+    (tmp_path / "book.txt").write_text("\n".join(lines))
+    starts = read_starts(game, [str(tmp_path / "book.txt")], (0,), "arena.starts")
+    assert starts is not None
+    return starts
+
+
+def test_pairs_begin_from_starts_each_before_any_comes_again(game: Game, tmp_path: Path) -> None:
+    starts = book(game, tmp_path)
+    players = Scripted(game, "a", np.min), Scripted(game, "b", np.max)
+    orders = set()
+    for seed in range(3):
+        result = play_match(game, *players, num_games=8, opening_plies=0, seed=seed, starts=starts)
+        begun = [(one.start, tuple(one.actions[: one.opening_plies])) for one in result.games]
+        assert begun[::2] == begun[1::2]
+        assert sorted(begun[::2], key=str) == [
+            (".X./.../... o", ()),
+            ("X../.../... o", ()),
+            ("X../.O./... x", ()),
+            (None, (4, 6, 3)),
+        ]
+        orders.add(tuple(begun))
+        for one in result.games:
+            state = game.initial_state() if one.start is None else game.state_from_text(one.start)
+            for action in one.actions:
+                state = game.step(state, action)
+            assert game.is_terminal(state)
+            assert game.outcome(state) == one.outcome
+    assert len(orders) > 1
+    for which, player in enumerate(players):  # seats are those of the game, whoever moves first
+        for row, one in enumerate(result.games):
+            assert player.seen[row] == one.actions[one.opening_plies :]
+            mine = [row for rows in player.calls for row in rows]
+            assert mine.count(row) > 0, which
+
+
+def test_random_plies_come_after_starts_and_positions_repeat_in_turn(
+    game: Game, tmp_path: Path
+) -> None:
+    starts = book(game, tmp_path, ["X../.O./... x", "X../.../... o"])
+    openings = random_openings(game, 9, 1, 5, starts)
+    assert {(one.start, len(one.actions)) for one in openings} == {
+        ("X../.O./... x", 1),
+        ("X../.../... o", 1),
+    }
+    assert len({game.state_to_text(one.state) for one in openings}) == 9
+    again = random_openings(game, 5, 0, 5, starts)
+    texts = [game.state_to_text(one.state) for one in again]
+    assert len(set(texts)) == 2
+    assert texts == [texts[i % 2] for i in range(5)]
+    with pytest.raises(SettingError, match="opening_plies must be so few"):
+        random_openings(game, 1, 8, 5, starts)
+
+
+def test_the_same_moves_from_another_start_are_another_game() -> None:
+    def of(start: str | None) -> list[MatchGame]:
+        return [
+            MatchGame(first_seat=seat, opening_plies=0, actions=[1], outcome=1, start=start)
+            for seat in (0, 1)
+        ]
+
+    result = MatchResult(first="a", second="b", games=of(None) + of("x") + of("x") + of("y"))
+    assert result.distinct_games == 3
+    assert result.distinct.pairs == 3
 
 
 def test_one_object_cannot_play_itself(game: Game) -> None:

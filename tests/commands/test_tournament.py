@@ -354,6 +354,71 @@ def test_games_are_kept_as_record_files(azcore: Command, tmp_path: Path) -> None
     assert not (tmp_path / "none").exists()
 
 
+def test_matches_begin_from_a_book(azcore: Command, tmp_path: Path) -> None:
+    (tmp_path / "book.txt").write_text("# two\n.../.X./... w\n.../.X./.O. b moves A1\n")
+    arguments = (
+        "command=arena",
+        "game=go",
+        "game.board_size=3",
+        "players=[search:4,random]",
+        "arena.games=4",
+        "arena.opening_plies=0",
+        "arena.starts=[book.txt]",
+    )
+    status, out, errors = azcore(*arguments, "arena.export=sgf", "arena_dir=kept")
+    assert (status, errors) == (0, "")
+    assert "from 2 positions" in out
+    games = rows(tmp_path / "kept/games.csv")
+    game = library.make("go", board_size=3)
+    assert [row["start"] for row in games[:2]] == [games[0]["start"]] * 2
+    assert {row["start"] for row in games} == {".../.X./... w", ".../.X./.O. b"}
+    for row, file in zip(games, sorted((tmp_path / "kept/games").iterdir()), strict=True):
+        state = game.state_from_text(row["start"])
+        for text in row["actions"].split():
+            state = game.step(state, game.text_to_action(state, text))
+        assert game.outcome(state) == int(row["outcome"])
+        board, _ = sgf.Sgf_game.from_string(file.read_text()).get_root().get_setup_stones()[:2]
+        assert board == {(1, 1)}
+    plain = {key: value for key, value in games[0].items() if key != "start"}
+    assert list(plain)[-1] == "termination"
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "told"),
+    [
+        ("nonsense", (), "book.txt, line 2: a game cannot begin there: go: "),
+        (".../.X./... w passes=2", (), "book.txt, line 2: a game must go on from its start"),
+        (
+            ".../.X./... w passes=1",
+            ("arena.export=sgf",),
+            "book.txt, line 2: no .sgf file can begin there: go: an SGF game starts from stones",
+        ),
+        (
+            ".../.X./... w",
+            ("players=[random,gtp cat]",),
+            "arena.starts must be games from the initial position for gtp cat, whose protocol has "
+            "no words for a position to begin from, got book.txt, line 2",
+        ),
+    ],
+)
+def test_a_book_that_cannot_be_played_is_refused_before_anything_is_written(
+    azcore: Command, tmp_path: Path, line: str, words: tuple[str, ...], told: str
+) -> None:
+    (tmp_path / "book.txt").write_text(f"# a book\n{line}\n")
+    status, _, errors = azcore(
+        "command=arena",
+        "game=go",
+        "game.board_size=3",
+        "arena.starts=[book.txt]",
+        "arena_dir=none",
+        *(words if "players" in str(words) else ("players=[search:4,random]", *words)),
+    )
+    assert status == 2
+    assert told in errors
+    assert errors.count("\n") == 1
+    assert not (tmp_path / "none").exists()
+
+
 def test_a_rating_says_that_its_player_failed(azcore: Command, tmp_path: Path) -> None:
     arena = ("command=arena", "game=tic_tac_toe", "arena.games=2", "arena.num_simulations=4")
     program = f"gtp {sys.executable} -c exit(3)"

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import azcore
 from azcore.game import Game
 from azcore.selfplay.actor import Actor
+from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
+from azcore.storage.starts import Starts, read_starts
 from reference_mcts import HashEvaluator
 from reference_selfplay import reference_game
 from search_kit import ALPHA_GO_ZERO, search_settings
-from selfplay_kit import selfplay_settings
+from selfplay_kit import played, selfplay_settings
 
 SEED = 11
 # Games with the alpha that their rules state, said again here.
@@ -57,10 +62,68 @@ WAYS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {  # of search and of s
     ),
     "without noise, softened": ({"dirichlet_fraction": 0.0, "root_temperature": 2.0}, {}),
     "from openings": ({"num_simulations": 9}, {"opening_plies": 3, "temperature_plies": 1}),
+    "from starts": ({"num_simulations": 9}, {"temperature_plies": 2}),
+    "from openings after starts": ({}, {"opening_plies": 2, "policy_plies": 1.0}),
+}
+FROM_STARTS = ("from starts", "from openings after starts")
+
+
+# Starts by game: positions, and moves of a file of positions or of games.
+POSITIONS = {
+    "tic_tac_toe": ["startpos", "X../.../... o", "X../.O./... x moves c1", "startpos moves b2 a1"],
+    "go 3x3": ["startpos moves B2 A1", "X../.../... w moves C1", ".X./.O./... b"],
+}
+MOVES = {
+    "tic_tac_toe": ["b2", "a1", "c3", "b1"],
+    "go 3x3": ["B2", "A2", "A1", "B1", "pass"],
 }
 
 
-def records(game: Game, search: Any, schedule: Any, threshold: float | None) -> list[GameRecord]:
+def starts_of(name: str, tmp_path: Path) -> tuple[Starts, list[tuple[str | None, list[int], int]]]:
+    """Starts from files, and what they are."""
+    game, _ = GAMES[name]
+    (tmp_path / "positions.txt").write_text("\n".join(POSITIONS[name]))
+    known: list[tuple[str | None, list[int], int]] = []
+
+    def understood(state: Any, moves: list[str]) -> list[int]:
+        actions = []
+        for move in moves:
+            actions.append(game.text_to_action(state, move))
+            state = game.step(state, actions[-1])
+        return actions
+
+    for line in POSITIONS[name]:
+        text, _, rest = line.partition(" moves ")
+        first = game.initial_state() if text == "startpos" else game.state_from_text(text)
+        moves = understood(first, rest.split())
+        known.append((None if text == "startpos" else text, moves, len(moves)))
+    record = replace(
+        played(game, 1)[0], actions=np.array(understood(game.initial_state(), MOVES[name]), "u2")
+    )
+    known.append((None, record.actions.tolist(), 1))
+    lines = [str(tmp_path / "positions.txt"), str(tmp_path / "game.azg")]
+    empty = {"visit_actions": [], "visit_counts": [], "visit_offsets": [0] * (len(record) + 1)}
+    GameFile(tmp_path / "game.azg").append(
+        [
+            replace(
+                record,
+                resigned_by=0,
+                outcome=-1,
+                players=np.arange(len(record)) % 2,
+                root_values=np.zeros(len(record)),
+                best_child_values=np.zeros(len(record)),
+                **{key: np.array(values, int) for key, values in empty.items()},
+            )
+        ]
+    )
+    starts = read_starts(game, lines, (1, 40), "selfplay.starts")
+    assert starts is not None
+    return starts, known
+
+
+def records(
+    game: Game, search: Any, schedule: Any, threshold: float | None, starts: Starts | None = None
+) -> list[GameRecord]:
     actor = Actor(
         game=game,
         search=search,
@@ -68,6 +131,7 @@ def records(game: Game, search: Any, schedule: Any, threshold: float | None) -> 
         seed=SEED,
         evaluator=HashEvaluator(game, 5),
         record_surprise=True,
+        starts=starts,
     )
     actor.set_evaluator(HashEvaluator(game, 5), 7, threshold)
     return actor.play(num_games=25)
@@ -76,12 +140,13 @@ def records(game: Game, search: Any, schedule: Any, threshold: float | None) -> 
 @pytest.mark.parametrize("name", GAMES)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("threshold", [None, -0.3])
-def test_whole_games(name: str, way: str, threshold: float | None) -> None:
+def test_whole_games(name: str, way: str, threshold: float | None, tmp_path: Path) -> None:
     game, alpha = GAMES[name]
     of_search, of_selfplay = WAYS[way]
     search = search_settings(**{"num_simulations": 25, **of_search})
     schedule = selfplay_settings(**of_selfplay)
-    found = records(game, search, schedule, threshold)
+    starts, known = starts_of(name, tmp_path) if way in FROM_STARTS else (None, None)
+    found = records(game, search, schedule, threshold, starts)
     assert len(found) >= 25
     for record in found:
         expected = reference_game(
@@ -93,7 +158,9 @@ def test_whole_games(name: str, way: str, threshold: float | None) -> None:
             index=record.game_index,
             alpha=search.dirichlet_alpha or alpha,
             resign_below=threshold,
+            starts=known,
         )
+        assert record.start == expected.start
         assert record.actions.tolist() == expected.actions
         offsets = record.visit_offsets.tolist()
         for ply, visits in enumerate(expected.visits):
@@ -109,3 +176,18 @@ def test_whole_games(name: str, way: str, threshold: float | None) -> None:
         resigned = {record.game_index for record in found if record.resigned_by is not None}
         assert resigned
         assert not any(index % 10 == 0 for index in resigned)
+
+
+def test_starts_of_every_kind_are_played(tmp_path: Path) -> None:
+    """Positions with either seat to move, and games cut where the draw says."""
+    for name, (game, _) in GAMES.items():
+        starts, known = starts_of(name, tmp_path)
+        found = records(game, search_settings(), selfplay_settings(), None, starts)
+        begun = {(record.start, tuple(record.actions[: record.opening_plies])) for record in found}
+        cut = {(None, tuple(known[-1][1][:plies])) for plies in range(1, len(known[-1][1]) + 1)}
+        whole = {(text, tuple(moves)) for text, moves, _ in known[:-1]}
+        assert begun <= whole | cut
+        assert len(begun & whole) == len(whole)
+        assert len(begun & cut) > 1
+        assert {int(r.players[0]) for r in found if r.start is not None} == {0, 1}
+        (tmp_path / "game.azg").unlink()

@@ -112,6 +112,7 @@ class Played:
     outcome: int = 1
     forfeit: str | None = None
     loser: int = 1
+    start: str | None = None
 
 
 def test_games_of_a_match_name_the_players_by_their_seats(game: Game, tmp_path: Path) -> None:
@@ -133,6 +134,11 @@ def test_games_of_a_match_name_the_players_by_their_seats(game: Game, tmp_path: 
     assert first.result == second.result == "B+1.5"
     assert first.headers == {"date": "2026-11-20"}
     assert sorted(folder.iterdir()) == paths  # nothing beside them
+    begun = Played(0, 1, actions=[0, 9, 9], start=".../.O./... w")
+    (path,) = write_transcripts(folder, game, [begun], "sgf", ("one", "two"), first_number=7)
+    third = read_transcript(path, game)
+    assert (third.start_text, third.actions) == (begun.start, begun.actions)
+    assert third.comments == ["drawn at random", "", ""]
 
 
 def test_what_is_no_record_file_is_refused(game: Game, tmp_path: Path) -> None:

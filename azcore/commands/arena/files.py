@@ -12,6 +12,7 @@ from azcore.arena.match import MatchResult
 from azcore.arena.sprt import SprtSettings
 from azcore.commands.arena.standings import Standing
 from azcore.game import Game
+from azcore.storage.start_states import StartStates
 
 RATINGS = ["rank", "player", "elo", "low", "high", "games", "score", "draws", "los_next", "elo_k"]
 
@@ -35,7 +36,17 @@ MATCHES = [
 ]
 
 
-GAMES = ["match", "game", "first", "second", "opening_plies", "actions", "outcome", "termination"]
+GAMES = [
+    "match",
+    "game",
+    "first",
+    "second",
+    "opening_plies",
+    "actions",
+    "outcome",
+    "termination",
+    "start",  # the position before the first action; empty: the initial one
+]
 
 
 def write_ratings(path: Path, standings: Sequence[Standing]) -> None:
@@ -92,10 +103,10 @@ def write_games(path: Path, game: Game, results: Sequence[MatchResult], *, first
         results: finished matches.
         first: number of the first of them.
     """
-    rows = []
+    rows, states = [], StartStates(game)
     for number, result in enumerate(results, first):
         for index, played in enumerate(result.games, 1):
-            texts, state = [], game.initial_state()
+            texts, state = [], states.of(played.start)
             for action in played.actions:
                 texts.append(game.action_to_text(state, action))
                 state = game.step(state, action)
@@ -110,6 +121,7 @@ def write_games(path: Path, game: Game, results: Sequence[MatchResult], *, first
                     "actions": " ".join(texts),
                     "outcome": played.outcome,
                     "termination": played.forfeit or game.termination(state),
+                    "start": played.start or "",
                 }
             )
     with path.open("a", newline="", encoding="utf-8") as file:

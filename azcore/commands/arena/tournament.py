@@ -34,6 +34,7 @@ from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.settings import require
 from azcore.storage.run_directory import RUNS
+from azcore.storage.starts import Starts
 from azcore.storage.transcripts import format_named, write_transcripts
 
 
@@ -54,13 +55,24 @@ def tournament(config: Config) -> int:
         raise SettingError(
             f"arena.sprt is a test between two players, got {len(players)}: {', '.join(names)}"
         )
-    random_openings(game, 1, arena.opening_plies, settings.seed)  # checked before files are made
+    # Checked before files are made.
+    starts = settings.arena_starts()
+    random_openings(game, 1, arena.opening_plies, settings.seed, starts)
+    if starts is not None and (place := starts.set_up()):
+        for player in players:
+            if not player.takes_positions:
+                raise SettingError(
+                    f"arena.starts must be games from the initial position for {player.name}, "
+                    f"whose protocol has no words for a position to begin from, got {place}"
+                )
     if arena.export is not None:
-        format_named(game, arena.export)  # checked too
+        form = format_named(game, arena.export)
+        if starts is not None:
+            starts.require_transcripts(form)
     folder = _new_folder(config["arena_dir"], game.name)
     console = table_console()
     pairings = [pair for pair in combinations(players, 2) if not gauntlet or pair[0] is players[0]]
-    results, interrupted = _play_all(settings, pairings, folder, console)
+    results, interrupted = _play_all(settings, pairings, starts, folder, console)
     if results:
         rated = rating_list([result.distinct for result in results], anchors)
         standings = standings_of(results, rated, arena.teaching_k)
@@ -122,6 +134,7 @@ def _new_folder(arena_dir: str | None, game: str) -> Path:
 def _play_all(
     settings: Settings,
     pairings: Sequence[tuple[Player, Player]],
+    starts: Starts | None,
     folder: Path,
     console: Console,
 ) -> tuple[list[MatchResult], bool]:
@@ -141,6 +154,7 @@ def _play_all(
     console.print(
         f"{len(pairings)} {plural(len(pairings), 'match', 'matches')} of {arena.games} games, "
         f"{arena.num_simulations} simulations a move unless a player says otherwise"
+        + (f", from {starts.in_words()}" if starts else "")
     )
     games_written = 0
     try:
@@ -161,6 +175,7 @@ def _play_all(
                         seed=derived_seed(settings.seed, number),
                         progress=_counter(bar, task, before),
                         sprt=sprt,
+                        starts=starts,
                     )
                 finally:
                     for player in (first, second):

@@ -1,0 +1,97 @@
+"""The states in which recorded games begin: the initial one, or the position of a record's start.
+
+Letters: N positions of a batch, S different states in which their games begin.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.game import Game
+
+MOST_KEPT = 10_000  # by their text; a state of a large board takes some kilobytes
+
+
+class StartStates:
+    """Reads each start once and keeps its state. Not thread-safe.
+
+    Args:
+        game: the game of the records.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._initial = game.initial_state()  # kept, since making one may take milliseconds
+        self._states: dict[str, Any] = {}
+
+    def of(self, start: str | None) -> Any:
+        """The state of `GameRecord.start`, which nobody may change.
+
+        Raises:
+            InvalidTextError: it is not a position.
+        """
+        if start is None:
+            return self._initial
+        if start not in self._states:
+            if len(self._states) == MOST_KEPT:
+                self._states.clear()
+            self._states[start] = self._game.state_from_text(start)
+        return self._states[start]
+
+
+class WindowStarts:
+    """The starts of the games in a window, by numbers that games hold; 0 is the initial state.
+
+    A start is kept as long as a game has it. Several threads may look up states at once while none
+    adds or drops games.
+
+    Args:
+        game: the game of the records.
+    """
+
+    def __init__(self, game: Game) -> None:
+        self._game = game
+        self._numbers: dict[str, int] = {}
+        self._uses: dict[int, int] = {}  # by number: games that have it
+        self._states: dict[int, Any] = {}
+        self._last = 0
+
+    def __len__(self) -> int:
+        """Different starts, the initial state aside."""
+        return len(self._numbers)
+
+    def add(self, start: str | None) -> int:
+        """The number of the start of one more game."""
+        if start is None:
+            return 0
+        number = self._numbers.get(start)
+        if number is None:
+            self._last = number = self._last + 1
+            self._numbers[start], self._uses[number] = number, 0
+            self._states[number] = self._game.state_from_text(start)
+        self._uses[number] += 1
+        return number
+
+    def drop(self, start: str | None) -> None:
+        """A game with this start has left the window."""
+        if start is None:
+            return
+        number = self._numbers[start]
+        self._uses[number] -= 1
+        if not self._uses[number]:
+            del self._numbers[start], self._uses[number], self._states[number]
+
+    def states_of(self, numbers: npt.NDArray[np.int64]) -> tuple[list[Any], npt.NDArray[np.int32]]:
+        """The S - 1 states beside the initial one, and each game's: int32 [N], 0 to S - 1.
+
+        Args:
+            numbers: int64 [N], of the games.
+        """
+        if not self._numbers:
+            return [], np.zeros(len(numbers), np.int32)
+        different, places = np.unique(np.append(0, numbers), return_inverse=True)
+        states = [self._states[number] for number in different[1:].tolist()]
+        return states, places[1:].astype(np.int32)

@@ -1,0 +1,347 @@
+"""Starts: what games begin from instead of the initial position, read from files.
+
+    starts = read_starts(game, ["openings.epd", "masters.pgn"], plies=(8, 30), where="arena.starts")
+    start = starts.draw(rng)      # or in_turn(seed), which uses each before any again
+    start.state                   # after start.actions, which lead there from start.text
+
+The ending of a file says what it holds:
+
+* transcripts of the game (`.sgf`, `.pgn`, ...) or game records (`.azg`): a start is the position
+  after some plies of a game. The plies before it are part of the new game, so history is right.
+* anything else is text with one position a line, as `Game.state_from_text` reads it. Behind it may
+  come moves (`POSITION moves M1 M2`, where `startpos` is the initial position) or the operations of
+  EPD (`bm e4; id "x";`), which are ignored. Empty lines and lines that begin with # are comments.
+
+A folder stands for all files in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from azcore.chance import Purpose, generator
+from azcore.errors import (
+    AmbiguousTextError,
+    AzcoreError,
+    GameFileError,
+    IllegalActionError,
+    InvalidTextError,
+    TranscriptError,
+)
+from azcore.game import Game, Transcript, TranscriptFormat
+from azcore.settings import require
+from azcore.storage.game_file import GameFile
+from azcore.storage.game_record import require_start
+from azcore.storage.referee import Referee
+from azcore.storage.transcripts import read_transcripts
+
+RECORDS = ".azg"
+LONGEST = 1 << 28  # bytes of a file of positions: some millions of them
+INITIAL = "startpos"  # UCI's and USI's word for the initial position
+# Operations of EPD up to the end of a line: each a word, its operands and a semicolon.
+OPERATIONS = re.compile(r"[A-Za-z]\w*(\s.*)?;")
+UNREADABLE = (InvalidTextError, IllegalActionError, AmbiguousTextError)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Start:
+    """Where one game begins."""
+
+    text: str | None  # of the position before the actions; None: the initial one
+    before: Any  # its state
+    actions: tuple[int, ...]
+    state: Any  # after the actions; not terminal
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Line:
+    """A position and actions from there, of which a start takes the first `least` to `most`."""
+
+    where: str  # for errors
+    is_game: bool
+    text: str | None
+    state: Any  # before the actions
+    actions: tuple[int, ...]
+    least: int
+    most: int
+
+
+class Starts:
+    """The starts of some files; each draw is a function of its random numbers alone.
+
+    Args:
+        game: the game that begins there.
+        lines: at least one.
+    """
+
+    def __init__(self, game: Game, lines: Sequence[_Line]) -> None:
+        self._game, self._lines = game, lines
+
+    def __len__(self) -> int:
+        """Positions, and games of which one position is a start."""
+        return len(self._lines)
+
+    def draw(self, rng: np.random.Generator) -> Start:
+        """One of all lines, each as likely as the others."""
+        return self._start(self._lines[int(rng.integers(len(self._lines)))], rng)
+
+    def in_turn(self, seed: int) -> Iterator[Start]:
+        """Starts without end: all lines in random order, then all in another order, and so on."""
+        turn = 0
+        while True:
+            rng = generator(Purpose.START, seed, turn)
+            for at in rng.permutation(len(self._lines)):
+                yield self._start(self._lines[int(at)], rng)
+            turn += 1
+
+    def _start(self, line: _Line, rng: np.random.Generator) -> Start:
+        plies = int(rng.integers(line.least, line.most, endpoint=True))
+        state = line.state
+        for action in line.actions[:plies]:
+            state = self._game.step(state, action)
+        return Start(text=line.text, before=line.state, actions=line.actions[:plies], state=state)
+
+    def set_up(self) -> str | None:
+        """The place of a start that is set up, and no position of a game from the beginning."""
+        return next((line.where for line in self._lines if line.text is not None), None)
+
+    def require_transcripts(self, form: TranscriptFormat) -> None:
+        """Refuse starts that a transcript format has no words for.
+
+        Raises:
+            InvalidTextError: naming the file and the position.
+        """
+        for line in self._lines:
+            if line.text is not None:
+                try:
+                    form.write(Transcript(actions=(), start_text=line.text))
+                except InvalidTextError as error:
+                    raise InvalidTextError(
+                        f"{line.where}: no {form.suffix} file can begin there: {error}"
+                    ) from error
+
+    def in_words(self) -> str:
+        """`1,204 positions and 30 games`."""
+        games = sum(line.is_game for line in self._lines)
+        counts = {"position": len(self) - games, "game": games}
+        return " and ".join(
+            f"{count:,} {word}{'s' if count > 1 else ''}" for word, count in counts.items() if count
+        )
+
+
+def require_plies(plies: Sequence[int], where: str) -> None:
+    """Refuse a setting that is not one number of plies or the ends of a range.
+
+    Raises:
+        SettingError: naming the setting.
+    """
+    fits = len(plies) in (1, 2) and plies[0] >= 0 and list(plies) == sorted(plies)
+    require(fits, where, "one number of plies, 0 or more, or two that rise", list(plies))
+
+
+def read_starts(
+    game: Game,
+    files: Sequence[str],
+    plies: Sequence[int],
+    where: str,
+    *,
+    variant: Game | None = None,
+) -> Starts | None:
+    """The starts of some files and folders; None if there are no files.
+
+    Args:
+        game: the game of the files.
+        files: paths.
+        plies: of a game in a file, a start is the position after so many plies; of two numbers, a
+            number from the first to the second is drawn.
+        where: the setting that names the files, for errors.
+        variant: the game as it will be played, which may forbid actions that `game` allows; None:
+            `game` itself.
+
+    Raises:
+        SettingError: a file is missing, or there is nothing in any of them.
+        AzcoreError: a line or a game is unreadable, is against the rules, or is over where it
+            should begin; the message names the file and the line.
+    """
+    if not files:
+        return None
+    reader = _Reader(game, variant or game, (plies[0], plies[-1]), where)
+    lines = [line for path in _paths(files, where) for line in reader.read(path)]
+    require(bool(lines), where, "files with positions or games", list(files))
+    return Starts(variant or game, lines)
+
+
+def _paths(files: Sequence[str], where: str) -> Iterator[Path]:
+    """The files, those of folders by name."""
+    for name in files:
+        path = Path(name)
+        if path.is_dir():
+            yield from sorted(
+                each for each in path.iterdir() if each.is_file() and each.name[0] != "."
+            )
+        else:
+            require(path.is_file(), where, "files or folders", name)
+            yield path
+
+
+class _Reader:
+    """Reads files; see `read_starts`."""
+
+    def __init__(self, game: Game, variant: Game, plies: tuple[int, int], where: str) -> None:
+        self._game, self._variant, self._plies, self._where = game, variant, plies, where
+        self._initial = variant.initial_state()
+        self._initial_text = variant.state_to_text(self._initial)
+        self._suffixes = {
+            suffix
+            for form in game.transcript_formats().values()
+            for suffix in (form.suffix, *form.other_suffixes)
+        }
+
+    def read(self, path: Path) -> Iterator[_Line]:
+        """The lines of one file."""
+        suffix = path.suffix.lower()
+        if suffix == RECORDS:
+            for number, record in enumerate(Referee(self._game).read(GameFile(path)), 1):
+                yield self._of_game(f"{path}, game {number}", record.start, record.actions.tolist())
+        elif suffix in self._suffixes:
+            for number, transcript in enumerate(read_transcripts(path, self._game), 1):
+                if isinstance(transcript, TranscriptError):
+                    raise transcript
+                where = f"{path}, game {number}"
+                yield self._of_game(where, transcript.start_text, transcript.actions)
+        else:
+            for number, line in enumerate(_lines(path), 1):
+                text = line.strip()
+                if text and not text.startswith("#"):
+                    yield self._of_position(f"{path}, line {number}", text)
+
+    def _of_position(self, where: str, line: str) -> _Line:
+        """A line of a file of positions."""
+        position, _, moves = line.partition(" moves ")
+        text, state = self._position(where, position.strip())
+        actions: list[int] = []
+        played = state
+        for word in moves.split():
+            try:
+                actions.append(self._variant.text_to_action(played, word))
+                played = self._variant.step(played, actions[-1])
+            except UNREADABLE as error:
+                raise _refused(where, line, error) from error
+        self._require_open(where, line, played)
+        return _Line(
+            where=where,
+            is_game=False,
+            text=text,
+            state=state,
+            actions=tuple(actions),
+            least=len(actions),
+            most=len(actions),
+        )
+
+    def _of_game(self, where: str, start: str | None, actions: Sequence[int]) -> _Line:
+        """A game, of which some position is the start."""
+        least, most = self._plies
+        text, state = (None, self._initial) if start is None else self._position(where, start)
+        played, plies = state, 0
+        self._require_open(where, start or INITIAL, state)
+        for action in actions[:most]:
+            try:
+                played = self._variant.step(played, action)
+            except IllegalActionError as error:
+                raise _refused(where, f"ply {plies}", error) from error
+            if self._variant.is_terminal(played):
+                break
+            plies += 1
+        if plies < least:
+            raise GameFileError(
+                f"{where}: a game must go on after {least} plies ({self._where.rpartition('.')[0]}"
+                f".start_plies), got one that is over or cut after {len(actions)}"
+            )
+        return _Line(
+            where=where,
+            is_game=True,
+            text=text,
+            state=state,
+            actions=tuple(int(action) for action in actions[:plies]),
+            least=least,
+            most=plies,
+        )
+
+    def _position(self, where: str, line: str) -> tuple[str | None, Any]:
+        """The text of a position for records, and its state; None: the initial one."""
+        if line == INITIAL:
+            return None, self._initial
+        state = self._state(where, line)
+        # What a record keeps must say the same position again.
+        text = self._variant.state_to_text(state)
+        if text == self._initial_text:
+            return None, self._initial
+        if text != line:
+            state = self._state(where, text)
+        try:
+            require_start(text)
+        except ValueError as error:
+            raise GameFileError(f"{where}: {error}") from error
+        return text, state
+
+    def _state(self, where: str, line: str) -> Any:
+        """The state of a text, without operations behind it."""
+        try:
+            return self._variant.state_from_text(line)
+        except UNREADABLE as error:
+            for text in _without_operations(line):
+                try:
+                    return self._variant.state_from_text(text)
+                except UNREADABLE:
+                    continue
+            raise _refused(where, line, error) from error
+
+    def _require_open(self, where: str, line: str, state: Any) -> None:
+        if self._variant.is_terminal(state):
+            raise GameFileError(
+                f"{where}: a game must go on from its start, but it is over there "
+                f"({self._variant.termination(state)}), got {line[:200]!r}"
+            )
+
+
+def _without_operations(line: str) -> Iterable[str]:
+    """The line without what may be operations of EPD at its end, the longest text first."""
+    words = [match.start() for match in re.finditer(r"\S+", line)]
+    for at in reversed(words[1:]):
+        if OPERATIONS.fullmatch(line[at:]):
+            yield line[:at].strip()
+
+
+def _refused(where: str, got: str, error: AzcoreError) -> GameFileError:
+    why = str(error)
+    return GameFileError(
+        f"{where}: a game cannot begin there: {why}"
+        + ("" if got in why else f", got {got[:200]!r}")
+    )
+
+
+def _lines(path: Path) -> list[str]:
+    """The lines of a text.
+
+    Raises:
+        GameFileError: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(LONGEST + 1)
+        if len(data) > LONGEST:
+            raise GameFileError(f"{path}: positions must take at most {LONGEST:,} bytes")
+        return data.decode("utf-8-sig").splitlines()
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise GameFileError(
+            f"{path}, line {line}: positions must be text in UTF-8, got byte {data[error.start]:#x}"
+        ) from error
+    except OSError as error:
+        raise GameFileError(f"{path}: cannot read positions: {error.strerror}") from error
