@@ -1204,7 +1204,7 @@ WIRING = [
         "azcore/storage/game_file.py",
         "file.read(min(left, 1 << 20))",
         "file.read(1 << 20)",
-        ("tests/algorithms/test_origin.py", "tests/storage/test_game_file.py"),
+        ("tests/storage/test_game_file.py",),
     ),
     Fault(
         "every game from the same start",

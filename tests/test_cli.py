@@ -54,8 +54,8 @@ Tiny = Callable[..., dict[str, Any]]
         (["game.komi=0.3"], "komi must be a whole or half number"),
         (
             ["command=fly"],
-            "one of train, arena, engine, play, export, predict, tune, bench, check, compare, new, "
-            "got 'fly'",
+            "one of train, arena, engine, play, export, import, predict, tune, bench, check, "
+            "compare, new, got 'fly'",
         ),
         (["command=tune"], "command=tune needs checkpoint=PATH"),
         (["command=tune", "tune.parameters.search.c_int=[1,2]"], "did you mean tune.parameters"),
@@ -293,7 +293,12 @@ class TestResume:
         ("compare", "game=go", "with command=compare; runs say what was played"),
         ("new", "game=go", "with command=new; name=NAME is what the new game is called"),
         ("new", "run_dir=here", "run_dir is for command=train, tune, compare"),
-        ("train", "checkpoint=here", "with command=train; resume=RUN resumes a run"),
+        ("train", "checkpoint=here", "with command=train; resume=RUN resumes a run, init=RUN"),
+        ("train", "games=[a.sgf]", "games is for command=import, got games=[a.sgf]"),
+        ("import", "supervised.games=[a.sgf]", "games=[...] are the files that are read"),
+        ("import", "export.out=a.azg", "out is the file that is written"),
+        ("export", "out=here", "export.out is where files go"),
+        ("arena", "init=here", "init is for command=train"),
         ("train", "arena_dir=here", "with command=train; run_dir is where a run is written"),
         ("train", "arena.format=gauntlet", "arena.format is for command=arena"),
         ("train", "engine.num_simulations=9", "engine.num_simulations is for command=engine"),

@@ -137,5 +137,6 @@ def _unknown(key: str) -> str:
         groups = GlobalHydra.instance().config_loader().list_groups("")
         choices = [c for c in sys.argv[1:] if re.fullmatch(rf"({'|'.join(groups)})=\w+", c)]
         config: Any = OmegaConf.to_container(hydra.compose("config", choices))
-    top_level = [] if "." in key else [group for group in groups if group != "hydra"]
-    return unknown_key(key, [*top_level, *flat(config)])
+    if "." in key:  # of a group, as what is meant
+        return unknown_key(key, [name for name in flat(config) if "." in name])
+    return unknown_key(key, [*(group for group in groups if group != "hydra"), *flat(config)])

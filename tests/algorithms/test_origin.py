@@ -189,6 +189,18 @@ def test_a_fork_of_an_earlier_step(azcore: CommandLine, run: str) -> None:
     assert sorted(set(steps)) == ["step-0", "step-16", "step-8"]
 
 
+def test_a_fork_keeps_what_suited_the_machine_of_its_run(
+    azcore: CommandLine, run: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = RunDirectory(Path(run)).read_sizes()
+    assert sizes.workers is not None
+    many = sizes.workers + 1
+    monkeypatch.setattr("azcore.selfplay.sizes.available_cores", lambda: many)
+    assert azcore("fork=run@8", "game=tic_tac_toe", "run_dir=other")[0] == 0
+    assert RunDirectory(Path("other")).read_sizes() == sizes
+    assert fingerprint(Path("other")) == fingerprint(Path(run))
+
+
 def test_a_fork_may_change_what_depends_on_no_state(azcore: CommandLine, run: str) -> None:
     known = GameFile(Path("run/games/records.azg")).size()
     changes = ["seed=9", "search.num_simulations=5", "method=warmup", "trainer.max_steps=20"]

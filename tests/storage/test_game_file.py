@@ -18,7 +18,7 @@ import pytest
 import azcore
 from azcore.errors import GameFileError
 from azcore.report.sample_game import last_record
-from azcore.storage.game_file import Forgotten, GameFile
+from azcore.storage.game_file import Forgotten, GameFile, new_game_file
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 from trust_kit import framed, taken_apart
 
@@ -330,6 +330,47 @@ def test_old_games_are_forgotten_and_places_stay(tmp_path: Path) -> None:
     with pytest.raises(GameFileError, match="has forgotten"):
         list(file.read(places[4]))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["records.azg"]
+
+
+@pytest.mark.parametrize("gone", [0, 3])
+def test_what_comes_before_a_place_is_copied_with_its_places(tmp_path: Path, gone: int) -> None:
+    file, copied = GameFile(tmp_path / "records.azg"), GameFile(tmp_path / "copy.azg")
+    file.append(numbered_games(10))
+    places = [place for place, _ in file.frames()]
+    file.forget(gone)
+    with copied.path.open("wb") as target:
+        file.copy_before(places[7], target)
+    assert copied.size() == places[7]
+    assert [place for place, _ in copied.frames()] == places[gone:7]
+    assert [record.game_index for record in copied.read()] == list(range(gone, 7))
+    for place, told in ((places[1], "forgotten its first 3"), (10**9, "are missing")):
+        if gone or place > 10**8:
+            with pytest.raises(GameFileError, match=told), copied.path.open("wb") as target:
+                file.copy_before(place, target)
+
+
+def test_a_new_file_is_there_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, games = tmp_path / "new" / "records.azg", numbered_games(3)
+    with pytest.raises(AttributeError), new_game_file(path) as write:
+        write(None)  # type: ignore[arg-type]
+    assert list(path.parent.iterdir()) == []
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)  # as on a file system without links
+    with new_game_file(path) as write:
+        for game in games:
+            write(game)
+            assert not path.exists()
+    assert list(path.parent.iterdir()) == [path]
+    assert [record.game_index for record in GameFile(path).read()] == [0, 1, 2]
+    before = path.read_bytes()
+    with pytest.raises(GameFileError, match="is there already"), new_game_file(path):
+        pass
+    assert path.read_bytes() == before
 
 
 def test_forgetting_is_done_whole_or_not_at_all(
