@@ -88,12 +88,6 @@ def test_azcore_is_alphazero_with_methods() -> None:
     assert compose("game=tic_tac_toe", "algorithm=azcore") == {**elsewhere, "algorithm": "azcore"}
 
 
-@pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])
-def test_a_laptop_needs_methods_and_a_paper_has_none(scale: str) -> None:
-    wanted = "azcore" if scale == "laptop" else "alphazero"
-    assert compose(f"scale={scale}") == compose(f"scale={scale}", f"algorithm={wanted}")
-
-
 @pytest.mark.parametrize("network", ["pooled_res", "transformer"])
 def test_azcore_learns_its_targets_with_any_network_that_can(network: str) -> None:
     chosen = {"pooled_res": "method=[global_pooling]"}.get(network, f"network={network}")
