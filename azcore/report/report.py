@@ -81,9 +81,6 @@ def render_report(run: RunDirectory, device: torch.device = CPU) -> str:
     gate = last_of_each(read_rows(run.gate), ("generation",))
     ratings = fit_ratings(scores(matches), ANCHOR)
     game, game_note = sample_game(run.records, run.last_checkpoint, device)
-    if game:  # Gumbel's counts encode the improved policy, not visits
-        search = config.get("search")
-        game["counts_visits"] = not (isinstance(search, dict) and search.get("rule") == "gumbel")
     curve = rating_curve(matches, metrics, ratings)
 
     threshold = share_of(config, "gate.threshold")

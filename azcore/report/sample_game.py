@@ -106,6 +106,8 @@ def replayed(record: GameRecord, checkpoint: Path, device: torch.device) -> dict
         "seats": list(game.seat_names),
         "boards": boards,  # [T + 1], before each ply and at the end
         "plies": plies,  # [T]; values in the view of the player to move
+        # Gumbel's are shares of the improved policy; an old record does not say what it counts.
+        "counts_visits": record.counts != "policy",
         "length": len(record),
         "outcome": record.outcome,
         "ended_by": ended_by(game, state, record),

@@ -361,6 +361,13 @@ def test_the_sample_game_is_the_last_one(run: Path) -> None:
     assert game["outcome"] == 1
 
 
+@pytest.mark.parametrize(("counts", "are_visits"), [("visits", True), ("policy", False)])
+def test_the_page_knows_what_a_record_counts(run: Path, counts: str, are_visits: bool) -> None:
+    """Shares of Gumbel's improved policy, in parts of 65,535, are not shown as visits."""
+    GameFile(run / "games" / "records.azg").append([replace(record_of(), counts=counts)])
+    assert page_of(run)[1]["game"]["counts_visits"] is are_visits
+
+
 @pytest.fixture
 def go_run(run: Path) -> Path:
     """The last game is one of Go, and the network predicts the same for whoever is to move."""
