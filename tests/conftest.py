@@ -44,10 +44,10 @@ def compose(*overrides: str) -> dict[str, Any]:
 
     Of several algorithms the last one counts, so that a test can choose another than TINY's.
     """
-    algorithms = [word for word in overrides if word.startswith("algorithm=")]
-    overrides = tuple(word for word in overrides if word not in algorithms[:-1])
+    chosen = [word for word in overrides if word.startswith("algorithm=")][-1:]
+    others = [word for word in overrides if not word.startswith("algorithm=")]
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        config = hydra.compose("config", overrides=list(overrides))
+        config = hydra.compose("config", overrides=[*others, *chosen])
     container = OmegaConf.to_container(config, resolve=True)
     assert isinstance(container, dict)
     return container  # type: ignore[return-value]

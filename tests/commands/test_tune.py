@@ -213,6 +213,40 @@ def test_a_real_tuning(tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture
         tune(config)
 
 
+def test_constants_are_tuned_in_the_search_that_has_them(
+    tiny: Tiny, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PUCT's as engines search, however self-play does; Gumbel's only with `search=gumbel`."""
+    assert train(tiny("algorithm=gumbel", "run_dir=run", "trainer.max_steps=4")) == 0
+    brief = ["checkpoint=run/checkpoints/last.ckpt", "tune.trials=2", "tune.games=2"]
+    brief += ["tune.startup_trials=1", "tune.confirming_games=0", "command=tune"]
+    searched: list[bool] = []
+    make = tune_module.SearchPlayer
+
+    def watched(**parts: Any) -> Any:
+        searched.append(parts["settings"].is_gumbel)
+        return make(**parts)
+
+    monkeypatch.setattr(tune_module, "SearchPlayer", watched)
+    assert tune(tiny("algorithm=gumbel", *brief)) == 0
+    assert "  search.c_init=" in capsys.readouterr().out
+    assert searched
+    assert not any(searched)
+    searched.clear()
+    scale = "tune.parameters.search.gumbel.c_scale=[0.05,0.5]"
+    with pytest.raises(
+        SettingError, match=r"null but for search.gumbel.c_scale, .* got 'search.c_"
+    ):
+        tune(tiny("algorithm=gumbel", scale, *brief))
+    alone = [f"tune.parameters.search.{key}=null" for key in ("c_init", "first_play")]
+    with pytest.raises(SettingError, match="search must be gumbel, whose constants are tuned"):
+        tune(tiny("algorithm=alphazero", scale, *alone, *brief))
+    assert tune(tiny("algorithm=gumbel", scale, *alone, *brief)) == 0
+    assert "  search.gumbel.c_scale=" in capsys.readouterr().out
+    assert searched
+    assert all(searched)
+
+
 def test_the_same_constants_make_an_even_match(tiny: Tiny) -> None:
     """Both players are the same weights, so what differs is the constants alone."""
     assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0

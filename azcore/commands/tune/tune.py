@@ -21,7 +21,7 @@ import hashlib
 import math
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -158,6 +158,22 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
     return found
 
 
+def search_of(search: SearchSettings, parameters: Sequence[Parameter]) -> SearchSettings:
+    """The search whose constants these are: PUCT, as engines search, or Gumbel's.
+
+    Raises:
+        SettingError: there are constants of both, or of Gumbel's without it.
+    """
+    keys = [parameter.key for parameter in parameters]
+    of_gumbel = [key for key in keys if key.startswith(f"{GROUP}.gumbel.")]
+    if not of_gumbel:
+        return replace(search, gumbel=None)
+    require(search.gumbel is not None, "search", "gumbel, whose constants are tuned", "puct")
+    alone = f"null but for {', '.join(of_gumbel)}, since Gumbel's search ignores the others"
+    require(keys == of_gumbel, "tune.parameters", alone, ", ".join(keys))
+    return search
+
+
 def with_constants(search: SearchSettings, constants: Constants) -> SearchSettings:
     """The search with other constants.
 
@@ -167,8 +183,7 @@ def with_constants(search: SearchSettings, constants: Constants) -> SearchSettin
     changed: dict[str, Any] = {key.partition(".")[2]: value for key, value in constants.items()}
     gumbel = {key.partition(".")[2]: changed.pop(key) for key in list(changed) if "." in key}
     if gumbel:
-        require(search.gumbel is not None, "search", "gumbel, whose constants are tuned", "puct")
-        assert search.gumbel is not None
+        assert search.gumbel is not None  # see `search_of`
         changed["gumbel"] = replace(search.gumbel, **gumbel)
     return replace(search, **changed)
 
@@ -332,6 +347,7 @@ def tune(config: Config) -> int:
     parameters = parameters_from(given.pop("parameters"))
     options = build(TuneSettings, given, "tune")
     settings, checkpoint = settings_from(config), checkpoint_of(config["checkpoint"])
+    settings = replace(settings, search=search_of(settings.search, parameters))
     for share in (0.0, 1.0):  # refuse now rather than at the first such trial
         with_constants(settings.search, {p.key: p.from_unit(share) for p in parameters})
     console = table_console()
@@ -469,7 +485,7 @@ def _folder(
         "game": settings.game.identity,
         "checkpoint": weights,
         "seed": settings.seed,
-        "search": vars(settings.search),
+        "search": asdict(settings.search),
         "precision": config["evaluator"]["precision"],
         "random_symmetry": settings.evaluation.random_symmetry,
         "num_simulations": settings.arena.num_simulations,
