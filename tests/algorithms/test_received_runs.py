@@ -119,14 +119,20 @@ LIES = [
 ]
 
 
-@pytest.mark.parametrize(("lie", "told"), LIES)
-def test_a_checkpoint_that_lies_is_refused_and_nothing_is_lost(
-    sent: Path, tiny: Tiny, tmp_path: Path, lie: Callable[[Checkpoint], None], told: str
-) -> None:
+def lying(sent: Path, tmp_path: Path, lie: Callable[[Checkpoint], None]) -> RunDirectory:
+    """A received run whose last checkpoint, its checksum right, holds a lie."""
     run = received(sent, tmp_path)
     checkpoint = read_checkpoint(run.last_checkpoint)
     lie(checkpoint)
     write_checkpoint(checkpoint, run.last_checkpoint)
+    return run
+
+
+@pytest.mark.parametrize(("lie", "told"), LIES)
+def test_a_checkpoint_that_lies_is_refused_and_nothing_is_lost(
+    sent: Path, tiny: Tiny, tmp_path: Path, lie: Callable[[Checkpoint], None], told: str
+) -> None:
+    run = lying(sent, tmp_path, lie)
     before, records = run.last_checkpoint.read_bytes(), run.records.read_bytes()
     with pytest.raises(AzcoreError, match=told) as caught:
         go_on(tiny)
@@ -140,10 +146,7 @@ def test_a_fork_or_the_weights_of_a_run_that_lies_are_refused(
     sent: Path, tiny: Tiny, tmp_path: Path, lie: Callable[[Checkpoint], None], told: str
 ) -> None:
     """In one sentence, or begun with, where the lie is none of the weights'."""
-    run = received(sent, tmp_path)
-    checkpoint = read_checkpoint(run.last_checkpoint)
-    lie(checkpoint)
-    write_checkpoint(checkpoint, run.last_checkpoint)
+    run = lying(sent, tmp_path, lie)
     before = {path: path.read_bytes() for path in run.path.rglob("*") if path.is_file()}
     config = tiny(*GATE, "trainer.max_steps=12")
     with pytest.raises(AzcoreError) as caught:
