@@ -24,6 +24,8 @@ METHODS = {
 
 
 ALPHAZERO = ("game=go", "algorithm=alphazero")
+AZCORE = ("game=go", "algorithm=azcore")
+WITHOUT = "without_"  # how those begin that take a method of azcore's away
 
 
 def changed(*overrides: str) -> dict[str, Any]:
@@ -41,6 +43,7 @@ def test_none_is_the_papers() -> None:
 @pytest.mark.parametrize("name", METHODS)
 def test_a_method_changes_what_its_file_says(name: str) -> None:
     method = dict(METHODS[name])
+    base = AZCORE if name.startswith(WITHOUT) else ALPHAZERO
     # Another network or search, chosen by its name.
     swaps = [
         f"{group.removeprefix('override /')}={choice}"
@@ -48,12 +51,12 @@ def test_a_method_changes_what_its_file_says(name: str) -> None:
         for group, choice in swap.items()
     ]
     network = ["network=pooled_res"] if "network" in method else []
-    plain, own = flat(compose(*ALPHAZERO, *network, *swaps)), flat(method)
+    plain, own = flat(compose(*base, *network, *swaps)), flat(method)
     assert own.keys() <= plain.keys()
     said = {key: value for key, value in own.items() if value != plain[key]}
     assert said or swaps  # or it would be no method
     for chosen in (f"method={name}", f"method=[{name}]"):
-        assert flat(compose(*ALPHAZERO, *network, chosen)) == {**plain, **said}
+        assert flat(compose(*base, *network, chosen)) == {**plain, **said}
 
 
 def test_several_add_up() -> None:
@@ -86,6 +89,21 @@ def test_azcore_is_alphazero_with_methods() -> None:
     elsewhere = compose("game=tic_tac_toe", "algorithm=alphazero", methods)
     elsewhere["replay"]["augment"] = True
     assert compose("game=tic_tac_toe", "algorithm=azcore") == {**elsewhere, "algorithm": "azcore"}
+
+
+def test_each_method_of_azcore_can_be_taken_away() -> None:
+    """One at a time, and with all of them gone there is AlphaZero again, with the larger network."""
+    plain = [name for name in METHODS if name.startswith(WITHOUT)]
+    assert len(plain) == 7
+    without = compose(*AZCORE, f"method=[{','.join(plain)}]")
+    alphazero = compose(*ALPHAZERO, "network=pooled_res", "network.pooling_every=0")
+    assert {**without, "algorithm": "alphazero"} == alphazero
+
+
+@pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])
+def test_a_laptop_needs_methods_and_a_paper_has_none(scale: str) -> None:
+    wanted = "azcore" if scale == "laptop" else "alphazero"
+    assert compose(f"scale={scale}") == compose(f"scale={scale}", f"algorithm={wanted}")
 
 
 @pytest.mark.parametrize("network", ["pooled_res", "transformer"])

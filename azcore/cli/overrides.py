@@ -142,7 +142,8 @@ def _going_on(
     """
     from azcore.storage.run_settings import flat, read_config
 
-    composed, saved = plain_settings(config), read_config(run)
+    saved = read_config(run)
+    composed = plain_settings(_with_overlays(config, overrides, saved))
     fixed_here = list(FIXED)
     if is_new:
         fixed_here = [key for key in (*FIXED, *OF_A_FORK) if key not in OF_ITS_OWN]
@@ -192,6 +193,23 @@ def _going_on(
     for key in ("trainer", "export"):
         saved[key] = {**composed[key], **saved.get(key, {})}
     return {**composed, **saved}
+
+
+def _with_overlays(
+    config: DictConfig, overrides: list[str], saved: Mapping[str, Any]
+) -> DictConfig:
+    """The settings composed anew with a run's algorithm and scale, where none are named.
+
+    So that the defaults of the day do not pass for changes, and methods are held against the
+    algorithm that they were added to.
+    """
+    named = {override.key_or_group for override in parsed(overrides)}
+    missing = [
+        f"{key}={saved[key]}"
+        for key in ("algorithm", "scale")
+        if key not in named and saved.get(key) not in (None, config.get(key))
+    ]
+    return hydra.compose("config", [*missing, *overrides]) if missing else config
 
 
 def _chosen(override: Override) -> list[str]:

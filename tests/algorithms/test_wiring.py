@@ -378,7 +378,9 @@ def test_matches_of_a_run_begin_from_its_starts(
 
 def test_players_of_matches_take_the_most_visited_action(compose_settings: Any) -> None:
     """As the textbook search says, without noise, its tree kept from move to move."""
-    settings = compose_settings("game=tic_tac_toe", "arena.num_simulations=23", "arena.games=2")
+    settings = compose_settings(
+        "game=tic_tac_toe", "algorithm=alphazero", "arena.num_simulations=23", "arena.games=2"
+    )
     game, evaluator = settings.game, HashEvaluator(settings.game, 4)
     player = search_player(settings, evaluator, "someone")
     tree = ReferenceSearch(game=game, evaluator=evaluator, settings=settings.search)

@@ -133,7 +133,7 @@ def test_report(compose: Compose, capsys: pytest.CaptureFixture[str], name: str)
         "plane 0   plane 1",
         "rules, a ply of random play",
         "evaluations/s",
-        "plies × 64 simulations, about",
+        "plies × 16 simulations, about",
     ):
         assert words in told
     assert ("10 bytes" in told) == (name == "tic_tac_toe")

@@ -23,6 +23,7 @@ EXPERIMENTS = sorted(
     for option in (files("azcore.conf") / "experiment").iterdir()
     if option.name.endswith(".yaml")
 )
+GUMBEL = ("actions", "scale", "c_visit", "c_scale", "rescale", "mixed_value")
 # What the jobs of one seed differ in, written out.
 VARIED = {
     "papers": set(),
@@ -37,12 +38,7 @@ VARIED = {
         "search.c_init",
         "search.c_base",
         "search.count_parent_visit",
-        "search.gumbel.actions",
-        "search.gumbel.scale",
-        "search.gumbel.c_visit",
-        "search.gumbel.c_scale",
-        "search.gumbel.rescale",
-        "search.gumbel.mixed_value",
+        *(f"search.gumbel.{key}" for key in GUMBEL),
         "evaluator.random_symmetry",
         "selfplay.resignation",
     },
@@ -57,6 +53,12 @@ VARIED = {
         "search.first_play_by_mass",
         "selfplay.full_search_share",
         "search.c_spread",
+        *(f"search.gumbel.{key}" for key in GUMBEL),
+        "search.num_simulations",
+        "replay.samples_per_position",
+        "selfplay.policy_plies",
+        "selfplay.branch_share",
+        "network.pooling_every",
         "network.squeeze_excite",
         "network.bottleneck",
         "learner.optimizer",
@@ -65,6 +67,7 @@ VARIED = {
         "learner.warmup_steps",
         "learner.learning_rates",
         "learner.milestones",
+        "learner.l2",
         "learner.weight_averaging",
         "replay.surprise_share",
         "replay.window_start",
@@ -83,17 +86,15 @@ SHARED = {
         *("trainer.max_steps", "arena.num_simulations", "compare.rivals"),
     },
 }
-# The run that an experiment changes; the ablations add to a base that learns well.
+# The run that an experiment changes.
 PLAIN = {
-    "papers": ("game=go", "seed=1"),
-    "ablation": ("game=go", "seed=1", "method=[adamw,global_pooling]"),
+    "papers": ("game=go", "algorithm=alphazero", "seed=1"),
+    "ablation": ("game=go", "algorithm=azcore", "seed=1"),
 }
 
 # The same positions, optimizer steps and size of network in every run.
 EQUAL = [
     ("trainer", "max_steps"),
-    ("search", "num_simulations"),
-    ("replay", "samples_per_position"),
     ("learner", "batch_size"),
     ("learner", "steps_per_generation"),
     ("network", "blocks"),
@@ -150,9 +151,8 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
         settings = settings_from(config)
         build_network(settings.game, settings.network, settings.seed)
         build(CompareSettings, {**config["compare"], "runs": ["x"]}, "compare")
-        assert (
-            settings.replay.samples_per_position == 6
-        )  # the preset of this game and scale is there
+        # As many simulations for each sample in every run, whatever search; as the presets have it.
+        assert settings.search.num_simulations / settings.replay.samples_per_position == 64 / 6
         if base == "papers":  # a run of its own: the file says nothing beside the sweep
             assert changed(config, compose(f"experiment={base}", *job)) == set()
         same = {key.partition("=")[0] for key in set.intersection(*map(set, of_one_seed))}

@@ -24,7 +24,7 @@ Compose = Callable[..., dict[str, Any]]
 
 @pytest.fixture
 def make_thinker(compose: Compose) -> Callable[..., Thinker]:
-    config = compose("game=tic_tac_toe")
+    config = compose("game=tic_tac_toe", "algorithm=alphazero")
     search = build(SearchSettings, config["search"], "search")
 
     def make(game: Game, **changes: Any) -> Thinker:
@@ -42,7 +42,7 @@ def go() -> Game:
 
 def test_a_thought_is_what_a_search_finds(make_thinker: Any, go: Game, compose: Compose) -> None:
     thought = make_thinker(go, leaves_per_tree=1).think(Limits(simulations=300))
-    settings = build(SearchSettings, compose("game=go")["search"], "search")
+    settings = build(SearchSettings, compose("game=go", "algorithm=alphazero")["search"], "search")
     search = Search(
         game=go,
         num_trees=1,

@@ -122,7 +122,7 @@ def test_the_algorithm_chooses_the_rule(compose: Callable[..., dict[str, Any]]) 
     assert numbers == (16, 50.0, 0.1)
     assert search.gumbel.rescale
     assert search.gumbel.mixed_value
-    assert not settings_from(compose()).search.is_gumbel
+    assert not settings_from(compose("algorithm=alphazero")).search.is_gumbel
     assert search.most_targets(82) == 82
 
 

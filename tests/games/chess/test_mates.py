@@ -32,7 +32,7 @@ TEXTBOOK_IN_TWO = 24
 @pytest.fixture(name="settings")
 def default_settings(compose: Callable[..., dict[str, Any]]) -> SearchSettings:
     """As `game=chess` has them: a preset that changes how search explores shows here."""
-    search = compose("game=chess")["search"]
+    search = compose("game=chess", "algorithm=alphazero")["search"]
     return SearchSettings(**{**search, "num_simulations": SIMULATIONS})
 
 
