@@ -92,7 +92,7 @@ def test_azcore_is_alphazero_with_methods() -> None:
 
 
 def test_each_method_of_azcore_can_be_taken_away() -> None:
-    """One at a time, and with all of them gone there is AlphaZero again, with the larger network."""
+    """One at a time, and with all gone there is AlphaZero again, but for its network."""
     plain = [name for name in METHODS if name.startswith(WITHOUT)]
     assert len(plain) == 7
     without = compose(*AZCORE, f"method=[{','.join(plain)}]")

@@ -36,7 +36,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     """
     out = claim_stdout()
     settings = build(EngineSettings, config["engine"], "engine")
-    search = build(SearchSettings, config["search"], "search")
+    search = thinking_search(config)
     values = dict(config["game"])
     module, name = SERVERS[unprepared(values.pop("name"), **values).protocol]
     engine = Engine(lambda: _load(config), search, settings)
@@ -69,6 +69,19 @@ def _load(config: Mapping[str, Any]) -> Loaded:
     return found
 
 
+def thinking_search(config: Mapping[str, Any]) -> SearchSettings:
+    """How engines search: by PUCT, which can stop at any time, whatever self-play searches by.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+    return build(SearchSettings, _by_puct(config), "search")
+
+
+def _by_puct(config: Mapping[str, Any]) -> dict[str, Any]:
+    return {**config["search"], "gumbel": None}
+
+
 def loaded(config: Mapping[str, Any]) -> Loaded:
     """What a checkpoint's engine thinks with, or the configured game without a network.
 
@@ -92,6 +105,7 @@ def loaded(config: Mapping[str, Any]) -> Loaded:
         **config,
         "game": {"name": identity["name"], **identity["settings"]},
         "selfplay": {**config["selfplay"], "game": {}},  # its variant may belong to another game
+        "search": _by_puct(config),
     }
     settings = settings_from(own)
     network, step = network_of(checkpoint, path, settings.game)

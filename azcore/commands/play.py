@@ -16,11 +16,10 @@ from typing import Any
 
 from rich.console import Console
 
-from azcore.commands.engine import loaded
+from azcore.commands.engine import loaded, thinking_search
 from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, GameError, GameFileError
 from azcore.game import Game, Transcript
-from azcore.search.settings import SearchSettings
 from azcore.settings import build, require
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.transcripts import format_named, format_of_path, write_transcript
@@ -94,7 +93,7 @@ def play(config: Mapping[str, Any]) -> int:
     """
     settings = build(PlaySettings, config["play"], "play")
     engine = build(EngineSettings, config["engine"], "engine")
-    search = build(SearchSettings, config["search"], "search")
+    search = thinking_search(config)
     if settings.num_simulations is not None:  # the tree must have room for them
         room = max(engine.max_simulations, settings.num_simulations)
         engine = replace(engine, max_simulations=room)

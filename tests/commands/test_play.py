@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.commands.engine import loaded
+from azcore.commands.engine import loaded, thinking_search
 from azcore.commands.play import in_words, play
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
@@ -54,6 +54,14 @@ def answers(shown: str) -> list[str]:
     """What was shown before the first prompt and after what was typed at each."""
     start, *parts = re.split(r"(?m)^[A-Za-z ]+> ", shown)
     return [start, *(part.partition("\n")[2] for part in parts)]
+
+
+def test_engines_search_by_puct() -> None:
+    """Whatever self-play searches by: an engine may set what Gumbel's search cannot do."""
+    config = compose("game=tic_tac_toe", "search=gumbel", "search.solve=true")
+    search = thinking_search(config)
+    assert search.solve
+    assert not search.is_gumbel
 
 
 def test_a_whole_game_of_tic_tac_toe(screen: Screen) -> None:

@@ -88,7 +88,7 @@ def test_stop_ends_endless_thinking_even_of_a_full_tree(make_thinker: Any, go: G
 def test_a_proven_root_needs_no_more_thought(compose: Compose) -> None:
     """X wins at 2; time is not spent on it, and an endless search waits for `stop`."""
     game = azcore.make("tic_tac_toe")
-    config = compose("game=tic_tac_toe", "search.solve=true")
+    config = compose("game=tic_tac_toe", "algorithm=alphazero", "search.solve=true")
     thinker = Thinker(
         game=game,
         evaluator=UniformEvaluator(game),
