@@ -1,11 +1,11 @@
-# The two commands are `make train` and `make test`; `make help` lists the rest.
+# The three commands are `make play`, `make train` and `make test`; `make help` lists the rest.
 # Everything is installed into $(VENV), again only when one of the three files below has changed.
 
 VENV ?= .venv
 PYTHON ?= python3
 # A package index to take torch from, such as PyTorch's index of CPU builds; empty: the usual one.
 TORCH_INDEX ?=
-# Keys for `make train`, such as ARGS="scale=workstation seed=2".
+# Keys for `make play` and `make train`, such as ARGS="scale=workstation seed=2".
 ARGS ?=
 # Files of tests that run at once, each in a process of its own: one a core is the most.
 AT_ONCE ?= 2
@@ -19,7 +19,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install train test check format lint types imports test-all test-fast test-rules kill-test speed \
+.PHONY: help install play train test check format lint types imports test-all test-fast test-rules kill-test speed \
 	audit fix wheel clean
 
 help: ## list the targets
@@ -35,6 +35,9 @@ $(STAMP): pyproject.toml setup.py constraints.txt
 	$(if $(TORCH_INDEX),$(PIP) install --no-deps --index-url $(TORCH_INDEX) $(TORCH))
 	$(PIP) install -c constraints.txt -e '.[dev]'
 	touch $@
+
+play: $(STAMP) ## play Go 9x9 against the network that comes with it; more keys in ARGS
+	$(BIN)/python -m azcore command=play checkpoint=pretrained $(ARGS)
 
 train: $(STAMP) ## train Go; more keys in ARGS
 	$(BIN)/python -m azcore game=go $(ARGS)

@@ -29,5 +29,6 @@ setup(
             "commands/new/package-template/**/*",
         ],
         "azcore.conf": ["**/*.yaml"],
+        "azcore.games": ["*/pretrained/*.ckpt"],
     },
 )

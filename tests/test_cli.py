@@ -38,10 +38,10 @@ Tiny = Callable[..., dict[str, Any]]
         (["sead=3"], "did you mean seed?"),
         (["game=3"], "game takes the name of one of its files, got game=3"),
         (["game=[go]"], "game takes the name of one of its files, got game=[go]"),
-        (["method=warmpu"], "warmup, wdl, weight_averaging, got 'warmpu'; did you mean warmup?"),
+        (["method=warmpu"], "without_score, got 'warmpu'; did you mean warmup?"),
         (
             ["method=[warmup,warmpu]"],
-            "warmup, wdl, weight_averaging, got 'warmpu'; did you mean warmup?",
+            "without_score, got 'warmpu'; did you mean warmup?",
         ),
         (["method=[warmup,3]"], "takes the name of one of its files, or several as [a,b], got m"),
         (["method=null"], "method takes the name of one of its files, or several as [a,b], got m"),

@@ -45,6 +45,7 @@ from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
 from azcore.networks.saved import describe_run
 from azcore.search.evaluators import CachedEvaluator, Evaluator
+from azcore.storage.card import MADE, made_by
 from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
@@ -116,6 +117,7 @@ class TrainingLoop:
             settings=settings.learner,
             max_steps=trainer.max_steps,
             description=describe_run(game, settings.network)
+            | {MADE: made_by(hyperparameters)}
             | ({ORIGIN: dict(origin)} if origin else {}),
             time_share=self._time_share,
         )

@@ -5,6 +5,7 @@
     RUN                 a run directory: its last weights
     RUN@step-400        another of its checkpoints, by name or as RUN@400; RUN@all: all rated ones
     PATH.ckpt           any checkpoint
+    pretrained/NAME     a network that an installed game ships, see `azcore.assembly.pretrained`
     gnugo level=5       another program: one of conf/programs, or a protocol and a command;
                         see `azcore.engine.programs`
 
@@ -22,6 +23,7 @@ from typing import Any
 
 from azcore.arena.players import Player, RandomPlayer
 from azcore.assembly.parts import Settings, search_baseline, search_player
+from azcore.assembly.pretrained import is_pretrained, pretrained
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
 from azcore.storage.checkpoint import KEY, read_checkpoint
@@ -89,6 +91,8 @@ def checkpoints_of(text: str) -> list[Path]:
     Raises:
         SettingError: there is no such checkpoint.
     """
+    if is_pretrained(text):
+        return [pretrained(text)]
     place, _, name = text.rpartition("@")
     if not place or Path(text).exists():
         place, name = text, ""
@@ -124,7 +128,7 @@ def checkpoint_of(text: str) -> Path:
         SettingError: a run directory has none of that name, or the text names several.
     """
     place, _, _ = text.rpartition("@")
-    if not Path(text).is_dir() and not (place and Path(place).is_dir()):
+    if not (is_pretrained(text) or Path(text).is_dir() or (place and Path(place).is_dir())):
         return Path(text)
     found = checkpoints_of(text)
     if len(found) > 1:
@@ -150,7 +154,11 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _network(settings: Settings, path: Path) -> Player:
-    """A checkpoint as a player, named after its run and its own name."""
+    """A checkpoint as a player."""
+    return search_player(settings, settings.checkpoint_evaluator(path), player_name(path))
+
+
+def player_name(path: Path) -> str:
+    """What a checkpoint is called in matches: by its run and its own name."""
     folder = path.absolute().parent
-    name = f"{folder.parent.name}@{path.stem}" if folder.name == "checkpoints" else path.stem
-    return search_player(settings, settings.checkpoint_evaluator(path), name)
+    return f"{folder.parent.name}@{path.stem}" if folder.name == "checkpoints" else path.stem

@@ -17,7 +17,14 @@ from yaml import YAMLError
 
 from azcore import interrupts
 from azcore.cli.messages import composition_error, renamed, unreadable, wrong_choice
-from azcore.cli.overrides import forked, of_players, plain_settings, require_obeyed, resumed
+from azcore.cli.overrides import (
+    choose_pretrained,
+    forked,
+    of_players,
+    plain_settings,
+    require_obeyed,
+    resumed,
+)
 from azcore.cli.plugins import PluginConfigs
 from azcore.cli.status import contained, refuse, run_command
 from azcore.cli.sweep import begun
@@ -41,6 +48,7 @@ def _job(config: DictConfig) -> int:
                 f"when the same command is given again"
             )
         return run_command(resumed(config, overrides))
+    choose_pretrained(config)
     if config.command == "arena" or (config.command == "play" and config.checkpoint is not None):
         config = of_players(config, overrides)
     if swept and config.run_dir is None:

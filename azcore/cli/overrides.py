@@ -257,6 +257,27 @@ def _set(settings: dict[str, Any], key: str, value: Any) -> None:
     settings[name] = value
 
 
+def choose_pretrained(config: DictConfig) -> None:
+    """Write the name of the network that ships where `pretrained` stands alone.
+
+    Raises:
+        SettingError: none ships for the game.
+    """
+    alone = "pretrained"
+    wanted = [key for key in ("checkpoint", "init") if config[key] == alone]
+    players = config.players if OmegaConf.is_list(config.players) else []
+    if not wanted and alone not in players:
+        return
+    from azcore.assembly.pretrained import pretrained_for
+
+    game: Any = OmegaConf.to_container(config.game, resolve=True)
+    name = pretrained_for(game)
+    for key in wanted:
+        config[key] = name
+    if alone in players:
+        config.players = [name if player == alone else player for player in players]
+
+
 def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
     """The settings with the game of the first checkpoint that plays, where it was not chosen.
 

@@ -123,6 +123,16 @@ COMMANDS = {
             "supervised.games": "games=[...] are the files that are read",
         },
     ),
+    "info": Command(
+        run="azcore.commands.info:info",
+        obeys="game checkpoint",
+        instead={"game.name": "a checkpoint knows its game"},
+    ),
+    "publish": Command(
+        run="azcore.commands.publish:publish",
+        obeys="game checkpoint out publish",
+        instead={"run_dir": "out is the file that is written"},
+    ),
     "predict": Command(
         run="azcore.commands.predict:predict_games",
         obeys="game checkpoint supervised.games supervised.targets supervised.held_out "

@@ -39,6 +39,7 @@ short_repr = reprlib.Repr()  # of a checkpoint's description of itself, in error
 short_repr.maxstring = short_repr.maxother = 60
 short_repr.maxdict = 20
 KEY = "azcore"  # our part of a Lightning checkpoint
+HALF = "half"  # in our part: large weights were rounded to half precision
 PLAYS = ("state_dict", "global_step", KEY)  # parts of a checkpoint that a player needs
 _END = struct.Struct("<4s4H2LH")  # end-of-archive record of the ZIP format, comment length last
 _COMMENT = 64  # a SHA-256 in hexadecimal
@@ -130,6 +131,11 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             f"{path}: this checkpoint cannot be used: {short_reason(error)}"
         ) from error
     ours["network"] = completed_network(ours["network"])
+    if ours.pop(HALF, False) is True:
+        checkpoint["state_dict"] = {
+            name: tensor.float() if tensor.dtype == torch.float16 else tensor
+            for name, tensor in checkpoint["state_dict"].items()
+        }
     return checkpoint  # type: ignore[no-any-return]
 
 
@@ -301,6 +307,28 @@ def is_whole(checkpoint: Mapping[str, Any]) -> bool:
 def weights_alone(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
     """The parts that a player needs, without the optimizer and the games in play."""
     return {name: checkpoint[name] for name in PLAYS}
+
+
+def halved(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
+    """`weights_alone` in half the bytes: kernels and matrices as float16, which readers widen.
+
+    Biases and batch norms, whose variances may be tiny, stay as they are: they are few.
+
+    Raises:
+        CheckpointError: a weight is too large for half precision.
+    """
+    weights = {
+        name: tensor.half() if tensor.dtype == torch.float32 and tensor.dim() > 1 else tensor
+        for name, tensor in checkpoint["state_dict"].items()
+    }
+    for name, tensor in weights.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise CheckpointError(
+                f"{name} must fit half precision, below 65,504, got "
+                f"{float(checkpoint['state_dict'][name].abs().max()):.3g}"
+            )
+    own = {**checkpoint[KEY], HALF: True}
+    return {**weights_alone(checkpoint), "state_dict": weights, KEY: own}
 
 
 def weights_of(checkpoint: dict[str, Any]) -> dict[str, Tensor]:

@@ -1,0 +1,86 @@
+"""Networks that installed games ship: `pretrained/NAME` names one wherever a checkpoint can stand.
+
+A game's package may have a folder `pretrained` beside the module of its class, with checkpoints as
+`command=publish` writes them. `pretrained` alone means the one for the game as it is configured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from azcore.errors import SettingError
+from azcore.game.registry import installed_games
+from azcore.storage.checkpoint import KEY, read_checkpoint
+
+WORD = "pretrained"
+
+
+def is_pretrained(text: str) -> bool:
+    """Whether a text names shipped networks, and no file or folder of the user's."""
+    return text.partition("/")[0] == WORD and not Path(text).exists()
+
+
+def shipped() -> dict[str, Path]:
+    """The checkpoints of all installed games by name, without reading them.
+
+    Raises:
+        SettingError: two games ship the same name.
+    """
+    found: dict[str, Path] = {}
+    for folder in sorted({_folder(point.module) for point in installed_games().values()}):
+        for path in sorted(folder.glob("*.ckpt")):
+            if found.setdefault(path.stem, path) != path:
+                raise SettingError(
+                    f"two games ship a network named {path.stem}: {found[path.stem]} and {path}"
+                )
+    return found
+
+
+def _folder(module: str) -> Path:
+    """The folder of shipped networks beside a module, which may not exist."""
+    try:
+        spec = find_spec(module)
+    except (ImportError, ValueError):  # its package cannot be imported: it ships nothing
+        spec = None
+    return Path(spec.origin if spec and spec.origin else module).parent / WORD
+
+
+def pretrained(text: str) -> Path:
+    """The checkpoint that `pretrained/NAME` names.
+
+    Raises:
+        SettingError: there is none of that name; the message lists those there are.
+    """
+    networks = shipped()
+    name = text.partition("/")[2]
+    if name not in networks:
+        names = ", ".join(f"{WORD}/{each}" for each in networks) or "none"
+        raise SettingError(f"a shipped network must be one of {names}, got {text}")
+    return networks[name]
+
+
+def pretrained_for(game: Mapping[str, Any]) -> str:
+    """`pretrained/NAME` of the network for a configured game, or else for its name alone.
+
+    Args:
+        game: the game's name and settings, plain values.
+
+    Raises:
+        SettingError: nothing is shipped for it.
+    """
+    networks = shipped()
+    of_game = []
+    for name, path in networks.items():
+        identity = read_checkpoint(path)[KEY]["game"]
+        if identity["name"] != game["name"]:
+            continue
+        if all(game.get(key, value) == value for key, value in identity["settings"].items()):
+            return f"{WORD}/{name}"
+        of_game.append(f"{WORD}/{name}")
+    others = ", ".join(of_game or [f"{WORD}/{name}" for name in networks]) or "none"
+    raise SettingError(
+        f"{WORD}: no network is shipped for game={game['name']} as it is set; there are {others}"
+    )

@@ -1,0 +1,83 @@
+"""`command=info`: what a checkpoint is, where it comes from, and how well it plays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from azcore.assembly.entrants import checkpoint_of
+from azcore.assembly.parts import Config
+from azcore.assembly.pretrained import WORD, shipped
+from azcore.commands.console import table_console
+from azcore.errors import SettingError
+from azcore.storage.card import card_of
+from azcore.storage.checkpoint import KEY, is_whole, read_checkpoint
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_settings import ORIGIN
+from azcore.storage.table import Table as Csv
+
+COUNTS = ("games", "positions", "evaluations")
+
+
+def info(config: Config) -> int:
+    """Print the card of `checkpoint`; 0.
+
+    Raises:
+        AzcoreError: there is no checkpoint, or it cannot be read.
+    """
+    if config["checkpoint"] is None:
+        names = ", ".join(f"{WORD}/{name}" for name in shipped()) or "none"
+        raise SettingError(f"command=info needs checkpoint=PATH; networks that ship: {names}")
+    path = checkpoint_of(config["checkpoint"])
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
+    table.add_column(no_wrap=True, style="bold")
+    table.add_column(overflow="fold")
+    for title, text in facts(path, read_checkpoint(path)).items():
+        table.add_row(title, text)
+    table_console().print(table)
+    return 0
+
+
+def facts(path: Path, checkpoint: dict[str, Any]) -> dict[str, str]:
+    """Everything known of a checkpoint, by title: its content, its card and its run's tables."""
+    own = checkpoint[KEY]
+    game, network = dict(own["game"]), dict(own["network"])
+    weights = sum(t.numel() for t in checkpoint["state_dict"].values() if t.is_floating_point())
+    found = {
+        "file": f"{path}, {path.stat().st_size / 1e6:,.2f} MB",
+        "holds": "all that a run needs to resume" if is_whole(checkpoint) else "weights alone",
+        "game": f"{game['name']} {_words(game['settings'])}".strip(),
+        "network": f"{network.pop('name', '')} {_words(network)}, {weights:,} weights",
+        "step": f"{checkpoint['global_step']:,}",
+        **_of_run(path, checkpoint["global_step"]),
+    }
+    origin = own.get(ORIGIN)
+    if isinstance(origin, dict):
+        found["began with"] = _words(origin)
+    return {title: _shown(text) for title, text in (found | card_of(own)).items()}
+
+
+def _of_run(path: Path, step: int) -> dict[str, str]:
+    """What the tables of the run that a checkpoint lies in say about its step."""
+    if path.parent.name != "checkpoints":
+        return {}
+    run = RunDirectory(path.parent.parent)
+    if not run.metrics.is_file():
+        return {}
+    table = Csv(run.metrics, ["step", "seconds", *COUNTS])
+    for row in table.rows():
+        if table.whole(row, "step") == step:
+            counts = {key: f"{table.number(row, key):,.0f}" for key in COUNTS}
+            return {**counts, "hours": f"{table.number(row, 'seconds') / 3600:.2f}"}
+    return {}
+
+
+def _words(settings: dict[str, Any]) -> str:
+    return ", ".join(f"{key} {value}" for key, value in settings.items())
+
+
+def _shown(text: str) -> str:
+    """The text without signs that could steer a terminal: it may come from a stranger."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)

@@ -1,0 +1,103 @@
+"""`command=publish`: a checkpoint as a small file to give away, with a card."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from azcore.assembly.entrants import checkpoint_of, player_name
+from azcore.assembly.parts import Config
+from azcore.commands.info import facts
+from azcore.errors import CheckpointError, SettingError
+from azcore.networks.probe import processor
+from azcore.settings import build, require
+from azcore.storage.card import CARD, Card, lines, require_card
+from azcore.storage.checkpoint import KEY, halved, read_checkpoint, write_checkpoint
+
+MATCHES = "matches.csv"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PublishSettings:
+    """What the card says besides; the comments are in `conf/publish`."""
+
+    recipe: str | None
+    results: tuple[str, ...]
+    conditions: str | None
+    machine: str | None
+    licence: str
+
+
+def publish(config: Config) -> int:
+    """Write `checkpoint` to `out` in half precision with its card, and print both; 0.
+
+    Raises:
+        AzcoreError: a setting, the checkpoint or a folder of results cannot be used; nothing was
+            written.
+    """
+    settings = build(PublishSettings, config["publish"], "publish")
+    for key in ("checkpoint", "out"):
+        if config[key] is None:
+            raise SettingError("command=publish needs checkpoint=RUN out=NAME.ckpt")
+    path, out = checkpoint_of(config["checkpoint"]), Path(config["out"])
+    require(out.suffix == ".ckpt", "out", "a file that ends in .ckpt", config["out"])
+    if out.exists():
+        raise CheckpointError(f"out={out}: there is such a file already")
+    checkpoint = read_checkpoint(path)
+    card = _card(path, checkpoint, settings)
+    small = halved(checkpoint)
+    small[KEY] = {**small[KEY], CARD: require_card(card)}
+    write_checkpoint(small, out)
+    for title, text in card.items():
+        print(f"{title}: {text}")
+    print(f"written to {out}, {out.stat().st_size / 1e6:.2f} MB")
+    return 0
+
+
+def _card(path: Path, checkpoint: dict[str, Any], settings: PublishSettings) -> Card:
+    known = facts(path, checkpoint)
+    wanted = ("step", "games", "positions", "evaluations", "hours", "seed", "azcore")
+    card = {title: known[title] for title in wanted if title in known}
+    card["machine"] = settings.machine or processor()
+    if settings.recipe:
+        card["recipe"] = settings.recipe
+    results = _results(player_name(path), settings.results)
+    if settings.results:
+        heading = [f"{settings.conditions}:"] if settings.conditions else []
+        card["results"] = lines([*heading, *results])
+    return {**card, "licence": settings.licence}
+
+
+def _results(player: str, folders: tuple[str, ...]) -> Iterator[str]:
+    """`99 of 100 games against random, 1 drawn`, for each opponent.
+
+    Raises:
+        SettingError: a folder has no matches of this player.
+    """
+    totals: dict[str, list[int]] = {}  # by opponent: games, won, drawn
+    for folder in folders:
+        rows = list(_matches(player, Path(folder) / MATCHES))
+        require(bool(rows), "publish.results", f"folders with matches of {player}", folder)
+        for opponent, *numbers in rows:
+            before = totals.get(opponent, [0, 0, 0])
+            totals[opponent] = [a + b for a, b in zip(before, numbers, strict=True)]
+    for opponent, (games, won, drawn) in totals.items():
+        draws = f", {drawn} drawn" if drawn else ""
+        yield f"{won} of {games} games against {opponent}{draws}"
+
+
+def _matches(player: str, path: Path) -> Iterator[tuple[str, int, int, int]]:
+    """Opponent, games, wins and draws of each match of a player."""
+    try:
+        rows: list[Mapping[str, str]] = list(csv.DictReader(path.read_text().splitlines()))
+        for row in rows:
+            games, drawn = int(row["games"]), int(row["draws"])
+            if row["player"] == player:
+                yield row["opponent"], games, int(row["wins"]), drawn
+            elif row["opponent"] == player:
+                yield row["player"], games, int(row["losses"]), drawn
+    except (OSError, KeyError, ValueError) as error:
+        raise SettingError(f"publish.results: {path} cannot be read: {error}") from error

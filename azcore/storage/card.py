@@ -1,0 +1,116 @@
+"""The card of a checkpoint: where its weights come from, and how well they were seen to play.
+
+Every checkpoint of a run says which azcore made it and with which settings (`made_by`). A network
+that is given away carries a card too (`command=publish`): lines of text under titles, for people.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import azcore
+from azcore.errors import CheckpointError
+
+MADE, CARD = "made", "card"  # keys of a checkpoint's description of itself
+# Groups of settings that decide what is learned; the rest says where and how long.
+_LEARNING = (
+    *("seed", "algorithm", "scale", "search", "selfplay", "replay", "learner", "gate"),
+    "supervised",
+)
+_MOST_TITLES, _MOST_LETTERS = 40, 20_000  # letters of a text; a title has at most 40
+
+Card = dict[str, str]  # text by title; several lines where there are several facts
+
+
+def made_by(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run writes into its checkpoints: azcore's version and commit, and its settings.
+
+    Args:
+        settings: of the run, plain values by key, such as `learner.optimizer`.
+    """
+    return {
+        "azcore": azcore.__version__,
+        "commit": commit(),
+        "settings": {
+            key: value for key, value in settings.items() if key.partition(".")[0] in _LEARNING
+        },
+    }
+
+
+def commit() -> str:
+    """The commit of this checkout, with a + if files differ from it; empty outside a checkout."""
+    folder = Path(azcore.__file__).parent
+    if not (folder.parent / ".git").exists():
+        return ""
+    words = ["describe", "--always", "--dirty=+", "--abbrev=12", "--match="]
+    try:
+        described = subprocess.run(
+            ["git", "-C", str(folder), *words], capture_output=True, text=True, timeout=10
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return described.stdout.strip() if described.returncode == 0 else ""
+
+
+def require_card(card: Mapping[str, str]) -> Card:
+    """A card, if every reader will take it.
+
+    Raises:
+        CheckpointError: it is too long.
+    """
+    if _plain(card) != dict(card):
+        raise CheckpointError(
+            f"a card must have at most {_MOST_TITLES} titles, of 40 letters, with texts of "
+            f"{_MOST_LETTERS:,}, all printable, got {dict(card)!r:.200}"
+        )
+    return dict(card)
+
+
+def card_of(described: Mapping[str, Any]) -> Card:
+    """What a checkpoint says of itself; empty if nothing that can be read.
+
+    Args:
+        described: the checkpoint's own part. It may come from a stranger, so anything but short
+            text is left out.
+    """
+    card = _plain(described.get(CARD))
+    made = described.get(MADE)
+    if not card and isinstance(made, dict):
+        settings = made.get("settings")
+        settings = settings if isinstance(settings, dict) else {}
+        wanted = ("algorithm", "scale", "seed")
+        card = _plain(
+            {
+                "azcore": _version(made.get("azcore"), made.get("commit")),
+                **{key: str(settings[key]) for key in wanted if key in settings},
+                "settings": lines(f"{key}={value}" for key, value in settings.items()),
+            }
+        )
+    return card
+
+
+def _version(version: object, commit: object) -> str:
+    return f"{version}, commit {commit}" if commit else str(version)
+
+
+def lines(texts: Iterable[str]) -> str:
+    return "\n".join(texts)
+
+
+def _plain(card: object) -> Card:
+    """The titles and texts that can be shown."""
+    if not isinstance(card, Mapping) or len(card) > _MOST_TITLES:
+        return {}
+    return {
+        title: text
+        for title, text in card.items()
+        if type(title) is str
+        and type(text) is str
+        and title.isprintable()
+        and text.replace("\n", "").isprintable()
+        and len(title) <= 40
+        and len(text) <= _MOST_LETTERS
+    }
