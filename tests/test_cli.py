@@ -54,8 +54,8 @@ Tiny = Callable[..., dict[str, Any]]
         (["game.komi=0.3"], "komi must be a whole or half number"),
         (
             ["command=fly"],
-            "one of train, arena, engine, play, export, import, info, publish, predict, tune, "
-            "bench, check, compare, new, got 'fly'",
+            "one of train, arena, engine, play, export, import, info, publish, predict, puzzles, "
+            "tune, bench, check, compare, new, got 'fly'",
         ),
         (["command=tune"], "command=tune needs checkpoint=PATH"),
         (["command=tune", "tune.parameters.search.c_int=[1,2]"], "did you mean tune.parameters"),

@@ -59,11 +59,22 @@ KINDS = {
 
 
 def players_from(settings: Settings, texts: Sequence[str]) -> list[Player]:
+    """`players_named` for matches.
+
+    Raises:
+        SettingError: there are fewer than two.
+    """
+    players = players_named(settings, texts)
+    if len(players) < 2:
+        raise SettingError(f"players must be two at least, got {', '.join(texts) or 'none'}")
+    return players
+
+
+def players_named(settings: Settings, texts: Sequence[str]) -> list[Player]:
     """The players in the order of their texts, each with a unique name.
 
     Raises:
-        SettingError: a text names no player (the message lists the kinds), or there are fewer than
-            two.
+        SettingError: a text names no player (the message lists the kinds).
         CheckpointError: a checkpoint cannot be used, or is of another game.
     """
     players: list[Player] = []
@@ -75,8 +86,6 @@ def players_from(settings: Settings, texts: Sequence[str]) -> list[Player]:
             players.append(program_player(text, settings.game, settings.programs))
         else:
             players += [_network(settings, path) for path in checkpoints_of(text)]
-    if len(players) < 2:
-        raise SettingError(f"players must be two at least, got {', '.join(texts) or 'none'}")
     met: dict[str, int] = {}
     for player in players:
         met[player.name] = number = met.get(player.name, 0) + 1

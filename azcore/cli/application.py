@@ -49,7 +49,9 @@ def _job(config: DictConfig) -> int:
             )
         return run_command(resumed(config, overrides))
     choose_pretrained(config)
-    if config.command == "arena" or (config.command == "play" and config.checkpoint is not None):
+    if config.command in ("arena", "puzzles") or (
+        config.command == "play" and config.checkpoint is not None
+    ):
         config = of_players(config, overrides)
     if swept and config.run_dir is None:
         config.run_dir = os.path.join(job.sweep.dir, job.sweep.subdir)

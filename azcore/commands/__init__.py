@@ -139,6 +139,16 @@ COMMANDS = {
         f"supervised.held_out_positions {WEIGHTS} {OVERLAYS}",
         instead={"network": PLAYING["network"]},
     ),
+    "puzzles": Command(
+        run="azcore.commands.puzzles:puzzles",
+        obeys=f"game players checkpoint programs puzzles arena.num_simulations {SEARCHING}",
+        instead={
+            **PLAYING,
+            "arena.starts": "puzzles.files are the files there",
+            "run_dir": "nothing is written",
+            "search.num_simulations": IN_MATCHES,
+        },
+    ),
     "tune": Command(
         run="azcore.commands.tune.tune:tune",
         obeys=f"game checkpoint tune arena.num_simulations arena.opening_plies run_dir {SEARCHING}",

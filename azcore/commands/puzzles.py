@@ -1,0 +1,122 @@
+"""`command=puzzles`: how many positions of a file players solve, with the interval of the share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from azcore.arena.elo import score_interval
+from azcore.arena.match import derived_seed
+from azcore.arena.players import Player
+from azcore.assembly.entrants import players_named
+from azcore.assembly.parts import Config, settings_from
+from azcore.chance import Purpose, generator
+from azcore.commands.arena.tournament import wanted_players
+from azcore.commands.console import table_console
+from azcore.errors import SettingError
+from azcore.game import Game
+from azcore.settings import build, require
+from azcore.storage.puzzles import Puzzle, read_puzzles
+
+AT_ONCE = 64  # puzzles searched together, so that batches are full
+
+
+@dataclass(frozen=True, kw_only=True)
+class PuzzleSettings:
+    """Which puzzles; the comments are in `conf/puzzles`."""
+
+    files: tuple[str, ...]
+    count: int | None
+    show: int
+
+    def __post_init__(self) -> None:
+        require(bool(self.files), "puzzles.files", "files of positions with `bm` or `am`", [])
+        count_fits = self.count is None or self.count >= 1
+        require(count_fits, "puzzles.count", "1 or more, or null", self.count)
+        require(self.show >= 0, "puzzles.show", "0 or more", self.show)
+
+
+def puzzles(config: Config) -> int:
+    """Let each player choose a move in each position, and print the shares; 0, or 130.
+
+    Raises:
+        AzcoreError: a setting, a file or a player cannot be used.
+    """
+    options = build(PuzzleSettings, config["puzzles"], "puzzles")
+    settings = settings_from(config)
+    game = settings.game
+    every = [puzzle for file in options.files for puzzle in read_puzzles(Path(file), game)]
+    require(bool(every), "puzzles.files", "files that hold puzzles", list(options.files))
+    if options.count is not None and options.count < len(every):
+        order = generator(Purpose.START, settings.seed, 0).permutation(len(every))
+        every = [every[int(i)] for i in sorted(order[: options.count])]
+    players = players_named(settings, wanted_players(config))
+    for player in players:
+        if not player.takes_positions:
+            raise SettingError(f"{player.name} cannot be set a position: its protocol has no words")
+    console = table_console()
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
+    table.add_column("player", no_wrap=True)
+    for column in ("solved", "of", "share", "95 % interval"):
+        table.add_column(column, justify="right", no_wrap=True)
+    wrong: list[tuple[Puzzle, int]] = []
+    played = ""
+    try:
+        for player in players:
+            wrong, played = _unsolved(player, every, settings.seed, console), player.name
+            solved = len(every) - len(wrong)
+            low, high = score_interval(solved, 0, len(wrong))
+            table.add_row(
+                escape(player.name),
+                f"{solved:,}",
+                f"{len(every):,}",
+                f"{solved / len(every):.1%}",
+                f"{low:.1%} to {high:.1%}",
+            )
+    except KeyboardInterrupt:
+        console.print(table)
+        return 130
+    console.print(f"{settings.arena.num_simulations} simulations a move")
+    console.print(table)
+    _show(console, game, played, wrong[: options.show])
+    return 0
+
+
+def _unsolved(
+    player: Player, puzzles: Sequence[Puzzle], seed: int, console: Console
+) -> list[tuple[Puzzle, int]]:
+    """The puzzles that a player does not solve, and what it plays there; no choice is -1."""
+    wrong: list[tuple[Puzzle, int]] = []
+    with console.status("") as status:
+        for at in range(0, len(puzzles), AT_ONCE):
+            status.update(
+                f"{escape(player.name)}: {at:,} of {len(puzzles):,}, {len(wrong):,} wrong"
+            )
+            some = puzzles[at : at + AT_ONCE]
+            player.begin(len(some), derived_seed(seed, at))
+            for row, puzzle in enumerate(some):
+                player.start(row, puzzle.state)
+            chosen = player.choose(list(range(len(some))))
+            for puzzle, choice in zip(some, chosen, strict=True):
+                action = choice if isinstance(choice, int) else -1
+                if action not in puzzle.solutions:
+                    wrong.append((puzzle, action))
+    player.end()
+    return wrong
+
+
+def _show(console: Console, game: Game, player: str, wrong: Sequence[tuple[Puzzle, int]]) -> None:
+    for puzzle, action in wrong:
+        right = sorted(game.action_to_text(puzzle.state, each) for each in puzzle.solutions)
+        played = "nothing" if action < 0 else game.action_to_text(puzzle.state, action)
+        console.print(
+            escape(
+                f"unsolved by {player}: {puzzle.text}: played {played}, not "
+                f"{' or '.join(right[:6])}{' ...' if len(right) > 6 else ''} ({puzzle.name})"
+            )
+        )

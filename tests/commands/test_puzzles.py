@@ -1,0 +1,107 @@
+"""command=puzzles: positions with their solutions, set to players."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from azcore.errors import GameFileError
+from azcore.game.registry import make
+from azcore.storage.puzzles import read_puzzles
+
+CommandLine = Callable[..., tuple[int, str, str]]
+SUITE = """# wins, and a threat to stop
+XX./OO./... x bm c3;
+X.O/XO./... x bm a1; id "either wins or stops";
+
+OX./.X./... o bm b1;
+"""
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    path = tmp_path / "suite.epd"
+    path.write_text(SUITE)
+    return path
+
+
+def test_puzzles_are_read(suite: Path) -> None:
+    game = make("tic_tac_toe")
+    first, second, third = read_puzzles(suite, game)
+    assert first.name.endswith("suite.epd, line 2")
+    assert second.name == "either wins or stops"
+    texts = [
+        {game.action_to_text(puzzle.state, action) for action in puzzle.solutions}
+        for puzzle in (first, second, third)
+    ]
+    assert texts == [{"c3"}, {"a1"}, {"b1"}]
+
+
+def test_moves_to_avoid(tmp_path: Path) -> None:
+    path = tmp_path / "avoid.epd"
+    path.write_text("OX./.X./... o am c3 c2 c1 a2 a1\n")
+    game = make("tic_tac_toe")
+    (puzzle,) = read_puzzles(path, game)
+    assert [game.action_to_text(puzzle.state, action) for action in puzzle.solutions] == ["b1"]
+
+
+def test_chess_takes_epd_as_it_is_published(tmp_path: Path) -> None:
+    path = tmp_path / "mate.epd"
+    path.write_text('6k1/5ppp/8/8/8/8/8/R3K3 w Q - bm Ra8#; dm 1; id "back rank";\n')
+    game = make("chess")
+    (puzzle,) = read_puzzles(path, game)
+    assert puzzle.solutions == {game.text_to_action(puzzle.state, "a1a8")}
+
+
+def test_search_solves_what_chance_does_not(azcore: CommandLine, suite: Path) -> None:
+    status, output, errors = azcore(
+        *("command=puzzles", "game=tic_tac_toe", "players=[search:300,random]"),
+        f"puzzles.files=[{suite}]",
+    )
+    assert (status, errors) == (0, "")
+    rows = {line.split()[0]: line.split() for line in output.splitlines() if line.strip()}
+    assert rows["search:300"][1:4] == ["3", "3", "100.0%"]
+    assert rows["random"][2] == "3"
+    assert int(rows["random"][1]) < 3
+    assert output.count("unsolved by random: ") == 3 - int(rows["random"][1])
+    status, output, _ = azcore(
+        *("command=puzzles", "game=tic_tac_toe", "players=[search:300]", "puzzles.count=2"),
+        f"puzzles.files=[{suite}]",
+    )
+    assert (status, "search:300       2   2" in output) == (0, True)
+
+
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("XX./OO./... x", "a puzzle must be a position and `bm MOVES;` or `am MOVES;`"),
+        ("XX./OO./.. x bm c3;", "a position looks like"),
+        ("XX./OO./... x bm z9;", "z9"),
+        ("XX./OO./... x bm a3;", "not legal"),
+        ("XX./OO./... x bm c1 c2 c3 b1 a1;", "some legal moves must solve a puzzle"),
+        ("XX./OO./... x am c1 c2 c3 b1 a1;", "some legal moves must solve a puzzle"),
+    ],
+)
+def test_what_is_no_puzzle_is_refused(tmp_path: Path, line: str, why: str) -> None:
+    path = tmp_path / "bad.epd"
+    path.write_text(f"XX./OO./... x bm c3;\n{line}\n")
+    with pytest.raises(GameFileError, match=r"bad\.epd, line 2: ") as error:
+        list(read_puzzles(path, make("tic_tac_toe")))
+    assert why in str(error.value)
+
+
+def test_files_that_cannot_be_read(azcore: CommandLine, tmp_path: Path) -> None:
+    (tmp_path / "empty.epd").write_text("# nothing\n")
+    (tmp_path / "binary.epd").write_bytes(b"\xff\xfe")
+    for files, wanted in (
+        ("[]", "puzzles.files must be files of positions with `bm` or `am`, got []"),
+        ("[empty.epd]", "puzzles.files must be files that hold puzzles"),
+        ("[binary.epd]", "binary.epd: puzzles must be text in UTF-8"),
+        ("[none.epd]", "none.epd: cannot read puzzles: No such file or directory"),
+    ):
+        words = ("command=puzzles", "game=tic_tac_toe", "players=[random]")
+        status, _, errors = azcore(*words, f"puzzles.files={files}")
+        assert status == 2
+        assert wanted in errors
