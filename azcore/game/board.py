@@ -81,7 +81,7 @@ class Layout:
         colours: of the two seats' pieces, each one of `COLOURS`.
         roles: kinds of pieces by a short name, which pieces, hands and choices refer to.
         surface: one of `SURFACES`; `rack` is an upright board with holes.
-        stars: places marked for orientation.
+        stars: places marked for orientation; of a cell, its lower right corner is.
         hand: roles that may be held in hand, in the order in which they are shown.
         choices: buttons and answers by the name that paths of clicks contain.
         facing: whether pieces point at the opponent, so that those of the far player are turned.

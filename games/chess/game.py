@@ -1,8 +1,8 @@
 """Chess for azcore: facts, settings and their checks; the other files of this folder have the rest.
 
 `rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `board.py` boards to
-draw, `pgn.py` transcripts, `book.py` opening books, `oracle.py` the same game by the library python-chess, and README.md the
-specifications in tables.
+draw, `pgn.py` transcripts, `book.py` opening books, `oracle.py` the same game by the library
+python-chess, and README.md the specifications in tables.
 """
 
 from __future__ import annotations

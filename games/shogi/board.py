@@ -37,7 +37,7 @@ LAYOUT = Layout(
     rows=tuple("abcdefghi"),
     colours=("black", "white"),
     roles=roles(),
-    stars=(),
+    stars=("7c", "4c", "7f", "4f"),
     hand=tuple(notation.HAND_ORDER),
     choices={PROMOTE: Choice(words="Promote"), STAY: Choice(words="Do not promote")},
     facing=True,
@@ -88,7 +88,7 @@ def paths(game: Game, state: Any, player: int) -> dict[int, tuple[str, ...]]:
     found = {}
     for action, text in texts.items():
         promotes = text.endswith("+")
-        asked = promotes and text[:-1] in known or text + "+" in known
+        asked = (text.removesuffix("+") if promotes else text + "+") in known
         question = ((PROMOTE if promotes else STAY),) if asked else ()
         found[action] = places(text) + question
     return found

@@ -1,8 +1,8 @@
 """Shogi for azcore: facts, settings and their checks; the other files of this folder have the rest.
 
 `rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `board.py` boards to
-draw, `transcripts.py` KIF and CSA, `oracle.py` the same game by the library cshogi, and README.md the specifications in
-tables.
+draw, `transcripts.py` KIF and CSA, `oracle.py` the same game by the library cshogi, and README.md
+the specifications in tables.
 """
 
 from __future__ import annotations
