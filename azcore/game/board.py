@@ -31,6 +31,7 @@ from azcore.errors import GameError
 KINDS = ("cells", "points")
 SURFACES = ("wood", "checkered", "paper", "rack")
 COLOURS = ("black", "white", "red", "yellow", "blue", "green", "orange", "purple")
+SIDES = ("left", "right", "above", "below")
 MOST_PLACES_ACROSS = 64
 HAND = "*"  # before a role: a click on that piece in hand
 
@@ -81,6 +82,7 @@ class Layout:
         colours: of the two seats' pieces, each one of `COLOURS`.
         roles: kinds of pieces by a short name, which pieces, hands and choices refer to.
         surface: one of `SURFACES`; `rack` is an upright board with holes.
+        labelled: the sides on which labels stand, of `SIDES`.
         stars: places marked for orientation; of a cell, its lower right corner is.
         hand: roles that may be held in hand, in the order in which they are shown.
         choices: buttons and answers by the name that paths of clicks contain.
@@ -96,6 +98,7 @@ class Layout:
     colours: tuple[str, str]
     roles: Mapping[str, Role]
     surface: str = "wood"
+    labelled: tuple[str, ...] = ("left", "below")
     stars: tuple[str, ...] = ()
     hand: tuple[str, ...] = ()
     choices: Mapping[str, Choice] = field(default_factory=dict)
@@ -104,6 +107,8 @@ class Layout:
     def __post_init__(self) -> None:
         _require_one_of("kind", self.kind, KINDS)
         _require_one_of("surface", self.surface, SURFACES)
+        for side in self.labelled:
+            _require_one_of("a side of labels", side, SIDES)
         for what, labels in (("columns", self.columns), ("rows", self.rows)):
             if not 1 <= len(labels) <= MOST_PLACES_ACROSS:
                 _refuse(f"the number of {what}", f"1 to {MOST_PLACES_ACROSS}", len(labels))

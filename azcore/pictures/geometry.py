@@ -8,7 +8,8 @@ from functools import cached_property
 from azcore.game.board import HAND, Layout
 
 PLACE = 100
-MARGIN = 54  # around the places, for labels
+LABEL = 27  # size of the labels of a board nine places wide
+BARE = 16  # margin beside the places on a side without labels
 STAND = 118  # height of a row of pieces in hand
 GAP = 12  # between the board and a stand
 
@@ -29,12 +30,30 @@ class Geometry:
         return len(self.layout.rows)
 
     @property
+    def label(self) -> int:
+        """Size of the labels: about the same share of every picture, so that phones show it."""
+        return round(LABEL * min(1.8, max(0.6, max(self.columns, self.rows) / 9)))
+
+    def margin(self, side: str) -> int:
+        return round(1.6 * self.label) if side in self.layout.labelled else BARE
+
+    @property
+    def board(self) -> tuple[int, int, int, int]:
+        """Left, top, width and height of the board with its margins."""
+        left, upper = self.left - self.margin("left"), self.upper - self.margin("above")
+        width = self.columns * PLACE + self.margin("left") + self.margin("right")
+        height = self.rows * PLACE + self.margin("above") + self.margin("below")
+        return left, upper, width, height
+
+    @property
     def width(self) -> int:
-        return max(self.columns * PLACE, len(self.layout.hand) * PLACE) + 2 * MARGIN
+        columns = max(self.columns, len(self.layout.hand))
+        return columns * PLACE + self.margin("left") + self.margin("right")
 
     @property
     def height(self) -> int:
-        return self.rows * PLACE + 2 * MARGIN + 2 * self.top
+        margins = self.margin("above") + self.margin("below")
+        return self.rows * PLACE + margins + 2 * self.top
 
     @property
     def top(self) -> int:
@@ -44,12 +63,13 @@ class Geometry:
     @property
     def left(self) -> int:
         """The left edge of the first column."""
-        return (self.width - self.columns * PLACE) // 2
+        spare = max(0, len(self.layout.hand) - self.columns) * PLACE // 2
+        return spare + self.margin("left")
 
     @property
     def upper(self) -> int:
         """The upper edge of the first row."""
-        return self.top + MARGIN
+        return self.top + self.margin("above")
 
     @cached_property
     def centres(self) -> dict[str, tuple[int, int]]:
@@ -77,7 +97,7 @@ class Geometry:
         return (self.width - x, STAND // 2) if far else (x, self.height - STAND // 2)
 
     def target(self, click: str, seat: int | None) -> tuple[int, int] | None:
-        """The centre of what a click of a seat names; None: a choice, which is not in the picture."""
+        """The centre of what a seat's click names; None: a choice, which is not in the picture."""
         role = click.removeprefix(HAND)
         if click in self.centres:
             return self.centres[click]

@@ -1,7 +1,7 @@
 """What a search or a network says about a position, drawn over its board.
 
-A layer is data apart from the board, so a page can show and hide each. Numbers in [0, 1] are shares;
-ownership is in the view of seat 0, as everywhere.
+A layer is data apart from the board, so a page can show and hide each. Numbers in [0, 1] are
+shares; ownership is in the view of seat 0, as everywhere.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ def _hint(
         )
         if hint.text and (numbered or weight > 0.12):
             a, b = places[0]
-            x, y = round(x + 0.42 * (a - x)), round(y + 0.42 * (b - y))
-            yield tag("circle", cx=x, cy=y, r=19, fill=fill, stroke=ink, stroke_width=1.5)
+            x, y = (x + a) // 2, (y + b) // 2
+            yield tag("circle", cx=x, cy=y, r=18, fill=fill, stroke=ink, stroke_width=1.5)
             yield text(hint.text, x, y, 24, fill=ink, font_weight=700)
     elif numbered:
         body, edge, line = BODIES[board.layout.colours[seat or 0]]

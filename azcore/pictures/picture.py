@@ -18,7 +18,7 @@ from azcore.pictures import layers as layer_drawing
 from azcore.pictures.geometry import PLACE, Geometry
 from azcore.pictures.layers import Layers
 from azcore.pictures.palette import BODIES, THEMES, Palette
-from azcore.pictures.pieces import definitions, identifier, shadow_of
+from azcore.pictures.pieces import Set
 from azcore.pictures.surface import surface, wood
 from azcore.pictures.svg import escaped, tag, text
 from azcore.pictures.words import hand_in_words, in_words, piece_in_words
@@ -121,9 +121,7 @@ def draw_board(
         "layers",
         layer_drawing.drawn(board, pencil.geometry, layers or Layers(), pencil.palette),
     )
-    used = {(piece.seat, piece.role) for piece in board.pieces}
-    used |= {(seat, role) for seat, hand in enumerate(board.hands) for role in hand if hand[role]}
-    svg = pencil.whole(body, used, in_words(board, seats))
+    svg = pencil.whole(body, in_words(board, seats))
     return Picture(svg, pencil.geometry.width, pencil.geometry.height, pencil.targets(board))
 
 
@@ -147,20 +145,17 @@ def film(
     first = shown[0]
     pencil = _Pencil(first, game.seat_names, title_of(game.name), False, letters, "auto", prefix)
     seen: dict[str, dict[Fragment, list[int]]] = {name: {} for name in PARTS}
-    used = set()
     for number, board in enumerate(shown):
         if board.layout != first.layout:
             raise GameError(f"{game.name}: board: the layout must stay the same through a game")
         for name, fragments in pencil.parts(board).items():
             for fragment in fragments:
                 seen[name].setdefault(fragment, []).append(number)
-        used |= {(piece.seat, piece.role) for piece in board.pieces}
-        used |= {(seat, role) for seat, hand in enumerate(board.hands) for role in hand}
     body = "".join(
         _group(name, (_timed(fragment, plies) for fragment, plies in seen[name].items()))
         for name in PARTS
     )
-    svg = pencil.whole(body, used, in_words(first, game.seat_names))
+    svg = pencil.whole(body, in_words(first, game.seat_names))
     return Picture(svg, pencil.geometry.width, pencil.geometry.height)
 
 
@@ -208,23 +203,18 @@ class _Pencil:
         self.layout = board.layout
         self.seats = seats
         self.title = title
-        self.letters = letters
-        self.prefix = prefix
+        self.prefix = prefix if theme == "auto" else f"{prefix}-{theme}"
         self.palette = Palette(theme)
         self.geometry = Geometry(board.layout, flip)
+        self.set = Set(board.layout, self.palette, prefix=self.prefix, letters=letters, flip=flip)
 
-    def whole(self, body: str, used: set[tuple[int, str]], words: str) -> str:
+    def whole(self, body: str, words: str) -> str:
+        """The picture around what has been drawn."""
         geometry, palette = self.geometry, self.palette
         defs = wood(self.prefix, palette) if self.layout.surface == "wood" else ""
-        roles = list(self.layout.roles)
-        ordered = sorted(used, key=lambda pair: (pair[0], roles.index(pair[1])))
-        defs += definitions(
-            self.prefix, self.layout, ordered, palette, self.letters, geometry.flip
-        )
-        ground = surface(self.prefix, geometry, palette)
-        return _svg(
-            geometry.width, geometry.height, self.title, words, palette, defs, ground + body
-        )
+        defs += self.set.definitions()
+        body = surface(self.prefix, geometry, palette) + body
+        return _svg(geometry.width, geometry.height, self.title, words, palette, defs, body)
 
     def parts(self, board: Board) -> dict[str, list[Fragment]]:
         """What changes from position to position, by part."""
@@ -252,7 +242,7 @@ class _Pencil:
         return self.layout.kind == "cells" and self.layout.surface != "rack"
 
     def _under(self, board: Board) -> Iterator[Fragment]:
-        """Marked cells. Each mark has a shape of its own, so that no colour is needed to read it."""
+        """Marked cells. Each mark has its own shape, so that no colour is needed to read it."""
         if not self._on_cells:
             return
         for i, place in enumerate(board.last):
@@ -282,19 +272,16 @@ class _Pencil:
 
     def _shadows(self, board: Board) -> Iterator[Fragment]:
         for piece in board.pieces:
-            shadow = shadow_of(self.layout, piece.role)
+            shadow = self.set.shadow(piece.seat, piece.role)
             if shadow is not None:
-                yield Fragment(self._use(shadow, *self.geometry.centres[piece.place]))
+                yield Fragment(_use(shadow, *self.geometry.centres[piece.place]))
 
     def _pieces(self, board: Board) -> Iterator[Fragment]:
         for piece in board.pieces:
-            name = identifier("", self.layout, piece.seat, piece.role).removeprefix("-")
+            name = self.set.piece(piece.seat, piece.role)
             what = piece_in_words(board, self.seats, piece.seat, piece.role)
             x, y = self.geometry.centres[piece.place]
-            yield Fragment(self._use(name, x, y), what, piece.place)
-
-    def _use(self, name: str, x: float, y: float) -> str:
-        return tag("use", href=f"#{self.prefix}-{name}", x=x, y=y)
+            yield Fragment(_use(name, x, y), what, piece.place)
 
     def _over(self, board: Board) -> Iterator[Fragment]:
         """Rings on stones, and the sign of check."""
@@ -309,7 +296,7 @@ class _Pencil:
         for what, places in (("last action", board.last), ("won by", board.marks)):
             for place in places:
                 x, y = self.geometry.centres[place]
-                body, edge, line = BODIES[colours.get(place, "black")]
+                line = BODIES[colours.get(place, "black")][2]
                 ring = tag(
                     "circle",
                     cx=x,
@@ -328,14 +315,17 @@ class _Pencil:
                 if not count:
                     continue
                 x, y = self.geometry.in_hand(seat, role)
-                shadow = shadow_of(self.layout, role)
-                name = identifier("", self.layout, seat, role).removeprefix("-")
-                parts = "" if shadow is None else self._use(shadow, x, y)
-                parts += self._use(name, x, y)
+                shadow = self.set.shadow(seat, role)
+                parts = "" if shadow is None else _use(shadow, x, y)
+                parts += _use(self.set.piece(seat, role), x, y)
                 if count > 1:
                     parts += tag("circle", cx=x + 34, cy=y + 32, r=20, fill=self.palette("ink"))
                     parts += text(str(count), x + 34, y + 32, 26, fill="#fff", font_weight=700)
                 yield Fragment(tag("g", parts), *hand_in_words(board, self.seats, seat, role))
+
+
+def _use(name: str, x: float, y: float) -> str:
+    return tag("use", href=f"#{name}", x=x, y=y)
 
 
 def _svg(

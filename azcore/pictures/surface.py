@@ -1,15 +1,14 @@
-"""Draws the empty board: its surface, lines, stars and labels. Labels lie on the board's own frame,
+"""Draws the empty board: its surface, lines, stars and labels.
 
-so a picture can be read on a page of any colour.
+Labels lie on the board's own frame, so a picture can be read on a page of any colour.
 """
 
 from __future__ import annotations
 
-from azcore.pictures.geometry import MARGIN, PLACE, STAND, Geometry
+from azcore.pictures.geometry import PLACE, STAND, Geometry
 from azcore.pictures.palette import Palette
 from azcore.pictures.svg import number, tag, text
 
-LABEL = 27  # size of the labels
 INKS = {"wood": "ink", "checkered": "frame-ink", "paper": "paper-ink", "rack": "rack-ink"}
 FRAMES = {"wood": "wood", "checkered": "frame", "paper": "paper", "rack": "rack"}
 
@@ -22,17 +21,8 @@ def surface(prefix: str, geometry: Geometry, palette: Palette) -> str:
     frame = palette(FRAMES[layout.surface])
     if layout.surface == "wood":
         frame = f"url(#{prefix}-wood)"
-    parts = [
-        tag(
-            "rect",
-            x=x - MARGIN,
-            y=y - MARGIN,
-            width=width + 2 * MARGIN,
-            height=height + 2 * MARGIN,
-            rx=12,
-            fill=frame,
-        )
-    ]
+    left, top, wide, high = geometry.board
+    parts = [tag("rect", x=left, y=top, width=wide, height=high, rx=10, fill=frame)]
     if layout.hand:
         for top in (0, geometry.height - STAND):
             parts.append(
@@ -80,14 +70,27 @@ def _lines(geometry: Geometry, palette: Palette) -> list[str]:
     x1, y1 = x0 + PLACE * across, y0 + PLACE * down
     # Paper has no outline: cells are told apart by the lines between them.
     inner = slice(1, -1) if paper else slice(None)
-    path = "".join(f"M{number(x0 + PLACE * c)} {number(y0)}V{number(y1)}" for c in range(across + 1)[inner])
-    path += "".join(f"M{number(x0)} {number(y0 + PLACE * r)}H{number(x1)}" for r in range(down + 1)[inner])
+    path = "".join(
+        f"M{number(x0 + PLACE * c)} {number(y0)}V{number(y1)}" for c in range(across + 1)[inner]
+    )
+    path += "".join(
+        f"M{number(x0)} {number(y0 + PLACE * r)}H{number(x1)}" for r in range(down + 1)[inner]
+    )
     colour = palette("paper-grid" if paper else "grid")
     wide = 5 if paper else 2.5
     parts = [tag("path", d=path, stroke=colour, stroke_width=wide, stroke_linecap="square")]
     if not points and not paper:
         parts.append(
-            tag("rect", x=x0, y=y0, width=x1 - x0, height=y1 - y0, fill="none", stroke=colour, stroke_width=5)
+            tag(
+                "rect",
+                x=x0,
+                y=y0,
+                width=x1 - x0,
+                height=y1 - y0,
+                fill="none",
+                stroke=colour,
+                stroke_width=5,
+            )
         )
     dots = ""
     for star in layout.stars:
@@ -106,21 +109,20 @@ def _lines(geometry: Geometry, palette: Palette) -> list[str]:
 
 
 def _labels(geometry: Geometry, palette: Palette) -> str:
-    """Columns above and below, rows on both sides; small boards have them on two sides only."""
     layout = geometry.layout
-    both = layout.kind == "points" and min(geometry.columns, geometry.rows) > 5
     right, lower = geometry.left + PLACE * geometry.columns, geometry.upper + PLACE * geometry.rows
     # On points there is half an empty place between the labels and the outermost lines.
-    near = MARGIN / 2 - (8 if layout.kind == "points" else 0)
+    away = 0.8 * geometry.label - (6 if layout.kind == "points" else 0)
+    heights = {"above": geometry.upper - away, "below": lower + away}
+    edges = {"left": geometry.left - away, "right": right + away}
     parts = ""
-    for column, label in enumerate(layout.columns):
-        x = geometry.left + PLACE * geometry.seen(column, 0)[0] + PLACE / 2
-        parts += text(label, x, lower + near, LABEL)
-        if both:
-            parts += text(label, x, geometry.upper - near, LABEL)
-    for row, label in enumerate(layout.rows):
-        y = geometry.upper + PLACE * geometry.seen(0, row)[1] + PLACE / 2
-        parts += text(label, geometry.left - near, y, LABEL)
-        if both:
-            parts += text(label, right + near, y, LABEL)
-    return tag("g", parts, fill=palette(INKS[layout.surface]))
+    for side in layout.labelled:
+        if side in heights:
+            for column, label in enumerate(layout.columns):
+                x = geometry.left + PLACE * geometry.seen(column, 0)[0] + PLACE / 2
+                parts += text(label, x, heights[side], geometry.label)
+        else:
+            for row, label in enumerate(layout.rows):
+                y = geometry.upper + PLACE * geometry.seen(0, row)[1] + PLACE / 2
+                parts += text(label, edges[side], y, geometry.label)
+    return tag("g", parts, fill=palette(INKS[layout.surface])) if parts else ""

@@ -54,7 +54,9 @@ def in_words(board: Board, seats: tuple[str, str]) -> str:
     ):
         if places:
             sentences.append(f"{what} {', '.join(places)}")
-    sentences.append("the game is over" if board.to_move is None else f"{seats[board.to_move]} to move")
+    sentences.append(
+        "the game is over" if board.to_move is None else f"{seats[board.to_move]} to move"
+    )
     if board.note:
         sentences.append(board.note)
     return ". ".join(f"{sentence[:1].upper()}{sentence[1:]}" for sentence in sentences) + "."

@@ -24,6 +24,7 @@ def layout(size: int) -> Layout:
         rows=tuple(str(row) for row in range(size, 0, -1)),
         colours=("black", "white"),
         roles={"stone": Role(name="stone", letter="S", art="stone")},
+        labelled=("left", "right", "above", "below") if size > 5 else ("left", "below"),
         stars=stars(size),
         choices={PASS: Choice(words="Pass")},
     )

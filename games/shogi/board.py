@@ -37,6 +37,7 @@ LAYOUT = Layout(
     rows=tuple("abcdefghi"),
     colours=("black", "white"),
     roles=roles(),
+    labelled=("right", "above"),
     stars=("7c", "4c", "7f", "4f"),
     hand=tuple(notation.HAND_ORDER),
     choices={PROMOTE: Choice(words="Promote"), STAY: Choice(words="Do not promote")},
