@@ -32,7 +32,7 @@ class Geometry:
     @property
     def label(self) -> int:
         """Size of the labels: about the same share of every picture, so that phones show it."""
-        return round(LABEL * min(1.8, max(0.6, max(self.columns, self.rows) / 9)))
+        return round(LABEL * min(1.6, max(0.6, max(self.columns, self.rows) / 9)))
 
     def margin(self, side: str) -> int:
         return round(1.6 * self.label) if side in self.layout.labelled else BARE

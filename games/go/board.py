@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from azcore.game import Board, Choice, Layout, Piece, Role
+import numpy as np
+import numpy.typing as npt
+
+from azcore.game import Board, Choice, Game, Layout, Piece, Role
 
 from . import rules
 from .notation import COLUMNS, action_to_text
-
-if TYPE_CHECKING:
-    from .game import Go
 
 PASS = "pass"  # the text of the action too
 
@@ -45,10 +45,10 @@ def stars(size: int) -> tuple[str, ...]:
     return tuple(action_to_text(size, row * size + column) for row, column in points)
 
 
-def board_of(game: Go, state: Any) -> Board:
-    size = game.board_size
+def board_of(game: Game, state: Any, stones: npt.NDArray[np.int8]) -> Board:
+    """The board of a state, of which `stones` is what `Go.stones` returns."""
+    size = len(stones)
     over = rules.is_terminal(state)
-    stones = game.stones(state).ravel().tolist()
     last = int(state.last_action)
     black, white = (int(count) for count in state.prisoners)
     words = [] if last != size * size else ["the last move was a pass"]
@@ -59,7 +59,7 @@ def board_of(game: Go, state: Any) -> Board:
         layout=layout(size),
         pieces=tuple(
             Piece(action_to_text(size, point), stone - 1, "stone")
-            for point, stone in enumerate(stones)
+            for point, stone in enumerate(stones.ravel().tolist())
             if stone
         ),
         to_move=None if over else int(state.player),

@@ -163,7 +163,7 @@ class Go(CompiledGame):
         return notation.render(state)
 
     def board(self, state: Any) -> Board:
-        return board.board_of(self, state)
+        return board.board_of(self, state, self.stones(state))
 
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
         return {"sgf": sgf.transcript_format(self)}
