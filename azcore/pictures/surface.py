@@ -111,8 +111,7 @@ def _lines(geometry: Geometry, palette: Palette) -> list[str]:
 def _labels(geometry: Geometry, palette: Palette) -> str:
     layout = geometry.layout
     right, lower = geometry.left + PLACE * geometry.columns, geometry.upper + PLACE * geometry.rows
-    # On points there is half an empty place between the labels and the outermost lines.
-    away = 0.8 * geometry.label - (6 if layout.kind == "points" else 0)
+    away = 0.8 * geometry.label
     heights = {"above": geometry.upper - away, "below": lower + away}
     edges = {"left": geometry.left - away, "right": right + away}
     parts = ""

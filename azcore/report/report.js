@@ -360,7 +360,7 @@
         const { what, where } = part.dataset;
         if (on && what) said.set(what, [...(said.get(what) || []), where]);
       }
-      return [...said].map(([what, places]) => `${what} ${places.join(", ")}`).join("; ") || "no pieces";
+      return [...said].sort().map(([what, places]) => `${what} ${places.join(", ")}`).join("; ") || "no pieces";
     }
 
     function go(wanted) {

@@ -362,7 +362,7 @@ def test_the_sample_game_is_the_last_one(run: Path) -> None:
 
 
 def test_the_sample_game_is_one_picture_of_all_its_boards(run: Path) -> None:
-    page, data = page_of(run)
+    page, _ = page_of(run)
     text = (run / "report.html").read_text(encoding="utf-8")
     assert page.tags.count("pre") == 1  # the settings
     stones = re.findall(r'data-on="(\S+)"[^>]* data-what="([XO])" data-where="(\S+)"', text)
