@@ -13,10 +13,10 @@ made by a path of one or more *clicks*, and a click is the name of
 
 No path is the beginning of another, so it is always clear when an action is complete:
 
-    tic-tac-toe  b2         ("b2",)
-    chess        e7e8q      ("e7", "e8", "q")
-    shogi        P*5e       ("*P", "5e")
-    go           pass       ("pass",)
+    b2      a stone is put down      ("b2",)
+    e7e8q   a pawn becomes a queen   ("e7", "e8", "q")
+    P*5e    a pawn is dropped        ("*P", "5e")
+    pass                             ("pass",)
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ class Role:
     Args:
         name: in words, lower case: `knight`.
         letter: one to three characters for those who prefer letters: `N`, `+P`.
-        art: the name of a drawing of `azcore/pictures`, such as `stone` or `chess-knight`. Empty or
-            unknown: a disc with the letter.
+        art: the name of a drawing of `azcore/pictures`, such as `stone`, `staunton-knight` and
+            `koma-rook`. Empty or unknown: a disc with the letter.
         promoted: whether it is drawn as a promoted piece.
     """
 

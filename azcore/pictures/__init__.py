@@ -5,7 +5,7 @@
     film(game, states)                          # one picture that steps through a game
 
 Begin with `picture.py`. `geometry.py` says where places lie, `surface.py` draws the empty board,
-`pieces.py` the pieces (with `chessmen.py` and `kanji.py`), `layers.py` what a search has to say
+`pieces.py` the pieces (with `staunton.py` and `kanji.py`), `layers.py` what a search has to say
 about a position, `words.py` says a position in words, and `palette.py` holds the colours. `svg.py`
 writes elements and escapes texts: games are by strangers.
 """

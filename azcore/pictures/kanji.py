@@ -1,4 +1,4 @@
-"""The characters on shogi pieces as SVG paths, so that no font is needed.
+"""The characters on koma, the wedges of Japanese sets, as SVG paths: no font is needed.
 
 They are outlines of Noto Serif CJK JP Bold, version 2.001, © 2017-2022 Adobe, taken once with
 fontTools. That font has the SIL Open Font License 1.1, which leaves artwork made from outlines
@@ -8,7 +8,7 @@ Each is centred on (0, 0) and about 93 wide, y downwards. Pieces in play have on
 promoted silver, knight and lance have the usual abbreviations.
 """
 
-# By the name of the role in a drawing's name, `shogi-<name>`.
+# By the name of the role in a drawing's name, `koma-<name>`.
 PATHS = {
     "king": (  # 玉
         "M11.9 7.4 11.1 8C15.9 13.2 20.6 21.1 21.6 28.3C33.5 37.1 43.8 13.2 11.9 7.4ZM-40.5 -34.7"

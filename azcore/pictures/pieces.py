@@ -11,12 +11,12 @@ from functools import cached_property
 from zlib import crc32
 
 from azcore.game.board import Layout, Role
-from azcore.pictures.chessmen import DRAWINGS
 from azcore.pictures.kanji import PATHS
 from azcore.pictures.palette import BODIES, Palette
+from azcore.pictures.staunton import DRAWINGS
 from azcore.pictures.svg import tag, text
 
-KOMA = "M0 -45 L25 -33 L37 42 H-37 L-25 -33 Z"  # a shogi piece
+KOMA = "M0 -45 L25 -33 L37 42 H-37 L-25 -33 Z"  # a wedge of wood, which points away from its player
 # Higher pieces are larger, as in a set of wood.
 SIZES = {"king": 1.0, "rook": 0.96, "bishop": 0.96, "gold": 0.92, "silver": 0.92, "pawn": 0.84}
 
@@ -101,7 +101,7 @@ def _piece(role: Role, seat: int, colour: str, palette: Palette, letters: bool) 
     family, _, name = role.art.partition("-")
     if _is_koma(role):
         return _koma(role, name, seat, palette, letters)
-    if family == "chess" and name in DRAWINGS and not letters:
+    if family == "staunton" and name in DRAWINGS and not letters:
         outline, lines, dots = DRAWINGS[name]
         parts = tag("path", d=outline, fill=body)
         parts += tag("path", d=lines, fill="none", stroke=line)
@@ -145,7 +145,7 @@ def _piece(role: Role, seat: int, colour: str, palette: Palette, letters: bool) 
 
 
 def _koma(role: Role, name: str, seat: int, palette: Palette, letters: bool) -> str:
-    """A shogi piece; promoted ones are red and have another character."""
+    """A wedge with a character; promoted ones are red and have another character."""
     ink = palette("promoted" if role.promoted else "koma-ink")
     shape = tag("path", d=KOMA, fill=palette("koma"), stroke=palette("koma-edge"), stroke_width=2)
     if letters:
@@ -158,12 +158,12 @@ def _koma(role: Role, name: str, seat: int, palette: Palette, letters: bool) -> 
 
 
 def _is_koma(role: Role) -> bool:
-    """Whether a role is drawn as a shogi piece."""
-    return role.art.removeprefix("shogi-") in PATHS and role.art.startswith("shogi-")
+    """Whether a role is drawn as a wedge with a character."""
+    return role.art.removeprefix("koma-") in PATHS and role.art.startswith("koma-")
 
 
 def _size(role: Role) -> float:
-    return SIZES.get(role.art.removeprefix("shogi-").removeprefix("promoted-"), 0.88)
+    return SIZES.get(role.art.removeprefix("koma-").removeprefix("promoted-"), 0.88)
 
 
 def _gradient(name: str, colour: str) -> str:

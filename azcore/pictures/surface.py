@@ -29,7 +29,7 @@ def surface(prefix: str, geometry: Geometry, palette: Palette) -> str:
                 tag("rect", y=top, width=geometry.width, height=STAND, rx=12, fill=palette("stand"))
             )
     if layout.surface == "checkered":
-        # The corner at the first player's left is dark, as chess has it.
+        # The corner at the first player's left is dark, as is usual.
         dark = "".join(
             f"M{x + PLACE * c} {y + PLACE * r}h{PLACE}v{PLACE}h-{PLACE}z"
             for r in range(rows)

@@ -10,8 +10,8 @@ A broken identity raises `ContractError`, whose text gives the identity, the val
 value wanted, the actions that lead to the position, and a drawing of it.
 
 From a game alone, the kit checks forms and ranges, masks against `step`, changed states, lengths,
-unsteady observations, texts, symmetries, compiled against interpreted rules, batches, position keys
-and writes out of bounds. It cannot detect rules that are wrong but consistent, such as an outcome
+unsteady observations, texts, boards, symmetries, compiled against interpreted rules, batches,
+position keys and writes out of bounds. It cannot detect rules that are wrong but consistent, such as an outcome
 with the wrong sign, a forgotten repetition rule or history planes one ply late. Those need an
 oracle (a second implementation of the game, best over somebody else's rules), facts stated by the
 author, or a playthrough recorded when the game was correct; `swap_colours` detects observations

@@ -17,7 +17,7 @@ LAYOUT = Layout(
     colours=("white", "black"),
     surface="checkered",
     roles={
-        letter: Role(name=name, letter=letter, art=f"chess-{name}")
+        letter: Role(name=name, letter=letter, art=f"staunton-{name}")
         for letter, name in zip(notation.LETTERS[0], NAMES, strict=True)
     },
     choices={

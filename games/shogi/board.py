@@ -19,13 +19,13 @@ def roles() -> dict[str, Role]:
     """By the letters of SFEN in capitals: `P`, `+P`."""
     found = {}
     for letter, name in zip(notation.LETTERS, notation.NAMES, strict=True):
-        found[letter] = Role(name=name, letter=letter, art=f"shogi-{name}")
+        found[letter] = Role(name=name, letter=letter, art=f"koma-{name}")
     for letter in "PLNSBR":
         name = found[letter].name
         found["+" + letter] = Role(
             name=PROMOTED_NAMES.get(letter, f"promoted {name}"),
             letter="+" + letter,
-            art=f"shogi-promoted-{name}",
+            art=f"koma-promoted-{name}",
             promoted=True,
         )
     return found

@@ -15,8 +15,8 @@ import azcore
 from azcore.errors import GameError
 from azcore.game import Board, Game, Layout, Piece, Role
 from azcore.pictures import Hint, Layers, Picture, draw, draw_board, film, heat_of, line_of
-from azcore.pictures.chessmen import DRAWINGS
 from azcore.pictures.kanji import PATHS
+from azcore.pictures.staunton import DRAWINGS
 from azcore.testing import random_states
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -189,7 +189,7 @@ def test_an_unknown_drawing_is_a_disc_with_the_letter() -> None:
         columns=("a",),
         rows=("1",),
         colours=("green", "purple"),
-        roles={"E": Role(name="elephant", letter="E", art="chess-elephant")},
+        roles={"E": Role(name="elephant", letter="E", art="staunton-elephant")},
     )
     board = Board(layout=layout, pieces=(Piece("a1", 1, "E"),), to_move=0, actions={})
     root = parsed(draw_board(board, ("green", "purple")))

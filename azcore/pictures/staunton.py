@@ -1,4 +1,7 @@
-"""The chess pieces: outlines and lines of our own, centred on (0, 0) in a place of 100 × 100."""
+"""King to pawn in the style of Staunton: outlines and lines of our own.
+
+They are centred on (0, 0) in a place of 100 × 100.
+"""
 
 from __future__ import annotations
 
