@@ -18,7 +18,7 @@ from azcore.pictures.svg import tag, text
 
 KOMA = "M0 -45 L25 -33 L37 42 H-37 L-25 -33 Z"  # a wedge of wood, which points away from its player
 # Higher pieces are larger, as in a set of wood.
-SIZES = {"king": 1.0, "rook": 0.96, "bishop": 0.96, "gold": 0.92, "silver": 0.92, "pawn": 0.84}
+SIZES = {"king": 1.06, "rook": 1.02, "bishop": 1.02, "gold": 0.98, "silver": 0.98, "pawn": 0.9}
 
 
 class Set:
@@ -163,7 +163,7 @@ def _is_koma(role: Role) -> bool:
 
 
 def _size(role: Role) -> float:
-    return SIZES.get(role.art.removeprefix("koma-").removeprefix("promoted-"), 0.88)
+    return SIZES.get(role.art.removeprefix("koma-").removeprefix("promoted-"), 0.94)
 
 
 def _gradient(name: str, colour: str) -> str:
