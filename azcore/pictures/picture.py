@@ -265,7 +265,7 @@ class _Pencil:
             rx=6,
             fill=self.palette(colour),
             fill_opacity=opacity,
-            stroke=self.palette(colour),
+            stroke=self.palette(f"{colour}-line"),
             stroke_width=6 if dashes is None else 4,
             stroke_dasharray=dashes,
         )
