@@ -31,6 +31,7 @@ def install(folder: Path, kind: str, rule: str, body: str) -> dict[str, str]:
     (folder / "faulty/conf/game").mkdir(parents=True, exist_ok=True)
     (folder / "faulty/conf/game/faulty.yaml").write_text("name: faulty\n")
     (folder / "faulty/__init__.py").touch()
+    (folder / "faulty/board.py").write_text((GAMES / "board.py").read_text())
     (folder / "faulty/game.py").write_text(text)
     metadata = folder / "faulty-1.dist-info"
     metadata.mkdir(exist_ok=True)

@@ -1,12 +1,13 @@
 """The contract of a game, and everything that needs only its rules.
 
 Begin at `contract.Game`, which a plugin implements. `facts` holds the fixed properties of a game,
-`compiled` the faster way to state rules, `transcript` the content of transcripts. `registry` finds
-games, `batch` replays many games at once and fills `positions`, `symmetries` maps these,
-`compilation` runs numba, `rule_table` hands rules to kernels, and `faults` reports errors in a
-game's code.
+`compiled` the faster way to state rules, `board` a position to draw and click, `transcript` the
+content of transcripts. `registry` finds games, `batch` replays many games at once and fills
+`positions`, `symmetries` maps these, `compilation` runs numba, `rule_table` hands rules to kernels,
+and `faults` reports errors in a game's code.
 """
 
+from azcore.game.board import Board, Choice, Layout, Piece, Role
 from azcore.game.compiled import CompiledGame, Rules
 from azcore.game.contract import Game, illegal_action_message, require_legal, texts_along
 from azcore.game.facts import (
@@ -21,14 +22,19 @@ from azcore.game.facts import (
 from azcore.game.transcript import GameText, Transcript, TranscriptFormat
 
 __all__ = [
+    "Board",
     "BoolArray",
     "ByteArray",
+    "Choice",
     "CompiledGame",
     "Facts",
     "FloatArray",
     "Game",
     "GameText",
     "IntArray",
+    "Layout",
+    "Piece",
+    "Role",
     "Rules",
     "Setting",
     "Symmetry",

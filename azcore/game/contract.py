@@ -23,6 +23,7 @@ import numpy.typing as npt
 
 from azcore.errors import GameError, IllegalActionError
 from azcore.game import faults
+from azcore.game.board import Board
 from azcore.game.facts import BoolArray, Facts, FloatArray, Setting
 from azcore.game.transcript import TranscriptFormat
 
@@ -36,7 +37,7 @@ class Game(ABC):
     Shapes: A actions; C planes, H rows and W columns of an observation. Seats are numbered 0 (moves
     first) and 1; each game defines its own colours.
 
-    Eleven identities must hold; `azcore.testing.check_game` checks them on random positions:
+    Twelve identities must hold; `azcore.testing.check_game` checks them on random positions:
 
     1. A state is terminal or has a legal action, never both.
     2. `step` accepts exactly the actions of `legal_action_mask`, returns a new state and leaves the
@@ -59,6 +60,8 @@ class Game(ABC):
     10. A transcript reads back as it was written: see `TranscriptFormat`.
     11. `ownership` and `score`, if the game has them, hold numbers in their ranges at every end, a
         mapped game has the mapped ownership and the same score, and a score's sign is the outcome.
+    12. `board`, if the game has it, shows the placement of `state_to_text`, and each legal action
+        has one path of clicks, which is not the beginning of another's.
 
     Args of the constructor:
         facts: the fixed properties of the game, which are also its attributes.
@@ -280,6 +283,18 @@ class Game(ABC):
     @abstractmethod
     def render(self, state: Any) -> str:
         """The board as several lines of text for a terminal."""
+
+    def board(self, state: Any) -> Board | None:
+        """The position as plain data, from which azcore draws it and takes clicks; optional.
+
+        None, for every state: azcore shows what `render` gives, beside a list of legal actions.
+        """
+        return None
+
+    @property
+    def has_board(self) -> bool:
+        """Whether the game states `board`."""
+        return type(self).board is not Game.board
 
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
         """The transcript formats of this game by name, such as `sgf`; the usual one first.

@@ -267,6 +267,10 @@
   function viewer(game) {
     const id = (name) => document.getElementById(name);
     const board = element("span"), slider = id("ply"), total = game.plies.length;
+    const film = id("board").querySelector("svg");  // all boards in one picture, or none: texts then
+    const scenes = film ? [...film.querySelectorAll("[data-on]")].map((part) => ({
+      part, spans: part.dataset.on.split(" ").map((span) => span.split("-").map(Number)),
+    })) : [];
     const seats = game.seats, named = seats.map((name) => name[0].toUpperCase() + name.slice(1));
     const ends = { 1: `${named[0]} has won`, 0: "A draw", "-1": `${named[1]} has won` };
     let ply = 0;
@@ -276,10 +280,11 @@
       heads[1].textContent = "Improved policy";
       heads[2].remove();
     }
-    id("board").append(board);
+    if (!film) id("board").append(board);
     slider.max = total;
 
     function fit() {  // the widest row of the board fills its frame, within reason
+      if (film) return;
       const columns = game.boards.flatMap((text) => text.split("\n")).reduce((most, line) => Math.max(most, [...line].length), 1);
       const size = (id("board").clientWidth - 36) / (columns * 0.61);
       id("board").style.fontSize = `${Math.max(8, Math.min(22, size))}px`;
@@ -343,13 +348,28 @@
       key.append("The larger the square, the surer; the rows are those of the board.");
     }
 
+    function show(ply) {  // the board after so many plies; returns it in words
+      if (!film) {
+        board.textContent = game.boards[ply];
+        return game.boards[ply];
+      }
+      const said = new Map();
+      for (const { part, spans } of scenes) {
+        const on = spans.some(([first, last]) => first <= ply && ply <= last);
+        part.setAttribute("visibility", on ? "visible" : "hidden");
+        const { what, where } = part.dataset;
+        if (on && what) said.set(what, [...(said.get(what) || []), where]);
+      }
+      return [...said].sort().map(([what, places]) => `${what} ${places.join(", ")}`).join("; ") || "no pieces";
+    }
+
     function go(wanted) {
       ply = Math.max(0, Math.min(total, wanted));
       const now = game.plies[ply], rows = id("top").tBodies[0];
-      board.textContent = game.boards[ply];
+      const words = show(ply);
       slider.value = ply;
       slider.setAttribute("aria-valuetext", `after ${ply} of ${total} plies`);
-      id("board").setAttribute("aria-label", `Board after ${ply} plies: ${game.boards[ply]}`);
+      (film || id("board")).setAttribute("aria-label", `Board after ${ply} plies: ${words}`);
       id("where").textContent = `Position ${ply} of ${total} · game ${game.index.toLocaleString("en")}, weights of step ${game.step.toLocaleString("en")}`;
       rows.replaceChildren();
       id("top").hidden = !now || !now.top.length;

@@ -81,6 +81,7 @@ def render_report(run: RunDirectory, device: torch.device = CPU) -> str:
     gate = last_of_each(read_rows(run.gate), ("generation",))
     ratings = fit_ratings(scores(matches), ANCHOR)
     game, game_note = sample_game(run.records, run.last_checkpoint, device)
+    board = game.pop("film") if game else None
     curve = rating_curve(matches, metrics, ratings)
 
     threshold = share_of(config, "gate.threshold")
@@ -107,6 +108,7 @@ def render_report(run: RunDirectory, device: torch.device = CPU) -> str:
         "gate": gate_html(gate, threshold),
         "sections": "\n".join(section_html(key, metrics) for key in SECTIONS),
         "game": note_html(game_note),
+        "board": board_html(board),
         "game_hidden": "" if game else "hidden",
         "matches": matches_html(matches, ratings),
         "config": config_html(config, config_note),
@@ -125,6 +127,13 @@ def json_for_script(data: Any) -> str:
     """JSON that can neither end its script element nor begin a comment there."""
     text = json.dumps(data, separators=(",", ":"), allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def board_html(film: str | None) -> str:
+    """The board of the game, which report.js steps through; without a film it fills in texts."""
+    if film is None:
+        return '<pre id="board" tabindex="0" role="img" aria-label="Board"></pre>'
+    return f'<div id="board" class="drawn">{film}</div>'
 
 
 def note_html(note: str) -> str:

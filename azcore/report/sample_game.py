@@ -5,6 +5,7 @@ Letters: T plies.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import torch
 from azcore.errors import AzcoreError
 from azcore.game import Game
 from azcore.game.registry import make
+from azcore.pictures import film
 from azcore.report.predicted import predicted
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import MAGIC, GameRecord
@@ -72,13 +74,15 @@ def sample_game(
 def replayed(record: GameRecord, checkpoint: Path, device: torch.device) -> dict[str, Any]:
     """A record with its boards, texts and predictions, up to `MAX_PLIES` plies.
 
+    `film` is one picture of all boards, and None for a game without any; then `boards` has texts.
+
     Raises:
         AzcoreError: the game is not installed, has another version, or was not played by its rules.
     """
     game = make(record.game["name"], **record.game["settings"])
     Referee(game).check(record, "the last game")
     state = StartStates(game).of(record.start)
-    states, boards, plies = [state], [game.render(state)], []
+    states, plies = [state], []
     for ply in range(min(len(record), MAX_PLIES)):
         played = int(record.actions[ply])
         part = slice(record.visit_offsets[ply], record.visit_offsets[ply + 1])
@@ -100,11 +104,13 @@ def replayed(record: GameRecord, checkpoint: Path, device: torch.device) -> dict
         )
         state = game.step(state, played)
         states.append(state)
-        boards.append(game.render(state))
+    drawn = filmed(game, states)
     return {
         "name": record.game["name"],
         "seats": list(game.seat_names),
-        "boards": boards,  # [T + 1], before each ply and at the end
+        "film": drawn,
+        # [T + 1], before each ply and at the end
+        "boards": [] if drawn else [game.render(state) for state in states],
         "plies": plies,  # [T]; values in the view of the player to move
         # Gumbel's are shares of the improved policy; an old record does not say what it counts.
         "counts_visits": record.counts != "policy",
@@ -115,6 +121,15 @@ def replayed(record: GameRecord, checkpoint: Path, device: torch.device) -> dict
         "step": record.weights_version,
         "network": predicted(checkpoint, game, states, device),
     }
+
+
+def filmed(game: Game, states: Sequence[Any]) -> str | None:
+    """All positions in one picture; None if the game has no boards to draw, or faulty ones."""
+    try:
+        picture = film(game, states)
+    except Exception:  # a fault in drawing must not hide the game: its text is shown instead
+        return None
+    return None if picture is None else picture.svg
 
 
 def ended_by(game: Game, state: Any, record: GameRecord) -> str:

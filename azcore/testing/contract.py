@@ -30,6 +30,7 @@ class Identity(StrEnum):
     KEY = "equal keys after as many actions mean the same player, actions and end"
     SYMMETRY = "mapped actions lead to the mapped position"
     ENDS = "ownership and score of an end fit its outcome and its symmetries"
+    BOARD = "a board shows the placement, and a legal action is one path of clicks"
     INTERPRETED = "compiled and interpreted rules agree"
     BOUNDS = "rules write only into what they are lent"
     BATCH = "a batch says what the game says one at a time"

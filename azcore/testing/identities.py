@@ -17,6 +17,7 @@ import numpy as np
 
 from azcore.game import CompiledGame, FloatArray, Game
 from azcore.testing.agreement import Batches, MappedGames, OracleGame
+from azcore.testing.boards import Boards
 from azcore.testing.checker import Checker
 from azcore.testing.compiled import check_bounds, check_interpreted, interpreted
 from azcore.testing.contract import Identity, Report
@@ -121,6 +122,7 @@ class _RandomGames:
         self.mapped = MappedGames(checker)
         self.batches = Batches(checker)
         self.keys = Keys(checker)
+        self.boards = Boards(checker)
         self.interpreted = interpreted(checker.game)
         self.known: dict[Any, tuple[Any, ...]] = {}  # see `check_steady`
         self.positions = 0
@@ -152,6 +154,7 @@ class _RandomGames:
             handed_out.append(game.observation(state))
             self._check_position(state, view)
             self.keys.check(states, view)
+            self.boards.check(state, view)
             self.positions += 1
             if view.is_terminal or not self.in_time:
                 break

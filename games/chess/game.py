@@ -1,8 +1,8 @@
 """Chess for azcore: facts, settings and their checks; the other files of this folder have the rest.
 
-`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `pgn.py` transcripts,
-`book.py` opening books, `oracle.py` the same game by the library python-chess, and README.md the
-specifications in tables.
+`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `board.py` boards to
+draw, `pgn.py` transcripts, `book.py` opening books, `oracle.py` the same game by the library
+python-chess, and README.md the specifications in tables.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, Facts, Rules, TranscriptFormat
+from azcore.game import Board, CompiledGame, Facts, Rules, TranscriptFormat
 
-from . import encoding, notation, pgn, rules
+from . import board, encoding, notation, pgn, rules
 
 
 class Chess(CompiledGame):
@@ -97,6 +97,9 @@ class Chess(CompiledGame):
 
     def render(self, state: Any) -> str:
         return notation.render(self, state)
+
+    def board(self, state: Any) -> Board:
+        return board.board_of(self, state)
 
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
         return {"pgn": pgn.transcript_format(self)}

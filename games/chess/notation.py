@@ -2,8 +2,8 @@
 
 Moves are written as in the Universal Chess Interface (UCI): `e2e4`, `e7e8q`, castling as the king's
 move `e1g1`. They are also read in standard algebraic notation (SAN): `Nf3`, `exd5`, `O-O`.
-Positions are FEN. The library python-chess handles SAN and SVG and checks whether a FEN is a
-possible position; it is imported only then. Rules, action numbers and other texts are azcore's.
+Positions are FEN. The library python-chess handles SAN and checks whether a FEN is a possible
+position; it is imported only then. Rules, action numbers and other texts are azcore's.
 """
 
 from __future__ import annotations
@@ -377,15 +377,3 @@ def last_move(state: Any) -> tuple[int, int] | None:
     assert end is not None, "an action that was played stays on the board"
     mirror = 56 * (1 - rules.current_player(state))
     return cell ^ mirror, end ^ mirror
-
-
-def to_svg(state: Any) -> str:
-    """The board as an SVG picture, White below, with the last move and a king in check marked."""
-    import chess
-    import chess.svg
-
-    board = to_board(state)
-    last = last_move(state)
-    move = None if last is None else chess.Move(last[0] ^ 56, last[1] ^ 56)
-    check = board.king(board.turn) if board.is_check() else None
-    return str(chess.svg.board(board, lastmove=move, check=check))

@@ -1,7 +1,7 @@
 """Go for azcore: facts, settings and their checks; the other files of this folder have the rest.
 
 `rules.py` has the rules, `encoding.py` the planes and symmetries, `notation.py` the texts,
-`sgf.py` transcripts, and README.md the specifications in tables.
+`board.py` boards to draw, `sgf.py` transcripts, and README.md the specifications in tables.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, Facts, Rules, Setting, TranscriptFormat
+from azcore.game import Board, CompiledGame, Facts, Rules, Setting, TranscriptFormat
 
-from . import encoding, notation, rules, sgf
+from . import board, encoding, notation, rules, sgf
 
 MAX_KOMI = rules.MAX_SIZE**2
 
@@ -100,7 +100,7 @@ class Go(CompiledGame):
 
     def status_of_stones(self, state: Any) -> dict[str, list[str]]:
         """All stones are alive: area scoring counts every stone on the board here."""
-        return {"alive": notation.chains(self.board(state)), "dead": [], "seki": []}
+        return {"alive": notation.chains(self.stones(state)), "dead": [], "seki": []}
 
     def named_rules(self) -> dict[str, Setting]:
         return {
@@ -141,7 +141,7 @@ class Go(CompiledGame):
         points = [rules.point_of(i, self.board_size) for i in range(self.board_size**2)]
         return owners[points].reshape(self.board_size, self.board_size)
 
-    def board(self, state: Any) -> npt.NDArray[np.int8]:
+    def stones(self, state: Any) -> npt.NDArray[np.int8]:
         """int8 [N, N], top row first: 0 empty, 1 Black, 2 White; a copy."""
         boards = state.history
         stones: npt.NDArray[np.int8] = (boards & 1 | boards >> 7 & 2).astype(np.int8)
@@ -161,6 +161,9 @@ class Go(CompiledGame):
 
     def render(self, state: Any) -> str:
         return notation.render(state)
+
+    def board(self, state: Any) -> Board:
+        return board.board_of(self, state, self.stones(state))
 
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
         return {"sgf": sgf.transcript_format(self)}

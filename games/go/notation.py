@@ -164,7 +164,7 @@ def board_rows(state: Any) -> list[str]:
 
 
 def chains(board: npt.NDArray[np.int8]) -> list[str]:
-    """The points of each chain, one line per chain, from a board as `Go.board` returns it."""
+    """The points of each chain, one line per chain, from a board as `Go.stones` returns it."""
     size, left, lines = len(board), set(np.flatnonzero(board).tolist()), []
     while left:
         chain, edge = [], [min(left)]

@@ -1,8 +1,8 @@
 """Shogi for azcore: facts, settings and their checks; the other files of this folder have the rest.
 
-`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `transcripts.py` KIF
-and CSA, `oracle.py` the same game by the library cshogi, and README.md the specifications in
-tables.
+`rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `board.py` boards to
+draw, `transcripts.py` KIF and CSA, `oracle.py` the same game by the library cshogi, and README.md
+the specifications in tables.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import CompiledGame, Facts, Rules, TranscriptFormat
+from azcore.game import Board, CompiledGame, Facts, Rules, TranscriptFormat
 
-from . import encoding, notation, rules, transcripts
+from . import board, encoding, notation, rules, transcripts
 
 MOST_PLIES = 10_000
 
@@ -97,6 +97,9 @@ class Shogi(CompiledGame):
 
     def render(self, state: Any) -> str:
         return notation.render(self, state)
+
+    def board(self, state: Any) -> Board:
+        return board.board_of(self, state)
 
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
         return {"kif": transcripts.kif(self), "csa": transcripts.csa(self)}

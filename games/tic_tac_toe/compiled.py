@@ -17,7 +17,9 @@ import numpy as np
 from numba.extending import register_jitable
 
 from azcore.errors import InvalidTextError
-from azcore.game import CompiledGame, Facts, Rules, Symmetry, require_legal
+from azcore.game import Board, CompiledGame, Facts, Rules, Symmetry, require_legal
+
+from .board import board_of
 
 # Every position in play is one such state; azcore stores many of them in one array.
 STATE = [
@@ -146,3 +148,7 @@ class TicTacToe(CompiledGame):
     def render(self, state: Any) -> str:
         rows = self.state_to_text(state)[:11].split("/")
         return "\n".join(f"{3 - i} {' '.join(row)}" for i, row in enumerate(rows)) + "\n  a b c"
+
+    def board(self, state: Any) -> Board:
+        # Optional. With it, azcore draws the game and takes clicks.
+        return board_of("".join(".XO"[stone] for stone in state.board), int(state.player))

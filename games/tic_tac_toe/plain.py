@@ -14,7 +14,9 @@ import re
 import numpy as np
 
 from azcore.errors import InvalidTextError
-from azcore.game import BoolArray, Facts, FloatArray, Game, Symmetry, require_legal
+from azcore.game import Board, BoolArray, Facts, FloatArray, Game, Symmetry, require_legal
+
+from .board import board_of
 
 LINES = ((0, 1, 2), (3, 4, 5), (6, 7, 8), (0, 3, 6), (1, 4, 7), (2, 5, 8), (0, 4, 8), (2, 4, 6))
 
@@ -105,3 +107,7 @@ class TicTacToePlain(Game):
     def render(self, state: str) -> str:
         rows = self.state_to_text(state)[:11].split("/")
         return "\n".join(f"{3 - i} {' '.join(row)}" for i, row in enumerate(rows)) + "\n  a b c"
+
+    def board(self, state: str) -> Board:
+        # Optional. With it, azcore draws the game and takes clicks.
+        return board_of(state, self.current_player(state))

@@ -412,7 +412,7 @@ def test_sgfmill_reads_our_sgf() -> None:
         if move is not None:
             board.play(*move, colour)
     state = after(game, actions)
-    stones = [[".XO"[cell] for cell in row] for row in game.board(state)]
+    stones = [[".XO"[cell] for cell in row] for row in game.stones(state)]
     theirs = [
         [{None: ".", "b": "X", "w": "O"}[board.get(8 - row, column)] for column in range(9)]
         for row in range(9)
@@ -441,7 +441,7 @@ def test_gnugo_loads_our_sgf(tmp_path: Path) -> None:
         for action in actions:
             state = game.step(state, action)
         for colour, said in ((1, answer[1]), (2, answer[2])):
-            points = np.flatnonzero(game.board(state).ravel() == colour)
+            points = np.flatnonzero(game.stones(state).ravel() == colour)
             ours = {game.action_to_text(state, int(point)) for point in points}
             assert set(said.removeprefix("=").split()) == ours
         mover = "white" if game.current_player(state) else "black"

@@ -13,7 +13,7 @@ import pytest
 
 import azcore
 from azcore.errors import IllegalActionError, InvalidTextError
-from azcore.game import Symmetry
+from azcore.game import Piece, Symmetry
 from azcore.game.compiled import rule_signatures
 from azcore.testing import (
     ContractError,
@@ -30,6 +30,7 @@ INTERPRETED = bool(numba.config.DISABLE_JIT)
 
 PLAIN = type(azcore.make("tic_tac_toe_plain"))
 COMPILED = type(azcore.make("tic_tac_toe"))
+LAYOUT = azcore.make("tic_tac_toe").board(azcore.make("tic_tac_toe").initial_state()).layout
 
 # Colours swapped on a board of X and O with the player to move as its second word.
 SWAP = str.maketrans("XObw", "OXwb")
@@ -93,6 +94,8 @@ def test_an_oracle_is_played_alongside():
 def test_an_oracle_with_other_action_numbers_is_compared_by_text():
     class Renumbered(PLAIN):
         """Ten actions, of which the first means nothing."""
+
+        board = azcore.Game.board  # none, whose actions would have other numbers
 
         def __init__(self):
             super().__init__()
@@ -326,6 +329,30 @@ def turned(cells=1, actions=1):
     return (*PLAIN().symmetries[:2], quarter)
 
 
+PLACES = tuple(LAYOUT.places)
+
+
+def changed_board(**changes):
+    """The method `board` with parts replaced by functions of the board, until the game is over."""
+
+    def board(self, state):
+        right = PLAIN.board(self, state)
+        if right.to_move is None:
+            return right
+        parts = {name: change(right) for name, change in changes.items()}
+        return dataclasses.replace(right, **parts)
+
+    return board
+
+
+def paths_of_growing_length(board):
+    return {action: PLACES[: i + 1] for i, action in enumerate(board.actions)}
+
+
+def layout_after(plies):
+    return dataclasses.replace(LAYOUT, labelled=("left",) if plies == 2 else ("right",))
+
+
 ALONE = {
     "terminal state with legal actions": (
         {"legal_action_mask": mask_open_at_the_end},
@@ -340,7 +367,11 @@ ALONE = {
     "mask off by one": ({"legal_action_mask": mask_rolled}, Identity.SYMMETRY, "too many"),
     "mask includes an occupied cell": (
         # The limit is far off: stones put on one's own leave the board as it was.
-        {"legal_action_mask": mask_with_an_occupied_cell, "max_game_length": 40},
+        {
+            "legal_action_mask": mask_with_an_occupied_cell,
+            "max_game_length": 40,
+            "board": azcore.Game.board,  # none: it would give the fault away at once
+        },
         Identity.STATE_TEXT,
         "raised",
     ),
@@ -390,6 +421,51 @@ ALONE = {
         {"ownership": lambda self, state: np.triu(owner_of_stones(self, state))},
         Identity.ENDS,
         "does not map the ownership",
+    ),
+    "no board at times": (
+        {"board": lambda self, state: None if "O" in state else PLAIN.board(self, state)},
+        Identity.BOARD,
+        "got NoneType, want a Board for every state",
+    ),
+    "a piece off the board": (
+        {"board": changed_board(pieces=lambda board: (Piece("d4", 0, "X"),))},
+        Identity.BOARD,
+        "the place of a piece must be a place, a3 to c1, got 'd4'",
+    ),
+    "two actions by one path": (
+        {"board": changed_board(actions=lambda board: dict.fromkeys(board.actions, ("b2",)))},
+        Identity.BOARD,
+        "a path of clicks must be that of one action",
+    ),
+    "a path that begins another": (
+        {"board": changed_board(actions=paths_of_growing_length)},
+        Identity.BOARD,
+        "must be no beginning of another",
+    ),
+    "an action that cannot be clicked": (
+        {"board": changed_board(actions=lambda board: dict(list(board.actions.items())[1:]))},
+        Identity.BOARD,
+        "a3 (action 0) cannot be clicked",
+    ),
+    "a click on what is not legal": (
+        {"board": changed_board(actions=lambda board: {i: (p,) for i, p in enumerate(PLACES)})},
+        Identity.BOARD,
+        "can be clicked, but is not legal",
+    ),
+    "a board of the other seat": (
+        {"board": changed_board(to_move=lambda board: 1 - board.to_move)},
+        Identity.BOARD,
+        "to_move is 1, want 0",
+    ),
+    "a piece left out": (
+        {"board": changed_board(pieces=lambda board: board.pieces[1:])},
+        Identity.BOARD,
+        "has the pieces of .../.../...",
+    ),
+    "a layout that changes": (
+        {"board": changed_board(layout=lambda board: layout_after(len(board.pieces)))},
+        Identity.BOARD,
+        "the layout is not the one of the game's first position",
     ),
     "game longer than it says": ({"max_game_length": 6}, Identity.LENGTH, "no end after 6 plies"),
     "observation of wrong dtype": (

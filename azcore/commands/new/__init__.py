@@ -28,7 +28,7 @@ TEMPLATE = "package-template"  # with a hyphen, or builds would take it for a pa
 TEMPLATE_NAME = "my_game"
 # Names that the template's game.py uses itself; a class of such a name would hide them. A Python
 # keyword such as None cannot name a class either.
-_TAKEN = ("Any", "CompiledGame", "GameError", "IllegalActionError", "Rules")
+_TAKEN = ("Any", "Board", "CompiledGame", "GameError", "IllegalActionError", "Rules")
 
 
 def new_package(config: Mapping[str, Any]) -> int:

@@ -7,7 +7,6 @@ import math
 import struct
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -268,16 +267,6 @@ def test_boards_are_drawn() -> None:
     assert game.render(state).endswith("The game is over, after h5f7: checkmate, 1-0")
     check = played(game, game.initial_state(), "e2e4 f7f6 d1h5")
     assert game.render(check).endswith("Move 2, Black to move, in check, after d1h5")
-
-
-def test_boards_are_pictures() -> None:
-    game = azcore.make("chess")
-    state = played(game, game.initial_state(), "e2e4 f7f6 d1h5")
-    picture = notation.to_svg(state)
-    assert ElementTree.fromstring(picture).tag.endswith("svg")
-    assert "lastmove" in picture
-    assert "check" in picture
-    assert "lastmove" not in notation.to_svg(game.initial_state())
 
 
 # -- PGN ---------------------------------------------------------------------------------------

@@ -82,7 +82,7 @@ def test_positions_are_rows_and_whose_turn() -> None:
 def test_positions_are_read_from_rows(text: str) -> None:
     game = azcore.make("go", board_size=3)
     state = game.state_from_text(text)
-    assert game.board(state).tolist() == [[1, 0, 2], [0, 0, 0], [0, 0, 0]]
+    assert game.stones(state).tolist() == [[1, 0, 2], [0, 0, 0], [0, 0, 0]]
     assert game.current_player(state) == 1
     planes = game.observation(state)
     assert [planes[0].sum(), planes[8].sum(), planes[1:8].sum(), planes[9:].sum()] == [1, 1, 0, 0]

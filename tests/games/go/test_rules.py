@@ -18,7 +18,7 @@ from .slow_go import SlowGo
 
 
 def rows_of(game: Any, state: Any) -> list[str]:
-    return ["".join(".XO"[stone] for stone in row) for row in game.board(state)]
+    return ["".join(".XO"[stone] for stone in row) for row in game.stones(state)]
 
 
 def drawn(game: Any, picture: str) -> Any:

@@ -84,6 +84,22 @@ def test_refuses_impossible_positions(game: Game, text: str, sentence: str) -> N
         game.state_from_text(text)
 
 
+def test_a_column_is_clicked_where_the_stone_lands(game: Game) -> None:
+    state = check_position(game, moves=["4", "4", "3"])
+    board = game.board(state)
+    assert board is not None
+    assert (board.actions[2], board.actions[3]) == (("3b",), ("4c",))
+    assert board.marks == ()
+
+
+def test_the_winning_four_are_marked(game: Game) -> None:
+    state = check_position(game, moves=["1", "2", "2", "3", "3", "4", "3", "4", "4", "7", "4"])
+    board = game.board(state)
+    assert board is not None
+    assert board.marks == ("1a", "2b", "3c", "4d")
+    assert board.to_move is None
+
+
 @pytest.mark.parametrize("text", ["0", "8", "11", "a", ""])
 def test_refuses_what_is_no_column(game: Game, text: str) -> None:
     with pytest.raises(AzcoreError, match="a column, 1 to 7"):

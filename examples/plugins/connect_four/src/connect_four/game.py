@@ -8,9 +8,9 @@ import numpy.typing as npt
 
 from azcore import CompiledGame, Facts, Rules
 from azcore.errors import InvalidTextError
-from azcore.game import require_legal
+from azcore.game import Board, require_legal
 
-from . import encoding, notation, rules
+from . import board, encoding, notation, rules
 
 
 class ConnectFour(CompiledGame):
@@ -27,6 +27,7 @@ class ConnectFour(CompiledGame):
                 max_game_length=rules.ROWS * rules.COLUMNS,
                 dirichlet_alpha=10 / rules.COLUMNS,  # the papers': about 10 / legal actions
                 symmetries=encoding.symmetries(),
+                seat_names=("red", "yellow"),
             ),
             state_dtype=rules.STATE,
             rules=Rules(
@@ -67,3 +68,6 @@ class ConnectFour(CompiledGame):
 
     def render(self, state: Any) -> str:
         return "\n".join([*map(" ".join, notation.rows_of(state)), "1 2 3 4 5 6 7"])
+
+    def board(self, state: Any) -> Board:
+        return board.board_of(self, state)

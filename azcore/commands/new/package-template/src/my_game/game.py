@@ -7,9 +7,9 @@ from typing import Any
 
 from azcore import CompiledGame, Facts, Rules
 from azcore.errors import GameError
-from azcore.game import require_legal
+from azcore.game import Board, require_legal
 
-from . import encoding, notation, rules
+from . import board, encoding, notation, rules
 
 MIN_SIZE, MAX_SIZE = 2, 12
 
@@ -84,3 +84,6 @@ class MyGame(CompiledGame):
 
     def render(self, state: Any) -> str:
         return notation.render(state)
+
+    def board(self, state: Any) -> Board:
+        return board.board_of(self, state)

@@ -1,0 +1,198 @@
+"""What a search or a network says about a position, drawn over its board.
+
+A layer is data apart from the board, so a page can show and hide each. Numbers in [0, 1] are
+shares; ownership is in the view of seat 0, as everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from azcore.game import Game
+from azcore.game.board import Board
+from azcore.pictures.geometry import Geometry
+from azcore.pictures.palette import BODIES, Palette
+from azcore.pictures.svg import number, tag, text
+
+FAINTEST = 0.004  # shares below are not shown
+MOST_HINTS = 40
+
+
+@dataclass(frozen=True, kw_only=True)
+class Hint:
+    """An action shown over a board: a disc on one place, or an arrow between two.
+
+    Args:
+        path: its clicks, as in `Board.actions`; choices are passed over.
+        weight: 0 to 1, how strongly it shows.
+        text: a few characters on it.
+        seat: whose action it is; None: the player to move.
+    """
+
+    path: tuple[str, ...]
+    weight: float = 1.0
+    text: str = ""
+    seat: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layers:
+    """Everything that may be drawn over a board.
+
+    Args:
+        heat: actions by how likely or how much visited they are; see `heat_of`.
+        line: the first actions of an expected line, numbered; see `line_of`.
+        owner: who will own a place, +1 seat 0, -1 seat 1.
+        labels: texts on places.
+    """
+
+    heat: Sequence[Hint] = ()
+    line: Sequence[Hint] = ()
+    owner: Mapping[str, float] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def heat_of(board: Board, shares: Mapping[int, float]) -> tuple[Hint, ...]:
+    """Hints for a policy or for shares of visits, by action; the likeliest shows most strongly.
+
+    Actions that differ in a choice alone are added up. Actions without a place, such as a pass,
+    are left out: they are buttons beside the picture.
+    """
+    summed: dict[tuple[str, ...], float] = {}
+    for action, share in shares.items():
+        path = tuple(c for c in board.actions.get(action, ()) if c not in board.layout.choices)
+        if path:
+            summed[path] = summed.get(path, 0.0) + share
+    shown = sorted(summed.items(), key=lambda item: -item[1])[:MOST_HINTS]
+    most = max((share for _, share in shown), default=1.0)
+    return tuple(
+        Hint(path=path, weight=share / most, text=f"{round(100 * share)}")
+        for path, share in shown
+        if share > FAINTEST
+    )
+
+
+def line_of(game: Game, state: Any, actions: Sequence[int], most: int = 3) -> tuple[Hint, ...]:
+    """Numbered hints for the first actions of a line; its later ones would hide the board.
+
+    Raises:
+        IllegalActionError: an action that is not legal in its place.
+    """
+    hints = []
+    for i, action in enumerate(actions[:most]):
+        board = game.board(state)
+        if board is None:
+            break
+        path = board.actions.get(action, ())
+        hints.append(
+            Hint(path=path, weight=1 / (1 + i), text=str(i + 1), seat=game.current_player(state))
+        )
+        state = game.step(state, action)
+    return tuple(hints)
+
+
+def drawn(board: Board, geometry: Geometry, layers: Layers, palette: Palette) -> Iterator[str]:
+    """The layers as elements, those above last."""
+    for place, owner in layers.owner.items():
+        yield from _owner(board, geometry, place, owner)
+    for hint in reversed(layers.heat):  # the strongest on top
+        yield from _hint(board, geometry, hint, palette, numbered=False)
+    for hint in reversed(layers.line):
+        yield from _hint(board, geometry, hint, palette, numbered=True)
+    for place, words in layers.labels.items():
+        board.layout.require_place("the place of a label", place)
+        x, y = geometry.centres[place]
+        halo = palette("hint-ink")
+        yield text(
+            words,
+            x,
+            y,
+            34 if len(words) < 4 else 26,
+            fill=palette("hint"),
+            stroke=halo,
+            stroke_width=7,
+            paint_order="stroke",
+            font_weight=700,
+        )
+
+
+def _owner(board: Board, geometry: Geometry, place: str, owner: float) -> Iterator[str]:
+    """A square whose area is how sure the owner is, in the owner's colour."""
+    board.layout.require_place("the place of an owner", place)
+    side = 46 * math.sqrt(min(1.0, abs(owner)))
+    if side < 6:
+        return
+    body, edge, line = BODIES[board.layout.colours[0 if owner > 0 else 1]]
+    x, y = geometry.centres[place]
+    yield tag(
+        "rect",
+        x=x - side / 2,
+        y=y - side / 2,
+        width=side,
+        height=side,
+        fill=body,
+        stroke=line if line != body else edge,
+        stroke_width=2,
+        opacity=0.85,
+    )
+
+
+def _hint(
+    board: Board, geometry: Geometry, hint: Hint, palette: Palette, numbered: bool
+) -> Iterator[str]:
+    seat = board.to_move if hint.seat is None else hint.seat
+    ends = [geometry.target(click, seat) for click in hint.path]
+    places = [end for end in ends if end is not None]
+    if not places:
+        return
+    weight = min(1.0, max(0.0, hint.weight))
+    x, y = places[-1]
+    fill = palette("hint" if seat in (0, None) or not numbered else "hint-second")
+    ink = palette("hint-ink")
+    if len(places) > 1:
+        yield tag(
+            "path",
+            d=_arrow(places[0], (x, y), 9 + 13 * weight),
+            fill=fill,
+            opacity=0.4 + 0.45 * weight,
+            stroke=ink,
+            stroke_width=1.5,
+        )
+        if hint.text and (numbered or weight > 0.12):
+            a, b = places[0]
+            x, y = (x + a) // 2, (y + b) // 2
+            yield tag("circle", cx=x, cy=y, r=18, fill=fill, stroke=ink, stroke_width=1.5)
+            yield text(hint.text, x, y, 24, fill=ink, font_weight=700)
+    elif numbered:
+        body, edge, line = BODIES[board.layout.colours[seat or 0]]
+        yield tag("circle", cx=x, cy=y, r=40, fill=body, stroke=edge, stroke_width=3, opacity=0.82)
+        yield text(hint.text, x, y, 46, fill=line if line != body else edge, font_weight=700)
+    else:
+        radius = 18 + 26 * math.sqrt(weight)
+        yield tag("circle", cx=x, cy=y, r=radius, fill=fill, opacity=0.35 + 0.55 * weight)
+        if hint.text and radius > 24:
+            yield text(hint.text, x, y, 34 if radius > 34 else 26, fill=ink, font_weight=700)
+
+
+def _arrow(start: tuple[int, int], end: tuple[int, int], wide: float) -> str:
+    """An arrow as a closed path, which leaves the centres of both places free."""
+    length = math.dist(start, end) or 1.0
+    right, down = (end[0] - start[0]) / length, (end[1] - start[1]) / length
+    head = 22 + 0.8 * wide
+    points = [
+        (20, -wide / 2),
+        (length - 8 - head, -wide / 2),
+        (length - 8 - head, -wide / 2 - 11),
+        (length - 8, 0),
+        (length - 8 - head, wide / 2 + 11),
+        (length - 8 - head, wide / 2),
+        (20, wide / 2),
+    ]
+    placed = [
+        f"{number(start[0] + a * right - b * down)} {number(start[1] + a * down + b * right)}"
+        for a, b in points
+    ]
+    return f"M{'L'.join(placed)}Z"

@@ -1,0 +1,378 @@
+"""Draws a position, or a whole game in one picture.
+
+A picture is a string of SVG. It loads nothing and runs nothing, and is as sharp on paper as on a
+phone. Its parts, from below: the empty board; what lies under the pieces (last action, check);
+shadows; pieces; what lies over them; hands; the layers of a search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from azcore.errors import GameError
+from azcore.game import Game
+from azcore.game.board import Board
+from azcore.pictures import layers as layer_drawing
+from azcore.pictures.geometry import PLACE, Geometry
+from azcore.pictures.layers import Layers
+from azcore.pictures.palette import BODIES, THEMES, Palette
+from azcore.pictures.pieces import Set
+from azcore.pictures.surface import surface, wood
+from azcore.pictures.svg import escaped, tag, text
+from azcore.pictures.words import hand_in_words, in_words, piece_in_words
+
+FONT = "system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+MONOSPACED = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace"
+XMLNS = "http://www.w3.org/2000/svg"
+WIDEST = 30  # rem, in a notebook
+PARTS = ("under", "shadows", "pieces", "over", "hands")  # from below
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG, and where to click on it.
+
+    Attributes:
+        svg: one element, without a size of its own.
+        width: of its view box; a place is 100 wide.
+        height: of its view box.
+        targets: left, top, width and height of each place, and of each piece in the hand of the
+            player to move, by the name of its click.
+        listed: the legal actions with their texts if the game has no board to click.
+    """
+
+    svg: str
+    width: float
+    height: float
+    targets: Mapping[str, tuple[float, float, float, float]] = field(default_factory=dict)
+    listed: tuple[tuple[int, str], ...] = ()
+
+    def _repr_html_(self) -> str:
+        return f'<div style="max-width:{WIDEST}rem">{self.svg}</div>'
+
+
+class Fragment(NamedTuple):
+    """One element of a picture, and what it says."""
+
+    svg: str
+    what: str = ""
+    where: str = ""
+
+
+def draw(
+    game: Game,
+    state: Any,
+    *,
+    flip: bool = False,
+    letters: bool = False,
+    layers: Layers | None = None,
+    theme: str = "auto",
+    prefix: str = "az",
+) -> Picture:
+    """A position as a picture; the text of `render` if the game has no board.
+
+    Args:
+        game: any game.
+        state: any position.
+        flip: from the second seat's side.
+        letters: letters in place of drawings that one has to know.
+        layers: what to draw over the board.
+        theme: `light`, `dark`, or `auto` to follow the page.
+        prefix: of the identifiers inside; different pictures on one page may share it.
+    """
+    board = game.board(state)
+    if board is None:
+        return text_picture(game, state)
+    return draw_board(
+        board,
+        game.seat_names,
+        title=title_of(game.name),
+        flip=flip,
+        letters=letters,
+        layers=layers,
+        theme=theme,
+        prefix=prefix,
+    )
+
+
+def draw_board(
+    board: Board,
+    seats: tuple[str, str],
+    *,
+    title: str = "Board",
+    flip: bool = False,
+    letters: bool = False,
+    layers: Layers | None = None,
+    theme: str = "auto",
+    prefix: str = "az",
+) -> Picture:
+    """A board as a picture; see `draw`.
+
+    Args:
+        seats: the names of the seats.
+        title: a name for the picture.
+    """
+    pencil = _Pencil(board, seats, title, flip, letters, theme, prefix)
+    parts = pencil.parts(board)
+    body = "".join(_group(name, (piece.svg for piece in parts[name])) for name in PARTS)
+    body += _group(
+        "layers",
+        layer_drawing.drawn(board, pencil.geometry, layers or Layers(), pencil.palette),
+    )
+    svg = pencil.whole(body, in_words(board, seats))
+    return Picture(svg, pencil.geometry.width, pencil.geometry.height, pencil.targets(board))
+
+
+def film(
+    game: Game, states: Sequence[Any], *, letters: bool = False, prefix: str = "az"
+) -> Picture | None:
+    """The positions of a game in one picture, in which each element says when it is seen.
+
+    The attribute `data-on` holds the positions as `first-last`, several with a space between; the
+    elements of the first position are visible. `data-what` and `data-where` say the position in
+    words. A script that steps through the game has nothing to draw, and a piece that stands still
+    for a hundred plies is written once.
+
+    Returns:
+        None if the game has no board.
+    """
+    boards = [game.board(state) for state in states]
+    shown = [board for board in boards if board is not None]
+    if not shown or len(shown) < len(boards):
+        return None
+    first = shown[0]
+    pencil = _Pencil(first, game.seat_names, title_of(game.name), False, letters, "auto", prefix)
+    seen: dict[str, dict[Fragment, list[int]]] = {name: {} for name in PARTS}
+    for number, board in enumerate(shown):
+        if board.layout != first.layout:
+            raise GameError(f"{game.name}: board: the layout must stay the same through a game")
+        for name, fragments in pencil.parts(board).items():
+            for fragment in fragments:
+                seen[name].setdefault(fragment, []).append(number)
+    body = "".join(
+        _group(name, (_timed(fragment, plies) for fragment, plies in seen[name].items()))
+        for name in PARTS
+    )
+    svg = pencil.whole(body, in_words(first, game.seat_names))
+    return Picture(svg, pencil.geometry.width, pencil.geometry.height)
+
+
+def text_picture(game: Game, state: Any) -> Picture:
+    """What `render` gives, for games without a board."""
+    shown = game.render(state)
+    lines = shown.expandtabs().split("\n")
+    width = 0.62 * 32 * max(len(line) for line in lines) + 64
+    height = 40 * len(lines) + 56
+    palette = Palette("auto")
+    rows = "".join(
+        tag("text", escaped(line), x=32, y=58 + 40 * i, **{"xml:space": "preserve"})
+        for i, line in enumerate(lines)
+        if line.strip()
+    )
+    body = tag("rect", width=width, height=height, rx=12, fill=palette("paper"))
+    body += tag("g", rows, fill=palette("paper-text"), font_family=MONOSPACED, font_size=32)
+    svg = _svg(width, height, title_of(game.name), " ".join(shown.split()), palette, "", body)
+    legal = game.legal_action_mask(state).nonzero()[0].tolist()
+    listed = tuple((action, game.action_to_text(state, action)) for action in legal)
+    return Picture(svg, width, height, listed=listed)
+
+
+def title_of(name: str) -> str:
+    """A game's name for readers: `a_game` becomes `A game`."""
+    words = name.replace("_", " ").strip()
+    return words[:1].upper() + words[1:] or "Unknown game"
+
+
+class _Pencil:
+    """Draws boards of one layout in one way."""
+
+    def __init__(
+        self,
+        board: Board,
+        seats: tuple[str, str],
+        title: str,
+        flip: bool,
+        letters: bool,
+        theme: str,
+        prefix: str,
+    ) -> None:
+        if theme not in THEMES:
+            raise GameError(f"theme must be one of {', '.join(THEMES)}, got {theme!r}")
+        self.layout = board.layout
+        self.seats = seats
+        self.title = title
+        self.prefix = prefix if theme == "auto" else f"{prefix}-{theme}"
+        self.palette = Palette(theme)
+        self.geometry = Geometry(board.layout, flip)
+        self.set = Set(board.layout, self.palette, prefix=self.prefix, letters=letters, flip=flip)
+
+    def whole(self, body: str, words: str) -> str:
+        """The picture around what has been drawn."""
+        geometry, palette = self.geometry, self.palette
+        defs = wood(self.prefix, palette) if self.layout.surface == "wood" else ""
+        defs += self.set.definitions()
+        body = surface(self.prefix, geometry, palette) + body
+        return _svg(geometry.width, geometry.height, self.title, words, palette, defs, body)
+
+    def parts(self, board: Board) -> dict[str, list[Fragment]]:
+        """What changes from position to position, by part."""
+        return {
+            "under": list(self._under(board)),
+            "shadows": list(self._shadows(board)),
+            "pieces": list(self._pieces(board)),
+            "over": list(self._over(board)),
+            "hands": list(self._hands(board)),
+        }
+
+    def targets(self, board: Board) -> dict[str, tuple[float, float, float, float]]:
+        half = PLACE / 2
+        clicks = set(self.geometry.centres) | {c for path in board.actions.values() for c in path}
+        centres = {click: self.geometry.target(click, board.to_move) for click in sorted(clicks)}
+        return {
+            click: (at[0] - half, at[1] - half, PLACE, PLACE)
+            for click, at in centres.items()
+            if at is not None
+        }
+
+    @property
+    def _on_cells(self) -> bool:
+        """Whether a place is marked as a whole, and not by a ring on its stone."""
+        return self.layout.kind == "cells" and self.layout.surface != "rack"
+
+    def _under(self, board: Board) -> Iterator[Fragment]:
+        """Marked cells. Each mark has its own shape, so that no colour is needed to read it."""
+        if not self._on_cells:
+            return
+        for i, place in enumerate(board.last):
+            arrived = i == len(board.last) - 1
+            dashes = None if arrived else "14 9"
+            yield Fragment(self._cell(place, "last", 0.5, dashes), "last action", place)
+        for place in board.check:
+            yield Fragment(self._cell(place, "check", 0.55, None), "in check", place)
+        for place in board.marks:
+            yield Fragment(self._cell(place, "won", 0.3, None), "won by", place)
+
+    def _cell(self, place: str, colour: str, opacity: float, dashes: str | None) -> str:
+        x, y = self.geometry.centres[place]
+        return tag(
+            "rect",
+            x=x - 46,
+            y=y - 46,
+            width=92,
+            height=92,
+            rx=6,
+            fill=self.palette(colour),
+            fill_opacity=opacity,
+            stroke=self.palette(f"{colour}-line"),
+            stroke_width=6 if dashes is None else 4,
+            stroke_dasharray=dashes,
+        )
+
+    def _shadows(self, board: Board) -> Iterator[Fragment]:
+        for piece in board.pieces:
+            shadow = self.set.shadow(piece.seat, piece.role)
+            if shadow is not None:
+                yield Fragment(_use(shadow, *self.geometry.centres[piece.place]))
+
+    def _pieces(self, board: Board) -> Iterator[Fragment]:
+        for piece in board.pieces:
+            name = self.set.piece(piece.seat, piece.role)
+            what = piece_in_words(board, self.seats, piece.seat, piece.role)
+            x, y = self.geometry.centres[piece.place]
+            yield Fragment(_use(name, x, y), what, piece.place)
+
+    def _over(self, board: Board) -> Iterator[Fragment]:
+        """Rings on stones, and the sign of check."""
+        colours = {piece.place: self.layout.colours[piece.seat] for piece in board.pieces}
+        for place in board.check:
+            x, y = self.geometry.centres[place]
+            badge = tag("circle", cx=x + 34, cy=y - 34, r=17, fill=self.palette("check"))
+            sign = text("+", x + 34, y - 34, 30, fill="#fff", font_weight=700)
+            yield Fragment(tag("g", badge + sign))
+        if self._on_cells:
+            return
+        for what, places in (("last action", board.last), ("won by", board.marks)):
+            for place in places:
+                x, y = self.geometry.centres[place]
+                line = BODIES[colours.get(place, "black")][2]
+                ring = tag(
+                    "circle",
+                    cx=x,
+                    cy=y,
+                    r=17 if what == "last action" else 44,
+                    fill="none",
+                    stroke=self.palette("rack-ink") if what == "won by" else line,
+                    stroke_width=6 if what == "last action" else 8,
+                )
+                yield Fragment(ring, what, place)
+
+    def _hands(self, board: Board) -> Iterator[Fragment]:
+        for seat, hand in enumerate(board.hands):
+            for role in self.layout.hand:
+                count = hand.get(role, 0)
+                if not count:
+                    continue
+                x, y = self.geometry.in_hand(seat, role)
+                shadow = self.set.shadow(seat, role)
+                parts = "" if shadow is None else _use(shadow, x, y)
+                parts += _use(self.set.piece(seat, role), x, y)
+                if count > 1:
+                    parts += tag("circle", cx=x + 34, cy=y + 32, r=20, fill=self.palette("ink"))
+                    parts += text(str(count), x + 34, y + 32, 26, fill="#fff", font_weight=700)
+                yield Fragment(tag("g", parts), *hand_in_words(board, self.seats, seat, role))
+
+
+def _use(name: str, x: float, y: float) -> str:
+    return tag("use", href=f"#{name}", x=x, y=y)
+
+
+def _svg(
+    width: float,
+    height: float,
+    title: str,
+    words: str,
+    palette: Palette,
+    defs: str,
+    body: str,
+) -> str:
+    head = tag("title", escaped(title)) + tag("desc", escaped(words))
+    if palette.style():
+        head += tag("style", palette.style())
+    if defs:
+        head += tag("defs", defs)
+    return tag(
+        "svg",
+        head + body,
+        xmlns=XMLNS,
+        viewBox=f"0 0 {width:g} {height:g}",
+        class_="az-board",
+        role="img",
+        font_family=FONT,
+    )
+
+
+def _group(name: str, elements: Iterable[str]) -> str:
+    content = "".join(elements)
+    return tag("g", content, class_=f"az-{name}") if content else ""
+
+
+def _timed(fragment: Fragment, plies: list[int]) -> str:
+    """A fragment that says when it is seen, from ascending positions."""
+    spans: list[list[int]] = []
+    for ply in plies:
+        if spans and ply == spans[-1][1] + 1:
+            spans[-1][1] = ply
+        else:
+            spans.append([ply, ply])
+    end = min(fragment.svg.index(mark) for mark in " >" if mark in fragment.svg)  # of its name
+    said = {"data_what": fragment.what or None, "data_where": fragment.where or None}
+    attributes = tag(
+        "a",
+        data_on=" ".join(f"{a}-{b}" for a, b in spans),
+        visibility=None if plies[0] == 0 else "hidden",
+        **said,
+    )
+    written = attributes.removeprefix("<a").removesuffix("/>")
+    return fragment.svg[:end] + written + fragment.svg[end:]

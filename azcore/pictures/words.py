@@ -1,0 +1,62 @@
+"""A position in words, for people who listen to a page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from azcore.game.board import Board
+
+Said = tuple[str, str]  # what, and where
+
+
+def pieces_in_words(board: Board, seats: tuple[str, str]) -> list[Said]:
+    """`white pawn`, `e4` for each piece, those of the first seat first."""
+    roles = list(board.layout.roles)
+    order = sorted(board.pieces, key=lambda piece: (piece.seat, roles.index(piece.role)))
+    return [(piece_in_words(board, seats, piece.seat, piece.role), piece.place) for piece in order]
+
+
+def piece_in_words(board: Board, seats: tuple[str, str], seat: int, role: str) -> str:
+    """`white pawn`; `X` if that says it all."""
+    letter, name = board.layout.roles[role].letter, board.layout.roles[role].name
+    return seats[seat] if letter.lower() == seats[seat].lower() else f"{seats[seat]} {name}"
+
+
+def hand_in_words(board: Board, seats: tuple[str, str], seat: int, role: str) -> Said:
+    count = board.hands[seat].get(role, 0)
+    return f"{seats[seat]} in hand", f"{count} {board.layout.roles[role].name}"
+
+
+def grouped(said: Iterable[Said]) -> str:
+    """`white pawn a2, b2; white rook a1`."""
+    groups: dict[str, list[str]] = {}
+    for what, where in said:
+        groups.setdefault(what, []).append(where)
+    return "; ".join(f"{what} {', '.join(places)}" for what, places in groups.items())
+
+
+def in_words(board: Board, seats: tuple[str, str]) -> str:
+    """The whole position in a few sentences."""
+    said = [pieces_in_words(board, seats)]
+    said.append(
+        [
+            hand_in_words(board, seats, seat, role)
+            for seat, hand in enumerate(board.hands)
+            for role in board.layout.hand
+            if hand.get(role)
+        ]
+    )
+    sentences = [grouped(part) for part in said if part] or ["no pieces"]
+    for what, places in (
+        ("last action", board.last),
+        ("in check", board.check),
+        ("won by", board.marks),
+    ):
+        if places:
+            sentences.append(f"{what} {', '.join(places)}")
+    sentences.append(
+        "the game is over" if board.to_move is None else f"{seats[board.to_move]} to move"
+    )
+    if board.note:
+        sentences.append(board.note)
+    return ". ".join(f"{sentence[:1].upper()}{sentence[1:]}" for sentence in sentences) + "."
