@@ -10,7 +10,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,8 @@ def check_game(
     colour_planes: Collection[int] = (),
 ) -> Report:
     """Play random games and check every identity of the contract on their positions.
+
+    The first game begins in the initial state, others in one of `Game.start_states`.
 
     The text of a state may hold less than the state. After reading it back, the game may allow a
     position that was forbidden as a repetition, if its placement (the text's first word) was on the
@@ -102,6 +104,16 @@ def _check_static_facts(checker: Checker) -> None:
     what = f"the initial state has seat {view.current_player}, terminal {view.is_terminal}"
     checker.expect(facts, ready, f"{what}, want seat 0 to move")
     check_nonsense(checker, state)
+    checker.state = None
+    starts = checker.ask(facts, "start_states")
+    some = isinstance(starts, Sequence) and len(starts) > 0
+    checker.expect(facts, some, f"start_states is a list of one or more, got {starts!r:.80}")
+    for state in starts:
+        checker.state = state
+        if isinstance(game, CompiledGame):
+            check_bounds(checker, game, state)
+        over = checker.look(state).is_terminal
+        checker.expect(facts, not over, "the game is over in one of start_states")
 
 
 class _RandomGames:
@@ -118,6 +130,7 @@ class _RandomGames:
         self.deadline = deadline  # of time.monotonic()
         self.oracle = oracle
         self.state_texts = state_texts
+        self.starts = list(checker.game.start_states())
         self.mapped = MappedGames(checker)
         self.batches = Batches(checker)
         self.keys = Keys(checker)
@@ -136,11 +149,13 @@ class _RandomGames:
         """Play one game, to its end if there is time; check its positions and the whole game."""
         checker, game, rng = self.checker, self.checker.game, self.checker.rng
         state = game.initial_state()
+        if self.positions > 0 and len(self.starts) > 1:
+            state = self.starts[int(rng.integers(len(self.starts)))]
         checker.actions, checker.moves = [], []
         self.state_texts.begin()
-        self.mapped.begin()
+        self.mapped.begin(state)
         if self.oracle is not None:
-            self.oracle.begin()
+            self.oracle.begin(state)
         states: list[Any] = []
         views: list[View] = []
         handed_out: list[FloatArray] = []  # observations as returned, which must not change later
@@ -203,7 +218,7 @@ class _RandomGames:
         self.state_texts.check(state, view)
         self.mapped.check(view)
         if view.is_terminal:
-            check_end(checker, state, view, self.mapped.states)
+            check_end(checker, state, view, self.mapped.played)
         # At random, since a fixed interval may match the length of the games; the first always.
         share = _INTERPRETED_ENDS if view.is_terminal else _INTERPRETED
         drawn = self.positions == 0 or checker.rng.random() < share
