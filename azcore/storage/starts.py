@@ -201,9 +201,7 @@ def starts_of_game(game: Game, variant: Game) -> Starts | None:
         if variant.is_terminal(state):
             raise GameError(f"{where}: a game must go on from its start, but it is over there")
         lines.append(
-            _Line(
-                where=where, is_game=False, text=text, state=state, actions=(), least=0, most=0
-            )
+            _Line(where=where, is_game=False, text=text, state=state, actions=(), least=0, most=0)
         )
     return None if [line.text for line in lines] == [None] else Starts(variant, lines)
 

@@ -33,15 +33,18 @@ class MappedGames:
         """The symmetries under which the game is played, each with its index and state."""
         return [(i, self.symmetries[i], state) for i, state in self.states.items()]
 
-    def begin(self, start: Any) -> None:
-        game = self.checker.game
-        text = game.state_to_text(start)
-        initial = text == game.state_to_text(game.initial_state())
-        view = None if initial else self.checker.look(start)
+    def begin(self, start: Any | None) -> None:
+        """Begin a game in one of the `start_states`; None: in the initial state."""
+        if start is None:
+            self.states = {
+                i: self.checker.game.initial_state() for i in range(len(self.symmetries))
+            }
+            return
+        view = self.checker.look(start)
         self.states = {
-            i: game.initial_state() if initial else game.state_from_text(text)
+            i: start
             for i, symmetry in enumerate(self.symmetries)
-            if view is None or difference(view, _mapped(view, symmetry)) is None
+            if difference(view, _mapped(view, symmetry)) is None
         }
 
     def check(self, view: View) -> None:
@@ -84,12 +87,14 @@ class OracleGame:
         self.by_text = checker.game.num_actions != oracle.num_actions
         self.state: Any = None
 
-    def begin(self, start: Any) -> None:
-        game, oracle = self.checker.game, self.oracle
-        text, self.state = game.state_to_text(start), oracle.initial_state()
-        if text != game.state_to_text(game.initial_state()):
-            with self.checker.during(Identity.ORACLE, f"the oracle's state_from_text of {text!r}"):
-                self.state = oracle.state_from_text(text)
+    def begin(self, start: Any | None) -> None:
+        """Begin a game in one of the `start_states`; None: in the initial state."""
+        if start is None:
+            self.state = self.oracle.initial_state()
+            return
+        text = self.checker.ask(Identity.STATE_TEXT, "state_to_text", start)
+        with self.checker.during(Identity.ORACLE, f"the oracle's state_from_text of {text!r}"):
+            self.state = self.oracle.state_from_text(text)
 
     def check(self, state: Any, view: View) -> None:
         checker = self.checker

@@ -104,16 +104,25 @@ def _check_static_facts(checker: Checker) -> None:
     what = f"the initial state has seat {view.current_player}, terminal {view.is_terminal}"
     checker.expect(facts, ready, f"{what}, want seat 0 to move")
     check_nonsense(checker, state)
-    checker.state = None
-    starts = checker.ask(facts, "start_states")
-    some = isinstance(starts, Sequence) and len(starts) > 0
-    checker.expect(facts, some, f"start_states is a list of one or more, got {starts!r:.80}")
-    for state in starts:
+
+
+def _starts(checker: Checker) -> list[Any]:
+    """The states of `start_states`, checked; None stands for the initial one."""
+    game, facts, starts = checker.game, Identity.FACTS, []
+    states = checker.ask(facts, "start_states")
+    some = isinstance(states, Sequence) and len(states) > 0
+    checker.expect(facts, some, f"start_states is a list of one or more, got {states!r:.80}")
+    initial = checker.ask(Identity.STATE_TEXT, "state_to_text", game.initial_state())
+    for state in states:
         checker.state = state
         if isinstance(game, CompiledGame):
             check_bounds(checker, game, state)
         over = checker.look(state).is_terminal
         checker.expect(facts, not over, "the game is over in one of start_states")
+        text = checker.ask(Identity.STATE_TEXT, "state_to_text", state)
+        starts.append(None if text == initial else state)
+    checker.state = None
+    return starts
 
 
 class _RandomGames:
@@ -130,7 +139,7 @@ class _RandomGames:
         self.deadline = deadline  # of time.monotonic()
         self.oracle = oracle
         self.state_texts = state_texts
-        self.starts = list(checker.game.start_states())
+        self.starts = _starts(checker)
         self.mapped = MappedGames(checker)
         self.batches = Batches(checker)
         self.keys = Keys(checker)
@@ -148,14 +157,15 @@ class _RandomGames:
     def check_one(self) -> None:
         """Play one game, to its end if there is time; check its positions and the whole game."""
         checker, game, rng = self.checker, self.checker.game, self.checker.rng
-        state = game.initial_state()
-        if self.positions > 0 and len(self.starts) > 1:
-            state = self.starts[int(rng.integers(len(self.starts)))]
+        start = None
+        if self.positions > 0 and any(each is not None for each in self.starts):
+            start = self.starts[int(rng.integers(len(self.starts)))]
+        state = game.initial_state() if start is None else start
         checker.actions, checker.moves = [], []
         self.state_texts.begin()
-        self.mapped.begin(state)
+        self.mapped.begin(start)
         if self.oracle is not None:
-            self.oracle.begin(state)
+            self.oracle.begin(start)
         states: list[Any] = []
         views: list[View] = []
         handed_out: list[FloatArray] = []  # observations as returned, which must not change later

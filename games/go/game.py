@@ -220,9 +220,7 @@ def check_settings(board_size: object, komi: object, suicide: object, first_pass
         )
 
 
-def check_others(
-    board_size: int, komi: float, other_komis: object, other_sizes: object
-) -> None:
+def check_others(board_size: int, komi: float, other_komis: object, other_sizes: object) -> None:
     """Refuse other komi or sizes of the wrong type or out of range.
 
     Args:

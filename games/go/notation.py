@@ -17,7 +17,7 @@ Letters: N board size of the game, n that of the board in play.
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -27,20 +27,11 @@ from azcore.game import Game, require_legal
 
 from . import rules
 
+Go: TypeAlias = Any  # of game.py, which builds on this file
+
 COLUMNS = "ABCDEFGHJKLMNOPQRST"  # no I, which is easily mistaken for J or 1
 STONES = ".XO"  # by colour: empty, Black, White
 PLAYERS = "bw"  # by seat
-
-
-class SeveralBoards(Protocol):
-    """The game, as far as a position's text depends on it."""
-
-    board_size: int
-    komi: float
-    sizes: list[int]
-    komis: list[float]
-
-    def empty_board(self, size: int, komi: float) -> Any: ...
 
 
 # -- moves --------------------------------------------------------------------------------------
@@ -105,7 +96,7 @@ def komi_word(komi: float) -> str:
     return f"komi={komi:g}"
 
 
-def state_from_text(game: SeveralBoards, text: str) -> Any:
+def state_from_text(game: Go, text: str) -> Any:
     """The position that `text` describes.
 
     Rows may be separated by slashes or line breaks. Earlier boards, the number of plies and
@@ -156,7 +147,7 @@ class Position(NamedTuple):
     repeating: list[int]  # actions that would repeat a board
 
 
-def split_state_text(game: SeveralBoards, text: str) -> Position:
+def split_state_text(game: Go, text: str) -> Position:
     """The parts of a position's text.
 
     Raises:

@@ -8,13 +8,13 @@ from functools import partial
 from typing import Any
 
 from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
-from azcore.game import Game, GameText, Transcript, TranscriptFormat
+from azcore.game import GameText, Transcript, TranscriptFormat
 
 from . import rules
 from .notation import (
     PLAYERS,
     STONES,
-    SeveralBoards,
+    Go,
     board_rows,
     komi_word,
     score_to_text,
@@ -32,7 +32,7 @@ RANK = re.compile(r"\s*(\d{1,2})\s*(k|d|p)", re.IGNORECASE)
 PROFESSIONAL = 9  # the rank of any: above that, they are not told apart
 
 
-def transcript_format(game: SeveralBoards) -> TranscriptFormat:
+def transcript_format(game: Go) -> TranscriptFormat:
     """The SGF format, as `Game.transcript_formats` returns it."""
     return TranscriptFormat(
         suffix=".sgf",
@@ -77,7 +77,7 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
         yield text.take()
 
 
-def write_sgf(game: SeveralBoards, transcript: Transcript) -> str:
+def write_sgf(game: Go, transcript: Transcript) -> str:
     """A game as SGF: SZ, KM, RU in words, names, headers, set-up stones, comments and result.
 
     A finished game without a result gets its score; an unfinished one gets no RE.
@@ -135,12 +135,10 @@ def _stones(state: Any) -> list[list[int]]:
     size, rows = state.history.shape[0], board_rows(state)
     cells = "".join(row.ljust(size, STONES[0]) for row in rows)
     first = size * (size - len(rows))
-    return [
-        [i for i, stone in enumerate(cells, first) if stone == colour] for colour in STONES[1:]
-    ]
+    return [[i for i, stone in enumerate(cells, first) if stone == colour] for colour in STONES[1:]]
 
 
-def read_sgf(game: SeveralBoards, text: str) -> Transcript:
+def read_sgf(game: Go, text: str) -> Transcript:
     """The main line of an SGF game, with stones set up before its first move, such as a handicap.
 
     The board may be any of the game's. Komi and rules in the file change no action: a komi of the
@@ -199,12 +197,11 @@ def read_sgf(game: SeveralBoards, text: str) -> Transcript:
             (colour for colour, _ in moves if colour is not None),
             PLAYERS[bool(black and not white)],
         )
-    start_text: str | None = _start_of_sgf(size_in_play, black, white, turn or first)
+    start = _start_of_sgf(size_in_play, black, white, turn or first)
     if komi != game.komi:
-        start_text = f"{start_text} {komi_word(komi)}"
-    state = game.state_from_text(start_text)
-    if start_text == state_to_text(game.initial_state(), game.komi):
-        start_text = None
+        start = f"{start} {komi_word(komi)}"
+    state = game.state_from_text(start)
+    start_text = None if start == game.state_to_text(game.initial_state()) else start
     actions: list[int] = []
     kept: list[list[str]] = []  # by move
     for (colour, at), comment in zip(moves, comments, strict=True):
