@@ -189,7 +189,7 @@ def _beginning_with(path: Path, settings: Settings, terminal: TrainingDisplay) -
     step = checkpoint["global_step"]
     others = of_other_settings(checkpoint, settings.game)
     terminal.say(
-        f"begins with the weights of {path}, step {step:,}{others}; optimizer and steps begin anew"
+        f"begins with the weights of {path}, step {step:,}{others and ',' + others}; optimizer and steps begin anew"
     )
     return _Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
 
