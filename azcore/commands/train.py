@@ -188,9 +188,8 @@ def _beginning_with(path: Path, settings: Settings, terminal: TrainingDisplay) -
     weights, checkpoint = initial_weights(path, settings.game, expected)
     step = checkpoint["global_step"]
     others = of_other_settings(checkpoint, settings.game)
-    terminal.say(
-        f"begins with the weights of {path}, step {step:,}{others and ',' + others}; optimizer and steps begin anew"
-    )
+    told = f"{path}, step {step:,}" + (f",{others}" if others else "")
+    terminal.say(f"begins with the weights of {told}; optimizer and steps begin anew")
     return _Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
 
 
