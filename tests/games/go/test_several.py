@@ -111,6 +111,17 @@ def test_a_small_board_is_the_game_of_that_size(suicide: bool) -> None:
         assert not large.ownership(one)[:4].any()
 
 
+@pytest.mark.rules
+def test_a_small_board_has_its_own_limit_of_plies() -> None:
+    game = game_of(board_size=3, komi=0, other_sizes=[2])
+    state = game.start_states()[1]
+    for move in "A1 pass B2 pass A2 B1 A2 pass".split():
+        assert not game.is_terminal(state)
+        state = game.step(state, game.text_to_action(state, move))
+    assert game.is_terminal(state)
+    assert game.score(state) == 0
+
+
 def test_points_outside_are_no_moves() -> None:
     game = game_of(**BOTH)
     small = game.start_states()[3]
