@@ -311,7 +311,7 @@ def _is_number(value: object) -> bool:
 
 
 def _are_numbers(value: object) -> bool:
-    return type(value) is list and len(value) <= MOST_NUMBERS and all(map(_is_number, value))
+    return type(value) is list and 0 < len(value) <= MOST_NUMBERS and all(map(_is_number, value))
 
 
 def is_whole(value: object, low: int, high: int = 2**63 - 1) -> bool:

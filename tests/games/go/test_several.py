@@ -115,7 +115,7 @@ def test_a_small_board_is_the_game_of_that_size(suicide: bool) -> None:
 def test_a_small_board_has_its_own_limit_of_plies() -> None:
     game = game_of(board_size=3, komi=0, other_sizes=[2])
     state = game.start_states()[1]
-    for move in "A1 pass B2 pass A2 B1 A2 pass".split():
+    for move in ["A1", "pass", "B2", "pass", "A2", "B1", "A2", "pass"]:
         assert not game.is_terminal(state)
         state = game.step(state, game.text_to_action(state, move))
     assert game.is_terminal(state)
