@@ -717,6 +717,12 @@ FAULTS = [
         "if action != before.actions[ply] and not",
         "if not",
     ),
+    Fault(
+        "Several komi and sizes",
+        "games/go/encoding.py",
+        "own_komi = state.komi if state.player == 1 else -state.komi",
+        "own_komi = state.komi",
+    ),
 ]
 
 
@@ -1261,6 +1267,34 @@ WIRING = [
         "        start_text=record.start,\n",
         "",
         ("tests/selfplay/test_starts.py",),
+    ),
+    Fault(
+        "self-play without the starts that the game names",
+        "azcore/assembly/parts.py",
+        "            return starts_of_game(self.game, variant)\n",
+        "            return None\n",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "files of starts beside those that the game names",
+        "azcore/assembly/parts.py",
+        "        if not files:\n",
+        "        if True:\n",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "a small board with as many plies as the large one",
+        "games/go/rules.py",
+        "max_plies(int(state.size_in_play))",
+        "max_plies(state.history.shape[0])",
+        ("tests/games/go/test_several.py",),
+    ),
+    Fault(
+        "weights of other settings that fit nothing",
+        "azcore/algorithms/origin.py",
+        "        require_fitting(checkpoint, game)\n",
+        "        pass\n",
+        ("tests/algorithms/test_origin.py",),
     ),
     Fault(
         "a branch begins at the beginning",

@@ -1,6 +1,7 @@
 """What a run began from, if not from nothing: the weights of another run, or all that it had.
 
-    init=RUN        the weights alone: another algorithm, optimizer and schedule, from step 0 on
+    init=RUN        the weights alone: another algorithm, optimizer and schedule, from step 0 on;
+                    and other settings of the game, such as its size, if the network fits them
     fork=RUN@step-8 weights, optimizer, games in play and records: it goes on as that run would
 
 Either makes a new run in a directory of its own and leaves the other run as it is. What it began
@@ -20,7 +21,7 @@ from azcore.algorithms.checkpoints import link
 from azcore.assembly.entrants import checkpoint_of
 from azcore.errors import CheckpointError, GameFileError
 from azcore.game import Game
-from azcore.networks.saved import network_of
+from azcore.networks.saved import require_fitting
 from azcore.storage.checkpoint import (
     KEY,
     like,
@@ -82,14 +83,43 @@ def initial_weights(
         expected: the new run's own description, see `describe_run`.
 
     Raises:
-        CheckpointError: it cannot be read, or is of another game or network; naming the setting.
+        CheckpointError: it cannot be read, is of another game or network, or does not fit the
+            game's settings; naming the setting or the tensor.
     """
     checkpoint = read_checkpoint(path)
-    theirs = checkpoint[KEY]
-    _require_same(theirs["game"], expected["game"], f"{path}: the game of these weights")
+    theirs, settings = checkpoint[KEY], {"settings": expected["game"]["settings"]}
+    _require_same(
+        {**theirs["game"], **settings}, expected["game"], f"{path}: the game of these weights"
+    )
     _require_same(theirs["network"], expected["network"], f"{path}: the network of these weights")
-    network_of(checkpoint, path, game)  # refuses tensors that are not that network's
+    try:
+        require_fitting(checkpoint, game)
+    except ValueError as error:
+        raise CheckpointError(
+            f"{path}: these weights{of_other_settings(checkpoint, game)} do not fit this run's "
+            f"network: {error}"
+        ) from error
     return weights_of(checkpoint), checkpoint
+
+
+def of_other_settings(checkpoint: Mapping[str, Any], game: Game) -> str:
+    """` of board_size 7 (here 9)`: what differs in the game of some weights; empty if nothing does.
+
+    Args:
+        checkpoint: as `read_checkpoint` returns it.
+        game: the game that will be learned.
+    """
+    theirs, ours = checkpoint[KEY]["game"]["settings"], game.settings
+    different = [
+        f"{key:.40} {_in_words(theirs, key)} (here {_in_words(ours, key)})"
+        for key in {**ours, **theirs}
+        if ours.get(key) != theirs.get(key)
+    ]
+    return f" of {', '.join(different)}" if different else ""
+
+
+def _in_words(settings: Mapping[str, Any], key: str) -> str:
+    return short_repr.repr(settings[key]) if key in settings else "not set"
 
 
 def _require_same(got: Mapping[str, Any], wanted: Mapping[str, Any], what: str) -> None:

@@ -40,7 +40,7 @@ from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
 from azcore.storage.replay import ReplaySettings
-from azcore.storage.starts import Starts, read_starts
+from azcore.storage.starts import Starts, read_starts, starts_of_game
 
 Config = Mapping[str, Any]
 
@@ -102,7 +102,7 @@ class Settings:
         return evaluator
 
     def selfplay_starts(self) -> Starts | None:
-        """What self-play begins from, read from files.
+        """What self-play begins from: starts in files, or else those that the game names.
 
         Raises:
             AzcoreError: a file cannot be read, or a game cannot begin there.
@@ -111,6 +111,8 @@ class Settings:
             return None
         files, plies = self.selfplay.starts, self.selfplay.start_plies
         variant = self.selfplay_game
+        if not files:
+            return starts_of_game(self.game, variant)
         return read_starts(self.game, files, plies, "selfplay.starts", variant=variant)
 
     def arena_starts(self) -> Starts | None:

@@ -212,7 +212,7 @@ def _take(
                 tally.leave_out(transcript)
                 continue
             try:
-                if transcript.start_text is None:
+                if maker.may_begin(transcript):
                     settings.require_wanted(transcript)
                 record = maker.record(transcript, form, tally.games)
             except TranscriptError as error:

@@ -31,6 +31,7 @@ from azcore.algorithms.origin import (
     copy_run,
     initial_weights,
     keep_first_weights,
+    of_other_settings,
     origin_of,
     remove_copy,
     require_same_origin,
@@ -186,9 +187,9 @@ def _beginning_with(path: Path, settings: Settings, terminal: TrainingDisplay) -
     expected = describe_run(settings.game, settings.network)
     weights, checkpoint = initial_weights(path, settings.game, expected)
     step = checkpoint["global_step"]
-    terminal.say(
-        f"begins with the weights of {path}, step {step:,}; optimizer and steps begin anew"
-    )
+    others = of_other_settings(checkpoint, settings.game)
+    told = f"{path}, step {step:,}" + (f",{others}" if others else "")
+    terminal.say(f"begins with the weights of {told}; optimizer and steps begin anew")
     return _Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
 
 

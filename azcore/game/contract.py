@@ -37,7 +37,8 @@ class Game(ABC):
     Shapes: A actions; C planes, H rows and W columns of an observation. Seats are numbered 0 (moves
     first) and 1; each game defines its own colours.
 
-    Twelve identities must hold; `azcore.testing.check_game` checks them on random positions:
+    Twelve identities must hold; `azcore.testing.check_game` checks them on positions of random
+    games from `start_states`:
 
     1. A state is terminal or has a legal action, never both.
     2. `step` accepts exactly the actions of `legal_action_mask`, returns a new state and leaves the
@@ -50,9 +51,9 @@ class Game(ABC):
     6. Texts round-trip: `text_to_action(s, action_to_text(s, a)) == a`, and a state read back from
        `state_to_text` allows the same actions for the same player. The first word of that text is
        the placement of the pieces. A state read back has no history, so it may allow an action that
-       only history forbids.
+       only history forbids. Each of `start_states` is read back whole.
     7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation
-       and the same outcome.
+       and the same outcome, from the initial state and from each start that looks like its image.
     8. Compiled rules and interpreted rules agree.
     9. If the game has a `position_key`, positions with the same key after the same number of
        actions have the same player to move, the same legal actions, the same end and the same
@@ -101,6 +102,16 @@ class Game(ABC):
     @abstractmethod
     def initial_state(self) -> Any:
         """A new state, in which seat 0 is to move."""
+
+    def start_states(self) -> Sequence[Any]:
+        """The states in which games of self-play begin, each as likely as the others; optional.
+
+        A game that is played in several ways, such as with several board sizes, learns them all in
+        one run. Matches begin in the initial state, and so does self-play unless a game overrides
+        this; `selfplay.starts` and `arena.starts` win over both. A start is the position that its
+        text says, without history; either seat may be to move, and the game is not over.
+        """
+        return [self.initial_state()]
 
     @abstractmethod
     def current_player(self, state: Any) -> int:

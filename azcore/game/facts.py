@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from azcore.errors import GameError
 
-Setting = str | int | float | bool
+Setting = str | int | float | bool | list[int] | list[float]
 ByteArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]

@@ -115,6 +115,18 @@ def network_of(checkpoint: dict[str, Any], path: Path, game: Game) -> tuple[nn.M
     return network, int(checkpoint["global_step"])
 
 
+def require_fitting(checkpoint: dict[str, Any], game: Game) -> None:
+    """Refuse weights that a network for `game` cannot take, whatever the settings of their game.
+
+    Raises:
+        ValueError: naming what does not fit.
+    """
+    try:
+        _require_network(checkpoint, game)
+    except FAULTS as error:
+        raise ValueError(short_reason(error)) from error
+
+
 def _require_network(checkpoint: dict[str, Any], game: Game) -> NetworkSettings:
     """Refuse weights that do not match the network named beside them, before it is built.
 

@@ -25,7 +25,7 @@ class SelfPlaySettings:
     workers: int | None  # None: one per core
     opening_plies: int
     policy_plies: float | None  # mean of an exponential distribution; None: none
-    starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: the initial position
+    starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: where the game says
     start_plies: tuple[int, ...]
     branch_share: float
     temperature: float

@@ -47,6 +47,7 @@ _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in t
 _SURPRISES = {"surprises": np.dtype("<f4")}
 MOST_HEADER_BYTES = 1 << 16  # a header takes a few hundred
 MOST_TEXT = 200  # characters of a name or setting of a game
+MOST_NUMBERS = 100  # of a setting of a game
 MOST_START = 4000  # characters of a start; a full board of 19x19 takes 400
 COUNTS = ("visits", "policy")  # what `GameRecord.visit_counts` may count
 HEADER = (  # plain values, besides the game's identity and the arrays' lengths
@@ -286,8 +287,9 @@ def require_identity(identity: Any) -> None:
     for name, value in settings.items():
         fits = _is_text(name) and name.isidentifier() and name != "name"
         demand(fits, "a setting of the game", "named by a word", name)
-        fits = type(value) is bool or _is_text(value) or _is_number(value)
-        demand(fits, f"the game's {name}", "a short text, a number, true or false", value)
+        fits = type(value) is bool or _is_text(value) or _is_number(value) or _are_numbers(value)
+        wanted = "a short text, a number, true, false or a few numbers"
+        demand(fits, f"the game's {name}", wanted, value)
 
 
 def require_start(start: object) -> None:
@@ -306,6 +308,10 @@ def _is_text(value: object) -> bool:
 
 def _is_number(value: object) -> bool:
     return is_whole(value, -(2**63)) or (type(value) is float and math.isfinite(value))
+
+
+def _are_numbers(value: object) -> bool:
+    return type(value) is list and 0 < len(value) <= MOST_NUMBERS and all(map(_is_number, value))
 
 
 def is_whole(value: object, low: int, high: int = 2**63 - 1) -> bool:

@@ -17,6 +17,7 @@ from azcore.errors import GameFileError, TranscriptError
 from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
+from azcore.storage.start_states import own_starts
 
 
 class RecordMaker:
@@ -29,7 +30,12 @@ class RecordMaker:
     def __init__(self, game: Game) -> None:
         self.game = game
         self._referee = Referee(game)
-        self._start = game.initial_state()
+        self._starts = own_starts(game)  # of which the initial state may not be one
+        self._starts[None] = game.initial_state()
+
+    def may_begin(self, transcript: Transcript) -> bool:
+        """Whether a transcript begins where games of this game do."""
+        return transcript.start_text in self._starts
 
     def record(self, transcript: Transcript, form: TranscriptFormat, index: int) -> GameRecord:
         """The record of a transcript, as the rules allow it.
@@ -42,12 +48,12 @@ class RecordMaker:
         Raises:
             TranscriptError: no record can be made, or nothing learned from it.
         """
-        if transcript.start_text is not None:
+        if not self.may_begin(transcript):
             raise TranscriptError(
-                f"it must begin at the usual start, got {transcript.start_text[:100]!r}",
+                f"it must begin at the usual start, got {str(transcript.start_text)[:100]!r}",
                 "a handicap or another start",
             )
-        actions, (players, state) = list(transcript.actions), self._played(transcript.actions)
+        actions, (players, state) = list(transcript.actions), self._played(transcript)
         told = transcript.outcome
         outcome = self.game.outcome(state) if self.game.is_terminal(state) else None
         if None not in (told, outcome) and told != outcome:
@@ -84,6 +90,7 @@ class RecordMaker:
             game_index=index,
             weights_version=0,
             counts="visits",
+            start=transcript.start_text,
         )
         try:
             self._referee.check(record, "the game")
@@ -91,10 +98,10 @@ class RecordMaker:
             raise TranscriptError(str(error), "refused by the rules") from error
         return record
 
-    def _played(self, actions: Any) -> tuple[list[int], Any]:
+    def _played(self, transcript: Transcript) -> tuple[list[int], Any]:
         """The seat to move at each ply, and the last state."""
-        game, state, players = self.game, self._start, []
-        for action in actions:
+        game, state, players = self.game, self._starts[transcript.start_text], []
+        for action in transcript.actions:
             players.append(game.current_player(state))
             state = game.step(state, action)
         return players, state

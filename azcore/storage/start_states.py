@@ -1,4 +1,4 @@
-"""The states in which recorded games begin: the initial one, or the position of a record's start.
+"""The states in which games begin: the game's own, and the positions of records' starts.
 
 Letters: N positions of a batch, S different states in which their games begin.
 """
@@ -13,6 +13,19 @@ import numpy.typing as npt
 from azcore.game import Game
 
 MOST_KEPT = 10_000  # by their text; a state of a large board takes some kilobytes
+
+
+def own_starts(game: Game) -> dict[str | None, Any]:
+    """The states that `Game.start_states` names, by what `GameRecord.start` says of each.
+
+    None stands for the initial state, if that is one of them.
+    """
+    initial = game.state_to_text(game.initial_state())
+    starts: dict[str | None, Any] = {}
+    for state in game.start_states():
+        text = game.state_to_text(state)
+        starts[None if text == initial else text] = state
+    return starts
 
 
 class StartStates:

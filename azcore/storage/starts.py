@@ -1,4 +1,4 @@
-"""Starts: what games begin from instead of the initial position, read from files.
+"""Starts: what games begin from instead of the initial position, by files or by the game itself.
 
     starts = read_starts(game, ["openings.epd", "masters.pgn"], plies=(8, 30), where="arena.starts")
     start = starts.draw(rng)      # or in_turn(seed), which uses each before any again
@@ -29,6 +29,7 @@ from azcore.chance import Purpose, generator
 from azcore.errors import (
     AmbiguousTextError,
     AzcoreError,
+    GameError,
     GameFileError,
     IllegalActionError,
     InvalidTextError,
@@ -39,6 +40,7 @@ from azcore.settings import require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import require_start
 from azcore.storage.referee import Referee
+from azcore.storage.start_states import own_starts
 from azcore.storage.transcripts import read_transcripts
 
 RECORDS = ".azg"
@@ -73,7 +75,7 @@ class _Line:
 
 
 class Starts:
-    """The starts of some files; each draw is a function of its random numbers alone.
+    """Some starts; each draw is a function of its random numbers alone.
 
     Args:
         game: the game that begins there.
@@ -175,6 +177,33 @@ def read_starts(
     lines = [line for path in _paths(files, where) for line in reader.read(path)]
     require(bool(lines), where, "files with positions or games", list(files))
     return Starts(variant or game, lines)
+
+
+def starts_of_game(game: Game, variant: Game) -> Starts | None:
+    """The starts that a game itself names; None if that is the initial state alone.
+
+    Args:
+        game: the game of the records.
+        variant: the game as it will be played, whose `start_states` they are.
+
+    Raises:
+        GameError: a start of `variant` is no position of `game`, or the game is over there.
+    """
+    lines = []
+    for text, state in own_starts(variant).items():
+        where = f"start_states of {variant.name}, {text or INITIAL}"
+        try:
+            if text is not None:
+                require_start(text)
+                game.state_from_text(text)
+        except (ValueError, *UNREADABLE) as error:
+            raise GameError(f"{where}: a game cannot begin there: {error}") from error
+        if variant.is_terminal(state):
+            raise GameError(f"{where}: a game must go on from its start, but it is over there")
+        lines.append(
+            _Line(where=where, is_game=False, text=text, state=state, actions=(), least=0, most=0)
+        )
+    return None if [line.text for line in lines] == [None] else Starts(variant, lines)
 
 
 def _paths(files: Sequence[str], where: str) -> Iterator[Path]:

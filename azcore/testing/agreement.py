@@ -7,50 +7,75 @@ from typing import Any
 
 import numpy as np
 
-from azcore.game import CompiledGame, Game
+from azcore.game import CompiledGame, Game, Symmetry
 from azcore.game.batch import GameBatch, PlainBatch, make_batch
 from azcore.game.positions import Positions, make_positions
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
-from azcore.testing.view import View, legal_texts, view_of
+from azcore.testing.view import View, difference, legal_texts, view_of
 
 
 class MappedGames:
-    """The game in play under each of its symmetries, played alongside."""
+    """The game in play under each of its symmetries, played alongside.
+
+    The image of the initial state is itself. The image of another start need not be a state that
+    play can reach, so a game from there is played only under symmetries that leave it as it is.
+    """
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
         self.symmetries = checker.game.symmetries
-        self.states: list[Any] = []  # one for each symmetry
+        self.states: dict[int, Any] = {}  # by the index of the symmetry
         self.games = 0  # finished
 
-    def begin(self) -> None:
-        self.states = [self.checker.game.initial_state() for _ in self.symmetries]
+    @property
+    def played(self) -> list[tuple[int, Symmetry, Any]]:
+        """The symmetries under which the game is played, each with its index and state."""
+        return [(i, self.symmetries[i], state) for i, state in self.states.items()]
+
+    def begin(self, start: Any | None) -> None:
+        """Begin a game in one of the `start_states`; None: in the initial state."""
+        if start is None:
+            self.states = {
+                i: self.checker.game.initial_state() for i in range(len(self.symmetries))
+            }
+            return
+        view = self.checker.look(start)
+        self.states = {
+            i: start
+            for i, symmetry in enumerate(self.symmetries)
+            if difference(view, _mapped(view, symmetry)) is None
+        }
 
     def check(self, view: View) -> None:
         """Check the symmetries in turn, and all of them where the game ends."""
         turn = len(self.checker.actions) + self.games
-        for i, symmetry in enumerate(self.symmetries):
-            if not view.is_terminal and i != turn % len(self.symmetries):
+        for place, (i, symmetry, state) in enumerate(self.played):
+            if not view.is_terminal and place != turn % len(self.states):
                 continue
-            planes = view.observation.reshape(view.observation.shape[0], -1)[:, symmetry.cells]
-            want = replace(
-                view,
-                legal_action_mask=view.legal_action_mask[symmetry.actions],
-                observation=planes.reshape(view.observation.shape),
-            )
-            seen = self.checker.look(self.states[i])
+            want = _mapped(view, symmetry)
+            seen = self.checker.look(state)
             where = "" if self.checker.actions else ", which must map the first position to itself"
             self.checker.expect_same(Identity.SYMMETRY, seen, want, f"symmetry {i}{where}")
         self.games += view.is_terminal
 
     def step(self, action: int) -> None:
-        for i, symmetry in enumerate(self.symmetries):
+        for i, symmetry, state in self.played:
             # Entry a of `actions` is where a comes from, so its inverse gives where `action` goes.
             image = int(np.flatnonzero(symmetry.actions == action)[0])
             what = f"symmetry {i}: step with {image} for {action}"
             with self.checker.during(Identity.SYMMETRY, what):
-                self.states[i] = self.checker.game.step(self.states[i], image)
+                self.states[i] = self.checker.game.step(state, image)
+
+
+def _mapped(view: View, symmetry: Symmetry) -> View:
+    """The view of the mapped position."""
+    planes = view.observation.reshape(view.observation.shape[0], -1)[:, symmetry.cells]
+    return replace(
+        view,
+        legal_action_mask=view.legal_action_mask[symmetry.actions],
+        observation=planes.reshape(view.observation.shape),
+    )
 
 
 class OracleGame:
@@ -62,8 +87,14 @@ class OracleGame:
         self.by_text = checker.game.num_actions != oracle.num_actions
         self.state: Any = None
 
-    def begin(self) -> None:
-        self.state = self.oracle.initial_state()
+    def begin(self, start: Any | None) -> None:
+        """Begin a game in one of the `start_states`; None: in the initial state."""
+        if start is None:
+            self.state = self.oracle.initial_state()
+            return
+        text = self.checker.ask(Identity.STATE_TEXT, "state_to_text", start)
+        with self.checker.during(Identity.ORACLE, f"the oracle's state_from_text of {text!r}"):
+            self.state = self.oracle.state_from_text(text)
 
     def check(self, state: Any, view: View) -> None:
         checker = self.checker
@@ -111,8 +142,9 @@ class Batches:
             self.batches = [make_batch(game, num_roots)]
             if isinstance(game, CompiledGame):
                 self.batches.append(PlainBatch(game, num_roots))
+            first = checker.look(game.initial_state())
             for batch in self.batches:
-                checker.expect_same(identity, checker.look(batch.get(1)), views[0], "a new batch")
+                checker.expect_same(identity, checker.look(batch.get(1)), first, "a new batch")
         starts = [0, *rng.integers(len(states), size=num_roots - 1).tolist()]
         roots = rng.integers(num_roots, size=num_rows).astype(np.int32)
         roots[:2] = 0, -1  # the whole game, and a row to skip

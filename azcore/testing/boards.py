@@ -19,9 +19,13 @@ class Boards:
 
     def __init__(self, checker: Checker) -> None:
         self.checker = checker
-        self.first: Board | None = None  # of the initial position
+        self.first: Board | None = None  # of the game that is being checked
         self.shown: dict[str, frozenset[Any]] = {}  # pieces by the placement in the state's text
-        self.placements: dict[frozenset[Any], str] = {}  # and the other way round
+        self.placements: dict[Any, str] = {}  # and the other way round, by the board's size too
+
+    def begin(self) -> None:
+        """A new game begins, which may be on a board of another layout."""
+        self.first = None
 
     def check(self, state: Any, view: View) -> None:
         """Check the board of a position; nothing if the game has none."""
@@ -45,7 +49,8 @@ class Boards:
             f"the placement {placement} had other pieces before: {_differences(before, pieces)}"
         )
         checker.expect(identity, before == pieces, message)
-        known = self.placements.setdefault(pieces, placement)
+        drawn = (board.layout.columns, board.layout.rows, pieces)
+        known = self.placements.setdefault(drawn, placement)
         message = f"the board of {placement} has the pieces of {known}"
         checker.expect(identity, known == placement, message)
         again = self._ask(game.state_from_text(text))

@@ -7,25 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from azcore.game import Game
+from azcore.game import Game, Symmetry
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View
 
 
-def check_end(checker: Checker, state: Any, view: View, mapped: list[Any]) -> None:
+def check_end(
+    checker: Checker, state: Any, view: View, mapped: list[tuple[int, Symmetry, Any]]
+) -> None:
     """Check the end of a game.
 
     Args:
         checker: of the game.
         state: terminal.
         view: of the state.
-        mapped: the same end under each symmetry of the game.
+        mapped: the same end under symmetries of the game: index, symmetry, state.
     """
     game, identity = checker.game, Identity.ENDS
     if game.has_ownership:
         cells = _ownership(checker, state)
-        for i, (symmetry, image) in enumerate(zip(game.symmetries, mapped, strict=True)):
+        for i, symmetry, image in mapped:
             want = None if cells is None else cells.ravel()[symmetry.cells].reshape(cells.shape)
             agree = np.array_equal(_ownership(checker, image), want)  # type: ignore[arg-type]
             checker.expect(identity, agree, f"symmetry {i} does not map the ownership")
@@ -40,7 +42,7 @@ def check_end(checker: Checker, state: Any, view: View, mapped: list[Any]) -> No
         if score is not None:
             message = f"score is {score}, but the outcome {view.outcome}"
             checker.expect(identity, np.sign(score) == view.outcome, message)
-        for i, image in enumerate(mapped):
+        for i, _, image in mapped:
             got = _score(checker, image)
             checker.expect(identity, got == score, f"symmetry {i} has score {got}, want {score}")
 

@@ -10,7 +10,7 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,8 @@ def check_game(
     colour_planes: Collection[int] = (),
 ) -> Report:
     """Play random games and check every identity of the contract on their positions.
+
+    The first game begins in the initial state, others in one of `Game.start_states`.
 
     The text of a state may hold less than the state. After reading it back, the game may allow a
     position that was forbidden as a repetition, if its placement (the text's first word) was on the
@@ -105,6 +107,25 @@ def _check_static_facts(checker: Checker) -> None:
     check_nonsense(checker, state)
 
 
+def _starts(checker: Checker) -> list[Any]:
+    """The states of `start_states`, checked; None stands for the initial one."""
+    game, facts, starts = checker.game, Identity.FACTS, []
+    states = checker.ask(facts, "start_states")
+    some = isinstance(states, Sequence) and len(states) > 0
+    checker.expect(facts, some, f"start_states is a list of one or more, got {states!r:.80}")
+    initial = checker.ask(Identity.STATE_TEXT, "state_to_text", game.initial_state())
+    for state in states:
+        checker.state = state
+        if isinstance(game, CompiledGame):
+            check_bounds(checker, game, state)
+        over = checker.look(state).is_terminal
+        checker.expect(facts, not over, "the game is over in one of start_states")
+        text = checker.ask(Identity.STATE_TEXT, "state_to_text", state)
+        starts.append(None if text == initial else state)
+    checker.state = None
+    return starts
+
+
 class _RandomGames:
     """Checks random games one after the other, and collects numbers for the report."""
 
@@ -119,6 +140,7 @@ class _RandomGames:
         self.deadline = deadline  # of time.monotonic()
         self.oracle = oracle
         self.state_texts = state_texts
+        self.starts = _starts(checker)
         self.mapped = MappedGames(checker)
         self.batches = Batches(checker)
         self.keys = Keys(checker)
@@ -137,12 +159,16 @@ class _RandomGames:
     def check_one(self) -> None:
         """Play one game, to its end if there is time; check its positions and the whole game."""
         checker, game, rng = self.checker, self.checker.game, self.checker.rng
-        state = game.initial_state()
+        start = None
+        if self.positions > 0 and any(each is not None for each in self.starts):
+            start = self.starts[int(rng.integers(len(self.starts)))]
+        state = game.initial_state() if start is None else start
         checker.actions, checker.moves = [], []
         self.state_texts.begin()
-        self.mapped.begin()
+        self.mapped.begin(start)
+        self.boards.begin()
         if self.oracle is not None:
-            self.oracle.begin()
+            self.oracle.begin(start)
         states: list[Any] = []
         views: list[View] = []
         handed_out: list[FloatArray] = []  # observations as returned, which must not change later
@@ -206,7 +232,7 @@ class _RandomGames:
         self.state_texts.check(state, view)
         self.mapped.check(view)
         if view.is_terminal:
-            check_end(checker, state, view, self.mapped.states)
+            check_end(checker, state, view, self.mapped.played)
         # At random, since a fixed interval may match the length of the games; the first always.
         share = _INTERPRETED_ENDS if view.is_terminal else _INTERPRETED
         drawn = self.positions == 0 or checker.rng.random() < share

@@ -46,7 +46,10 @@ def stars(size: int) -> tuple[str, ...]:
 
 
 def board_of(game: Game, state: Any, stones: npt.NDArray[np.int8]) -> Board:
-    """The board of a state, of which `stones` is what `Go.stones` returns."""
+    """The board of a state, of which `stones` is what `Go.stones` returns.
+
+    A smaller board lies in the corner of A1, so its points have the same names.
+    """
     size = len(stones)
     over = rules.is_terminal(state)
     last = int(state.last_action)
@@ -56,7 +59,7 @@ def board_of(game: Game, state: Any, stones: npt.NDArray[np.int8]) -> Board:
         words.append(f"prisoners: Black {black}, White {white}")
     legal = [] if over else game.legal_action_mask(state).nonzero()[0].tolist()
     return Board(
-        layout=layout(size),
+        layout=layout(int(state.size_in_play)),
         pieces=tuple(
             Piece(action_to_text(size, point), stone - 1, "stone")
             for point, stone in enumerate(stones.ravel().tolist())

@@ -8,7 +8,12 @@ The 17 planes of AlphaGo Zero (Silver et al. 2017, "Neural network architecture"
 
 The paper lists the same planes with the two colours interleaved; the order makes no difference to a
 convolution. Boards before the start of the game are empty. A pass is a ply: it repeats the board.
-Komi is in no plane: the last plane lets the network learn the value of komi for each colour.
+Komi is in none of them: the last one lets the network learn the value of komi for each colour.
+
+A game with several komi or board sizes has two more:
+
+    17       twice the komi that the player to move gets (Black gets less than nothing), plus 50
+    18       ones on the points of the board, zeros where a smaller board leaves the array empty
 """
 
 from __future__ import annotations
@@ -21,14 +26,21 @@ from azcore.game import Symmetry
 
 NUM_BOARDS = 8
 NUM_PLANES = 2 * NUM_BOARDS + 1
+NUM_PLANES_OF_SEVERAL = NUM_PLANES + 2
+MOST_KOMI = 25  # of a game with plane 17: what Black wins by on 5×5, more than on other boards
+
+
+def maximum_of_planes(several: bool) -> list[int]:
+    """The largest value of each plane; `several`: whether there are several komi or sizes."""
+    return [1] * NUM_PLANES + ([4 * MOST_KOMI, 1] if several else [])
 
 
 def observe(state: Any, planes: Any) -> None:
-    """Fill `planes`, uint8 [17, N, N] of zeros, from the view of the player to move."""
+    """Fill `planes`, uint8 [17 or 19, N, N] of zeros, from the view of the player to move."""
     size = state.history.shape[0]
     # Flat rows, since the compiler vectorises one long loop but not many short ones.
     history = state.history.reshape(size * size)
-    cells = planes.reshape(NUM_PLANES, size * size)
+    cells = planes.reshape(planes.shape[0], size * size)
     # Bits 0 to 7 of `history` are Black's eight boards and bits 8 to 15 White's: the order of the
     # planes if Black is to move, and with the halves swapped if White is.
     first_bit = NUM_BOARDS * int(state.player)  # int: an int8 is too small for what follows
@@ -38,6 +50,10 @@ def observe(state: Any, planes: Any) -> None:
             cells[plane, cell] = history[cell] >> bit & 1
     if state.player == 0:
         cells[2 * NUM_BOARDS] = 1
+    if planes.shape[0] > NUM_PLANES:
+        own_komi = state.komi if state.player == 1 else -state.komi
+        cells[NUM_PLANES] = int(2 * own_komi) + 2 * MOST_KOMI
+        planes[NUM_PLANES + 1, size - state.size_in_play :, : state.size_in_play] = 1
 
 
 def symmetries(size: int) -> tuple[Symmetry, ...]:

@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -32,6 +32,11 @@ class Go(CompiledGame):
         suicide: whether a play may remove its own chain.
         first_pass: 0 to 2. Passing is not allowed in the first `first_pass` × N × N plies while
             another action is legal; as a factor, one setting fits every board size.
+        other_komis: with which games of self-play begin as often as with `komi`. Each is -25 to 25.
+        other_sizes: smaller boards on which games of self-play begin as often as on the whole one.
+            Such a board lies at the bottom left, so points have the same names and actions.
+
+    With `other_komis` or `other_sizes` the observation has two more planes.
 
     Raises:
         GameError: a setting has the wrong type or is out of range.
@@ -44,13 +49,26 @@ class Go(CompiledGame):
         komi: int | float = 7.5,
         suicide: bool = False,
         first_pass: int | float = 0.0,
+        other_komis: Sequence[int | float] = (),
+        other_sizes: Sequence[int] = (),
     ) -> None:
         # The defaults are for direct use; runs take theirs from conf/game/go.yaml.
         check_settings(board_size, komi, suicide, first_pass)
+        check_others(board_size, komi, other_komis, other_sizes)
         self.board_size = board_size
         self.komi = float(komi)
         self.suicide = suicide
         self.first_pass = float(first_pass)
+        # Those of `board_size` and `komi` come first.
+        self.sizes = [board_size, *sorted(set(other_sizes), reverse=True)]
+        self.komis = [self.komi, *sorted({float(other) for other in other_komis} - {self.komi})]
+        # Only where they are used: games, weights and records without them stay what they were.
+        others: dict[str, Setting] = {}
+        if other_komis:
+            others["other_komis"] = sorted({float(other) for other in other_komis})
+        if other_sizes:
+            others["other_sizes"] = self.sizes[1:]
+        planes = encoding.maximum_of_planes(several=bool(others))
         num_cells = board_size * board_size
         super().__init__(
             Facts(
@@ -61,12 +79,14 @@ class Go(CompiledGame):
                     "komi": self.komi,
                     "suicide": suicide,
                     "first_pass": self.first_pass,
+                    **others,
                 },
                 num_actions=num_cells + 1,
                 action_planes=1,  # and a pass
-                observation_shape=(encoding.NUM_PLANES, board_size, board_size),
+                observation_shape=(len(planes), board_size, board_size),
+                observation_maximum=planes,
                 max_game_length=rules.max_plies(board_size),
-                score_maximum=num_cells + abs(self.komi),
+                score_maximum=num_cells + max(abs(each) for each in self.komis),
                 # The paper's 0.03 on 19×19, inversely proportional to the number of points.
                 dirichlet_alpha=0.03 * 361 / num_cells,
                 symmetries=encoding.symmetries(board_size),
@@ -84,9 +104,16 @@ class Go(CompiledGame):
         )
 
     def initial_state(self) -> Any:
+        return self.empty_board(self.board_size, self.komi)
+
+    def start_states(self) -> list[Any]:
+        return [self.empty_board(size, komi) for size in self.sizes for komi in self.komis]
+
+    def empty_board(self, size: int, komi: float) -> Any:
+        """The first state of a game on one of `sizes` with one of `komis`."""
         state = self.blank_state()
-        first_pass = round(self.first_pass * self.board_size**2)
-        rules.set_up(state, self.komi, self.suicide, first_pass)
+        first_pass = round(self.first_pass * size**2)
+        rules.set_up(state, size, komi, self.komi, self.suicide, first_pass)
         return state
 
     def termination(self, state: Any) -> str:
@@ -135,7 +162,10 @@ class Go(CompiledGame):
         return rules.score(state)
 
     def ownership(self, state: Any) -> npt.NDArray[np.int8]:
-        """int8 [N, N], top row first: 1 Black's area, -1 White's, 0 nobody's; in any state."""
+        """int8 [N, N], top row first: 1 Black's area, -1 White's, 0 nobody's; in any state.
+
+        What lies outside a smaller board is nobody's.
+        """
         owners = np.zeros(rules.num_points(self.board_size), np.int8)
         rules.fill_area(state, owners)
         points = [rules.point_of(i, self.board_size) for i in range(self.board_size**2)]
@@ -154,10 +184,10 @@ class Go(CompiledGame):
         return notation.text_to_legal_action(self, state, text)
 
     def state_to_text(self, state: Any) -> str:
-        return notation.state_to_text(state)
+        return notation.state_to_text(state, self.komi)
 
     def state_from_text(self, text: str) -> Any:
-        return notation.state_from_text(self.initial_state(), text)
+        return notation.state_from_text(self, text)
 
     def render(self, state: Any) -> str:
         return notation.render(state)
@@ -181,9 +211,7 @@ def check_settings(board_size: object, komi: object, suicide: object, first_pass
             f"go: board_size must be a whole number from {sizes[0]} to {sizes[-1]}, "
             f"got {board_size!r}"
         )
-    if type(komi) not in (int, float) or not (
-        math.isfinite(komi) and abs(komi) <= MAX_KOMI and komi * 2 == int(komi * 2)  # type: ignore[arg-type,operator]
-    ):
+    if not (is_half_number(komi) and abs(komi) <= MAX_KOMI):
         raise GameError(
             f"go: komi must be a whole or half number from -{MAX_KOMI} to {MAX_KOMI}, got {komi!r}"
         )
@@ -193,3 +221,39 @@ def check_settings(board_size: object, komi: object, suicide: object, first_pass
         raise GameError(
             f"go: first_pass must be a number of board fills from 0 to 2, got {first_pass!r}"
         )
+
+
+def check_others(board_size: int, komi: float, other_komis: object, other_sizes: object) -> None:
+    """Refuse other komi or sizes of the wrong type or out of range.
+
+    Args:
+        board_size: a valid one.
+        komi: a valid one.
+        other_komis: as given.
+        other_sizes: as given.
+
+    Raises:
+        GameError: the message names the value and the values allowed.
+    """
+    for name, values in (("other_komis", other_komis), ("other_sizes", other_sizes)):
+        if not isinstance(values, Sequence) or isinstance(values, str):
+            raise GameError(f"go: {name} must be a list, such as [5], got {values!r}")
+    for size in other_sizes:  # type: ignore[attr-defined]
+        if type(size) is not int or not rules.MIN_SIZE <= size < board_size:
+            raise GameError(
+                f"go: each of other_sizes must be a whole number from {rules.MIN_SIZE} and below "
+                f"board_size {board_size}, got {size!r}"
+            )
+    if other_komis or other_sizes:
+        most = encoding.MOST_KOMI
+        for each in (komi, *other_komis):  # type: ignore[misc]
+            if not (is_half_number(each) and abs(each) <= most):
+                raise GameError(
+                    "go: with other_komis or other_sizes each komi must be a whole or half number "
+                    f"from -{most} to {most}, got {each!r}"
+                )
+
+
+def is_half_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a whole or half number."""
+    return type(value) in (int, float) and math.isfinite(value) and value * 2 == int(value * 2)  # type: ignore[arg-type,operator]

@@ -7,12 +7,17 @@ the board alone does not show:
     ..O/.XO/XX. b                  the board, Black to move
     .../.X./... w passes=1         Black has just passed (2: the game is over)
     .XO./XO.O/.XO./.... b ko=C3    playing at C3 would repeat an earlier board
+    .../.../... b komi=5.5         komi, in a game of several, if it is not the usual one
+
+A smaller board, in a game of several sizes, has fewer rows.
+
+Letters: N board size of the game, n that of the board in play.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +26,8 @@ from azcore.errors import InvalidTextError
 from azcore.game import Game, require_legal
 
 from . import rules
+
+Go: TypeAlias = Any  # of game.py, which builds on this file
 
 COLUMNS = "ABCDEFGHJKLMNOPQRST"  # no I, which is easily mistaken for J or 1
 STONES = ".XO"  # by colour: empty, Black, White
@@ -69,10 +76,12 @@ def text_to_legal_action(game: Game, state: Any, text: str) -> int:
 # -- positions ----------------------------------------------------------------------------------
 
 
-def state_to_text(state: Any) -> str:
+def state_to_text(state: Any, usual_komi: float) -> str:
     """The position as one line, as described at the top of this file."""
     size = state.history.shape[0]
     words = ["/".join(board_rows(state)), PLAYERS[state.player]]
+    if state.komi != usual_komi:
+        words.append(komi_word(state.komi))
     if rules.is_terminal(state):
         words.append("passes=2")  # also if the ply limit ended the game
     elif state.passes:
@@ -82,36 +91,43 @@ def state_to_text(state: Any) -> str:
     return " ".join(words)
 
 
-def state_from_text(state: Any, text: str) -> Any:
-    """Set up the position that `text` describes in an initial state.
+def komi_word(komi: float) -> str:
+    """How a position names its komi."""
+    return f"komi={komi:g}"
+
+
+def state_from_text(game: Go, text: str) -> Any:
+    """The position that `text` describes.
 
     Rows may be separated by slashes or line breaks. Earlier boards, the number of plies and
     prisoners are not in the text, so the history is empty.
 
-    Args:
-        state: an initial state, which is changed and returned.
-
     Raises:
         InvalidTextError: the message names what is wrong and where.
     """
-    size = state.history.shape[0]
-    rows, player, passes, repeating = split_state_text(size, text)
-    for action, stone in enumerate("".join(rows)):
-        if stone != ".":
-            rules.place_stone(state, rules.point_of(action, size), STONES.index(stone))
+    size = game.board_size
+    position = split_state_text(game, text)
+    rows, repeating = position.rows, position.repeating
+    state = game.empty_board(len(rows), position.komi)
+    for row, stones in enumerate(rows, size - len(rows)):
+        for column, stone in enumerate(stones):
+            if stone != ".":
+                point = rules.point_of(row * size + column, size)
+                rules.place_stone(state, point, STONES.index(stone))
     if board_rows(state) != rows:
         raise InvalidTextError("go: a position has a chain without liberties: " + " ".join(rows))
-    state.player = player
-    state.passes = passes
+    state.player = position.player
+    state.passes = position.passes
     # This board replaces the empty one as the first of the game.
     state.num_positions = 0
     state.filter[:] = 0
     rules.remember_position(state, state.hash)
     for action in repeating:
-        point, colour = rules.point_of(action, size), player + 1
+        point, colour = rules.point_of(action, size), position.player + 1
         if state.board[point] != rules.EMPTY:
             raise InvalidTextError(
-                f"go: ko= names {action_to_text(size, action)}, where there is a stone"
+                f"go: ko= names {action_to_text(size, action)}, where there is "
+                f"{'no point' if state.board[point] == rules.BORDER else 'a stone'}"
             )
         # The board that would be repeated occurred in the game, so its ply counts.
         survives = rules.survives(state, point, colour)
@@ -121,13 +137,24 @@ def state_from_text(state: Any, text: str) -> Any:
     return state
 
 
-def split_state_text(size: int, text: str) -> tuple[list[str], int, int, list[int]]:
-    """Rows of `.XO`, seat to move, consecutive passes, and actions that would repeat a board.
+class Position(NamedTuple):
+    """What the text of a position says."""
+
+    rows: list[str]  # n of `.XO`, top row first
+    player: int  # seat to move
+    komi: float
+    passes: int  # consecutive
+    repeating: list[int]  # actions that would repeat a board
+
+
+def split_state_text(game: Go, text: str) -> Position:
+    """The parts of a position's text.
 
     Raises:
         InvalidTextError: the message names what is wrong and where.
     """
     lines = text.replace("/", " ").split()
+    size = next((n for n in game.sizes if lines[n : n + 1] in (["b"], ["w"])), game.board_size)
     rows, words = lines[:size], lines[size:]
     for number, row in enumerate(rows, 1):
         if len(row) != size or row.strip(STONES):
@@ -135,32 +162,38 @@ def split_state_text(size: int, text: str) -> tuple[list[str], int, int, list[in
                 f"go: row {number} from the top must be {size} of {STONES!r}, got {row[:20]!r}"
             )
     if len(rows) < size or not words or words[0] not in PLAYERS:
+        sizes = " or ".join(str(n) for n in game.sizes)
         raise InvalidTextError(
-            f"go: a position is {size} rows and then b or w for whose turn it is, "
+            f"go: a position is {sizes} rows and then b or w for whose turn it is, "
             f"got {len(rows)} rows and then {' '.join(words)[:20]!r}"
         )
-    passes = 0
+    komi, passes = game.komi, 0
     repeating: list[int] = []
+    komis = {komi_word(each): each for each in game.komis} if len(game.komis) > 1 else {}
     for word in words[1:]:
         key, _, value = word.partition("=")
         if key == "passes" and value in ("1", "2"):
             passes = int(value)
         elif key == "ko":
-            repeating += [text_to_action(size, name) for name in value.split(",")]
+            repeating += [text_to_action(game.board_size, name) for name in value.split(",")]
+        elif word in komis:
+            komi = komis[word]
         else:
+            wanted = ", ".join(["passes=1", "passes=2", *komis])
             raise InvalidTextError(
-                f"go: after whose turn it is come passes=1, passes=2 or ko=, got {word[:20]!r}"
+                f"go: after whose turn it is come {wanted} or ko=, got {word[:20]!r}"
             )
-    if size * size in repeating or len(set(repeating)) < len(repeating):
+    if game.board_size**2 in repeating or len(set(repeating)) < len(repeating):
         raise InvalidTextError("go: ko= must name points, each once")
-    return rows, PLAYERS.index(words[0]), passes, repeating
+    player = PLAYERS.index(words[0])
+    return Position(rows=rows, player=player, komi=komi, passes=passes, repeating=repeating)
 
 
 def board_rows(state: Any) -> list[str]:
-    """N rows of `.XO`, top row first."""
-    size = state.history.shape[0]
-    stones = [STONES[state.board[rules.point_of(i, size)]] for i in range(size * size)]
-    return ["".join(stones[row * size : (row + 1) * size]) for row in range(size)]
+    """n rows of `.XO`, top row first."""
+    size, used = state.history.shape[0], int(state.size_in_play)
+    firsts = [rules.point_of(row * size, size) for row in range(size - used, size)]
+    return ["".join(STONES[stone] for stone in state.board[p : p + used]) for p in firsts]
 
 
 def chains(board: npt.NDArray[np.int8]) -> list[str]:
@@ -205,10 +238,10 @@ def repeating_actions(state: Any) -> list[int]:
 
 def render(state: Any) -> str:
     """The board with coordinates and the last move in brackets, prisoners, komi, and the turn."""
-    size = state.history.shape[0]
-    letters = "   " + " ".join(COLUMNS[:size])
+    size, used = state.history.shape[0], int(state.size_in_play)
+    letters = "   " + " ".join(COLUMNS[:used])
     lines = [letters]
-    for row, stones in enumerate(board_rows(state)):
+    for row, stones in enumerate(board_rows(state), size - used):
         cells = " " + " ".join(stones) + " "
         if state.last_action >= 0 and state.last_action // size == row:
             at = 2 * (int(state.last_action) % size)

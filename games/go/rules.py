@@ -13,8 +13,11 @@ three together.
   repeat the board and are always allowed).
 * Two passes in a row end the game, as do 2 × N × N plies: AlphaZero's 722 on 19×19 (Silver et al.
   2018), scaled. The score is Tromp and Taylor's area, https://tromp.github.io/go.html.
+* A game may lie on a smaller board in the same arrays: its n × n points are those at the bottom
+  left, and the others are border for the whole game. The limit is 2 × n × n plies then.
 
-Letters: N board size, P points with the border. Colours: 1 Black (seat 0), 2 White (seat 1).
+Letters: N board size, n that of a smaller board, P points with the border. Colours: 1 Black (seat
+0), 2 White (seat 1).
 
 Once numba has compiled something it does not notice edits in other files, so each rule calls only
 functions of its own file. Everything also runs as plain Python (NUMBA_DISABLE_JIT=1), where NumPy's
@@ -80,6 +83,7 @@ def state_fields(size: int) -> list[Any]:
         ("player", np.int8),  # seat to move
         ("first_pass", np.int16),  # setting: number of first plies without passing
         ("suicide", np.bool_),  # setting: whether a play may remove its own chain
+        ("size_in_play", np.int8),  # n of the board in play, N unless it is a smaller one
         ("komi", np.float32),  # setting: added to White's area; whole and half numbers are exact
     ]
 
@@ -87,6 +91,10 @@ def state_fields(size: int) -> list[Any]:
 # A Zobrist number for each colour and point; in `position_key` those of colour 0 mark points that
 # superko forbids. The generator's raw stream is the same in every version of NumPy.
 ZOBRIST = np.random.PCG64(20171019).random_raw((3, num_points(MAX_SIZE))).view(np.int64)
+
+# A komi's part of the hash, for each half point by which it differs from the usual one: a large odd
+# number, so that no two komi have the same.
+HASH_OF_HALF_A_POINT = 0x9E3779B97F4A7C15
 
 # One number per point p, which packs 1, p and p². A chain sums those of the empty neighbours of
 # each of its stones (a shared liberty several times). Therefore it has
@@ -150,8 +158,8 @@ def step(state: Any, action: int) -> None:
 
 
 def is_terminal(state: Any) -> bool:
-    size = state.history.shape[0]
-    return state.passes >= 2 or state.ply >= max_plies(size)  # type: ignore[no-any-return]
+    # int: an int8 is too small for what follows.
+    return state.passes >= 2 or state.ply >= max_plies(int(state.size_in_play))  # type: ignore[no-any-return]
 
 
 def outcome(state: Any) -> int:
@@ -161,7 +169,8 @@ def outcome(state: Any) -> int:
 
 def position_key(state: Any) -> int:
     # Board, seat, consecutive passes, and the points that only earlier boards forbid: these
-    # determine the legal actions. Boards that superko forbids only later on are left out.
+    # determine the legal actions. Boards that superko forbids only later on are left out. Size and
+    # komi are in the hash of the empty board.
     size = state.history.shape[0]
     colour = state.player + 1
     key = state.hash
@@ -439,13 +448,31 @@ def score(state: Any) -> float:
     return float(area_lead(state)) - float(state.komi)
 
 
-def set_up(state: Any, komi: float, suicide: bool, first_pass: int) -> None:
-    """Turn a zeroed state into the start of a game: an empty board with Black to move."""
-    size = state.history.shape[0]
+def set_up(
+    state: Any, size: int, komi: float, usual_komi: float, suicide: bool, first_pass: int
+) -> None:
+    """Turn a zeroed state into the start of a game: an empty board with Black to move.
+
+    Args:
+        state: zeros.
+        size: n of the board in play, 2 to N.
+        komi: of this game.
+        usual_komi: that of most games; with another, positions have other hashes.
+        suicide: whether a play may remove its own chain.
+        first_pass: number of first plies without passing.
+    """
+    array_size = state.history.shape[0]
     state.board[:] = BORDER
-    for action in range(size * size):
-        state.board[point_of(action, size)] = EMPTY
+    board_hash = int(2 * (komi - usual_komi)) * HASH_OF_HALF_A_POINT
+    for action in range(array_size * array_size):
+        point = point_of(action, array_size)
+        if action // array_size >= array_size - size and action % array_size < size:
+            state.board[point] = EMPTY
+        else:  # two stones on one point, which no board has
+            board_hash ^= int(ZOBRIST[BLACK, point]) ^ int(ZOBRIST[WHITE, point])
+    state.hash = np.uint64(board_hash % 2**64).astype(np.int64)
     state.last_action = -1
+    state.size_in_play = size
     state.komi = komi
     state.suicide = suicide
     state.first_pass = first_pass

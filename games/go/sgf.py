@@ -8,10 +8,18 @@ from functools import partial
 from typing import Any
 
 from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
-from azcore.game import Game, GameText, Transcript, TranscriptFormat
+from azcore.game import GameText, Transcript, TranscriptFormat
 
 from . import rules
-from .notation import PLAYERS, STONES, board_rows, score_to_text, state_to_text
+from .notation import (
+    PLAYERS,
+    STONES,
+    Go,
+    board_rows,
+    komi_word,
+    score_to_text,
+    state_to_text,
+)
 
 SGF_HEADERS = {"event": "EV", "site": "PC", "date": "DT"}
 SGF_COLOURS = "BW"  # by seat
@@ -24,7 +32,7 @@ RANK = re.compile(r"\s*(\d{1,2})\s*(k|d|p)", re.IGNORECASE)
 PROFESSIONAL = 9  # the rank of any: above that, they are not told apart
 
 
-def transcript_format(game: Game) -> TranscriptFormat:
+def transcript_format(game: Go) -> TranscriptFormat:
     """The SGF format, as `Game.transcript_formats` returns it."""
     return TranscriptFormat(
         suffix=".sgf",
@@ -69,7 +77,7 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
         yield text.take()
 
 
-def write_sgf(game: Game, transcript: Transcript) -> str:
+def write_sgf(game: Go, transcript: Transcript) -> str:
     """A game as SGF: SZ, KM, RU in words, names, headers, set-up stones, comments and result.
 
     A finished game without a result gets its score; an unfinished one gets no RE.
@@ -80,9 +88,10 @@ def write_sgf(game: Game, transcript: Transcript) -> str:
     """
     from sgfmill import sgf  # needed only to write or read SGF
 
-    state = game.initial_state()
+    start_text = transcript.start_text
+    state = game.initial_state() if start_text is None else game.state_from_text(start_text)
     size = state.history.shape[0]
-    document = sgf.Sgf_game(size)
+    document = sgf.Sgf_game(int(state.size_in_play))
     root = document.get_root()
     root.set("KM", float(state.komi))
     root.set("RU", "Tromp-Taylor" if state.suicide else "Tromp-Taylor without suicide")
@@ -91,12 +100,11 @@ def write_sgf(game: Game, transcript: Transcript) -> str:
             root.set(f"P{SGF_COLOURS[seat]}", name)
     for header, text in transcript.headers.items():
         root.set(SGF_HEADERS[header], text)
-    if transcript.start_text is not None:
-        state = game.state_from_text(transcript.start_text)
-        if len(state_to_text(state).split()) > 2:
+    if start_text is not None:
+        if len(state_to_text(state, state.komi).split()) > 2:
             raise InvalidTextError(
                 "go: an SGF game starts from stones and whose turn it is, and cannot say more: "
-                f"{transcript.start_text[:400]!r}"
+                f"{start_text[:400]!r}"
             )
         points = [[_sgf_point(size, i) for i in cells] for cells in _stones(state)]
         root.set_setup_stones(*points)
@@ -118,20 +126,23 @@ def write_sgf(game: Game, transcript: Transcript) -> str:
 
 
 def _sgf_point(size: int, action: int) -> tuple[int, int]:
-    """sgfmill's (row from the bottom, column) of a point."""
+    """sgfmill's (row from the bottom, column) of a point, the same on a smaller board."""
     return size - 1 - action // size, action % size
 
 
 def _stones(state: Any) -> list[list[int]]:
     """The points of Black's and of White's stones, as actions."""
-    cells = "".join(board_rows(state))
-    return [[i for i, stone in enumerate(cells) if stone == colour] for colour in STONES[1:]]
+    size, rows = state.history.shape[0], board_rows(state)
+    cells = "".join(row.ljust(size, STONES[0]) for row in rows)
+    first = size * (size - len(rows))
+    return [[i for i, stone in enumerate(cells, first) if stone == colour] for colour in STONES[1:]]
 
 
-def read_sgf(game: Game, text: str) -> Transcript:
+def read_sgf(game: Go, text: str) -> Transcript:
     """The main line of an SGF game, with stones set up before its first move, such as a handicap.
 
-    Komi and rules in the file change no action: they are compared and told.
+    The board may be any of the game's. Komi and rules in the file change no action: a komi of the
+    game's is that of the start, and others are compared and told.
 
     Raises:
         InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board size, stones set up
@@ -139,15 +150,15 @@ def read_sgf(game: Game, text: str) -> Transcript:
     """
     from sgfmill import sgf
 
-    state, start_text = game.initial_state(), None
-    size = state.history.shape[0]
+    size = game.board_size
     try:
         document = sgf.Sgf_game.from_string(text[:LONGEST_SGF])
-        if document.get_size() != size:
+        size_in_play = document.get_size()
+        if size_in_play not in game.sizes:
             raise TranscriptError(
-                f"go: the SGF board must be {size}x{size}, "
-                f"got {document.get_size()}x{document.get_size()}",
-                f"a board of {document.get_size()}x{document.get_size()}",
+                f"go: the SGF board must be {' or '.join(f'{n}x{n}' for n in game.sizes)}, "
+                f"got {size_in_play}x{size_in_play}",
+                f"a board of {size_in_play}x{size_in_play}",
             )
         root, *nodes = document.get_main_sequence()
         if root.has_property("GM") and root.get("GM") != 1:
@@ -164,7 +175,9 @@ def read_sgf(game: Game, text: str) -> Transcript:
         headers = {name: _sgf_text(root, key) for name, key in SGF_HEADERS.items()}
         result = _sgf_text(root, "RE") or None
         ratings = (_rating(_sgf_text(root, "BR")), _rating(_sgf_text(root, "WR")))
-        other_rules = _other_rules(root, game.initial_state().komi)
+        komi = root.get("KM") if root.has_property("KM") else game.komi
+        komi = komi if komi in game.komis else game.komi
+        other_rules = _other_rules(root, komi)
     except ValueError as error:
         if isinstance(error, InvalidTextError):
             raise
@@ -178,13 +191,17 @@ def read_sgf(game: Game, text: str) -> Transcript:
             f"(node {set_up.index(True) + 1})",
             "stones set up during the game",
         )
+    first = PLAYERS[0]
     if black or white or turn == PLAYERS[1]:
         first = next(
             (colour for colour, _ in moves if colour is not None),
             PLAYERS[bool(black and not white)],
         )
-        start_text = _start_of_sgf(size, black, white, turn or first)
-        state = game.state_from_text(start_text)
+    start = _start_of_sgf(size_in_play, black, white, turn or first)
+    if komi != game.komi:
+        start = f"{start} {komi_word(komi)}"
+    state = game.state_from_text(start)
+    start_text = None if start == game.state_to_text(game.initial_state()) else start
     actions: list[int] = []
     kept: list[list[str]] = []  # by move
     for (colour, at), comment in zip(moves, comments, strict=True):

@@ -119,6 +119,49 @@ def test_weights_that_cannot_be_begun_with(tiny: Tiny, run: str, change: str, to
     assert not Path("new").exists()
 
 
+SIZES = ["game=go", "game.komi=0.5", "game.other_sizes=[2]", "trainer.max_steps=4"]
+
+
+def test_weights_of_another_board_size_are_begun_with_if_they_fit(
+    tiny: Tiny, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    pooled = [*SIZES, "network=pooled_res"]
+    assert train(tiny(*pooled, "game.board_size=3", "run_dir=small")) == 0
+    large = tiny(*pooled, "game.board_size=4", "init=small", "trainer.max_steps=8")
+    capsys.readouterr()
+    assert train({**large, "run_dir": "whole"}) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "last.ckpt, step 4, of board_size 3 (here 4); optimizer" in told
+    given, first = weights_of(checkpoint("small")), weights_of(checkpoint("whole", "step-0"))
+    assert all(tensor.equal(first[name]) for name, tensor in given.items())
+    assert checkpoint("whole")[KEY]["game"]["settings"]["board_size"] == 4
+    # Resumed before its first checkpoint, from the copy of these weights.
+    halves = {**large, "run_dir": "halves"}
+    train_until(halves, 2)
+    Path("halves/checkpoints/last.ckpt").unlink(missing_ok=True)
+    for table in ("metrics.csv", "matches.csv"):
+        Path("halves", table).unlink(missing_ok=True)
+    shutil.rmtree("small")
+    assert train({**halves, "init": None, "resume": "halves"}) == 0
+    assert fingerprint(Path("halves")) == fingerprint(Path("whole"))
+
+
+def test_weights_of_another_board_size_are_refused_if_they_do_not_fit(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert train(tiny(*SIZES, "game.board_size=3", "run_dir=small")) == 0
+    for changes, of_what, tensor in (
+        (["game.board_size=4"], "board_size 3 .here 4.", "policy"),
+        (["game.board_size=3", "game.other_sizes=[]"], "other_sizes .2. .here not set.", "tower"),
+    ):
+        wanted = rf"these weights of {of_what} do not fit this run's network: the tensor .*{tensor}"
+        with pytest.raises(AzcoreError, match=wanted):
+            train(tiny(*SIZES, *changes, "run_dir=new", "init=small"))
+    assert not Path("new").exists()
+
+
 def test_stopped_before_its_first_checkpoint_it_begins_with_the_same_weights(
     tiny: Tiny, run: str
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -147,6 +148,42 @@ def test_with_starts_and_branches_stopped_and_resumed_equals_never_stopped(
     records = list(GameFile(RunDirectory(tmp_path / "whole").records).read())
     assert {record.start for record in records} == {None, "X../.../... w", ".X./O../... b"}
     assert max(record.opening_plies for record in records) > 5  # a branch of such a game
+
+
+@pytest.mark.parametrize("stop", [4, 7])
+def test_with_start_states_stopped_and_resumed_equals_never_stopped(
+    tiny: Tiny, tmp_path: Path, stop: int
+) -> None:
+    """Several komi and board sizes in one run, with branches and early passes forbidden."""
+    several = [
+        "game=go",
+        "game.board_size=3",
+        "game.komi=2",
+        "game.other_komis=[0.5]",
+        "game.other_sizes=[2]",
+        "selfplay.game={first_pass: 0.5}",
+        "selfplay.branch_share=0.2",
+        "export.per_generation=2",
+        "network=pooled_res",
+        "network.auxiliary.ownership=true",
+        "network.auxiliary.score=true",
+    ]
+    assert train(tiny(*several, "run_dir=whole")) == 0
+    halves = tiny(*several, "run_dir=halves")
+    train_until(halves, stop)
+    assert train({**halves, "resume": "halves"}) == 0
+    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    records = list(GameFile(RunDirectory(tmp_path / "whole").records).read())
+    small = "../.. b"
+    starts = [None, ".../.../... b komi=0.5", small, f"{small} komi=0.5"]
+    counts = [sum(record.start == start for record in records) for start in starts]
+    assert min(counts) > 0
+    assert sum(counts) == len(records)
+    exported = [path.read_text() for path in (tmp_path / "whole/games/sgf").glob("*.sgf")]
+    kinds = {(size, komi) for size in "23" for komi in ("2", "0.5")}
+    found = {tuple(re.findall(r"(?:SZ|KM)\[([^]]*)\]", text))[::-1] for text in exported}
+    assert {(size, f"{float(komi):g}") for size, komi in found} <= kinds
+    assert len(found) > 1
 
 
 def test_a_run_may_begin_and_end_with_starts(tiny: Tiny, tmp_path: Path) -> None:

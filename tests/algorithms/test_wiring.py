@@ -353,6 +353,19 @@ def test_settings_of_replay_and_self_play_arrive(
     assert all(record.start or record.actions[0] == 4 for record in records)
 
 
+def test_games_of_a_run_begin_in_the_start_states_unless_files_name_others(tiny: Tiny) -> None:
+    Path("starts.txt").write_text("X../.../... w\n")
+    several = ["game=go", "game.board_size=3", "game.other_komis=[2]", "game.other_sizes=[2]"]
+    starts = settings_from(tiny(*several)).selfplay_starts()
+    assert starts is not None
+    assert starts.in_words() == "4 positions"
+    starts = settings_from(tiny(*several, "selfplay.starts=[starts.txt]")).selfplay_starts()
+    assert starts is not None
+    assert starts.in_words() == "1 position"
+    assert settings_from(tiny(*several)).arena_starts() is None
+    assert settings_from(tiny(*several[:2])).selfplay_starts() is None
+
+
 def test_matches_of_a_run_begin_from_its_starts(
     tiny: Tiny, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -198,8 +198,11 @@ HEADERS: list[tuple[str, list[Any], str]] = [
     ("game", [{**IDENTITY, "settings": n} for n in (None, [], "x")], "the game's settings"),
     (
         "game",
-        [{**IDENTITY, "settings": {"komi": n}} for n in (None, [], {}, 2**70, "x" * 300)],
-        "the game's komi must be a short text, a number, true or false",
+        [
+            {**IDENTITY, "settings": {"komi": n}}
+            for n in (None, [], {}, 2**70, "x" * 300, [[1]], ["1"], [1] * 101)
+        ],
+        "the game's komi must be a short text, a number, true, false or a few numbers",
     ),
     ("game", [{**IDENTITY, "settings": {n: 1}} for n in ("name", "a b", "")], "named by a word"),
     ("lengths", [None, [], 5], "lengths must be an object"),

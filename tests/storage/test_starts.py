@@ -12,11 +12,21 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.errors import AzcoreError, GameFileError, InvalidTextError, SettingError
+from azcore.errors import (
+    AzcoreError,
+    GameError,
+    GameFileError,
+    InvalidTextError,
+    SettingError,
+    TranscriptError,
+)
 from azcore.game import Game
 from azcore.storage.game_file import GameFile
-from azcore.storage.start_states import MOST_KEPT, StartStates, WindowStarts
-from azcore.storage.starts import Start, Starts, read_starts, require_plies
+from azcore.storage.game_record import parse_frame
+from azcore.storage.given_records import RecordMaker
+from azcore.storage.referee import Referee
+from azcore.storage.start_states import MOST_KEPT, StartStates, WindowStarts, own_starts
+from azcore.storage.starts import Start, Starts, read_starts, require_plies, starts_of_game
 from selfplay_kit import played
 
 EPD = """\
@@ -293,3 +303,64 @@ def test_states_of_starts_are_made_once_and_dropped_with_their_games(
     assert len(window) == 0
     assert window.states_of(np.array([0, 0]))[0] == []
     assert window.add(texts[0]) > numbers.max()  # never the number of another
+
+
+# -- starts that a game names ----------------------------------------------------------------------
+
+SEVERAL: dict[str, Any] = {"board_size": 4, "komi": 2, "other_komis": [0.5], "other_sizes": [3]}
+SEVERAL_TEXTS = [
+    None,
+    "..../..../..../.... b komi=0.5",
+    ".../.../... b",
+    ".../.../... b komi=0.5",
+]
+
+
+def test_a_game_without_starts_begins_in_its_initial_state(go: Game, chess: Game) -> None:
+    assert starts_of_game(go, go) is None
+    assert starts_of_game(chess, chess) is None
+
+
+def test_starts_of_a_game_are_drawn_alike() -> None:
+    game = azcore.make("go", **SEVERAL)
+    starts = starts_of_game(game, game)
+    assert starts is not None
+    assert starts.in_words() == "4 positions"
+    drawn = [starts.draw(np.random.default_rng(seed)) for seed in range(200)]
+    counts = [sum(start.text == text for start in drawn) for text in SEVERAL_TEXTS]
+    assert sum(counts) == 200
+    assert min(counts) > 30
+    for start in drawn[:20]:
+        text = ("..../..../..../.... b") if start.text is None else start.text
+        assert game.state_to_text(start.state) == game.state_to_text(start.before) == text
+        assert start.actions == ()
+    assert own_starts(game).keys() == set(SEVERAL_TEXTS)
+
+
+def test_starts_are_those_of_self_play_s_game() -> None:
+    """Early passes are forbidden from the start that is played, and its text is the game's own."""
+    game = azcore.make("go", **SEVERAL)
+    variant = azcore.make("go", **SEVERAL, first_pass=1.0)
+    starts = starts_of_game(game, variant)
+    assert starts is not None
+    small = next(start for start in all_of(starts) if start.text == ".../.../... b")
+    assert not variant.legal_action_mask(small.state)[-1]
+    assert small.state.first_pass == 9
+    assert game.legal_action_mask(game.state_from_text(".../.../... b"))[-1]
+
+
+def test_a_start_that_the_game_does_not_know_is_refused() -> None:
+    game = azcore.make("go", **SEVERAL)
+    variant = azcore.make("go", **{**SEVERAL, "other_komis": [4]})
+    with pytest.raises(GameError, match=r"start_states of go, .* b komi=4: .* komi=0.5"):
+        starts_of_game(game, variant)
+
+
+def test_games_by_others_may_begin_where_a_game_begins() -> None:
+    game = azcore.make("go", **SEVERAL)
+    form, maker = game.transcript_formats()["sgf"], RecordMaker(game)
+    record = maker.record(form.read("(;SZ[3]KM[0.5]RE[B+R];B[bb];W[aa])"), form, 0)
+    assert (record.start, record.outcome) == (".../.../... b komi=0.5", 1)
+    Referee(game).check(parse_frame(record.to_bytes(), "here"), "here")
+    with pytest.raises(TranscriptError, match="usual start"):
+        maker.record(form.read("(;SZ[3]KM[0.5]RE[B+R]AB[aa];W[bb])"), form, 0)

@@ -66,6 +66,19 @@ def broken(game, identity, *words, **options):
 # -- games that keep the contract ----------------------------------------------------------------
 
 
+@pytest.mark.parametrize("base", [PLAIN, COMPILED])
+def test_games_begin_in_the_start_states(base):
+    """A corner is its own image under one reflection of seven, and the last start under none."""
+    reports = [
+        check_game(mutant(base, start_states=starts(*texts)), num_positions=600, oracle=PLAIN())
+        for texts in ((".../.../... x",), ("X../.../... o",), (".../.../... x", "XO./.../... x"))
+    ]
+    whole, corner, two = reports
+    assert whole.longest == 9
+    assert max(corner.mean_length, two.mean_length) < whole.mean_length
+    assert corner.checks[Identity.SYMMETRY] > two.checks[Identity.SYMMETRY] > 0
+
+
 @pytest.mark.rules
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tic_tac_toe_plain"])
 def test_good_games_pass(name):
@@ -353,7 +366,18 @@ def layout_after(plies):
     return dataclasses.replace(LAYOUT, labelled=("left",) if plies == 2 else ("right",))
 
 
+def starts(*texts):
+    """Games of self-play begin in these positions."""
+    return lambda self: [self.state_from_text(text) for text in texts]
+
+
 ALONE = {
+    "no start states": ({"start_states": starts()}, Identity.FACTS, "a list of one or more"),
+    "over at a start": (
+        {"start_states": starts(".../.../... x", "XXX/OO./... o")},
+        Identity.FACTS,
+        "the game is over in one of start_states",
+    ),
     "terminal state with legal actions": (
         {"legal_action_mask": mask_open_at_the_end},
         Identity.OVER_OR_LEGAL,

@@ -11,8 +11,12 @@ Board = dict[Point, str]  # stones alone: "X" Black, "O" White
 
 
 class SlowGo:
-    def __init__(self, size: int, suicide: bool) -> None:
+    """One game on a board of `size`, with actions and planes as on one of `array_size`."""
+
+    def __init__(self, size: int, suicide: bool, array_size: int = 0, komi: float = 0.5) -> None:
         self.size = size
+        self.array_size = array_size or size
+        self.komi = komi
         self.suicide = suicide
         self.boards: list[Board] = [{}]  # after every ply, passes too, the empty one first
         self.seen = {frozenset[tuple[Point, str]]()}
@@ -29,14 +33,15 @@ class SlowGo:
     def legal(self) -> set[int]:
         if self.over():
             return set()
-        cells = range(self.size**2)
-        return {cell for cell in cells if self.board_after(cell) is not None} | {self.size**2}
+        cells = range(self.array_size**2)
+        return {cell for cell in cells if self.board_after(cell) is not None} | {cells.stop}
 
     def is_legal(self, action: int) -> bool:
-        return not self.over() and (action == self.size**2 or self.board_after(action) is not None)
+        is_pass = action == self.array_size**2
+        return not self.over() and (is_pass or self.board_after(action) is not None)
 
     def play(self, action: int) -> None:
-        if action == self.size**2:
+        if action == self.array_size**2:
             self.boards.append(self.board)
             self.passes += 1
         else:
@@ -49,8 +54,9 @@ class SlowGo:
 
     def board_after(self, cell: int) -> Board | None:
         """The board after a play, or None if it is not legal."""
-        point = divmod(cell, self.size)
-        if point in self.board:
+        row, column = divmod(cell, self.array_size)
+        point = row - (self.array_size - self.size), column
+        if point in self.board or point[0] < 0 or column >= self.size:
             return None
         board = dict(self.board)
         board[point] = self.colour
@@ -105,8 +111,13 @@ class SlowGo:
     def rows(self) -> list[str]:
         return draw(self.board, self.size)
 
-    def planes(self) -> list[list[list[int]]]:
-        """The network's 17 planes, as lists."""
+    def array(self, board: list[list[int]]) -> list[list[int]]:
+        """Numbers of the board at the bottom left of an array, with zeros around them."""
+        outside = self.array_size - self.size
+        return [[0] * self.array_size] * outside + [[*row, *[0] * outside] for row in board]
+
+    def planes(self, several: bool = False) -> list[list[list[int]]]:
+        """The network's 17 planes, as lists; `several`: the two of a game of several kinds too."""
         boards = [*reversed(self.boards), *[{}] * 8][:8]
         own, opponent = self.colour, other(self.colour)
         planes = [
@@ -117,7 +128,13 @@ class SlowGo:
             for colour in (own, opponent)
             for board in boards
         ]
-        return [*planes, [[int(own == "X")] * self.size] * self.size]
+        width = self.array_size
+        planes = [self.array(plane) for plane in planes] + [[[int(own == "X")] * width] * width]
+        if several:
+            own_komi = self.komi if own == "O" else -self.komi
+            planes.append([[int(2 * own_komi + 50)] * width] * width)
+            planes.append(self.array([[1] * self.size] * self.size))
+        return planes
 
 
 def other(colour: str) -> str:

@@ -44,22 +44,34 @@ def is_legal(game: Any, state: Any, move: str) -> bool:
 
 
 def compare_games(
-    size: int, suicide: bool, games: int, look: int = 1, pass_rate: float = 0.0, seed: int = 0
+    size: int,
+    suicide: bool,
+    games: int,
+    look: int = 1,
+    pass_rate: float = 0.0,
+    seed: int = 0,
+    **others: Any,
 ) -> int:
     """Play random games, comparing everything on the way; how many plies they were.
 
-    All legal actions are compared every `look` plies, boards and planes on each.
+    All legal actions are compared every `look` plies, boards and planes on each. With `others`,
+    settings, games begin in the start states in turn.
     """
-    game = azcore.make("go", board_size=size, komi=0.5, suicide=suicide)
+    game: Any = azcore.make("go", board_size=size, komi=0.5, suicide=suicide, **others)
+    kinds = [(n, komi) for n in game.sizes for komi in game.komis]
+    starts = game.start_states()
+    assert len(starts) == len(kinds)
     rng = np.random.default_rng([seed, size, suicide])
     plies = 0
-    for _ in range(games):
-        state, slow = game.initial_state(), SlowGo(size, suicide)
+    for number in range(games):
+        state, (used, komi) = starts[number % len(starts)], kinds[number % len(kinds)]
+        slow = SlowGo(used, suicide, size, komi)
         while not slow.over():
             mask = game.legal_action_mask(state)
             if plies % look == 0:
                 assert set(np.flatnonzero(mask)) == slow.legal(), game.render(state)
-                assert np.array_equal(game.observation(state), slow.planes()), game.render(state)
+                planes = slow.planes(several=bool(others))
+                assert np.array_equal(game.observation(state), planes), game.render(state)
             assert not game.is_terminal(state)
             assert game.current_player(state) == "XO".index(slow.colour)
             # Games full of captures and repetitions: no pass that is not forced, or hardly one.
@@ -69,13 +81,15 @@ def compare_games(
                 action = int(rng.choice(plays))
             state = game.step(state, action)
             slow.play(action)
-            assert rows_of(game, state) == slow.rows()
+            assert rows_of(game, state)[size - used :] == [
+                row.ljust(size, ".") for row in slow.rows()
+            ]
             plies += 1
         assert game.is_terminal(state)
         assert not game.legal_action_mask(state).any()
-        assert game.score(state) == slow.lead() - 0.5
-        assert game.ownership(state).tolist() == slow.owners()
-        assert game.outcome(state) == np.sign(slow.lead() - 0.5)
+        assert game.score(state) == slow.lead() - komi
+        assert game.ownership(state).tolist() == slow.array(slow.owners())
+        assert game.outcome(state) == np.sign(slow.lead() - komi)
     return plies
 
 
@@ -87,6 +101,18 @@ def compare_games(
 def test_games_agree_with_the_slow_rules(size: int, games: int, look: int, suicide: bool) -> None:
     compare_games(size, suicide, games, look)
     compare_games(size, suicide, games, look, pass_rate=0.1, seed=1)
+
+
+@pytest.mark.parametrize("suicide", [False, True])
+@pytest.mark.parametrize(
+    ("size", "games", "look", "sizes"), [(3, 80, 1, [2]), (5, 24, 1, [2, 4]), (9, 12, 3, [5, 7])]
+)
+def test_games_of_several_kinds_agree_with_the_slow_rules(
+    size: int, games: int, look: int, suicide: bool, sizes: list[int]
+) -> None:
+    others = {"other_sizes": sizes, "other_komis": [-3, 5.5]}
+    compare_games(size, suicide, games, look, pass_rate=0.1, **others)
+    compare_games(size, suicide, games, look, other_komis=[2])
 
 
 @pytest.mark.parametrize(("size", "look", "suicide"), [(13, 12, True), (19, 60, False)])
@@ -438,6 +464,7 @@ def test_impossible_settings_are_refused(settings: dict[str, Any], message: str)
 
 def test_settings_and_facts() -> None:
     game = azcore.make("go", board_size=19, komi=7)
+    # Neither other komi nor other sizes: records and weights without them stay readable.
     assert game.settings == {"board_size": 19, "komi": 7.0, "suicide": False, "first_pass": 0.0}
     assert game.num_actions == 362
     assert game.observation_shape == (17, 19, 19)
