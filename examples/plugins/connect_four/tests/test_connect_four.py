@@ -1,6 +1,11 @@
 """Connect four: the contract, known counts, positions, and a comparison with a slow oracle."""
 
+from pathlib import Path
+from typing import Any
+
+import numpy as np
 import pytest
+import solver
 from oracle import ConnectFourOracle
 
 import azcore
@@ -104,3 +109,44 @@ def test_the_winning_four_are_marked(game: Game) -> None:
 def test_refuses_what_is_no_column(game: Game, text: str) -> None:
     with pytest.raises(AzcoreError, match="a column, 1 to 7"):
         game.text_to_action(game.initial_state(), text)
+
+
+def test_the_solver_agrees_with_minimax(game: Game) -> None:
+    """Over the game's own rules, where ten cells are left."""
+    rng, compared = np.random.default_rng(3), 0
+    while compared < 40:
+        state = game.initial_state()
+        for _ in range(32):
+            if not game.is_terminal(state):
+                state = game.step(state, rng.choice(legal(game, state)))
+        if game.is_terminal(state):
+            continue
+        mine, occupied = int(state.stones[state.player]), int(state.stones[0] | state.stones[1])
+        values = {action: -minimax(game, game.step(state, action)) for action in legal(game, state)}
+        assert solver.values_of_moves(mine, occupied, solver.new_table()) == values
+        assert solver.text_of(mine, occupied) == game.state_to_text(state)
+        compared += 1
+
+
+def test_the_solved_positions_are_the_solvers(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = (Path(__file__).parent / "solved.epd").read_text().splitlines()
+    assert len(set(lines)) == 1001
+    solver.main(5)
+    assert capsys.readouterr().out.splitlines() == lines[:6]
+
+
+def legal(game: Game, state: Any) -> list[int]:
+    return [int(action) for action in game.legal_action_mask(state).nonzero()[0]]
+
+
+def minimax(game: Game, state: Any) -> int:
+    """The outcome with best play, in the view of the player to move."""
+    if game.is_terminal(state):
+        outcome = game.outcome(state)
+        return outcome if game.current_player(state) == 0 else -outcome
+    best = -1
+    for action in legal(game, state):
+        best = max(best, -minimax(game, game.step(state, action)))
+        if best == 1:
+            break
+    return best
