@@ -55,7 +55,7 @@ Tiny = Callable[..., dict[str, Any]]
         (
             ["command=fly"],
             "one of train, arena, engine, play, export, import, info, publish, predict, puzzles, "
-            "tune, bench, check, compare, new, got 'fly'",
+            "ladder, tune, bench, check, compare, new, got 'fly'",
         ),
         (["command=tune"], "command=tune needs checkpoint=PATH"),
         (["command=tune", "tune.parameters.search.c_int=[1,2]"], "did you mean tune.parameters"),

@@ -141,13 +141,18 @@ COMMANDS = {
     ),
     "puzzles": Command(
         run="azcore.commands.puzzles:puzzles",
-        obeys=f"game players checkpoint programs puzzles arena.num_simulations {SEARCHING}",
+        obeys=f"game players checkpoint programs puzzles out arena.num_simulations {SEARCHING}",
         instead={
             **PLAYING,
             "arena.starts": "puzzles.files are the files there",
-            "run_dir": "nothing is written",
+            "run_dir": "out is the file that is written",
             "search.num_simulations": IN_MATCHES,
         },
+    ),
+    "ladder": Command(
+        run="azcore.commands.ladder:ladder",
+        obeys="ladder seed",
+        instead={"run_dir": "ladder.folder is where runs are"},
     ),
     "tune": Command(
         run="azcore.commands.tune.tune:tune",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from azcore.game import Game
 from azcore.settings import build, require
 from azcore.storage.puzzles import Puzzle, read_puzzles
 
+RESULTS = ("player", "solved", "of", "low", "high")  # of the table that `out` names
 AT_ONCE = 64  # puzzles searched together, so that batches are full
 
 
@@ -59,7 +61,11 @@ def puzzles(config: Config) -> int:
     for player in players:
         if not player.takes_positions:
             raise SettingError(f"{player.name} cannot be set a position: its protocol has no words")
+    out = None if config["out"] is None else Path(config["out"])
+    if out is not None and out.exists():
+        raise SettingError(f"out={out}: there is such a file already")
     console = table_console()
+    rows: list[tuple[str, int, int, float, float]] = []
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("player", no_wrap=True)
     for column in ("solved", "of", "share", "95 % interval"):
@@ -71,6 +77,7 @@ def puzzles(config: Config) -> int:
             wrong, played = _unsolved(player, every, settings.seed, console), player.name
             solved = len(every) - len(wrong)
             low, high = score_interval(solved, 0, len(wrong))
+            rows.append((player.name, solved, len(every), round(low, 4), round(high, 4)))
             table.add_row(
                 escape(player.name),
                 f"{solved:,}",
@@ -84,7 +91,24 @@ def puzzles(config: Config) -> int:
     console.print(f"{settings.arena.num_simulations} simulations a move")
     console.print(table)
     _show(console, game, played, wrong[: options.show])
+    if out is not None:
+        _write(out, rows)
+        console.print(f"written to {escape(str(out))}")
     return 0
+
+
+def _write(out: Path, rows: Sequence[tuple[str, int, int, float, float]]) -> None:
+    """Write a row for each player.
+
+    Raises:
+        SettingError: the disk refuses.
+    """
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with out.open("w", newline="") as file:
+            csv.writer(file).writerows([RESULTS, *rows])
+    except OSError as error:
+        raise SettingError(f"out={out}: cannot be written: {error.strerror}") from error
 
 
 def _unsolved(

@@ -1,0 +1,120 @@
+"""command=ladder: recipes are trained and measured once, and go on where they were stopped."""
+
+from __future__ import annotations
+
+import csv
+import subprocess
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from azcore.commands import COMMANDS
+from azcore.commands.ladder import ladder
+from azcore.errors import SettingError
+from azcore.game.registry import installed_games, make
+from azcore.storage.puzzles import read_puzzles
+from conftest import TINY, compose
+
+FEW = ["arena.num_simulations=8", "arena.games=4", "arena.opening_plies=0"]
+
+
+def config(folder: Path, climb: list[str], **changes: Any) -> dict[str, Any]:
+    """A ladder of one short recipe."""
+    tiny = {
+        "goal": "exists",
+        "train": [*TINY, "trainer.max_steps=4", "arena.every_generations=9"],
+        "measures": [
+            {
+                "line": ["command=puzzles", "players=[RUN]", f"puzzles.files=[{folder}/x.epd]"],
+                "least": 0.0,
+            },
+            {"line": ["command=arena", "players=[RUN,random]", *FEW], "least": 1.0},
+        ],
+        **changes,
+    }
+    (folder / "x.epd").write_text("XX./OO./... x bm c3;\nX.O/XO./... x bm a1;\n")
+    ladder_group = {"climb": climb, "folder": str(folder / "runs"), "recipes": {"tiny": tiny}}
+    return {**compose("game=tic_tac_toe"), "ladder": ladder_group, "seed": 3}
+
+
+def test_a_recipe_is_climbed_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ladder(config(tmp_path, ["tiny"])) == 0
+    with (tmp_path / "runs/ladder.csv").open() as file:
+        first, second = csv.DictReader(file)
+    assert (first["of"], second["of"]) == ("2", "4")
+    assert (first["least"], first["reached"], first["seed"]) == ("0.0", "True", "3")
+    assert 0 <= float(first["low"]) <= float(first["share"]) <= float(first["high"]) <= 1
+    assert first["line"].startswith("command=puzzles players=[RUN]")
+    assert first["train"].endswith(" seed=3")
+    assert float(first["hours"]) >= 0
+    shown = capsys.readouterr().out
+    assert "tiny" in shown
+    monkeypatch.setattr(subprocess, "call", lambda words: pytest.fail(f"again: {words}"))
+    assert ladder(config(tmp_path, ["all"])) == 0
+    assert capsys.readouterr().out.count("tiny") >= 2
+    with pytest.raises(SettingError, match=r"ladder\.folder must be one in which tiny was trained"):
+        ladder(config(tmp_path, ["tiny"], train=["game=tic_tac_toe"]))
+
+
+def test_it_stops_and_fails_with_its_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[list[str]] = []
+
+    def call(words: list[str], status: int) -> int:
+        said.append(words)
+        return status
+
+    monkeypatch.setattr(subprocess, "call", lambda words: call(words, 130))
+    (tmp_path / "runs/tiny").mkdir(parents=True)
+    assert ladder(config(tmp_path, ["tiny"])) == 130
+    assert "resume=latest" not in said[0]
+    (tmp_path / "runs/tiny/config.yaml").touch()
+    assert ladder(config(tmp_path, ["tiny"])) == 130
+    assert said[1][-1] == "resume=latest"
+    monkeypatch.setattr(subprocess, "call", lambda words: call(words, 2))
+    with pytest.raises(SettingError, match="ladder: status 2 of python -m azcore game=tic_tac_toe"):
+        ladder(config(tmp_path, ["tiny"]))
+    assert not list(tmp_path.glob("runs/*.trained"))
+
+
+@pytest.mark.parametrize(
+    ("climb", "changes", "why"),
+    [
+        (["high"], {}, "ladder.climb must be all, or of tiny, got 'high'"),
+        ([], {"measures": []}, r"ladder.recipes.tiny must be measures"),
+        ([], {"measures": [{"line": ["command=train"], "least": 0.5}]}, "begins with command=puz"),
+        ([], {"measures": [{"line": ["command=arena"], "least": 2}]}, "least from 0 to 1, got 2"),
+    ],
+)
+def test_recipes_that_cannot_be_climbed(
+    tmp_path: Path, climb: list[str], changes: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(SettingError, match=why):
+        ladder(config(tmp_path, climb, **changes))
+
+
+def test_the_recipes_name_what_there_is() -> None:
+    """Each line sets what its command obeys, and each file of puzzles is of the recipe's game."""
+    text = files("azcore.conf").joinpath("ladder/default.yaml").read_text()
+    recipes = yaml.safe_load(text)["recipes"]
+    assert len(recipes) >= 4
+    for recipe in recipes.values():
+        trained = compose(*recipe["train"])
+        game = dict(trained["game"])
+        assert game["name"] in installed_games()
+        for word in recipe["train"]:
+            assert COMMANDS["train"].is_told_by(word.partition("=")[0])
+        for measure in recipe["measures"]:
+            command, *words = measure["line"]
+            for word in words:
+                assert COMMANDS[command.partition("=")[2]].is_told_by(word.partition("=")[0])
+                if word.startswith("puzzles.files="):
+                    (name,) = word.partition("=")[2].strip("[]").split(",")
+                    suite = Path(__file__).parents[2] / name
+                    assert list(read_puzzles(suite, make(game.pop("name"), **game)))
