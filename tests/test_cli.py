@@ -280,7 +280,7 @@ class TestResume:
         ("engine", "search.dirichlet_fraction=0", "is for command=train, bench, check, got"),
         ("engine", "run_dir=here", "run_dir is for command=train, tune, compare, got run_dir=here"),
         ("play", "engine.num_simulations=9", "play.num_simulations is the number there"),
-        ("play", "arena.num_simulations=9", "is for command=train, arena, tune, got"),
+        ("play", "arena.num_simulations=9", "is for command=train, arena, puzzles, tune, got"),
         ("play", "players=[random]", "checkpoint=PATH is who plays against you"),
         ("export", "game=go", "with command=export; records say what was played"),
         ("export", "export.per_generation=2", "export.per_generation is for command=train"),

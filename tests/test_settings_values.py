@@ -18,7 +18,10 @@ from azcore.commands.check.report import CheckSettings
 from azcore.commands.compare.settings import CompareSettings
 from azcore.commands.export import export_settings
 from azcore.commands.import_games import ImportSettings
+from azcore.commands.ladder import recipes_from
 from azcore.commands.play import PlaySettings
+from azcore.commands.publish import PublishSettings
+from azcore.commands.puzzles import PuzzleSettings
 from azcore.commands.tune.tune import TuneSettings, parameters_from
 from azcore.engine.programs import Program
 from azcore.engine.thinker import EngineSettings
@@ -41,6 +44,11 @@ BUILDERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "play": lambda config: build(PlaySettings, config["play"], "play"),
     "export": lambda config: export_settings(config["export"]),
     "import": lambda config: build(ImportSettings, config["import"], "import"),
+    "ladder": lambda config: recipes_from(config["ladder"]),
+    "publish": lambda config: build(PublishSettings, config["publish"], "publish"),
+    "puzzles": lambda config: build(
+        PuzzleSettings, {**config["puzzles"], "files": ["some.epd"]}, "puzzles"
+    ),
     "programs": lambda config: [
         build(Program, program, f"programs.{name}") for name, program in config["programs"].items()
     ],

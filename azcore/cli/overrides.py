@@ -171,7 +171,8 @@ def _going_on(
             ]
         else:
             touched = [at for at in wanted if f"{at}.".startswith(f"{key}.")]
-        for at in touched:
+        # Where its own name differs, as of a scale, that says it best.
+        for at in sorted(touched, key=lambda at: at != key):
             if at.partition(".")[0] not in saved or wanted.get(at) == has.get(at):
                 continue
             if (chosen or key == METHOD) and not (is_new and key != "game"):
@@ -204,12 +205,20 @@ def _with_overlays(
     algorithm that they were added to.
     """
     named = {override.key_or_group for override in parsed(overrides)}
+    loader = GlobalHydra.instance().config_loader()
     missing = [
         f"{key}={saved[key]}"
         for key in ("algorithm", "scale")
-        if key not in named and saved.get(key) not in (None, config.get(key))
+        # The name of a file, and nothing else that a run from a stranger may hold there.
+        if key not in named
+        and saved.get(key) != config.get(key)
+        and saved.get(key) in loader.get_group_options(key)
     ]
-    return hydra.compose("config", [*missing, *overrides]) if missing else config
+    if not missing:
+        return config
+    again = hydra.compose("config", [*missing, *overrides])
+    again.run_dir = config.run_dir  # which a sweep sets for each of its jobs
+    return again
 
 
 def _chosen(override: Override) -> list[str]:

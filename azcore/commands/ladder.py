@@ -67,7 +67,7 @@ def ladder(config: Config) -> int:
         SettingError: a recipe cannot be used, or a command that it names fails.
     """
     group = config["ladder"]
-    recipes = {name: _recipe(name, values) for name, values in (group["recipes"] or {}).items()}
+    recipes = recipes_from(group)
     folder = Path(group["folder"])
     climb = list(recipes) if list(group["climb"]) == [ALL] else list(group["climb"])
     for name in climb:
@@ -79,6 +79,15 @@ def ladder(config: Config) -> int:
             return 130
     _print(recipes, results)
     return 0
+
+
+def recipes_from(group: Mapping[str, Any]) -> dict[str, Recipe]:
+    """The recipes of the group `ladder`, by name.
+
+    Raises:
+        SettingError: one of them cannot be used.
+    """
+    return {name: _recipe(name, values) for name, values in (group["recipes"] or {}).items()}
 
 
 def _recipe(name: str, values: Any) -> Recipe:

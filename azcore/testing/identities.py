@@ -73,7 +73,7 @@ def check_game(
         StateTexts(checker, swap_colours, colour_planes),
         time.monotonic() + seconds,
     )
-    while games.positions < num_positions and games.in_time:
+    while games.positions < num_positions and (games.in_time or not games.positions):
         games.check_one()
     return games.report()
 

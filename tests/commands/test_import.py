@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import tracemalloc
@@ -249,6 +250,7 @@ def test_a_long_file_takes_the_memory_of_one_game(tmp_path: Path, azcore: Comman
     peaks = []
     for count in (5, 200):
         Path(f"{count}.pgn").write_text(one * count)
+        gc.collect()
         tracemalloc.start()
         words = ("game=chess", f"games={count}.pgn", f"out={count}.azg", ALL)
         assert azcore("command=import", *words)[0] == 0

@@ -17,7 +17,7 @@ from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError, GameFileError, InvalidTextError, SettingError
 from azcore.game import Game
 from azcore.learner.given import is_held_out, with_targets
-from azcore.report.sample_game import replayed
+from azcore.report.sample_game import filmed, replayed
 from azcore.selfplay.actor import Actor
 from azcore.storage.ends import Ends
 from azcore.storage.game_file import GameFile
@@ -168,7 +168,8 @@ def test_the_report_shows_the_game_from_its_start(tmp_path: Path) -> None:
     game, starts = of_kind("go", tmp_path)
     record = next(r for r in actor(game, starts).play(num_games=8) if r.start is not None)
     shown = replayed(record, tmp_path / "none.ckpt", torch.device("cpu"))
-    assert shown["boards"] == [game.render(state) for state in states_of(game, record)]
+    assert shown["boards"] == []  # they are one picture
+    assert shown["film"] == filmed(game, list(states_of(game, record)))
     assert [ply["seat"] for ply in shown["plies"]] == record.players.tolist()
 
 

@@ -83,8 +83,8 @@ def test_every_setting_is_the_runs_or_of_whoever_goes_on() -> None:
     beside = set(compose()) - set(RUN)
     assert beside == {
         *("arena_dir", "bench", "check", "checkpoint", "command", "compare", "engine", "fork"),
-        *("games", "import", "init", "name", "new", "out", "peers", "play", "players", "programs"),
-        *("resume", "run_dir", "tune"),
+        *("games", "import", "init", "ladder", "name", "new", "out", "peers", "play", "players"),
+        *("programs", "publish", "puzzles", "resume", "run_dir", "tune"),
     }
 
 
@@ -444,7 +444,7 @@ class TestTheSameCommandLine:
             (["~seed"], "resumes with the run's own seed, got ~seed"),
             (["run_dir=other"], "resumes in the run's own folder, got run_dir=other"),
             (["command=arena"], "resume is for command=train, got resume=mine with command=arena"),
-            (["players=[random]"], "players is for command=arena, got players=[random]"),
+            (["players=[random]"], "players is for command=arena, puzzles, got players=[random]"),
         ],
         ids=str,
     )
