@@ -14,7 +14,7 @@ from azcore.commands.info import facts
 from azcore.errors import CheckpointError, SettingError
 from azcore.networks.probe import processor
 from azcore.settings import build, require
-from azcore.storage.card import CARD, Card, lines, require_card
+from azcore.storage.card import CARD, Card, require_card
 from azcore.storage.checkpoint import KEY, halved, read_checkpoint, write_checkpoint
 
 MATCHES = "matches.csv"
@@ -39,9 +39,8 @@ def publish(config: Config) -> int:
             written.
     """
     settings = build(PublishSettings, config["publish"], "publish")
-    for key in ("checkpoint", "out"):
-        if config[key] is None:
-            raise SettingError("command=publish needs checkpoint=RUN out=NAME.ckpt")
+    if config["checkpoint"] is None or config["out"] is None:
+        raise SettingError("command=publish needs checkpoint=RUN out=NAME.ckpt")
     path, out = checkpoint_of(config["checkpoint"]), Path(config["out"])
     require(out.suffix == ".ckpt", "out", "a file that ends in .ckpt", config["out"])
     if out.exists():
@@ -67,7 +66,7 @@ def _card(path: Path, checkpoint: dict[str, Any], settings: PublishSettings) -> 
     results = _results(player_name(path), settings.results)
     if settings.results:
         heading = [f"{settings.conditions}:"] if settings.conditions else []
-        card["results"] = lines([*heading, *results])
+        card["results"] = "\n".join([*heading, *results])
     return {**card, "licence": settings.licence}
 
 

@@ -7,7 +7,7 @@ that is given away carries a card too (`command=publish`): lines of text under t
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +86,7 @@ def card_of(described: Mapping[str, Any]) -> Card:
             {
                 "azcore": _version(made.get("azcore"), made.get("commit")),
                 **{key: str(settings[key]) for key in wanted if key in settings},
-                "settings": lines(f"{key}={value}" for key, value in settings.items()),
+                "settings": "\n".join(f"{key}={value}" for key, value in settings.items()),
             }
         )
     return card
@@ -94,10 +94,6 @@ def card_of(described: Mapping[str, Any]) -> Card:
 
 def _version(version: object, commit: object) -> str:
     return f"{version}, commit {commit}" if commit else str(version)
-
-
-def lines(texts: Iterable[str]) -> str:
-    return "\n".join(texts)
 
 
 def _plain(card: object) -> Card:

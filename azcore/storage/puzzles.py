@@ -5,8 +5,7 @@
     ..X/.O./... o am a1 b1;        # any move but these
 
 `Game.state_from_text` reads the position and `Game.text_to_action` each of the moves. Operations
-other than these and `id` are ignored. Empty lines and lines that begin with # are
-comments.
+other than these and `id` are ignored. Empty lines and lines that begin with # are comments.
 """
 
 from __future__ import annotations
@@ -17,13 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from azcore.errors import (
-    AmbiguousTextError,
-    GameFileError,
-    IllegalActionError,
-    InvalidTextError,
-)
+from azcore.errors import GameFileError
 from azcore.game import Game
+from azcore.storage.starts import UNREADABLE
 
 LONGEST = 1 << 26  # bytes of a file: half a million positions
 _PUZZLE = re.compile(r"(?P<position>.+?)\s(?P<kind>bm|am)\s+(?P<moves>[^;]+);?(?P<rest>.*)")
@@ -69,7 +64,7 @@ def _puzzle(line: str, where: str, game: Game) -> Puzzle:
     try:
         state = game.state_from_text(found["position"])
         named = {game.text_to_action(state, word) for word in found["moves"].split()}
-    except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
+    except UNREADABLE as error:
         raise GameFileError(f"{where}: {error}") from error
     legal = set(game.legal_action_mask(state).nonzero()[0].tolist())
     solutions = named if found["kind"] == "bm" else legal - named
