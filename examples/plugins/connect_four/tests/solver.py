@@ -22,7 +22,7 @@ Table = tuple[np.ndarray, np.ndarray]
 
 
 @njit(cache=True)
-def winning_cells(stones, occupied):  # type: ignore[no-untyped-def]
+def winning_cells(stones: int, occupied: int) -> int:
     """The empty cells at which one more stone makes four, whether it can fall there yet or not."""
     cells = (stones << 1) & (stones << 2) & (stones << 3)  # on top of three
     for step in (STEP - 1, STEP, STEP + 1):
@@ -36,7 +36,9 @@ def winning_cells(stones, occupied):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def solved(mine, occupied, low, high, keys, values):  # type: ignore[no-untyped-def]
+def solved(
+    mine: int, occupied: int, low: int, high: int, keys: np.ndarray, values: np.ndarray
+) -> int:
     """The outcome for the side to move, between `low` and `high`: 1 wins, 0 draws, -1 loses.
 
     Args:
