@@ -97,7 +97,12 @@ def _again(_signal: int, frame: FrameType | None) -> None:
 
 
 def end() -> None:
-    """Raise nothing from now on: the command is over, and Python would print it as it ends."""
+    """Raise nothing from now on: the command is over, and Python would print it as it ends.
+
+    Signals reach the main thread alone, so on another there is nothing to do.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
     for number in SIGNALS:
         signal.signal(number, no_handler)
 

@@ -10,10 +10,14 @@ from dataclasses import replace
 
 from torch import nn
 
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import Config, Settings
+from azcore.assembly.selfplay import RecipeOfRun, make_actor
 from azcore.errors import SettingError
 from azcore.networks.backends import EvaluatorSettings, require_runnable
 from azcore.selfplay.actor import Actor
+from azcore.selfplay.backend import BackendSettings
+from azcore.selfplay.crew import Crew
+from azcore.selfplay.processes import ProcessCrew
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import with_games, with_workers
 from azcore.storage.run_directory import RunDirectory, Sizes
@@ -70,36 +74,50 @@ def _as_before(settings: Settings, sizes: Sizes) -> EvaluatorSettings | None:
         return None
 
 
-def actor_of_run(
-    settings: Settings, network: nn.Module, starts: Starts | None, say: Callable[[str], None]
-) -> Actor:
-    """The actor of a run.
+def crew_of_run(
+    config: Config,
+    settings: Settings,
+    backend: BackendSettings,
+    network: nn.Module,
+    starts: Starts | None,
+    say: Callable[[str], None],
+) -> Crew:
+    """The workers of a run, in this process or in others.
 
     Args:
+        config: from which the settings were made.
         settings: of the run, fitted to the machine; a number of games left open is measured, which
             takes seconds.
+        backend: where the workers run.
         network: of the shape that will play.
         starts: what games begin from; None: the initial position.
         say: called with the sizes and the measurements, as a line of text.
+
+    Raises:
+        SettingError: the backend cannot have so many processes.
     """
     workers = settings.selfplay.workers
     assert workers is not None
     evaluator = settings.search_evaluator(network, 0, workers)
 
     def actor_of(tried: SelfPlaySettings) -> Actor:
-        return Actor(
-            game=settings.game,
-            variant=settings.selfplay_game,
-            search=settings.search,
-            settings=tried,
-            seed=settings.seed,
-            evaluator=evaluator,
-            record_surprise=settings.replay.surprise_share > 0,
-            starts=starts,
-        )
+        return make_actor(settings, tried, evaluator, starts)
 
     selfplay, trials = with_games(settings.selfplay, settings.device.type, actor_of)
+    processes = backend.processes_for(workers)
     tried = ", ".join(f"{trial.num_games}: {trial.evaluations_per_s:,.0f}" for trial in trials)
     rates = f"; evaluations/s by games: {tried}" if trials else ""
-    say(f"self-play {selfplay.num_games} games on {workers} threads{rates}")
-    return actor_of(selfplay)
+    where = f" in {processes} process{'es' * (processes > 1)}" if processes else ""
+    say(f"self-play {selfplay.num_games} games on {workers} threads{where}{rates}")
+    if not processes:
+        return actor_of(selfplay)
+    recipe = RecipeOfRun(config, settings.evaluation, selfplay)
+    return ProcessCrew(
+        game=settings.selfplay_game,
+        settings=selfplay,
+        recipe=recipe,
+        processes=processes,
+        restarts=backend.restarts,
+        say=say,
+        environment={"OMP_NUM_THREADS": str(recipe.threads(-(-workers // processes)))},
+    )

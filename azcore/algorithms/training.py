@@ -7,6 +7,7 @@
     rate       every few generations: matches against earlier weights and baselines
     report     a row of metrics.csv, curves, a line on the terminal
     save       a checkpoint from which the run resumes exactly
+    show       report.html with curves and games, as often as a hundredth of the time allows
 
 The first two are `SelfPlayData` and `LearnerModule`; `TrainingLoop.after_learning` has the others.
 `alphazero.py`, `alphagozero.py` and `supervised.py` describe what each algorithm changes: read them
@@ -34,17 +35,22 @@ from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeChec
 from azcore.algorithms.display import LearnerProgress, TrainingDisplay
 from azcore.algorithms.metrics import METRICS, GenerationMetrics, Hyperparameters
 from azcore.algorithms.ratings import ArenaRating
-from azcore.algorithms.self_play import actor_of_run, fitted_to_machine
+from azcore.algorithms.reports import GenerationReports
+from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
 from azcore.algorithms.supervised import Supervised
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import Config, Settings
+from azcore.assembly.selfplay import NetworkWeights
 from azcore.errors import AzcoreError, CheckpointError, SettingError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
+from azcore.learner.overlap import OverlappingSelfPlay
 from azcore.learner.settings import TrainerSettings
 from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
 from azcore.networks.saved import describe_run
-from azcore.search.evaluators import CachedEvaluator, Evaluator
+from azcore.search.evaluators import CachedEvaluator
+from azcore.selfplay.backend import BackendSettings
+from azcore.selfplay.crew import Weights
 from azcore.storage.card import MADE, made_by
 from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
@@ -59,8 +65,10 @@ class TrainingLoop:
     """The parts of one run, driven by Lightning.
 
     Args:
-        settings: of the run.
+        config: the composed configuration.
+        settings: of the run, made from it.
         trainer: settings of Lightning's trainer.
+        backend: where self-play runs.
         run: the directory to write to.
         terminal: for progress and messages.
         on_games: called with the games of each generation once they are on disk.
@@ -75,8 +83,10 @@ class TrainingLoop:
     def __init__(
         self,
         *,
+        config: Config,
         settings: Settings,
         trainer: TrainerSettings,
+        backend: BackendSettings,
         run: RunDirectory,
         terminal: TrainingDisplay,
         on_games: Callable[[list[GameRecord]], None],
@@ -85,6 +95,7 @@ class TrainingLoop:
         origin: Mapping[str, Any] | None = None,
     ) -> None:
         self._run, self._terminal = run, terminal
+        self._config, self._backend = config, backend
         self._hyperparameters = hyperparameters
         self._max_seconds = trainer.max_seconds
         self._timer: Timer | None = None
@@ -148,6 +159,8 @@ class TrainingLoop:
 
     def fit(self, checkpoint: str | None) -> int:
         """Run to the end, from a checkpoint if given; return the optimizer steps reached."""
+        is_last = checkpoint is not None and Path(checkpoint) == self._run.last_checkpoint
+        self._data.keeps_games_since = self._settings.overlaps and is_last
         began = _Beginning(lambda: self._begin(checkpoint))
         self._trainer.callbacks.insert(0, began)  # type: ignore[attr-defined]
         try:
@@ -180,6 +193,7 @@ class TrainingLoop:
                 lambda sentence: terminal.say(f"look at this: {sentence}"),
             ),
             Checkpoints(run, lambda: rating.rated_step),  # save
+            GenerationReports(run.path, self._settings.device, terminal.say),  # show
         ]
 
     def _make_trainer(self, settings: TrainerSettings) -> Trainer:
@@ -224,16 +238,22 @@ class TrainingLoop:
 
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
         settings, network = self._settings, self._module.playing
-        actor = actor_of_run(settings, network, self._starts, self._terminal.say)
-        workers = actor.settings.workers
-        assert workers is not None
-        self.sizes = replace(self.sizes, num_games=actor.settings.num_games, workers=workers)
+        crew = crew_of_run(
+            self._config, settings, self._backend, network, self._starts, self._terminal.say
+        )
+        sizes = crew.settings
+        self.sizes = replace(self.sizes, num_games=sizes.num_games, workers=sizes.workers)
 
-        def evaluator_in_play() -> tuple[Evaluator, int]:
+        def weights_in_play() -> Weights:
             playing, version = who_plays(network, self._trainer.global_step)
-            return settings.search_evaluator(playing, version, workers), version
+            return NetworkWeights(settings, playing, version)
 
-        return SelfPlay(actor=actor, window=self._window, evaluator_in_play=evaluator_in_play)
+        kind = OverlappingSelfPlay if settings.overlaps else SelfPlay
+        return kind(crew=crew, window=self._window, weights_in_play=weights_in_play)
+
+    def close(self) -> None:
+        """End self-play, wherever it runs."""
+        self._data.source.close()
 
     def _begin(self, checkpoint: str | None) -> None:
         """Rewind the run and cut off records, only now that everything has been restored."""

@@ -43,6 +43,7 @@ from azcore.storage.replay import ReplaySettings
 from azcore.storage.starts import Starts, read_starts, starts_of_game
 
 Config = Mapping[str, Any]
+SCHEDULES = ("alternate", "overlap")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +64,7 @@ class Settings:
     gate: GateSettings
     arena: ArenaSettings
     sprt: SprtSettings
+    overlaps: bool  # self-play goes on while the learner takes its steps, see `schedule`
     programs: Mapping[str, Any]  # by name, see `azcore.engine.programs.Program`
 
     def evaluator(self, network: nn.Module, callers: int = 1) -> Evaluator:
@@ -152,6 +154,8 @@ def settings_from(config: Config) -> Settings:
     gate = build(GateSettings, config["gate"], "gate")
     arena = build(ArenaSettings, config["arena"], "arena")
     sprt = build(SprtSettings, config["sprt"], "sprt")
+    schedule = config.get("schedule", SCHEDULES[0])  # older runs have none
+    require(schedule in SCHEDULES, "schedule", f"one of {', '.join(SCHEDULES)}", schedule)
     # The game comes last: its rules are compiled when it is made.
     game = make(name, **game_settings)
     variant = make(name, **{**game_settings, **changed})
@@ -173,6 +177,7 @@ def settings_from(config: Config) -> Settings:
         gate=gate,
         arena=arena,
         sprt=sprt,
+        overlaps=schedule == "overlap",
         programs=config.get("programs", {}),  # a run's own settings have none
     )
 

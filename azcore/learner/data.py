@@ -5,7 +5,9 @@ needs steps x batch_size / samples_per_position new positions, so learning and s
 ratio on any machine. Since only whole games count, a generation gets more than it needs, and the
 next one gets less in return. Batches are sampled by a counter (seed, step), so no random state
 needs saving. A thread samples the next batch while the learner takes a step.
-Games from elsewhere can replace the actor: see `azcore.learner.sources`.
+Games from elsewhere can replace self-play: see `azcore.learner.sources`. Where it goes on by itself
+while the learner takes its steps (`azcore.learner.overlap`), games arrive at any time: they are
+saved at once, and enter the window when the next generation begins.
 """
 
 from __future__ import annotations
@@ -19,9 +21,9 @@ from lightning.pytorch import LightningDataModule
 from torch import Tensor
 
 from azcore.chance import Purpose, generator
-from azcore.errors import CheckpointError
+from azcore.errors import CheckpointError, GameFileError
 from azcore.learner.sources import GameSource
-from azcore.selfplay.actor import Amount
+from azcore.selfplay.crew import Amount, without_ended
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 from azcore.storage.referee import Referee
@@ -143,9 +145,12 @@ class SelfPlayData(LightningDataModule):
         self._settings, self._samples = settings, batch_size * steps_per_generation  # a generation
         self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
         self.new_games: list[GameRecord] = []  # records of the current generation, for logs
-        self.total_games = 0
+        self._arrived: list[GameRecord] = []  # on disk, but not in the window yet
+        self.total_games = 0  # on disk
         self.total_positions = 0
-        self._kept_bytes = 0  # size of the game file at the checkpoint
+        self.keeps_games_since = False  # the checkpoint, where a run resumes
+        self._kept_bytes = 0  # size of the game file from which the run goes on
+        source.deliver_to(self._store)
 
     @property
     def finished_generation(self) -> int:
@@ -162,21 +167,31 @@ class SelfPlayData(LightningDataModule):
 
     def _generate(self, generation: int) -> None:
         """Get the games that the generation begins with, and save them to disk."""
-        self._forget_old_games()
-        wanted = self._wanted(generation)
-        self.new_games = []
-        if max(wanted) > 0:
-            unit = "games" if wanted.games else "positions"
-            self.new_games = self.source.new_games(
-                wanted,
-                lambda made: self._progress(getattr(made, unit), getattr(wanted, unit), unit),
-            )
-        self.records.append(self.new_games)
-        self._on_games(self.new_games)
-        self.total_games += len(self.new_games)
-        self.buffer.window_games = self._settings.window_at(self.total_games)
-        self.buffer.extend(self.new_games)
-        self.total_positions += sum(record.num_samples for record in self.new_games)
+        with self.source.at_rest():
+            self._forget_old_games()
+            wanted = self._wanted(generation)
+            if max(wanted) > 0:
+                unit = "games" if wanted.games else "positions"
+                self._store(
+                    self.source.new_games(
+                        wanted,
+                        lambda made: self._progress(
+                            getattr(made, unit), getattr(wanted, unit), unit
+                        ),
+                    )
+                )
+            self.new_games, self._arrived = self._arrived, []
+            self._on_games(self.new_games)
+            self.buffer.window_games = self._settings.window_at(self.total_games)
+            self.buffer.extend(self.new_games)
+            self.source.play_on(self._wanted(generation + 1))
+
+    def _store(self, games: list[GameRecord]) -> None:
+        """Save games to disk, from where they count; one thread at a time."""
+        self.records.append(games)
+        self._arrived += games
+        self.total_games += len(games)
+        self.total_positions += sum(record.num_samples for record in games)
 
     def _forget_old_games(self) -> None:
         """Drop games that no window needs, a fifth of those on disk at once.
@@ -223,12 +238,13 @@ class SelfPlayData(LightningDataModule):
 
     def state_dict(self) -> dict[str, Any]:
         """Games in play and the size of the game file, from which the window is read back."""
-        return {
-            "source": self.source.state_dict(),
-            "record_bytes": self.records.size(),
-            "total_games": self.total_games,
-            "total_positions": self.total_positions,
-        }
+        with self.source.at_rest():
+            return {
+                "source": self.source.state_dict(),
+                "record_bytes": self.records.size(),
+                "total_games": self.total_games,
+                "total_positions": self.total_positions,
+            }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the state of a checkpoint; `cut_records` then does the same for the file.
@@ -244,19 +260,44 @@ class SelfPlayData(LightningDataModule):
                     f"a checkpoint's {name} must be 1 or more, got {state_dict[name]!r:.100}"
                 )
         # Older checkpoints call the source "actor", then the only one.
-        self.source.load_state_dict(state_dict["source" if "source" in state_dict else "actor"])
+        source = state_dict["source" if "source" in state_dict else "actor"]
         self.records.require_size(size)
-        self.buffer.window_games = self._settings.window_at(games)
-        self.buffer.extend(self._games_before(size, games, positions))
         self._kept_bytes = size
-        self.total_games, self.total_positions = games, positions
+        since = self._games_since(size) if self.keeps_games_since else []
+        if since:
+            source = without_ended(source, {record.game_index for record in since})
+        self.source.load_state_dict(source)
+        self.buffer.window_games = self._settings.window_at(games + len(since))
+        self.buffer.extend(self._games_before(size, games, positions))
+        self.buffer.extend(since)
+        self.total_games = games + len(since)
+        self.total_positions = positions + sum(record.num_samples for record in since)
 
     def cut_records(self) -> None:
-        """Cut off the records after the checkpoint, which will be made again.
+        """Cut off the records after the checkpoint, or after the last whole one that is kept.
 
         The whole checkpoint must have been checked before, so that a refused one costs nothing.
         """
         self.records.truncate(self._kept_bytes)
+
+    def _games_since(self, size: int) -> list[GameRecord]:
+        """The games after the first `size` bytes of the file; one cut short ends them.
+
+        Raises:
+            GameFileError: one of them breaks the rules.
+        """
+        referee = Referee(self.buffer.game)
+        games: list[GameRecord] = []
+        frames = self.records.frames(size)
+        while True:
+            try:
+                offset, frame = next(frames)
+                record = parse_frame(frame, f"{self.records.path}, byte {offset}")
+            except (StopIteration, GameFileError):
+                return games
+            referee.check(record, f"{self.records.path}, byte {offset}")
+            games.append(record)
+            self._kept_bytes = offset + len(frame)
 
     def _games_before(self, size: int, games: int, positions: int) -> Iterator[GameRecord]:
         """The games in the first `size` bytes of the file; those in the window are replayed.

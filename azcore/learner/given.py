@@ -22,7 +22,7 @@ from azcore.errors import CheckpointError, SettingError
 from azcore.game import Game
 from azcore.learner.sources import GameSource
 from azcore.search.evaluators import Evaluator
-from azcore.selfplay.actor import ActorStatistics, Amount
+from azcore.selfplay.crew import ActorStatistics, Amount
 from azcore.settings import require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from azcore.search.evaluators import Evaluator
 from azcore.selfplay import resignation
-from azcore.selfplay.actor import Actor, ActorStatistics, Amount
+from azcore.selfplay.crew import ActorStatistics, Amount, Crew, Weights
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 
@@ -28,6 +28,20 @@ class GameSource(ABC):
             wanted: minimum for the generation; above 0.
             progress: called with the amount so far.
         """
+
+    def deliver_to(self, store: Callable[[list[GameRecord]], None]) -> None:  # noqa: B027
+        """Set the function to call, on any thread, with games that end while none are asked for."""
+
+    def play_on(self, most: Amount) -> None:  # noqa: B027
+        """Games may go on by themselves, until there are so many more."""
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Within, no game goes on by itself, and all that ended have been delivered."""
+        yield
+
+    def close(self) -> None:  # noqa: B027
+        """Play no more."""
 
     @abstractmethod
     def take_statistics(self) -> ActorStatistics:
@@ -55,41 +69,44 @@ class GameSource(ABC):
 
 
 class SelfPlay(GameSource):
-    """An actor that plays against itself.
+    """A crew that plays games against itself.
 
     Args:
-        actor: plays the games.
+        crew: plays the games.
         window: the latest games, from which the resignation threshold is found.
-        evaluator_in_play: returns the evaluator for the next games, and the optimizer steps behind
-            its weights.
+        weights_in_play: returns the weights for the next games.
     """
 
     def __init__(
         self,
         *,
-        actor: Actor,
+        crew: Crew,
         window: ReplayBuffer,
-        evaluator_in_play: Callable[[], tuple[Evaluator, int]],
+        weights_in_play: Callable[[], Weights],
     ) -> None:
-        self._actor, self._window, self._evaluator_in_play = actor, window, evaluator_in_play
+        self._crew, self._window, self._weights_in_play = crew, window, weights_in_play
         self._threshold: float | None = None  # of resignation, in the current generation
 
     def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
-        settings = self._actor.settings
+        self._crew.set_weights(self._weights_in_play(), self._find_threshold())
+        return self._crew.play(wanted.positions, progress, num_games=wanted.games)
+
+    def _find_threshold(self) -> float | None:
+        """The threshold of resignation for the games to come."""
+        settings = self._crew.settings
         if settings.resignation:
             self._threshold = resignation.threshold(
                 self._played_out(), settings.resignation_false_positives
             )
-        self._actor.set_evaluator(*self._evaluator_in_play(), self._threshold)
-        return self._actor.play(wanted.positions, progress, num_games=wanted.games)
+        return self._threshold
 
     def _played_out(self) -> Iterator[GameRecord]:
         """The latest games to measure resignation on; older ones would reflect older weights."""
-        return islice(self._window.played_out(), self._actor.settings.resignation_games)
+        return islice(self._window.played_out(), self._crew.settings.resignation_games)
 
     def take_statistics(self) -> ActorStatistics:
-        statistics = self._actor.statistics
-        self._actor.reset_statistics()
+        statistics = self._crew.statistics
+        self._crew.reset_statistics()
         return statistics
 
     def metrics(self, games: list[GameRecord]) -> dict[str, float]:
@@ -106,14 +123,17 @@ class SelfPlay(GameSource):
         return {**row, "resign_false_positives": found.share} if found.resigned else row
 
     def in_words(self) -> str:
-        legal = min(self._actor.game.num_actions, 100)  # a guess; trees grow as the game needs
+        legal = min(self._crew.game.num_actions, 100)  # a guess; trees grow as the game needs
         return (
-            f"{self._actor.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
+            f"{self._crew.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
             "actions a position"
         )
 
     def state_dict(self) -> dict[str, Any]:
-        return self._actor.state_dict()
+        return self._crew.state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self._actor.load_state_dict(state)
+        self._crew.load_state_dict(state)
+
+    def close(self) -> None:
+        self._crew.close()

@@ -401,7 +401,7 @@ class Worker:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the games in play, whose number must be the same.
+        """Restore the games in play, whose number must be the same; None is a game to begin.
 
         Raises:
             CheckpointError: one of them cannot have been played this way.
@@ -413,6 +413,9 @@ class Worker:
             )
         self._next_index = state["next_index"]
         for row, saved in enumerate(state["games"]):
+            if saved is None:
+                self._games[row] = self._new_game(row)
+                continue
             self._games[row] = in_play = _restored(saved, referee)
             try:
                 self._search.start(row, self._start_states.of(in_play.start))

@@ -135,6 +135,16 @@ def _arrays_of(magic: bytes) -> dict[str, np.dtype[Any]]:
     return _ARRAYS | _SURPRISES if magic in (_WITH_SURPRISES, _WITH_START) else _ARRAYS
 
 
+def length_of(frame: bytes) -> int:
+    """The plies that a frame says it has, without checking anything else; 0 if it says none."""
+    line = frame.find(b"\n", FRAME.size, FRAME.size + MOST_HEADER_BYTES)
+    try:
+        plies = json.loads(frame[FRAME.size : max(line, FRAME.size)])["lengths"]["actions"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return 0
+    return plies if is_whole(plies, 0) else 0
+
+
 def parse_frame(frame: bytes, where: str) -> GameRecord:
     """The record of one frame.
 

@@ -14,7 +14,7 @@ metrics.csv              one row per generation
 matches.csv              one row per rating match
 gate.csv                 one row per match of a candidate against the best player
 logs/                    TensorBoard
-report.html              written when the run stops
+report.html              written as the run goes on
 aside/                   what the run had written when it went back to an earlier checkpoint
 lock                     held by the process that uses the directory
 """
@@ -218,10 +218,7 @@ def new_run(run_dir: str | None, game: str) -> RunDirectory:
     Raises:
         SettingError: the directory already holds a run.
     """
-    if run_dir is None:
-        path = unused(RUNS / game / datetime.now().strftime("%Y-%m-%d-%H%M%S"))
-    else:
-        path = Path(run_dir)
+    path = dated(RUNS / game) if run_dir is None else Path(run_dir)
     run = RunDirectory(path.absolute())
     if run.config.exists():
         raise SettingError(_holds_a_run(path))
@@ -264,6 +261,11 @@ def find_run(resume: str, game: str, key: str = "resume") -> RunDirectory:
     if not run.config.is_file():
         raise CheckpointError(f"{key}={resume}: {path} is no run directory, it has no config.yaml")
     return run
+
+
+def dated(parent: Path) -> Path:
+    """A folder of `parent` named by the present second, which does not exist yet."""
+    return unused(parent / datetime.now().strftime("%Y-%m-%d-%H%M%S"))
 
 
 def unused(path: Path) -> Path:

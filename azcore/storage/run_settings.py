@@ -35,12 +35,19 @@ RUN: Mapping[str, type] = {
     "device": str,
     "algorithm": str,
     "scale": str,
+    "schedule": str,
 }
 # What a run began from, see `azcore.algorithms.origin`: no setting, so no command line can say it.
 ORIGIN = "origin"
 OF_ORIGIN: Mapping[str, type] = {"how": str, "checkpoint": str, "step": int, "sha256": str}
 OF_EXPORT = ("format", "per_generation")  # keys of that group that training uses
-OPTIONAL = ("export", "device", "algorithm", "scale")  # settings are complete without these
+OPTIONAL = (
+    "export",
+    "device",
+    "algorithm",
+    "scale",
+    "schedule",
+)  # settings are complete without these
 
 
 # New names of settings in older runs and command lines.

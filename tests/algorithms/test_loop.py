@@ -13,6 +13,7 @@ from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard
 from azcore.algorithms.metrics import GenerationMetrics
 from azcore.algorithms.ratings import ArenaRating
+from azcore.algorithms.reports import GenerationReports
 from azcore.commands.train import train
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import SelfPlay
@@ -25,6 +26,7 @@ STEPS = {
     "rate": (ArenaRating, "on_train_epoch_end"),
     "report": (GenerationMetrics, "on_train_epoch_end"),
     "save": (Checkpoints, "on_train_epoch_end"),
+    "show": (GenerationReports, "on_train_epoch_end"),
 }
 
 

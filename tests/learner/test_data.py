@@ -18,7 +18,7 @@ import azcore
 from azcore.learner.data import GenerationLoader, SelfPlayData, draw_batch
 from azcore.learner.sources import GameSource
 from azcore.learner.speed import feeding_ratio
-from azcore.selfplay.actor import NOTHING, ActorStatistics, Amount
+from azcore.selfplay.crew import NOTHING, ActorStatistics, Amount
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer, ReplaySettings

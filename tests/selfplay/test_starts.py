@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError, GameFileError, InvalidTextError, SettingError
 from azcore.game import Game
 from azcore.learner.given import is_held_out, with_targets
-from azcore.report.sample_game import filmed, replayed
+from azcore.pictures import film
+from azcore.report.games import replayed
+from azcore.report.predicted import Networks
 from azcore.selfplay.actor import Actor
 from azcore.storage.ends import Ends
 from azcore.storage.game_file import GameFile
@@ -167,10 +170,14 @@ def test_transcripts_begin_where_the_game_began(name: str, tmp_path: Path) -> No
 def test_the_report_shows_the_game_from_its_start(tmp_path: Path) -> None:
     game, starts = of_kind("go", tmp_path)
     record = next(r for r in actor(game, starts).play(num_games=8) if r.start is not None)
-    shown = replayed(record, tmp_path / "none.ckpt", torch.device("cpu"))
-    assert shown["boards"] == []  # they are one picture
-    assert shown["film"] == filmed(game, list(states_of(game, record)))
-    assert [ply["seat"] for ply in shown["plies"]] == record.players.tolist()
+    shown = replayed(game, record, None, Networks(torch.device("cpu")))
+    assert shown.data["boards"] == []  # they are one picture
+    whole = film(game, list(states_of(game, record)), bare=True)
+    assert shown.film is not None
+    assert whole is not None
+    pieces = re.compile('data-on="[^"]*" data-what="[^"]*" data-where="[^"]*"')
+    assert pieces.findall(shown.film.svg) == pieces.findall(whole.svg) != []
+    assert [ply["seat"] for ply in shown.data["plies"]] == record.players.tolist()
 
 
 def test_a_game_from_elsewhere_is_held_out_by_its_start_too(tmp_path: Path) -> None:

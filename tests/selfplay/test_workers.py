@@ -16,7 +16,8 @@ from azcore.errors import SettingError
 from azcore.game import ByteArray, FloatArray
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay import sizes
-from azcore.selfplay.actor import Actor, Amount
+from azcore.selfplay.actor import Actor
+from azcore.selfplay.crew import Amount
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import Trial, available_cores, best_num_games, with_games, with_workers
 from reference_mcts import HashEvaluator

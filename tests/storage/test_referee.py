@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -14,11 +15,12 @@ import torch
 import azcore
 from azcore.errors import GameFileError
 from azcore.learner.given import SupervisedSettings, read_games
-from azcore.report.sample_game import sample_game
+from azcore.report.games import Games
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
+from azcore.storage.run_directory import RunDirectory
 from selfplay_kit import played
 
 GAMES = [
@@ -130,7 +132,12 @@ def test_a_game_against_the_rules_is_refused(
     )
     with pytest.raises(GameFileError, match=r"lie\.azg, byte 0"):
         read_games(settings, game)
-    assert sample_game(file.path, tmp_path / "none.ckpt", torch.device("cpu"))[0] is None
+    run = RunDirectory(tmp_path)
+    run.records.parent.mkdir()
+    GameFile(run.records).append([lie])
+    shown, notes = Games(run, torch.device("cpu")).shown(step=0)
+    assert not shown
+    assert re.search(told, notes[0])
 
 
 def test_what_is_believed_can_be_learned_from(game: azcore.Game) -> None:

@@ -82,9 +82,19 @@ def test_every_setting_is_the_runs_or_of_whoever_goes_on() -> None:
     """A new group takes its place: either it is kept with the run, or each command line says it."""
     beside = set(compose()) - set(RUN)
     assert beside == {
-        *("arena_dir", "bench", "check", "checkpoint", "command", "compare", "engine", "fork"),
+        *(
+            "arena_dir",
+            "backend",
+            "bench",
+            "check",
+            "checkpoint",
+            "command",
+            "compare",
+            "engine",
+            "fork",
+        ),
         *("games", "import", "init", "ladder", "name", "new", "out", "peers", "play", "players"),
-        *("programs", "publish", "puzzles", "resume", "run_dir", "tune"),
+        *("programs", "publish", "puzzles", "resume", "run_dir", "tune", "web", "what"),
     }
 
 

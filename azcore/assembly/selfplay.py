@@ -1,0 +1,105 @@
+"""Builds the workers of self-play from settings, in this process or in others."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+from torch import nn
+
+from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.networks import build_network
+from azcore.networks.backends import EvaluatorSettings
+from azcore.search.evaluators import Evaluator
+from azcore.selfplay.actor import Actor
+from azcore.selfplay.crew import Recipe, Weights
+from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.storage.starts import Starts
+
+
+@dataclass(frozen=True)
+class NetworkWeights(Weights):
+    """The current weights of a network, read when they are asked for."""
+
+    settings: Settings
+    network: nn.Module
+    version: int
+
+    def evaluator(self, callers: int) -> Evaluator:
+        return self.settings.search_evaluator(self.network, self.version, callers)
+
+    def packed(self) -> bytes:
+        weights = self.network.state_dict()
+        return pickle.dumps({name: tensor.cpu().numpy() for name, tensor in weights.items()})
+
+
+def make_actor(
+    settings: Settings,
+    selfplay: SelfPlaySettings,
+    evaluator: Evaluator,
+    starts: Starts | None,
+    numbers: Sequence[int] | None = None,
+) -> Actor:
+    """An actor of a run.
+
+    Args:
+        settings: of the run.
+        selfplay: these settings with a number of games and of workers.
+        evaluator: that of its first games.
+        starts: what games begin from; None: the initial position.
+        numbers: which of the run's workers it has; None: all.
+    """
+    return Actor(
+        game=settings.game,
+        variant=settings.selfplay_game,
+        search=settings.search,
+        settings=selfplay,
+        seed=settings.seed,
+        evaluator=evaluator,
+        record_surprise=settings.replay.surprise_share > 0,
+        starts=starts,
+        numbers=numbers,
+    )
+
+
+@dataclass(frozen=True)
+class RecipeOfRun(Recipe):
+    """Builds workers of a run as its settings say.
+
+    Args:
+        config: from which the settings of the run were made.
+        evaluation: these settings, complete.
+        selfplay: the same.
+    """
+
+    config: Config
+    evaluation: EvaluatorSettings
+    selfplay: SelfPlaySettings
+
+    def build(
+        self, numbers: Sequence[int], process: int
+    ) -> tuple[Actor, Callable[[bytes, int], Weights]]:
+        settings = settings_from(self.config)
+        device = settings.device
+        if str(device) == "cuda":  # one of them for each process, in turn
+            device = torch.device("cuda", process % torch.cuda.device_count())
+        evaluation = replace(self.evaluation, threads=self.threads(len(numbers)))
+        settings = replace(settings, device=device, evaluation=evaluation, selfplay=self.selfplay)
+        network = build_network(settings.game, settings.network, settings.seed)
+
+        def unpack(packed: bytes, version: int) -> Weights:
+            arrays = pickle.loads(packed)  # of the process that started this one
+            network.load_state_dict({name: torch.from_numpy(a) for name, a in arrays.items()})
+            return NetworkWeights(settings, network, version)
+
+        first = settings.search_evaluator(network, 0, len(numbers))
+        return make_actor(
+            settings, self.selfplay, first, settings.selfplay_starts(), numbers
+        ), unpack
+
+    def threads(self, workers: int) -> int:
+        """Cores for the networks of so many workers: their share of the run's."""
+        assert self.evaluation.threads is not None
+        return max(1, self.evaluation.threads * workers // len(self.selfplay.shares()))

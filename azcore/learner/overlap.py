@@ -1,0 +1,204 @@
+"""Self-play that goes on while the learner takes its steps: `schedule=overlap`.
+
+    each generation begins:  the newest weights play; the learner waits until it has enough games
+    the learner's steps:     self-play goes on with these weights, up to the next generation's games
+
+So self-play is never more than a generation ahead, nor the learner ahead of its games, and the
+ratio of samples to positions holds on any machine. A game is on disk as soon as it has ended. Which
+games end in which generation depends on timing, so a run is not repeatable to the byte.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+
+from azcore.learner.sources import SelfPlay
+from azcore.selfplay.crew import NOTHING, ActorStatistics, Amount, Crew, Weights
+from azcore.storage.game_record import GameRecord
+from azcore.storage.replay import ReplayBuffer
+
+
+class OverlappingSelfPlay(SelfPlay):
+    """Self-play on a thread of its own; only between `at_rest` does it stand still.
+
+    Args:
+        crew: plays the games.
+        window: the latest games, from which the resignation threshold is found.
+        weights_in_play: returns the weights for the next games.
+    """
+
+    def __init__(
+        self, *, crew: Crew, window: ReplayBuffer, weights_in_play: Callable[[], Weights]
+    ) -> None:
+        super().__init__(crew=crew, window=window, weights_in_play=weights_in_play)
+        self._playing = _FreePlay(crew)
+        self._in_play: tuple[int, float | None] | None = None  # version and threshold
+
+    def deliver_to(self, store: Callable[[list[GameRecord]], None]) -> None:
+        self._playing.store = store
+
+    def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
+        """Let self-play go on until these games have been delivered; returns none itself."""
+        self._renew()
+        self._playing.until(wanted, progress)
+        return []
+
+    def play_on(self, most: Amount) -> None:
+        self._renew()
+        self._playing.allow(most)
+
+    def _renew(self) -> None:
+        """Let the newest weights play, if they do not yet."""
+        weights, threshold = self._weights_in_play(), self._find_threshold()
+        if (weights.version, threshold) != self._in_play:
+            self._crew.set_weights(weights, threshold)
+            self._in_play = weights.version, threshold
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        with self._playing.at_rest():
+            yield
+
+    def take_statistics(self) -> ActorStatistics:
+        return replace(super().take_statistics(), seconds=self._playing.take_seconds())
+
+    def close(self) -> None:
+        self._playing.close()
+        super().close()
+
+
+class _FreePlay:
+    """Begins rounds of a crew, each worker's after its last one, without waiting for the others.
+
+    Args:
+        crew: to play.
+    """
+
+    def __init__(self, crew: Crew) -> None:
+        self.store: Callable[[list[GameRecord]], None]
+        self._crew = crew
+        self._changed = threading.Condition()  # guards all below
+        self._made = NOTHING  # since the last call of `allow`
+        self._most = NOTHING
+        self._rests, self._is_still, self._is_over = True, True, False
+        self._error: BaseException | None = None
+        self._seconds = 0.0  # in which rounds were under way
+        self._thread = threading.Thread(target=self._run, name="self-play schedule", daemon=True)
+        self._thread.start()
+
+    def allow(self, most: Amount) -> None:
+        """Begin rounds until so much has been made from now on, as soon as nobody wants rest."""
+        with self._changed:
+            self._made, self._most = NOTHING, most
+            self._changed.notify_all()
+
+    def until(self, wanted: Amount, progress: Callable[[Amount], None]) -> None:
+        """Make so much, within `at_rest`, and rest again."""
+        self.allow(wanted)
+        with self._changed:
+            self._rests = False
+            self._changed.notify_all()
+            try:
+                while self._is_allowed and self._error is None:
+                    progress(self._made)
+                    self._changed.wait()
+                progress(self._made)
+            finally:
+                self._rests = True
+            self._wait_until_still()
+
+    @contextmanager
+    def at_rest(self) -> Iterator[None]:
+        """Within, no round is under way and all games that ended are stored.
+
+        Raises:
+            BaseException: what went wrong in a round.
+        """
+        with self._changed:
+            self._rests = True
+            self._wait_until_still()
+        yield
+        with self._changed:
+            self._rests = False
+            self._changed.notify_all()
+
+    def _wait_until_still(self) -> None:
+        while not self._is_still:
+            self._changed.wait()
+        if self._error is not None:
+            raise self._error
+
+    @property
+    def _is_allowed(self) -> bool:
+        made, most = self._made, self._most
+        return made.games < most.games or made.positions < most.positions
+
+    def take_seconds(self) -> float:
+        """The seconds in which rounds were under way, since the last call."""
+        with self._changed:
+            seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
+    def close(self) -> None:
+        """End all rounds; games that ended in them are stored."""
+        with self._changed:
+            self._is_over = True
+            self._changed.notify_all()
+        self._crew.leave_rounds()
+        self._thread.join()
+
+    # -- on its thread ----------------------------------------------------------------------------
+
+    def _run(self) -> None:
+        running: dict[Future[list[GameRecord]], int] = {}
+        idle = set(range(len(self._crew.settings.shares())))
+        try:
+            while self._may_begin(bool(running)) or running:
+                began = time.perf_counter()
+                for number in sorted(idle) if self._may_begin(True) else ():
+                    idle.discard(number)
+                    running[self._crew.begin_round(number)] = number
+                done = wait(running, return_when=FIRST_COMPLETED).done
+                with self._changed:
+                    self._seconds += time.perf_counter() - began
+                for future in done:
+                    self._stored(future.result())
+                    idle.add(running.pop(future))
+        except BaseException as error:
+            with self._changed:
+                self._error = None if self._is_over else error
+            self._crew.leave_rounds()
+            for future in wait(running).done:
+                with suppress(Exception):  # there is an error to report already
+                    self._stored(future.result())
+        finally:
+            with self._changed:
+                self._is_still = True
+                self._changed.notify_all()
+
+    def _may_begin(self, at_once: bool) -> bool:
+        """Whether rounds may begin now; unless `at_once`, wait until they may or all is over."""
+        with self._changed:
+            while True:
+                if self._is_over:
+                    return False
+                if self._is_allowed and not self._rests:
+                    self._is_still = False
+                    return True
+                if at_once:
+                    return False
+                self._is_still = True
+                self._changed.notify_all()
+                self._changed.wait()
+
+    def _stored(self, records: list[GameRecord]) -> None:
+        if records:
+            self.store(records)
+        with self._changed:
+            self._made = self._made.with_more(records)
+            self._changed.notify_all()

@@ -1,0 +1,280 @@
+"""A crew: all self-play workers of a run, wherever they are. Weights go in, finished games out.
+
+    crew.set_weights(weights, resign_threshold)
+    records = crew.play(num_positions)       # finished games only; the others stay in play
+
+Workers play rounds of `WAVES` waves. After each round the crew knows whether there are enough
+games, and one worker may be a round ahead of another. So the games that end in a call of `play`
+depend on the number of games and of workers, never on timing or place: `Actor` runs the workers on
+threads of this process, `ProcessCrew` in processes of their own, and both return the same games.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from azcore.errors import CheckpointError
+from azcore.game import Game
+from azcore.search.evaluators import Evaluator
+from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.storage.game_record import GameRecord
+
+if TYPE_CHECKING:
+    from azcore.selfplay.actor import Actor
+
+WAVES = 16  # per round; after each round the crew checks whether there are enough games
+
+
+class Amount(NamedTuple):
+    """An amount of self-play."""
+
+    games: int  # finished ones
+    positions: int  # to learn from, in these games
+
+    def with_more(self, games: list[GameRecord]) -> Amount:
+        """This amount plus these games."""
+        positions = sum(record.num_samples for record in games)
+        return Amount(self.games + len(games), self.positions + positions)
+
+
+NOTHING = Amount(0, 0)
+
+
+@dataclass
+class ActorStatistics:
+    """The work of self-play since the last reset, for logs; seconds of wall time."""
+
+    evaluations: int = 0  # positions that the network evaluated
+    remembered: int = 0  # positions whose evaluation was cached
+    seconds: float = 0.0
+    network_seconds: float = 0.0  # per worker, on average
+
+
+class Weights(ABC):
+    """Weights of a network at one version, for self-play in this process or elsewhere.
+
+    Attributes:
+        version: optimizer steps behind them.
+    """
+
+    version: int
+
+    @abstractmethod
+    def evaluator(self, callers: int) -> Evaluator:
+        """A new evaluator of these weights, for so many threads at once."""
+
+    @abstractmethod
+    def packed(self) -> bytes:
+        """The weights as bytes, for processes that have the network's shape."""
+
+
+class Recipe(ABC):
+    """Builds workers of a run in another process; pickled, it travels there."""
+
+    @abstractmethod
+    def build(
+        self, numbers: Sequence[int], process: int
+    ) -> tuple[Actor, Callable[[bytes, int], Weights]]:
+        """An actor, and a function that makes `Weights` of packed ones and their version.
+
+        Args:
+            numbers: of its workers among those of the run.
+            process: its number.
+        """
+
+
+class Crew(ABC):
+    """The workers of a run. Do not use a crew again after it has raised an error.
+
+    Attributes:
+        game: the game as self-play plays it.
+        settings: number of games and workers, and how moves are chosen.
+    """
+
+    game: Game
+    settings: SelfPlaySettings
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    @abstractmethod
+    def set_weights(self, weights: Weights, resign_threshold: float | None = None) -> None:
+        """Continue with newer weights; a search in progress starts again with them.
+
+        Args:
+            weights: of the network that plays from now on.
+            resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
+        """
+
+    @abstractmethod
+    def begin_round(self, worker: int) -> Future[list[GameRecord]]:
+        """Begin a round of an idle worker; its result is the games that end in it."""
+
+    @abstractmethod
+    def leave_rounds(self) -> None:
+        """Make all workers leave their rounds at once; they play no more."""
+
+    @abstractmethod
+    def bytes_needed(self, legal_actions: int) -> int:
+        """Bytes of full search trees whose positions have `legal_actions` legal actions."""
+
+    @property
+    @abstractmethod
+    def statistics(self) -> ActorStatistics:
+        """The work of all workers together."""
+
+    @abstractmethod
+    def reset_statistics(self) -> None:
+        """Set all counts to zero."""
+
+    @abstractmethod
+    def worker_states(self) -> list[dict[str, Any]]:
+        """The games in play of each worker as plain lists, without trees, between rounds."""
+
+    @abstractmethod
+    def load_worker_states(self, states: list[dict[str, Any]]) -> None:
+        """Restore the games in play, as many as there are.
+
+        Raises:
+            CheckpointError: one of them cannot have been played this way.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free what the workers hold outside this process; they play no more."""
+
+    # -- playing ----------------------------------------------------------------------------------
+
+    def play(
+        self,
+        num_positions: int = 0,
+        progress: Callable[[Amount], None] | None = None,
+        *,
+        num_games: int = 0,
+    ) -> list[GameRecord]:
+        """Play until enough games have ended and they have enough positions to learn from.
+
+        Args:
+            num_positions: minimum sum of the games' searched plies.
+            progress: called with the amount so far, before the first round and after each.
+            num_games: minimum number of games.
+
+        Returns:
+            The finished games, ordered by round, by worker and by when they ended.
+        """
+
+        def is_wanted(made: Amount) -> bool:
+            if progress is not None:
+                progress(made)
+            return made.games < num_games or made.positions < num_positions
+
+        return self.play_while(is_wanted)
+
+    def play_while(self, is_wanted: Callable[[Amount], bool]) -> list[GameRecord]:
+        """Play rounds of `WAVES` waves in all workers while `is_wanted` returns True.
+
+        Args:
+            is_wanted: called with the amount so far, before the first round and after each. With
+                several workers, one more round is played after it has returned False.
+
+        Returns:
+            The finished games, ordered by round, by worker and by when they ended.
+        """
+        began = time.perf_counter()
+        try:
+            return self._rounds(is_wanted)
+        finally:
+            self._seconds += time.perf_counter() - began
+
+    def _rounds(self, is_wanted: Callable[[Amount], bool]) -> list[GameRecord]:
+        """Run all workers; one may be a round ahead of another, so that it seldom waits."""
+        records: list[GameRecord] = []
+        made = NOTHING
+        count = len(self.settings.shares())
+        ahead = 1 if count > 1 else 0  # rounds
+        played = [0] * count  # rounds of each worker
+        of_round: dict[int, list[list[GameRecord]]] = {}
+        complete = 0  # rounds that all workers have played
+        last: int | None = None if is_wanted(made) else 0  # total number of rounds, once known
+        running: dict[Future[list[GameRecord]], int] = {}
+        idle = set(range(count))
+        try:
+            while True:
+                for number in sorted(idle):
+                    if played[number] <= complete + ahead and (
+                        last is None or played[number] < last
+                    ):
+                        idle.discard(number)
+                        running[self.begin_round(number)] = number
+                if not running:
+                    return records
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    number = running.pop(future)
+                    games = of_round.setdefault(played[number], [[] for _ in range(count)])
+                    games[number] = future.result()
+                    played[number] += 1
+                    idle.add(number)
+                while min(played) > complete:
+                    ended = [record for games in of_round.pop(complete) for record in games]
+                    made = made.with_more(ended)
+                    records += ended
+                    complete += 1
+                    if last is None and not is_wanted(made):
+                        last = complete + ahead
+        except BaseException:
+            self.leave_rounds()
+            wait(running)
+            raise
+
+    # -- exact resume -----------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """The games in play as plain lists, without trees: see `set_weights`."""
+        return {"workers": self.worker_states()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore the games in play.
+
+        Raises:
+            CheckpointError: the number of games or workers differs from the settings.
+        """
+        saved = [len(worker["games"]) for worker in state["workers"]]
+        shares = self.settings.shares()
+        for key, was, now in (
+            ("num_games", sum(saved), sum(shares)),
+            ("workers", len(saved), len(shares)),
+        ):
+            if was != now:
+                raise CheckpointError(
+                    f"selfplay.{key} must stay {was} as in the checkpoint, got {now}"
+                )
+        self.load_worker_states(state["workers"])
+
+
+def without_ended(state: dict[str, Any], ended: Collection[int]) -> dict[str, Any]:
+    """A crew's state in which games that have ended since make room for new ones.
+
+    Args:
+        state: the games in play at a checkpoint.
+        ended: indices of games that ended after it.
+
+    Returns:
+        The state with None in their places; no later game gets the index of one of them.
+    """
+    step = len(state["workers"])
+    workers = [
+        {
+            **worker,
+            "next_index": max(
+                [worker["next_index"]] + [index + step for index in ended if index % step == number]
+            ),
+            "games": [None if game["game_index"] in ended else game for game in worker["games"]],
+        }
+        for number, worker in enumerate(state["workers"])
+    ]
+    return {**state, "workers": workers}

@@ -1,0 +1,219 @@
+"""Runs with schedule=overlap and backend=process: no game is lost or counted twice."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azcore.commands.train import train
+from azcore.errors import GameFileError, SettingError
+from azcore.storage.checkpoint import read_checkpoint
+from azcore.storage.game_file import GameFile
+from azcore.storage.game_record import GameRecord, parse_frame
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table
+from conftest import TINY
+from run_kit import fingerprint, train_until
+
+Tiny = Callable[..., dict[str, Any]]
+OVERLAP = ["schedule=overlap", "selfplay.workers=2", "trainer.max_steps=40"]
+PROCESS = ["backend=process", "selfplay.workers=2"]
+KILLS = 4
+A_GENERATION = 4 * 16 // 2  # positions that four batches of 16 need, each drawn twice
+
+
+def records_of(run: Path) -> list[GameRecord]:
+    return list(GameFile(RunDirectory(run).records).read())
+
+
+def assert_each_game_once(run: Path) -> None:
+    """And the checkpoint counts them all, up to those that ended after it."""
+    records = records_of(run)
+    indices = [record.game_index for record in records]
+    assert len(indices) == len(set(indices))
+    data = read_checkpoint(RunDirectory(run).last_checkpoint)["SelfPlayData"]
+    counted = list(GameFile(RunDirectory(run).records).read(0, data["record_bytes"]))
+    assert data["total_games"] == len(counted)
+    assert data["total_positions"] == sum(record.num_samples for record in counted)
+    in_play = [
+        game["game_index"] for worker in data["source"]["workers"] for game in worker["games"]
+    ]
+    assert not {record.game_index for record in counted} & set(in_play)
+
+
+def test_the_ratio_is_held_both_ways(tiny: Tiny, tmp_path: Path) -> None:
+    assert train(tiny("run_dir=run", *OVERLAP)) == 0
+    assert_each_game_once(tmp_path / "run")
+    rows = Table(RunDirectory(tmp_path / "run").metrics, []).rows()
+    assert len(rows) == 10
+    a_round = 60  # positions of the games that may end in a round of both workers
+    for generation, row in enumerate(rows):
+        positions = int(row["positions"])
+        assert (generation + 1) * A_GENERATION <= positions
+        assert positions <= (generation + 2) * A_GENERATION + a_round
+    versions = {record.weights_version for record in records_of(tmp_path / "run")}
+    assert {0, 4, 8, 12} <= versions  # newer weights play
+
+
+def with_games_since(run: RunDirectory) -> list[bytes]:
+    """Write games that end after the checkpoint, and one that a kill cuts short."""
+    records = GameFile(run.records)
+    first = next(records.read())
+    since = [replace(first, game_index=1000 + number) for number in range(3)]
+    records.append(since)
+    with run.records.open("ab") as file:
+        file.write(since[0].to_bytes()[:-5])
+    return [record.to_bytes() for record in since]
+
+
+def test_games_since_the_checkpoint_are_kept(tiny: Tiny, tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    train_until(tiny("run_dir=run", *OVERLAP), 8)
+    before = len(records_of(run.path))
+    since = with_games_since(run)
+    assert train(tiny("resume=run", *OVERLAP)) == 0
+    kept = [record.to_bytes() for record in records_of(run.path)]
+    assert kept[before : before + 3] == since
+    assert_each_game_once(run.path)
+    assert min(r.game_index for r in records_of(run.path)[before + 3 :]) < 1000  # were in play
+    assert max(r.game_index for r in records_of(run.path)) > 1002  # and none has an index again
+
+
+def test_an_exact_run_makes_them_again(tiny: Tiny, tmp_path: Path) -> None:
+    run = RunDirectory(tmp_path / "run")
+    train_until(tiny("run_dir=run", *OVERLAP), 8)
+    since = with_games_since(run)
+    assert train(tiny("resume=run", *OVERLAP[1:])) == 0
+    assert not {record.to_bytes() for record in records_of(run.path)} & set(since)
+    assert_each_game_once(run.path)
+
+
+@pytest.mark.parametrize("stop", [8, pytest.param(10, marks=pytest.mark.slow)])
+def test_backends_give_the_same_run(tiny: Tiny, tmp_path: Path, stop: int) -> None:
+    """Begun with threads, resumed in processes: the bytes of a run that never stopped."""
+    assert train(tiny("run_dir=threads", "selfplay.workers=2")) == 0
+    train_until(tiny("run_dir=both", "selfplay.workers=2"), stop)
+    assert train(tiny("resume=both", *PROCESS)) == 0
+    assert fingerprint(tmp_path / "both") == fingerprint(tmp_path / "threads")
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (["schedule=sometimes"], "schedule must be one of alternate, overlap, got 'sometimes'"),
+        (["backend.processes=2"], "null with backend=inline"),
+        ([*PROCESS, "backend.processes=3"], "at most selfplay.workers, 2, got 3"),
+        (["backend.name=cloud"], "backend.name must be one of inline, process, got 'cloud'"),
+    ],
+)
+def test_what_cannot_be_is_refused(tiny: Tiny, changed: list[str], sentence: str) -> None:
+    with pytest.raises(SettingError, match=re.escape(sentence)):
+        train(tiny(*changed))
+
+
+# -- kills -----------------------------------------------------------------------------------------
+
+
+def children(process: int) -> list[int]:
+    found = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(word) for path in found for word in path.read_text().split()]
+
+
+@contextlib.contextmanager
+def running(run: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
+    """A run by the command line, begun or resumed."""
+    where = f"resume={run}" if (run / "config.yaml").exists() else f"run_dir={run}"
+    command = [sys.executable, "-m", "azcore", *TINY, *more, where]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=run.parent) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def wait_for(process: subprocess.Popen[str], words: str) -> list[str]:
+    """The lines up to one with these words."""
+    assert process.stdout is not None
+    lines = []
+    for line in process.stdout:
+        lines.append(line)
+        if words in line:
+            return lines
+    raise AssertionError(f"no {words!r} in {lines}")
+
+
+def whole(run: Path) -> list[bytes]:
+    """The whole records of a run that was killed."""
+    found = []
+    with contextlib.suppress(GameFileError):
+        for _, frame in GameFile(RunDirectory(run).records).frames():
+            found.append(frame)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", [[]], ids=["inline"])  # with processes: not proved yet
+def test_killed_at_random_moments_it_loses_no_finished_game(
+    tmp_path: Path, backend: list[str]
+) -> None:
+    """SIGKILL of the driver again and again; and each time, of one of its processes before."""
+    run, rng = tmp_path / "run", random.Random(2026)
+    more = [*OVERLAP, "trainer.max_steps=100000", *backend]
+    known: list[bytes] = []
+    gained = 0
+    for _ in range(KILLS):
+        with running(run, *more) as process:
+            wait_for(process, " generation ")
+            wait_for(process, " generation ")  # the checkpoint of the one before is written
+            time.sleep(rng.uniform(0, 0.5))
+            members = children(process.pid) if backend else []
+            if backend:
+                os.kill(rng.choice(members), signal.SIGKILL)
+                assert "is started again" in wait_for(process, "is started again")[-1]
+                members = children(process.pid)
+                wait_for(process, " generation ")
+            time.sleep(rng.uniform(0, 0.5))
+        end = time.monotonic() + 20
+        while any(map(is_alive, members)) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not any(map(is_alive, members))
+        now = whole(run)
+        assert now[: len(known)] == known  # nothing that was on disk is lost
+        gained += len(now) > len(known)
+        known = now
+    assert gained == KILLS
+    records = [parse_frame(frame, "") for frame in known]
+    assert len({record.game_index for record in records}) == len(records)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_all_processes(tmp_path: Path, number: signal.Signals) -> None:
+    with running(tmp_path / "run", *OVERLAP, "trainer.max_steps=100000", *PROCESS) as process:
+        wait_for(process, " generation 1 ")  # the checkpoint of generation 0 is written
+        members = children(process.pid)
+        assert len(members) == 2
+        process.send_signal(number)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "resume with" in output
+    assert not any(map(is_alive, members))
+    assert_each_game_once(tmp_path / "run")
+
+
+def is_alive(process: int) -> bool:
+    with contextlib.suppress(OSError):
+        return not Path(f"/proc/{process}/stat").read_text().split(")")[1].startswith(" Z")
+    return False

@@ -1,0 +1,183 @@
+"""Self-play beside the learner: so much and no more, and every game once, whatever dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from typing import Any
+
+import pytest
+
+from azcore.game import ByteArray, FloatArray
+from azcore.learner.overlap import OverlappingSelfPlay
+from azcore.selfplay.crew import NOTHING, Amount, Crew, without_ended
+from azcore.storage.game_record import GameRecord
+from azcore.storage.replay import ReplayBuffer
+from process_kit import GAME, HashWeights, small_actor, small_crew, small_settings
+from reference_mcts import HashEvaluator
+
+WORKERS = 3
+ROUND = 200  # positions, more than end in a round of all workers
+
+
+class Learner:
+    """Asks for games like `SelfPlayData`, with other weights each time."""
+
+    def __init__(self, crew: Crew) -> None:
+        self.crew, self.version = crew, 0
+        self.games: list[GameRecord] = []
+        self.source = OverlappingSelfPlay(
+            crew=crew,
+            window=ReplayBuffer(game=GAME, window_games=10, augment=False),
+            weights_in_play=lambda: HashWeights(self.version),
+        )
+        self.source.deliver_to(self.store)
+
+    def store(self, games: list[GameRecord]) -> None:
+        self.games += games
+
+    def close(self) -> None:
+        self.source.close()
+
+    @property
+    def made(self) -> int:
+        return NOTHING.with_more(self.games).positions
+
+    def begin(self, wanted: int, ahead: int) -> None:
+        """Begin a generation that needs so many positions in all, and the next so many."""
+        with self.source.at_rest():
+            self.version += 1
+            if wanted > self.made:
+                more = Amount(0, wanted - self.made)
+                assert self.source.new_games(more, lambda made: None) == []
+            self.source.play_on(Amount(0, ahead - self.made))
+
+    def state(self) -> dict[str, Any]:
+        with self.source.at_rest():
+            return self.source.state_dict()
+
+
+@pytest.fixture(params=[1, WORKERS])
+def learner(request: pytest.FixtureRequest) -> Iterator[Learner]:
+    with closing(Learner(small_actor(small_settings(request.param)))) as it:
+        yield it
+
+
+def waited(condition: Any, seconds: float = 30.0) -> bool:
+    end = time.monotonic() + seconds
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.01)
+    return bool(condition())
+
+
+def begun_and_known(games: list[GameRecord], state: dict[str, Any]) -> tuple[list[int], list[int]]:
+    """The indices of all games that began, and of those that ended or are in play."""
+    count = len(state["workers"])
+    begun = [
+        index
+        for number, worker in enumerate(state["workers"])
+        for index in range(number, worker["next_index"], count)
+    ]
+    in_play = [game["game_index"] for worker in state["workers"] for game in worker["games"]]
+    return sorted(begun), sorted([record.game_index for record in games] + in_play)
+
+
+def test_it_plays_on_and_not_too_far(learner: Learner) -> None:
+    learner.begin(100, 1000)
+    assert learner.made >= 100
+    assert waited(lambda: learner.made >= 1000)
+    time.sleep(0.1)
+    after = learner.made
+    assert after < 1000 + ROUND
+    time.sleep(0.1)
+    assert learner.made == after
+    learner.begin(1000, after)  # nothing is missing, and no more wanted
+    assert learner.made == after
+    learner.begin(after + 1, after + 1)
+    assert after < learner.made < after + ROUND
+
+
+def test_nothing_ends_while_it_rests(learner: Learner) -> None:
+    learner.begin(10, 10**6)
+    with learner.source.at_rest():
+        before = learner.made
+        begun, known = begun_and_known(learner.games, learner.source.state_dict())
+        assert begun == known
+        time.sleep(0.1)
+        assert learner.made == before
+    assert waited(lambda: learner.made > before)
+
+
+def test_newer_weights_play_from_the_next_generation_on(learner: Learner) -> None:
+    for generation in range(1, 4):
+        learner.begin(400 * generation, 400 * (generation + 1))
+    versions = [record.weights_version for record in learner.games]
+    assert set(versions) == {1, 2, 3}
+    assert versions == sorted(versions)
+    taken = learner.source.take_statistics()
+    assert taken.evaluations > 1000
+    assert 0 < taken.network_seconds < taken.seconds
+
+
+@pytest.mark.parametrize("ended", [4, 100])
+def test_games_that_ended_since_are_not_ended_again(ended: int) -> None:
+    """A state of the middle of a run, and so many games that ended after it."""
+    with closing(Learner(small_actor(small_settings(WORKERS)))) as first:
+        first.begin(300, 300)
+        state, before = first.state(), len(first.games)
+        first.begin(600, 600)
+    del first.games[before + ended :]
+    since = {record.game_index for record in first.games[before:]}
+    in_play = {game["game_index"] for worker in state["workers"] for game in worker["games"]}
+    assert since & in_play
+    assert ended == 4 or since > in_play
+    with closing(Learner(small_actor(small_settings(WORKERS)))) as second:
+        second.source.load_state_dict(without_ended(state, since))
+        second.begin(300, 300)
+        begun, known = begun_and_known([*first.games, *second.games], second.state())
+    assert len(known) == len(set(known))
+    assert in_play - since <= {record.game_index for record in second.games}  # those go on
+    assert set(known) <= set(begun)
+
+
+def test_an_error_comes_out_where_games_are_asked_for() -> None:
+    class Failing(HashEvaluator):
+        def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+            raise ZeroDivisionError("in a worker")
+
+    class Weights(HashWeights):
+        def evaluator(self, callers: int) -> Failing:
+            return Failing(GAME)
+
+    learner = Learner(small_actor(small_settings(WORKERS)))
+    learner.source._weights_in_play = lambda: Weights(1)
+    with closing(learner), pytest.raises(ZeroDivisionError, match="in a worker"):
+        learner.begin(10, 10)
+
+
+def test_a_disk_that_is_full_is_noticed() -> None:
+    learner = Learner(small_actor(small_settings(WORKERS)))
+
+    def full(games: list[GameRecord]) -> None:
+        raise OSError("No space left on device")
+
+    learner.source.deliver_to(full)
+    with closing(learner), pytest.raises(OSError, match="No space"):
+        learner.begin(10, 10)
+
+
+@pytest.mark.slow
+def test_a_killed_process_costs_no_game() -> None:
+    """All games that began have ended once, or are in play."""
+    said: list[str] = []
+    crew = small_crew(small_settings(WORKERS), 2, say=said.append)
+    with closing(Learner(crew)) as learner:
+        for generation in range(1, 4):
+            learner.begin(500 * generation, 500 * (generation + 1))
+            os.kill(crew._members[generation % 2]._process.pid, signal.SIGKILL)
+        begun, known = begun_and_known(learner.games, learner.state())
+    assert len(said) == 3
+    assert begun == known

@@ -1,0 +1,187 @@
+"""Self-play in processes: the games of threads, whatever dies; and nothing outlives its crew."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azcore.errors import CheckpointError, LostProcessError, SettingError
+from azcore.selfplay.crew import Amount, Crew
+from azcore.selfplay.processes import ProcessCrew, divided
+from process_kit import HashWeights, small_actor, small_crew, small_settings
+
+
+def pids(crew: ProcessCrew) -> list[int]:
+    return [member._process.pid for member in crew._members]
+
+
+def history(crew: Crew, at_round: Callable[[int], None] = lambda _: None) -> list[Any]:
+    """All that three generations of a crew make, with a state saved after each."""
+    made: list[Any] = []
+    count = 0
+
+    def progress(_made: Amount) -> None:
+        nonlocal count
+        count += 1
+        at_round(count)
+
+    for version in range(3):
+        crew.set_weights(HashWeights(version), -0.9 if version else None)
+        made += [record.to_bytes() for record in crew.play(150, progress)]
+        made.append(crew.state_dict())
+    return made
+
+
+def is_alive(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return not Path(f"/proc/{pid}/stat").read_text().split(")")[1].startswith(" Z")
+    return False
+
+
+def gone(processes: list[int], seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while any(map(is_alive, processes)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(map(is_alive, processes))
+
+
+@pytest.mark.parametrize(
+    ("workers", "processes"),
+    [(3, 2), *(pytest.param(*each, marks=pytest.mark.slow) for each in [(1, 1), (3, 1), (3, 3)])],
+)
+def test_the_games_are_those_of_threads(workers: int, processes: int) -> None:
+    settings = small_settings(workers)
+    threads = small_actor(settings)
+    wanted = history(threads)
+    with contextlib.closing(small_crew(settings, processes)) as crew:
+        assert history(crew) == wanted
+        counted, known = crew.statistics, threads.statistics
+        assert (counted.evaluations, counted.remembered) == (known.evaluations, known.remembered)
+        assert crew.bytes_needed(9) == threads.bytes_needed(9)
+        running = pids(crew)
+        assert len(running) == processes
+        assert all(map(is_alive, running))
+    assert gone(running)
+
+
+def test_games_go_on_in_other_processes() -> None:
+    """From threads to processes and back, as a resumed run may."""
+    settings = small_settings(3)
+    whole = history(small_actor(settings))
+    first = small_actor(settings)
+    first.set_weights(HashWeights(0))
+    made: list[Any] = [record.to_bytes() for record in first.play(150)]
+    made.append(first.state_dict())
+    with contextlib.closing(small_crew(settings, 2)) as crew:
+        crew.load_state_dict(made[-1])
+        crew.set_weights(HashWeights(1), -0.9)
+        made += [record.to_bytes() for record in crew.play(150)]
+        made.append(crew.state_dict())
+        assert made == whole[: len(made)]
+        with pytest.raises(CheckpointError, match=r"selfplay.num_games must stay 6"):
+            crew.load_state_dict({"workers": [{"games": [{}] * 2}] * 3})
+
+
+@pytest.mark.slow
+def test_a_killed_process_costs_no_game() -> None:
+    """Killed in the first round, in the middle and between generations, both and one at a time."""
+    settings = small_settings(3)
+    wanted = history(small_actor(settings))
+    said: list[str] = []
+    with contextlib.closing(small_crew(settings, 2, say=said.append)) as crew:
+
+        def kill(count: int) -> None:
+            victims = {1: [0], 3: [1], 4: [0, 1], 6: [0], 9: [1]}.get(count, [])
+            for victim in victims:
+                os.kill(pids(crew)[victim], signal.SIGKILL)
+
+        assert history(crew, kill) == wanted
+    assert len(said) >= 5
+    assert set(said) <= {
+        f"self-play process {number} ended by signal 9 and is started again" for number in (0, 1)
+    }
+
+
+def test_a_process_that_always_ends_is_given_up() -> None:
+    said: list[str] = []
+    crew = small_crew(small_settings(2), 2, fault="dies", say=said.append)
+    with contextlib.closing(crew), pytest.raises(LostProcessError, match="with status 3, 3 times"):
+        crew.set_weights(HashWeights(0))
+    assert 2 <= len(said) <= 4
+
+
+def test_an_error_there_is_raised_here() -> None:
+    crew = small_crew(small_settings(2), 1, fault="refuses")
+    with contextlib.closing(crew), pytest.raises(SettingError, match="must be one, got another"):
+        crew.set_weights(HashWeights(0))
+    assert gone(pids(crew))
+
+
+def test_an_interrupt_ends_all_processes() -> None:
+    crew = small_crew(small_settings(2), 2)
+    crew.set_weights(HashWeights(0))
+
+    def interrupted(made: Amount) -> bool:
+        if made.positions > 100:
+            raise KeyboardInterrupt
+        return True
+
+    with pytest.raises(KeyboardInterrupt):
+        crew.play_while(interrupted)
+    assert gone(pids(crew))
+
+
+DRIVER = """
+import sys
+from process_kit import HashWeights, small_crew, small_settings
+from test_processes import pids
+crew = small_crew(small_settings(2), 2)
+print(*pids(crew), flush=True)
+crew.set_weights(HashWeights(0))
+print("playing", flush=True)
+crew.play_while(lambda made: True)
+"""
+
+
+@pytest.fixture
+def driver() -> Iterator[subprocess.Popen[str]]:
+    here = Path(__file__).parent
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{here}:{here.parent}"},
+    ) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("is_playing", [True, False])
+def test_no_process_outlives_a_killed_driver(
+    driver: subprocess.Popen[str], is_playing: bool
+) -> None:
+    """While it plays, and while its processes are still importing modules."""
+    assert driver.stdout is not None
+    processes = [int(word) for word in driver.stdout.readline().split()]
+    assert len(processes) == 2
+    assert all(map(is_alive, processes))
+    if is_playing:
+        assert driver.stdout.readline() == "playing\n"
+    driver.kill()
+    driver.wait()
+    assert gone(processes)
+
+
+def test_workers_are_divided_evenly() -> None:
+    assert divided(5, 2) == [[0, 1], [2, 3, 4]]
+    assert divided(3, 3) == [[0], [1], [2]]
