@@ -3,14 +3,30 @@
     picture = draw(game, state)                 # in a notebook, the picture itself
     draw(game, state, flip=True, letters=True)  # from the second seat; letters in place of drawings
     film(game, states)                          # one picture that steps through a game
+    save(draw(game, state, theme="light"), Path("board.png"))
 
-Begin with `picture.py`. `geometry.py` says where places lie, `surface.py` draws the empty board,
-`pieces.py` the pieces (with `staunton.py` and `kanji.py`), `layers.py` what a search has to say
-about a position, `words.py` says a position in words, and `palette.py` holds the colours. `svg.py`
-writes elements and escapes texts: games are by strangers.
+Begin with `picture.py`; `films.py` draws whole games and `files.py` writes SVG and PNG files.
+`geometry.py` says where places lie, `surface.py` draws the empty board, `pieces.py` the pieces
+(with `staunton.py` and `kanji.py`), `layers.py` what a search has to say about a position,
+`words.py` says a position in words, and `palette.py` holds the colours. `svg.py` writes elements
+and escapes texts: games are by strangers.
 """
 
-from azcore.pictures.layers import Hint, Layers, heat_of, line_of
-from azcore.pictures.picture import Picture, draw, draw_board, film
+from azcore.pictures.films import film, shared
+from azcore.pictures.layers import Hint, Layers, heat_of, line_of, owners_of
+from azcore.pictures.picture import Picture, draw, draw_board, overlay, title_of
 
-__all__ = ["Hint", "Layers", "Picture", "draw", "draw_board", "film", "heat_of", "line_of"]
+__all__ = [
+    "Hint",
+    "Layers",
+    "Picture",
+    "draw",
+    "draw_board",
+    "film",
+    "heat_of",
+    "line_of",
+    "overlay",
+    "owners_of",
+    "shared",
+    "title_of",
+]

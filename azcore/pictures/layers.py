@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from azcore.game import Game
+from azcore.game import FloatArray, Game
 from azcore.game.board import Board
 from azcore.pictures.geometry import Geometry
 from azcore.pictures.palette import BODIES, Palette
@@ -19,6 +19,8 @@ from azcore.pictures.svg import number, tag, text
 
 FAINTEST = 0.004  # shares below are not shown
 MOST_HINTS = 40
+
+Point = tuple[int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,6 +77,19 @@ def heat_of(board: Board, shares: Mapping[int, float]) -> tuple[Hint, ...]:
     )
 
 
+def owners_of(board: Board, cells: FloatArray) -> dict[str, float]:
+    """The owner of each place; empty if cells and places do not correspond.
+
+    Args:
+        board: of the position.
+        cells: as `Game.ownership` has them, in [-1, 1] in the view of seat 0.
+    """
+    layout = board.layout
+    if cells.shape != (len(layout.rows), len(layout.columns)):
+        return {}
+    return {place: float(cells[y, x]) for place, (x, y) in layout.places.items()}
+
+
 def line_of(game: Game, state: Any, actions: Sequence[int], most: int = 3) -> tuple[Hint, ...]:
     """Numbered hints for the first actions of a line; its later ones would hide the board.
 
@@ -120,17 +135,21 @@ def drawn(board: Board, geometry: Geometry, layers: Layers, palette: Palette) ->
 
 
 def _owner(board: Board, geometry: Geometry, place: str, owner: float) -> Iterator[str]:
-    """A square whose area is how sure the owner is, in the owner's colour."""
     board.layout.require_place("the place of an owner", place)
+    if square := owner_square(board, owner, geometry.centres[place]):
+        yield square
+
+
+def owner_square(board: Board, owner: float, centre: Point = (0, 0)) -> str:
+    """A square whose area is how sure the owner is, in the owner's colour; empty if too small."""
     side = 46 * math.sqrt(min(1.0, abs(owner)))
     if side < 6:
-        return
+        return ""
     body, edge, line = BODIES[board.layout.colours[0 if owner > 0 else 1]]
-    x, y = geometry.centres[place]
-    yield tag(
+    return tag(
         "rect",
-        x=x - side / 2,
-        y=y - side / 2,
+        x=centre[0] - side / 2,
+        y=centre[1] - side / 2,
         width=side,
         height=side,
         fill=body,
@@ -140,29 +159,45 @@ def _owner(board: Board, geometry: Geometry, place: str, owner: float) -> Iterat
     )
 
 
+def heat_mark(start: Point, end: Point, weight: float, fill: str, ink: str) -> str:
+    """A disc, or an arrow if it starts elsewhere than it ends."""
+    if start == end:
+        radius = 18 + 26 * math.sqrt(weight)
+        return tag(
+            "circle", cx=end[0], cy=end[1], r=radius, fill=fill, opacity=0.35 + 0.55 * weight
+        )
+    return tag(
+        "path",
+        d=_arrow(start, end, 9 + 13 * weight),
+        fill=fill,
+        opacity=0.4 + 0.45 * weight,
+        stroke=ink,
+        stroke_width=1.5,
+    )
+
+
+def ends_of(board: Board, geometry: Geometry, hint: Hint) -> tuple[Point, Point] | None:
+    """Where a hint starts and ends, which is one place for a disc; None: not in the picture."""
+    seat = board.to_move if hint.seat is None else hint.seat
+    found = [geometry.target(click, seat) for click in hint.path]
+    places = [place for place in found if place is not None]
+    return (places[0], places[-1]) if places else None
+
+
 def _hint(
     board: Board, geometry: Geometry, hint: Hint, palette: Palette, numbered: bool
 ) -> Iterator[str]:
     seat = board.to_move if hint.seat is None else hint.seat
-    ends = [geometry.target(click, seat) for click in hint.path]
-    places = [end for end in ends if end is not None]
-    if not places:
+    ends = ends_of(board, geometry, hint)
+    if ends is None:
         return
     weight = min(1.0, max(0.0, hint.weight))
-    x, y = places[-1]
+    (a, b), (x, y) = ends
     fill = palette("hint" if seat in (0, None) or not numbered else "hint-second")
     ink = palette("hint-ink")
-    if len(places) > 1:
-        yield tag(
-            "path",
-            d=_arrow(places[0], (x, y), 9 + 13 * weight),
-            fill=fill,
-            opacity=0.4 + 0.45 * weight,
-            stroke=ink,
-            stroke_width=1.5,
-        )
+    if ends[0] != ends[1]:
+        yield heat_mark(*ends, weight, fill, ink)
         if hint.text and (numbered or weight > 0.12):
-            a, b = places[0]
             x, y = (x + a) // 2, (y + b) // 2
             yield tag("circle", cx=x, cy=y, r=18, fill=fill, stroke=ink, stroke_width=1.5)
             yield text(hint.text, x, y, 24, fill=ink, font_weight=700)
@@ -171,13 +206,13 @@ def _hint(
         yield tag("circle", cx=x, cy=y, r=40, fill=body, stroke=edge, stroke_width=3, opacity=0.82)
         yield text(hint.text, x, y, 46, fill=line if line != body else edge, font_weight=700)
     else:
+        yield heat_mark(*ends, weight, fill, ink)
         radius = 18 + 26 * math.sqrt(weight)
-        yield tag("circle", cx=x, cy=y, r=radius, fill=fill, opacity=0.35 + 0.55 * weight)
         if hint.text and radius > 24:
             yield text(hint.text, x, y, 34 if radius > 34 else 26, fill=ink, font_weight=700)
 
 
-def _arrow(start: tuple[int, int], end: tuple[int, int], wide: float) -> str:
+def _arrow(start: Point, end: Point, wide: float) -> str:
     """An arrow as a closed path, which leaves the centres of both places free."""
     length = math.dist(start, end) or 1.0
     right, down = (end[0] - start[0]) / length, (end[1] - start[1]) / length

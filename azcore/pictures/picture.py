@@ -1,4 +1,4 @@
-"""Draws a position, or a whole game in one picture.
+"""Draws a position; `films.py` draws a whole game in one picture.
 
 A picture is a string of SVG. It loads nothing and runs nothing, and is as sharp on paper as on a
 phone. Its parts, from below: the empty board; what lies under the pieces (last action, check);
@@ -7,13 +7,13 @@ shadows; pieces; what lies over them; hands; the layers of a search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from azcore.errors import GameError
 from azcore.game import Game
-from azcore.game.board import Board
+from azcore.game.board import Board, Piece
 from azcore.pictures import layers as layer_drawing
 from azcore.pictures.geometry import PLACE, Geometry
 from azcore.pictures.layers import Layers
@@ -41,6 +41,7 @@ class Picture:
         targets: left, top, width and height of each place, and of each piece in the hand of the
             player to move, by the name of its click.
         listed: the legal actions with their texts if the game has no board to click.
+        definitions: what a bare film uses and does not hold, by name; see `shared`.
     """
 
     svg: str
@@ -48,6 +49,10 @@ class Picture:
     height: float
     targets: Mapping[str, tuple[float, float, float, float]] = field(default_factory=dict)
     listed: tuple[tuple[int, str], ...] = ()
+    definitions: Mapping[str, str] = field(default_factory=dict)
+
+    def _repr_svg_(self) -> str:
+        return self.svg
 
     def _repr_html_(self) -> str:
         return f'<div style="max-width:{WIDEST}rem">{self.svg}</div>'
@@ -114,10 +119,10 @@ def draw_board(
         seats: the names of the seats.
         title: a name for the picture.
     """
-    pencil = _Pencil(board, seats, title, flip, letters, theme, prefix)
+    pencil = Pencil(board, seats, title, flip, letters, theme, prefix)
     parts = pencil.parts(board)
-    body = "".join(_group(name, (piece.svg for piece in parts[name])) for name in PARTS)
-    body += _group(
+    body = "".join(group(name, (piece.svg for piece in parts[name])) for name in PARTS)
+    body += group(
         "layers",
         layer_drawing.drawn(board, pencil.geometry, layers or Layers(), pencil.palette),
     )
@@ -125,38 +130,14 @@ def draw_board(
     return Picture(svg, pencil.geometry.width, pencil.geometry.height, pencil.targets(board))
 
 
-def film(
-    game: Game, states: Sequence[Any], *, letters: bool = False, prefix: str = "az"
-) -> Picture | None:
-    """The positions of a game in one picture, in which each element says when it is seen.
+def overlay(board: Board, layers: Layers, *, flip: bool = False) -> str:
+    """Layers as elements for the group `az-layers` of a picture of this board.
 
-    The attribute `data-on` holds the positions as `first-last`, several with a space between; the
-    elements of the first position are visible. `data-what` and `data-where` say the position in
-    words. A script that steps through the game has nothing to draw, and a piece that stands still
-    for a hundred plies is written once.
-
-    Returns:
-        None if the game has no board.
+    For pages on which they change and the picture stays.
     """
-    boards = [game.board(state) for state in states]
-    shown = [board for board in boards if board is not None]
-    if not shown or len(shown) < len(boards):
-        return None
-    first = shown[0]
-    pencil = _Pencil(first, game.seat_names, title_of(game.name), False, letters, "auto", prefix)
-    seen: dict[str, dict[Fragment, list[int]]] = {name: {} for name in PARTS}
-    for number, board in enumerate(shown):
-        if board.layout != first.layout:
-            raise GameError(f"{game.name}: board: the layout must stay the same through a game")
-        for name, fragments in pencil.parts(board).items():
-            for fragment in fragments:
-                seen[name].setdefault(fragment, []).append(number)
-    body = "".join(
-        _group(name, (_timed(fragment, plies) for fragment, plies in seen[name].items()))
-        for name in PARTS
+    return "".join(
+        layer_drawing.drawn(board, Geometry(board.layout, flip), layers, Palette("auto"))
     )
-    svg = pencil.whole(body, in_words(first, game.seat_names))
-    return Picture(svg, pencil.geometry.width, pencil.geometry.height)
 
 
 def text_picture(game: Game, state: Any) -> Picture:
@@ -173,7 +154,8 @@ def text_picture(game: Game, state: Any) -> Picture:
     )
     body = tag("rect", width=width, height=height, rx=12, fill=palette("paper"))
     body += tag("g", rows, fill=palette("paper-text"), font_family=MONOSPACED, font_size=32)
-    svg = _svg(width, height, title_of(game.name), " ".join(shown.split()), palette, "", body)
+    words = " ".join(shown.split())
+    svg = _svg(width, height, title_of(game.name), words, head_of(palette, {}), body)
     legal = game.legal_action_mask(state).nonzero()[0].tolist()
     listed = tuple((action, game.action_to_text(state, action)) for action in legal)
     return Picture(svg, width, height, listed=listed)
@@ -185,7 +167,7 @@ def title_of(name: str) -> str:
     return words[:1].upper() + words[1:] or "Unknown game"
 
 
-class _Pencil:
+class Pencil:
     """Draws boards of one layout in one way."""
 
     def __init__(
@@ -207,14 +189,21 @@ class _Pencil:
         self.palette = Palette(theme)
         self.geometry = Geometry(board.layout, flip)
         self.set = Set(board.layout, self.palette, prefix=self.prefix, letters=letters, flip=flip)
+        self._known: dict[Piece, tuple[Fragment | None, Fragment]] = {}
 
-    def whole(self, body: str, words: str) -> str:
-        """The picture around what has been drawn."""
+    def whole(self, body: str, words: str, *, bare: bool = False) -> str:
+        """The picture around what has been drawn; bare: without colours and definitions."""
         geometry, palette = self.geometry, self.palette
-        defs = wood(self.prefix, palette) if self.layout.surface == "wood" else ""
-        defs += self.set.definitions()
+        head = "" if bare else head_of(palette, self.definitions())
         body = surface(self.prefix, geometry, palette) + body
-        return _svg(geometry.width, geometry.height, self.title, words, palette, defs, body)
+        return _svg(geometry.width, geometry.height, self.title, words, head, body)
+
+    def definitions(self) -> dict[str, str]:
+        """What has been drawn once and is used by name, by that name."""
+        made = self.set.definitions()
+        if self.layout.surface == "wood":
+            made[f"{self.prefix}-wood"] = wood(self.prefix, self.palette)
+        return made
 
     def parts(self, board: Board) -> dict[str, list[Fragment]]:
         """What changes from position to position, by part."""
@@ -272,16 +261,23 @@ class _Pencil:
 
     def _shadows(self, board: Board) -> Iterator[Fragment]:
         for piece in board.pieces:
-            shadow = self.set.shadow(piece.seat, piece.role)
-            if shadow is not None:
-                yield Fragment(_use(shadow, *self.geometry.centres[piece.place]))
+            if (shadow := self._drawn(board, piece)[0]) is not None:
+                yield shadow
 
     def _pieces(self, board: Board) -> Iterator[Fragment]:
-        for piece in board.pieces:
-            name = self.set.piece(piece.seat, piece.role)
-            what = piece_in_words(board, self.seats, piece.seat, piece.role)
+        return (self._drawn(board, piece)[1] for piece in board.pieces)
+
+    def _drawn(self, board: Board, piece: Piece) -> tuple[Fragment | None, Fragment]:
+        """The shadow of a piece and the piece; most stand still from ply to ply."""
+        if piece not in self._known:
+            shadow = self.set.shadow(piece.seat, piece.role)
             x, y = self.geometry.centres[piece.place]
-            yield Fragment(_use(name, x, y), what, piece.place)
+            what = piece_in_words(board, self.seats, piece.seat, piece.role)
+            self._known[piece] = (
+                None if shadow is None else Fragment(use(shadow, x, y)),
+                Fragment(use(self.set.piece(piece.seat, piece.role), x, y), what, piece.place),
+            )
+        return self._known[piece]
 
     def _over(self, board: Board) -> Iterator[Fragment]:
         """Rings on stones, and the sign of check."""
@@ -316,35 +312,28 @@ class _Pencil:
                     continue
                 x, y = self.geometry.in_hand(seat, role)
                 shadow = self.set.shadow(seat, role)
-                parts = "" if shadow is None else _use(shadow, x, y)
-                parts += _use(self.set.piece(seat, role), x, y)
+                parts = "" if shadow is None else use(shadow, x, y)
+                parts += use(self.set.piece(seat, role), x, y)
                 if count > 1:
                     parts += tag("circle", cx=x + 34, cy=y + 32, r=20, fill=self.palette("ink"))
                     parts += text(str(count), x + 34, y + 32, 26, fill="#fff", font_weight=700)
                 yield Fragment(tag("g", parts), *hand_in_words(board, self.seats, seat, role))
 
 
-def _use(name: str, x: float, y: float) -> str:
+def use(name: str, x: float, y: float) -> str:
     return tag("use", href=f"#{name}", x=x, y=y)
 
 
-def _svg(
-    width: float,
-    height: float,
-    title: str,
-    words: str,
-    palette: Palette,
-    defs: str,
-    body: str,
-) -> str:
-    head = tag("title", escaped(title)) + tag("desc", escaped(words))
-    if palette.style():
-        head += tag("style", palette.style())
-    if defs:
-        head += tag("defs", defs)
+def head_of(palette: Palette, definitions: Mapping[str, str]) -> str:
+    """The colours and definitions that pictures need."""
+    head = tag("style", palette.style()) if palette.style() else ""
+    return head + (tag("defs", "".join(definitions.values())) if definitions else "")
+
+
+def _svg(width: float, height: float, title: str, words: str, head: str, body: str) -> str:
     return tag(
         "svg",
-        head + body,
+        tag("title", escaped(title)) + tag("desc", escaped(words)) + head + body,
         xmlns=XMLNS,
         viewBox=f"0 0 {width:g} {height:g}",
         class_="az-board",
@@ -353,26 +342,6 @@ def _svg(
     )
 
 
-def _group(name: str, elements: Iterable[str]) -> str:
+def group(name: str, elements: Iterable[str]) -> str:
     content = "".join(elements)
     return tag("g", content, class_=f"az-{name}") if content else ""
-
-
-def _timed(fragment: Fragment, plies: list[int]) -> str:
-    """A fragment that says when it is seen, from ascending positions."""
-    spans: list[list[int]] = []
-    for ply in plies:
-        if spans and ply == spans[-1][1] + 1:
-            spans[-1][1] = ply
-        else:
-            spans.append([ply, ply])
-    end = min(fragment.svg.index(mark) for mark in " >" if mark in fragment.svg)  # of its name
-    said = {"data_what": fragment.what or None, "data_where": fragment.where or None}
-    attributes = tag(
-        "a",
-        data_on=" ".join(f"{a}-{b}" for a, b in spans),
-        visibility=None if plies[0] == 0 else "hidden",
-        **said,
-    )
-    written = attributes.removeprefix("<a").removesuffix("/>")
-    return fragment.svg[:end] + written + fragment.svg[end:]

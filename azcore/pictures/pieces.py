@@ -39,16 +39,16 @@ class Set:
 
     def piece(self, seat: int, role: str) -> str:
         """The name of a piece's definition."""
-        return self._named(self._drawings[seat, role][0])
+        return self.named(self._drawings[seat, role][0])
 
     def shadow(self, seat: int, role: str) -> str | None:
         """The name of its shadow's definition; None: it casts none."""
         shadow = self._drawings[seat, role][1]
-        return shadow and self._named(shadow)
+        return shadow and self.named(shadow)
 
-    def definitions(self) -> str:
-        """Everything that was asked for so far."""
-        return "".join(self._made.values())
+    def definitions(self) -> dict[str, str]:
+        """Everything that was asked for so far, by name."""
+        return dict(self._made)
 
     @cached_property
     def _drawings(self) -> dict[tuple[int, str], tuple[str, str | None]]:
@@ -81,7 +81,8 @@ class Set:
         )
         return piece, shape
 
-    def _named(self, drawing: str) -> str:
+    def named(self, drawing: str) -> str:
+        """The name of the definition of a drawing."""
         name = f"{self.prefix}-{crc32(drawing.encode()):08x}"
         if name not in self._made:
             for colour in self.layout.colours:

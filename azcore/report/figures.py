@@ -31,7 +31,6 @@ class Chart:
     percent: bool = False
     to_hundred: bool = True  # where percent: the axis goes up to 100 %
     from_zero: bool = True
-    optional: bool = False  # left out for a run without such numbers
     bound: tuple[str, str] | None = None  # a dotted line: the setting with its value, its label
 
 
@@ -91,7 +90,6 @@ CHARTS = (
         explanation="How far the predicted owner of each cell is from the owner at the end of the "
         "game: ln 2 = 0.69 is a guess, 0 certain and right.",
         series=(Series(column="ownership_loss", label="ownership loss"),),
-        optional=True,
     ),
     Chart(
         section="targets",
@@ -101,7 +99,6 @@ CHARTS = (
         explanation="How far the predicted score is from the real one, as a share of the largest "
         "score that the game can have, squared.",
         series=(Series(column="score_loss", label="score loss"),),
-        optional=True,
     ),
     Chart(
         section="targets",
@@ -112,7 +109,6 @@ CHARTS = (
         "the next ply.",
         series=(Series(column="reply_loss", label="reply loss"),),
         from_zero=False,
-        optional=True,
     ),
     Chart(
         section="targets",
@@ -123,7 +119,6 @@ CHARTS = (
         "moves count.",
         series=(Series(column="soft_policy_loss", label="soft policy loss"),),
         from_zero=False,
-        optional=True,
     ),
     Chart(
         section="targets",
@@ -133,7 +128,6 @@ CHARTS = (
         explanation="How far the predicted values of the next plies are from those of the search; "
         "the sum over several spans of plies.",
         series=(Series(column="later_values_loss", label="later values loss"),),
-        optional=True,
     ),
     Chart(
         section="targets",
@@ -143,7 +137,6 @@ CHARTS = (
         explanation="How far the predicted rest of the game is from the real one; errors beyond 10 "
         "plies count linearly.",
         series=(Series(column="plies_left_loss", label="plies left loss"),),
-        optional=True,
     ),
     Chart(
         section="games",
@@ -234,11 +227,9 @@ SECTIONS = {
     "speed": "Speed",
 }
 
-OPTIONAL = ("targets", "resignation")  # sections left out for a run without such numbers
-
 
 def chart_data(chart: Chart, config: dict[str, Any]) -> dict[str, Any]:
-    """The description of a chart for report.js."""
+    """The description of a chart for charts.js."""
     lines = []
     if chart.bound is not None and (value := share_of(config, chart.bound[0])) is not None:
         lines.append({"label": chart.bound[1], "value": value})

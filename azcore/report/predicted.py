@@ -1,11 +1,13 @@
-"""What a run's network predicts of the last game, as plain values for the page.
+"""What a run's network says of a game: P and values of its moves, and all that it predicts.
 
-Only networks that predict more than policy and value are asked: see `azcore.search.predictions`.
+A record has visits but neither the priors nor the values of single moves. The network that is
+nearest to the one that played says them again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,65 +15,170 @@ import numpy as np
 import torch
 
 from azcore.errors import AzcoreError
-from azcore.game import Game
+from azcore.game import FloatArray, Game
 from azcore.game.registry import make
-from azcore.networks.predictor import predictor_of
+from azcore.networks.predictor import NetworkPredictor
 from azcore.networks.saved import network_of
 from azcore.search.predictions import Prediction
 from azcore.storage.checkpoint import KEY, read_checkpoint
+from azcore.storage.run_directory import RunDirectory
 
-MOST_POSITIONS = 200  # predicted, so that the page stays small
-STEPS = 10  # an ownership of 1 on the page
+MOST_POSITIONS = 300  # of a game that are asked about, so that a report takes seconds
 
 
-def predicted(
-    checkpoint: Path, game: Game, states: Sequence[Any], device: torch.device
-) -> dict[str, Any] | None:
-    """The predictions of a game's positions in the view of seat 0.
+@dataclass(frozen=True)
+class Weights:
+    """The checkpoint that says something about a game, and its steps."""
+
+    path: Path
+    step: int
+
+    @staticmethod
+    def nearest(run: RunDirectory, version: int, last: int) -> Weights | None:
+        """The checkpoint of a run with the nearest number of steps; None if there is none.
+
+        Args:
+            run: the run.
+            version: the steps to be near to.
+            last: the steps of the last checkpoint.
+        """
+        paths = run.step_checkpoints()
+        if run.last_checkpoint.is_file():
+            paths = {last: run.last_checkpoint} | paths  # rated weights are smaller
+        if not paths:
+            return None
+        step = min(paths, key=lambda step: (abs(step - version), step))
+        return Weights(paths[step], step)
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """What a network says of the first plies of a game, in the view of the player to move.
+
+    Attributes:
+        plain: for the page: the `step`, and `positions` in the view of seat 0 if the network
+            predicts more than policy and value; or a `note` why it cannot be asked. None: there
+            is no network.
+        priors: P of each ply's moves.
+        values: the value of the position after each of them.
+        owners: cells in the view of seat 0; None where nothing is predicted.
+    """
+
+    plain: dict[str, Any] | None = None
+    priors: list[list[float]] = field(default_factory=list)
+    values: list[list[float]] = field(default_factory=list)
+    owners: list[FloatArray | None] = field(default_factory=list)
+
+    def of(self, ply: int, i: int) -> tuple[float | None, float | None]:
+        """P and value of a ply's move `i`; None if they are not known."""
+        if ply >= len(self.priors):
+            return None, None
+        return self.priors[ply][i], self.values[ply][i]
+
+
+class Networks:
+    """Reads the networks of checkpoints, and keeps the last one: games of one time share it.
 
     Args:
-        checkpoint: of the run; a missing one predicts nothing.
-        game: of the states.
-        states: the positions of one game from its beginning; a terminal one is left out.
-        device: where the network runs.
-
-    Returns:
-        None if the network predicts policy and value alone; else its `step` and `positions`, or a
-        `note` why it cannot be asked.
+        device: where they run.
     """
-    if not checkpoint.is_file():
-        return None
-    try:
-        saved = read_checkpoint(checkpoint)
-        identity = saved[KEY]["game"]
-        learned = make(identity["name"], **identity["settings"])
-        network, step = network_of(saved, checkpoint, learned)
+
+    def __init__(self, device: torch.device) -> None:
+        self._device = device
+        self._last: tuple[tuple[Path, int], Game, NetworkPredictor, int] | None = None
+
+    def of(self, path: Path, game: Game) -> tuple[NetworkPredictor, int]:
+        """The network of a checkpoint and its steps.
+
+        Raises:
+            AzcoreError: it cannot be read, or is of another game or board.
+        """
+        key = path, path.stat().st_mtime_ns
+        if self._last is None or self._last[0] != key:
+            saved = read_checkpoint(path)
+            identity = saved[KEY]["game"]
+            learned = make(identity["name"], **identity["settings"])
+            network, step = network_of(saved, path, learned)
+            self._last = key, learned, NetworkPredictor(network, learned, self._device), step
+        _, learned, predictor, step = self._last
         shapes = [(one.num_actions, one.observation_shape) for one in (learned, game)]
         if shapes[0] != shapes[1]:
             raise AzcoreError("it was made for another board")
-        predictor = predictor_of(network, learned, device)
-        if predictor is None:
-            return None
-        shown = [state for state in states[:MOST_POSITIONS] if not game.is_terminal(state)]
-        found = predictor.predict(game, shown)
-    except (AzcoreError, LookupError, TypeError, RuntimeError) as error:  # torch: no memory
-        return {"note": f"The network of {checkpoint.name} cannot be asked: {error}"}
-    return {
-        "step": step,
-        "positions": [
-            _plain(one if game.current_player(state) == 0 else one.of_other_player())
-            for state, one in zip(shown, found, strict=True)
-        ],
-    }
+        return predictor, step
+
+
+def predicted(
+    weights: Weights | None,
+    game: Game,
+    states: Sequence[Any],
+    moves: Sequence[Sequence[int]],
+    networks: Networks,
+) -> Predicted:
+    """What the network says of a game.
+
+    Args:
+        weights: None: there is no network.
+        game: of the states.
+        states: [T + 1], the positions of one game from its beginning.
+        moves: [T], of each position but the last, those to be judged.
+        networks: reads the network.
+    """
+    if weights is None:
+        return Predicted()
+    asked = [state for state in states[:MOST_POSITIONS] if not game.is_terminal(state)]
+    try:
+        network, step = networks.of(weights.path, game)
+        found = network.predict(game, asked)
+        values = _values(network, game, asked, moves)
+    except (
+        AzcoreError,
+        OSError,
+        LookupError,
+        TypeError,
+        RuntimeError,
+    ) as error:  # torch: no memory
+        note = f"The network of {weights.path.name} cannot be asked: {error}"
+        return Predicted({"note": note})
+    seen = [
+        one if game.current_player(state) == 0 else one.of_other_player()
+        for state, one in zip(asked, found, strict=True)
+    ]
+    positions = [_plain(one) for one in seen] if network.predicts > {"policy", "value"} else []
+    return Predicted(
+        {"step": step, "positions": positions},
+        [[float(one.policy[a]) for a in some] for one, some in zip(found, moves, strict=False)],
+        values,
+        [one.ownership for one in seen],
+    )
+
+
+def _values(
+    network: NetworkPredictor, game: Game, states: Sequence[Any], moves: Sequence[Sequence[int]]
+) -> list[list[float]]:
+    """The value of each move for its player, by the rules if it ends the game."""
+    after = [
+        (game.current_player(state), game.step(state, action))
+        for state, some in zip(states, moves, strict=False)
+        for action in some
+    ]
+    going_on = [following for _, following in after if not game.is_terminal(following)]
+    judged = iter(network.predict(game, going_on))
+    values = []
+    for seat, following in after:
+        if game.is_terminal(following):
+            values.append(float(game.outcome(following) * (1 if seat == 0 else -1)))
+        else:
+            value = next(judged).value
+            values.append(value if game.current_player(following) == seat else -value)
+    cuts = np.cumsum([len(some) for some in moves[: len(states)]])[:-1]
+    return [part.tolist() for part in np.split(np.array(values), cuts)]
 
 
 def _plain(prediction: Prediction) -> dict[str, Any]:
-    """A prediction without what is None; cells row by row, in tenths."""
+    """What a prediction says beside policy, value and ownership, which are drawn elsewhere."""
     plain: dict[str, Any] = {}
     if prediction.chances is not None:
         plain["chances"] = [round(chance, 3) for chance in prediction.chances]
-    if prediction.ownership is not None:
-        plain["ownership"] = np.rint(STEPS * prediction.ownership).astype(int).tolist()
     if prediction.score is not None:
         plain["score"] = round(prediction.score, 1)
     if prediction.plies_left is not None:

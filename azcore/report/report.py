@@ -1,11 +1,11 @@
 """One page about one run: `report.html`, which opens anywhere, offline too.
 
-The page is `template.html` with `report.css`, `report.js` and the run's numbers as JSON inserted.
-All data comes from the run directory. Where data is missing, the page says so in its place, so a
-report can be written at any moment of a run.
+The page is `template.html` with `report.css`, `charts.js`, `games.js` and the run's numbers as JSON
+inserted. All data comes from the run directory. What a run does not have yet is left out, so a
+report can be written at any moment.
 
 This file writes the page. `tables.py` reads the run's tables, `figures.py` lists the charts,
-`sample_game.py` replays the last game, and `predicted.py` asks the network about it.
+`chosen.py` chooses games, `games.py` replays them, and `predicted.py` asks the network about them.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import html
 import json
 import os
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +23,10 @@ import yaml
 
 from azcore.arena.elo import Rating, fit_ratings
 from azcore.errors import AzcoreError
+from azcore.pictures import shared, title_of
 from azcore.report.doctor import HISTORY, findings, numbers_of
-from azcore.report.figures import CHARTS, OPTIONAL, SECTIONS, chart_data, setting, share_of
-from azcore.report.sample_game import sample_game
+from azcore.report.figures import CHARTS, SECTIONS, chart_data, setting, share_of
+from azcore.report.games import Games, Shown
 from azcore.report.tables import (
     cell,
     columns_of,
@@ -43,46 +45,89 @@ from azcore.storage.run_settings import own_settings
 ANCHOR = "random"  # the player rated 0, the same for every game and run
 CPU = torch.device("cpu")
 MAX_MATCHES = 200
+NOTHING_YET = (
+    "The first generation of this run has not ended yet. Its curves and games will be here."
+)
+NO_GAME = "No game has ended yet."
+NO_MATCH = "No match has been played yet."
 MAX_SETTINGS = 20_000  # characters
 
 
-def write_report(run_dir: Path, device: torch.device = CPU) -> Path:
-    """Write `report.html` into a run directory, in place of an older one.
-
-    The page grows to a few megabytes at most, whatever the length of the run.
+class Report:
+    """The report of one run, which can be written again and again while the run goes on.
 
     Args:
-        run_dir: holds any of config.yaml, metrics.csv, matches.csv, gate.csv,
-            games/records.azg and checkpoints/last.ckpt.
-        device: where the network predicts the last game, if it predicts more than policy and value.
-
-    Returns:
-        The page's path. The page is replaced atomically.
-
-    Raises:
-        OSError: the page cannot be written.
+        run_dir: holds any of config.yaml, metrics.csv, matches.csv, gate.csv, games/records.azg and
+            checkpoints.
+        device: where the network is asked about the games.
     """
-    run = RunDirectory(run_dir)
-    page = render_report(run, device)
-    part = run.report.with_name(run.report.name + ".part")
-    part.write_text(page, encoding="utf-8")
-    os.replace(part, run.report)
-    return run.report
+
+    def __init__(self, run_dir: Path, device: torch.device = CPU) -> None:
+        self._run = RunDirectory(run_dir)
+        self._games = Games(self._run, device)
+
+    def write(self) -> Path:
+        """Write `report.html` into the run directory, in place of an older one.
+
+        The page grows to a few megabytes at most, whatever the length of the run.
+
+        Returns:
+            The page's path. The page is replaced atomically.
+
+        Raises:
+            OSError: the page cannot be written.
+        """
+        path = self._run.report
+        page = self.render()
+        # A name of its own: two processes may write at once, and a link is never followed.
+        number, part = tempfile.mkstemp(".part", "report-", path.parent)
+        try:
+            with open(number, "w", encoding="utf-8") as file:
+                file.write(page)
+            os.chmod(part, 0o644)
+            os.replace(part, path)
+        except BaseException:
+            os.unlink(part)
+            raise
+        return path
+
+    def render(self) -> str:
+        """The page as text."""
+        metrics = last_of_each(read_rows(self._run.metrics), ("generation",))
+        games, notes = self._games.shown(count(metrics[-1], "step") if metrics else 0)
+        return _page(self._run, metrics, games, notes)
+
+
+def write_report(run_dir: Path, device: torch.device = CPU) -> Path:
+    """Write the report of a run once; see `Report`."""
+    return Report(run_dir, device).write()
 
 
 def render_report(run: RunDirectory, device: torch.device = CPU) -> str:
-    """The page as text."""
+    """The page as text, once; see `Report`."""
+    return Report(run.path, device).render()
+
+
+def _page(
+    run: RunDirectory, metrics: list[dict[str, str]], games: list[Shown], notes: list[str]
+) -> str:
+    """The page as text.
+
+    Args:
+        run: the run.
+        metrics: its rows.
+        games: to show.
+        notes: on games that cannot be shown.
+    """
     try:
         config, config_note = own_settings(run), ""
     except AzcoreError:
-        config, config_note = {}, "config.yaml is missing or is no settings file."
-    metrics = last_of_each(read_rows(run.metrics), ("generation",))
+        config, config_note = {}, "The settings of this run cannot be read."
     matches = last_of_each(read_rows(run.matches), ("generation", "player", "opponent"))
     gate = last_of_each(read_rows(run.gate), ("generation",))
     ratings = fit_ratings(scores(matches), ANCHOR)
-    game, game_note = sample_game(run.records, run.last_checkpoint, device)
-    board = game.pop("film") if game else None
     curve = rating_curve(matches, metrics, ratings)
+    plain = [game.data for game in games]
 
     threshold = share_of(config, "gate.threshold")
     drawn = [metrics[i] for i in thinned(len(metrics))]
@@ -92,9 +137,9 @@ def render_report(run: RunDirectory, device: torch.device = CPU) -> str:
         "charts": [chart_data(chart, config) for chart in CHARTS],
         "rating": curve,
         "gate": {**gate_curve(gate, metrics), "threshold": threshold},
-        "game": game,
+        "games": plain,
     }
-    name, settings = game_settings(config, game)
+    name, settings = game_settings(config, plain[0] if plain else None)
     folder = Path(__file__).parent
     parts = {
         "title": html.escape(f"{title_of(name)} – {run.path.absolute().name}"),
@@ -103,17 +148,22 @@ def render_report(run: RunDirectory, device: torch.device = CPU) -> str:
         "run": html.escape(run.path.absolute().name),
         "settings": settings_html(settings),
         "facts": facts_html(metrics, curve),
+        "opening": opening_html(metrics),
         "findings": findings_html(metrics),
         "rating": rating_html(curve, matches),
         "gate": gate_html(gate, threshold),
         "sections": "\n".join(section_html(key, metrics) for key in SECTIONS),
-        "game": note_html(game_note),
-        "board": board_html(board),
-        "game_hidden": "" if game else "hidden",
+        "notes": "".join(map(note_html, notes or ([] if games else [NO_GAME]))),
+        "boards": boards_html(games),
+        "choices": choices_html(plain),
+        "one_game": "hidden" if len(games) < 2 else "",
+        "hidden": "" if games else "hidden",
         "matches": matches_html(matches, ratings),
         "config": config_html(config, config_note),
         "data": json_for_script(data),
-        "js": (folder / "report.js").read_text(encoding="utf-8"),
+        "js": "".join(
+            (folder / name).read_text(encoding="utf-8") for name in ("charts.js", "games.js")
+        ),
     }
     template = (folder / "template.html").read_text(encoding="utf-8")
     # In one pass, so that braces in inserted text are not replaced again.
@@ -129,21 +179,34 @@ def json_for_script(data: Any) -> str:
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
-def board_html(film: str | None) -> str:
-    """The board of the game, which report.js steps through; without a film it fills in texts."""
-    if film is None:
-        return '<pre id="board" tabindex="0" role="img" aria-label="Board"></pre>'
-    return f'<div id="board" class="drawn">{film}</div>'
+def boards_html(games: list[Shown]) -> str:
+    """The boards of the games, which games.js steps through; it fills in those that are texts."""
+    films = [game.film for game in games]
+    parts = shared([film for film in films if film is not None]) if any(films) else ""
+    for i, film in enumerate(films):
+        if film is None:
+            text = 'class="board" tabindex="0" role="img" hidden'
+            parts += f'<pre id="board-{i}" {text}><span></span></pre>'
+        else:
+            parts += f'<div id="board-{i}" class="board drawn" hidden>{film.svg}</div>'
+    return parts
+
+
+def choices_html(games: list[dict[str, Any]]) -> str:
+    """A button for each game."""
+    return "".join(
+        f'<button type="button" data-game="{i}">{html.escape(game["why"])}</button>'
+        for i, game in enumerate(games)
+    )
+
+
+def opening_html(metrics: list[dict[str, str]]) -> str:
+    """What to expect of a page without numbers."""
+    return "" if metrics else f'<p class="lead">{NOTHING_YET}</p>'
 
 
 def note_html(note: str) -> str:
     return f'<p class="missing">{html.escape(note)}</p>' if note else ""
-
-
-def title_of(name: str) -> str:
-    """A game's name for readers: `a_game` becomes `A game`."""
-    words = name.replace("_", " ").strip()
-    return words[:1].upper() + words[1:] or "Unknown game"
 
 
 def game_settings(
@@ -215,7 +278,7 @@ def duration(seconds: float) -> str:
 
 
 def figure_html(name: str, title: str, explanation: str, note: str) -> str:
-    """A chart's frame; report.js draws into it."""
+    """A chart's frame; charts.js draws into it."""
     body = note_html(note) or f'<div class="plot" data-chart="{name}"></div>'
     return (
         f'<figure class="card"><figcaption><h3>{html.escape(title)}</h3>'
@@ -226,7 +289,7 @@ def figure_html(name: str, title: str, explanation: str, note: str) -> str:
 def rating_html(curve: dict[str, Any], matches: list[dict[str, str]]) -> str:
     note = ""
     if not matches:
-        note = "matches.csv holds no match yet."
+        note = NO_MATCH
     elif not curve["value"]:
         note = f"No match joins a player of this run to {ANCHOR}, whose rating is 0."
     return figure_html(
@@ -263,20 +326,14 @@ def gate_html(gate: list[dict[str, str]], threshold: float | None) -> str:
 
 
 def section_html(key: str, metrics: list[dict[str, str]]) -> str:
-    """The charts of one section; empty for an optional section without numbers."""
-    figures, any_found = [], False
-    for chart in CHARTS:
-        if chart.section == key:
-            columns = [series.column for series in chart.series]
-            found = any(cell(row, column) is not None for row in metrics for column in columns)
-            any_found |= found
-            if chart.optional and not found:
-                continue
-            note = f"metrics.csv has no numbers for {' and '.join(columns)} yet."
-            figures.append(
-                figure_html(chart.name, chart.title, chart.explanation, "" if found else note)
-            )
-    if key in OPTIONAL and not any_found:
+    """The charts of one section that have numbers; empty if none has."""
+    figures = [
+        figure_html(chart.name, chart.title, chart.explanation, "")
+        for chart in CHARTS
+        if chart.section == key
+        and any(cell(row, series.column) is not None for row in metrics for series in chart.series)
+    ]
+    if not figures:
         return ""
     return f'<section><h2>{SECTIONS[key]}</h2><div class="grid">{"".join(figures)}</div></section>'
 
@@ -284,7 +341,7 @@ def section_html(key: str, metrics: list[dict[str, str]]) -> str:
 def matches_html(matches: list[dict[str, str]], ratings: dict[str, Rating]) -> str:
     """The latest matches, newest first."""
     if not matches:
-        return note_html("matches.csv holds no match yet.")
+        return note_html(NO_MATCH)
     heads = ("Step", "Player", "Opponent", "Games", "Distinct", "Won", "Drawn", "Lost", "Score")
     rows = []
     for row in matches[: -MAX_MATCHES - 1 : -1]:

@@ -115,9 +115,11 @@ def rating_curve(
     return {
         "x": {
             "step": [cell(row, "step") for _, row in sample],
-            # The table of matches lacks these two; the table of generations has them.
-            "games": [_at_the_time(rows, row, "games") for _, row in sample],
-            "seconds": [_at_the_time(rows, row, "seconds") for _, row in sample],
+            # The table of matches lacks these; the table of generations has them.
+            **{
+                name: [_at_the_time(rows, row, name) for _, row in sample]
+                for name in ("games", "seconds", "evaluations")
+            },
         },
         "names": [name for name, _ in sample],
         "value": [round(ratings[name].value, 1) for name, _ in sample],

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import sys
 from collections import Counter
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
@@ -12,9 +14,10 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.errors import GameError
+from azcore.errors import GameError, SettingError
 from azcore.game import Board, Game, Layout, Piece, Role
-from azcore.pictures import Hint, Layers, Picture, draw, draw_board, film, heat_of, line_of
+from azcore.pictures import Hint, Layers, Picture, draw, draw_board, film, heat_of, line_of, shared
+from azcore.pictures.files import save
 from azcore.pictures.kanji import PATHS
 from azcore.pictures.staunton import DRAWINGS
 from azcore.testing import random_states
@@ -320,6 +323,12 @@ def test_refuses_unknown_places_and_themes() -> None:
 # -- films ---------------------------------------------------------------------------------------
 
 
+def plies_of(element: ElementTree.Element) -> set[int]:
+    """When an element of a film is seen; the attribute is taken away."""
+    spans = [span.split("-") for span in element.attrib.pop("data-on").split()]
+    return {ply for ends in spans for ply in range(int(ends[0]), int(ends[-1]) + 1)}
+
+
 @pytest.mark.parametrize(("name", "settings"), [g for g in GAMES if g[0] != "chess_plain"])
 def test_a_film_shows_what_pictures_show(name: str, settings: dict[str, Any]) -> None:
     game = azcore.make(name, **settings)
@@ -332,8 +341,7 @@ def test_a_film_shows_what_pictures_show(name: str, settings: dict[str, Any]) ->
         part = group.get("class", "").removeprefix("az-")
         if part in parts:
             for element in group:
-                spans = [span.split("-") for span in element.attrib.pop("data-on").split()]
-                plies = {p for a, b in spans for p in range(int(a), int(b) + 1)}
+                plies = plies_of(element)
                 assert (element.attrib.pop("visibility", "") != "hidden") == (0 in plies)
                 for key in ("data-what", "data-where"):
                     element.attrib.pop(key, None)
@@ -358,6 +366,91 @@ def test_a_film_writes_a_standing_piece_once() -> None:
     assert len(whole.svg) < 100_000
 
 
+def test_a_film_shows_heat_and_owners_of_its_first_positions() -> None:
+    game = azcore.make("go", board_size=5)
+    states = [game.initial_state()]
+    for action in (12, 0):
+        states.append(game.step(states[-1], action))
+    cells = np.zeros((5, 5), np.float32)
+    cells[4, 0] = -1.0  # A1
+    whole = film(game, states, heat=[{12: 0.6, 25: 0.4}, {0: 1.0}], owners=[cells, None, cells])
+    assert whole is not None
+    groups = {g.get("class"): g for g in parsed(whole).iter(f"{SVG}g")}
+    heat, owner = list(groups["az-heat"]), list(groups["az-owner"])
+    assert [plies_of(e) for e in (*heat, *owner)] == [{0}, {1}, {0, 2}]
+    assert groups["az-heat"].get("visibility") == groups["az-owner"].get("visibility") == "hidden"
+    targets = draw(game, states[0]).targets
+    for element, place in zip((*heat, *owner), ("C3", "A5", "A1"), strict=True):
+        left, top, width, height = targets[place]
+        at = float(element.get("x", "")), float(element.get("y", ""))
+        assert at == (left + width / 2, top + height / 2)
+    assert heat[0].get("href") == heat[1].get("href")  # the strongest of its ply, both
+
+
+def test_a_film_draws_arrows_of_moves_between_cells() -> None:
+    game = azcore.make("chess")
+    state = game.initial_state()
+    moves = [game.text_to_action(state, move) for move in ("e2e4", "d2d4", "g1f3")]
+    whole = film(game, [state], heat=[dict(zip(moves, (0.5, 0.5, 0.01), strict=True))])
+    assert whole is not None
+    root = parsed(whole)
+    (heat,) = [g for g in root.iter(f"{SVG}g") if g.get("class") == "az-heat"]
+    names = [use.get("href", "")[1:] for use in heat]
+    assert len(names) == 3
+    assert len(set(names)) == 2  # the same arrow from two places
+    shapes = [g for g in root.iter(f"{SVG}g") if g.get("id") in names]
+    assert {shape[0].tag for shape in shapes} == {f"{SVG}path"}
+
+
+def test_bare_films_share_what_they_draw() -> None:
+    game = azcore.make("shogi")
+    states = random_states(game, 9, np.random.default_rng(2))
+    films = [film(game, some, bare=True) for some in (states[:1], states)]
+    bare = [one for one in films if one is not None]
+    used = set(re.findall(r'href="#([^"]+)"', "".join(one.svg for one in bare)))
+    page = shared(bare)
+    made = re.findall(r' id="([^"]+)"', page)
+    assert used <= set(made)
+    assert len(set(made)) == len(made)
+    assert not re.search(r"<defs|<style| id=", "".join(one.svg for one in bare))
+    whole = film(game, states)
+    assert whole is not None
+    assert len(bare[1].svg) + 15_000 < len(whole.svg)
+
+
+# -- files ---------------------------------------------------------------------------------------
+
+
+def size_of_png(path: Path) -> tuple[int, int]:
+    head = path.read_bytes()[:24]
+    assert head[:8] == b"\x89PNG\r\n\x1a\n"
+    return int.from_bytes(head[16:20]), int.from_bytes(head[20:24])
+
+
+def test_a_picture_becomes_a_file(tmp_path: Path) -> None:
+    pytest.importorskip("resvg_py")
+    game = azcore.make("tic_tac_toe")
+    picture = draw(game, game.initial_state(), theme="light")
+    save(picture, tmp_path / "board.svg")
+    assert (tmp_path / "board.svg").read_text() == picture.svg
+    save(picture, tmp_path / "board.PNG", 120)
+    width, height = size_of_png(tmp_path / "board.PNG")
+    assert (width, height) == (120, round(120 * picture.height / picture.width))
+
+
+def test_other_files_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = azcore.make("tic_tac_toe")
+    picture = draw(game, game.initial_state(), theme="light")
+    with pytest.raises(SettingError, match=r"must end in \.svg or \.png, got .*board\.gif"):
+        save(picture, tmp_path / "board.gif")
+    with pytest.raises(SettingError, match=r"none/board\.svg cannot be written: No such file"):
+        save(picture, tmp_path / "none" / "board.svg")
+    monkeypatch.setitem(sys.modules, "resvg_py", None)
+    with pytest.raises(SettingError, match=r'resvg-py: pip install "azcore\[png\]"; SVG needs'):
+        save(picture, tmp_path / "board.png")
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_pictures_of_different_games_can_share_a_page() -> None:
     defined: dict[str, bytes] = {}
     for name, settings in GAMES:
@@ -374,3 +467,4 @@ def test_a_notebook_shows_a_picture_of_moderate_size() -> None:
     game = azcore.make("tic_tac_toe")
     shown = draw(game, game.initial_state())._repr_html_()
     assert shown.startswith('<div style="max-width:30rem"><svg ')
+    assert draw(game, game.initial_state())._repr_svg_() in shown

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from azcore.report.doctor import HISTORY, SPAN, Row, RunDoctor, findings, numbers_of
-from azcore.report.report import render_report
+from azcore.report.report import Report
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 from conftest import compose
@@ -106,10 +106,10 @@ def test_the_report_shows_it(tmp_path: Path) -> None:
     table = Table(run.metrics, ["generation", *(key for key in HEALTHY if key != "generation")])
     for number in range(SPAN):
         table.append(HEALTHY | {"generation": number, "step": 8 * number})
-    assert "Look at this" not in render_report(run)
+    assert "Look at this" not in Report(run.path).render()
     for number in range(SPAN, 2 * SPAN):
         table.append(HEALTHY | {"generation": number, "step": 8 * number, "dead_channels": 0.5})
     assert numbers_of(table.rows()[-1])["dead_channels"] == 0.5
-    page = render_report(run)
+    page = Report(run.path).render()
     assert "<h2>Look at this</h2>" in page
     assert "<li>No gradient reaches 50% of the network&#x27;s channels any more" in page

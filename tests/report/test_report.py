@@ -18,10 +18,12 @@ import azcore
 from azcore.networks import build_network
 from azcore.networks.pooled import PooledRes
 from azcore.networks.saved import describe_run
-from azcore.report.report import duration, json_for_script, write_report
-from azcore.report.sample_game import last_record
+from azcore.report import games
+from azcore.report.chosen import Chooser
+from azcore.report.games import reason
+from azcore.report.report import Report, duration, json_for_script, write_report
 from azcore.report.tables import MAX_POINTS, last_of_each, read_rows, thinned
-from azcore.storage.checkpoint import KEY, write_checkpoint
+from azcore.storage.checkpoint import KEY, read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.targets import TARGETS
@@ -246,7 +248,7 @@ def run(tmp_path: Path) -> Path:
 
 def test_the_page_is_whole(run: Path) -> None:
     page, data = page_of(run)
-    assert page.words.count("metrics.csv") == 0  # nothing is missing
+    assert (run / "report.html").read_text().count('class="missing"') == 1  # without JavaScript
     assert len(set(page.ids)) == len(page.ids)
     assert len(page.scripts) == 2
     assert data["x"]["step"] == [200 * g for g in range(1, 7)]
@@ -348,31 +350,103 @@ def test_nothing_is_loaded_from_anywhere(run: Path) -> None:
     assert "innerHTML" not in text
 
 
-def test_the_sample_game_is_the_last_one(run: Path) -> None:
-    _, data = page_of(run)
-    game = data["game"]
+def test_the_games_are_the_first_one_a_tenth_in_the_longest_and_the_last(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", num_games=30)
+    GameFile(run / "games" / "records.azg").append([record_of(game_index=30)])
+    page, data = page_of(run)
+    assert [(game["index"], game["why"]) for game in data["games"]] == [
+        (0, "first"),
+        (3, "a tenth of the run in"),
+        (1, "longest"),
+        (30, "last"),
+    ]
+    buttons = re.findall(r'data-game="(\d)">([^<]+)<', (run / "report.html").read_text())
+    assert buttons == [(str(i), game["why"]) for i, game in enumerate(data["games"])]
+    assert {"board-0", "board-1", "board-2", "board-3"} <= set(page.ids)
+
+
+def test_a_game_that_is_several_of_these_is_shown_once(tmp_path: Path) -> None:
+    one = page_of(make_run(tmp_path / "one", num_games=1))[1]["games"]
+    assert [game["why"] for game in one] == ["first, a tenth of the run in, longest and last"]
+    two = page_of(make_run(tmp_path / "two", num_games=2))[1]["games"]
+    assert [game["why"] for game in two] == ["first and a tenth of the run in", "longest and last"]
+
+
+def test_a_game_has_moves_seats_visits_and_reasons(run: Path) -> None:
+    game = page_of(run)[1]["games"][-1]
     assert game["index"] == 2
     assert [ply["action"] for ply in game["plies"]] == ["a3", "a2", "b3", "b2", "c3"]
     assert [ply["seat"] for ply in game["plies"]] == [0, 1, 0, 1, 0]
     assert game["seats"] == ["X", "O"]
     assert game["boards"] == []  # they are in the picture
-    assert game["plies"][0]["top"] == [["a3", 40, True], ["b3", 20, False]]
-    assert game["plies"][0]["value"] == pytest.approx(-0.2)
+    first = game["plies"][0]
+    assert first["top"] == [["a3", 40, None, 0.0], ["b3", 20, None, None]]  # no network is there
+    assert (first["played"], first["visits"], first["why"]) == (0, 60, "most visits, 67 %")
+    assert first["value"] == pytest.approx(-0.2)
     assert game["outcome"] == 1
+    assert game["has_heat"]
+    assert not game["has_owners"]
 
 
-def test_the_sample_game_is_one_picture_of_all_its_boards(run: Path) -> None:
+def test_moves_are_in_the_notation_of_the_game(run: Path) -> None:
+    chess = azcore.make("chess")
+    knight = chess.text_to_action(chess.initial_state(), "g1f3")
+    record = replace(
+        record_of(),
+        game=chess.identity,
+        actions=np.array([knight], np.uint16),
+        visit_offsets=np.array([0, 1], np.uint32),
+        visit_actions=np.array([knight], np.uint16),
+        visit_counts=np.array([9], np.uint32),
+        root_values=np.zeros(1, np.float32),
+        best_child_values=np.full(1, 0.25, np.float32),
+        players=np.zeros(1, np.uint8),
+        outcome=-1,
+        resigned_by=0,
+        played_out=False,
+    )
+    GameFile(run / "games" / "records.azg").append([record])
+    game = page_of(run)[1]["games"][-1]
+    assert game["plies"][0]["top"] == [["Nf3", 9, None, 0.25]]
+    assert game["ended_by"] == "resignation"
+
+
+@pytest.mark.parametrize(
+    ("changes", "visits", "legal", "why"),
+    [
+        ({}, {0: 40, 1: 20}, 9, "most visits, 67 %"),
+        ({}, {1: 40, 0: 20}, 9, "sampled: it had 33 % of the visits"),
+        ({}, {1: 999, 0: 1}, 9, "sampled: it had less than 1 % of the visits"),
+        ({}, {1: 40}, 9, "sampled, of few visits"),
+        ({}, {0: 40}, 1, "forced: the only legal move"),
+        ({}, {}, 9, "after a quick search, of which nothing was kept"),
+        ({"opening_plies": 1}, {}, 9, "opening: no search chose it"),
+        ({"counts": "policy"}, {0: 9, 1: 3}, 9, "Gumbel: first in the search with its noise, the"),
+        ({"counts": "policy"}, {1: 9, 0: 3}, 9, "Gumbel: first in the search with its noise, 25 %"),
+    ],
+)
+def test_a_phrase_says_why_a_move_was_played(
+    changes: dict[str, Any], visits: dict[int, int], legal: int, why: str
+) -> None:
+    assert reason(replace(record_of(), **changes), 0, visits, legal).startswith(why)
+
+
+def test_a_game_is_one_picture_of_all_its_boards(run: Path) -> None:
     page, _ = page_of(run)
     text = (run / "report.html").read_text(encoding="utf-8")
     assert page.tags.count("pre") == 1  # the settings
-    stones = re.findall(r'data-on="(\S+)"[^>]* data-what="([XO])" data-where="(\S+)"', text)
+    last = text[text.index('id="board-2"') :]
+    stones = re.findall(r'data-on="(\S+)"[^>]* data-what="([XO])" data-where="(\S+)"', last)
     assert stones == [
         ("1-5", "X", "a3"),
         ("2-5", "O", "a2"),
         ("3-5", "X", "b3"),
         ("4-5", "O", "b2"),
-        ("5-5", "X", "c3"),
+        ("5", "X", "c3"),
     ]
+    ids = re.findall(r' id="(az-[^"]+)"', text)
+    assert len(set(ids)) == len(ids)  # each drawing once, whatever the number of games
+    assert set(re.findall(r'href="#(az-[^"]+)"', text)) <= set(ids)
 
 
 def test_a_game_without_boards_is_shown_as_text(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -382,17 +456,17 @@ def test_a_game_without_boards_is_shown_as_text(run: Path, monkeypatch: pytest.M
     for board in (lambda game, state: None, faulty):
         monkeypatch.setattr(type(azcore.make("tic_tac_toe")), "board", board)
         page, data = page_of(run)
-        assert page.tags.count("pre") == 2
+        assert page.tags.count("pre") == 4
         assert "use" not in page.tags
-        assert len(data["game"]["boards"]) == 6
-        assert data["game"]["boards"][-1].startswith("3 X X X")
+        assert len(data["games"][-1]["boards"]) == 6
+        assert data["games"][-1]["boards"][-1].startswith("3 X X X")
 
 
 @pytest.mark.parametrize(("counts", "are_visits"), [("visits", True), ("policy", False)])
 def test_the_page_knows_what_a_record_counts(run: Path, counts: str, are_visits: bool) -> None:
     """Shares of Gumbel's improved policy, in parts of 65,535, are not shown as visits."""
     GameFile(run / "games" / "records.azg").append([replace(record_of(), counts=counts)])
-    assert page_of(run)[1]["game"]["counts_visits"] is are_visits
+    assert page_of(run)[1]["games"][-1]["counts_visits"] is are_visits
 
 
 @pytest.fixture
@@ -432,38 +506,67 @@ def save_network(run: Path, **changes: Any) -> None:
     )
 
 
-def test_the_network_predicts_the_sample_game_in_the_view_of_the_first_player(go_run: Path) -> None:
+def test_the_network_predicts_a_game_in_the_view_of_the_first_player(go_run: Path) -> None:
     page, data = page_of(go_run)
-    found = data["game"]["network"]
+    game = data["games"][-1]
+    found = game["network"]
     assert found["step"] == 1400
     black, white = found["positions"][:2]
     assert found["positions"] == [black, white, black, white]  # none of the end
     # tanh(ln 3) = 0.8; 0.25 of 25 points and komi; 20 softplus(ln 1) = 20 ln 2
     assert black == {
         "chances": [0.6, 0.3, 0.1],
-        "ownership": [[8] * 5] * 5,
         "score": 8.1,
         "plies_left": 14,
     }
     assert white == {
         "chances": [0.1, 0.3, 0.6],
-        "ownership": [[-8] * 5] * 5,
         "score": -8.1,
         "plies_left": 14,
     }
-    assert {"owners", "chances", "expected"} <= set(page.ids)
+    assert {"owner", "chances", "expected"} <= set(page.ids)
+    assert game["has_owners"]
+    text = (go_run / "report.html").read_text(encoding="utf-8")
+    owners = text[text.index('class="az-owner"') :]
+    owners = owners[: owners.index("</g>")]
+    assert owners.count('data-on="0 2"') == owners.count('data-on="1 3"') == 25
+
+
+def test_the_network_says_prior_and_value_of_each_move(go_run: Path) -> None:
+    plies = page_of(go_run)[1]["games"][-1]["plies"]
+    # All policies are even; the value is 0.6 - 0.1 for who is to move, so -0.5 after a move. Q of
+    # the most visited move is the record's.
+    assert plies[0]["top"] == [["C3", 8, pytest.approx(1 / 26, abs=1e-3), 0.0]]
+    assert plies[1]["top"][0][2] == pytest.approx(1 / 25, abs=1e-3)
+    records = GameFile(go_run / "games" / "records.azg")
+    old = list(records.read())[-1]
+    records.append([replace(old, counts="policy")])
+    plies = page_of(go_run)[1]["games"][-1]["plies"]
+    assert [ply["top"][0][3] for ply in plies] == [-0.5, -0.5, -0.5, 1.0]  # the rules know the end
+
+
+def test_the_nearest_network_is_asked(go_run: Path) -> None:
+    nearer = go_run / "checkpoints" / "step-1000.ckpt"
+    saved = read_checkpoint(go_run / "checkpoints" / "last.ckpt")
+    write_checkpoint({**saved, "global_step": 1000}, nearer)
+    assert (
+        page_of(go_run)[1]["games"][-1]["network"]["step"] == 1400
+    )  # 1,200, and metrics end there
+    write_checkpoint({**saved, "global_step": 1190}, go_run / "checkpoints" / "step-1190.ckpt")
+    write_rows(go_run / "metrics.csv", METRICS, metrics_rows(7))
+    assert page_of(go_run)[1]["games"][-1]["network"]["step"] == 1190
 
 
 def test_a_network_of_policy_and_value_predicts_nothing_more(go_run: Path) -> None:
     save_network(go_run, auxiliary={}, value="scalar")
-    assert page_of(go_run)[1]["game"]["network"] is None
+    assert page_of(go_run)[1]["games"][-1]["network"] == {"step": 1400, "positions": []}
     (go_run / "checkpoints" / "last.ckpt").unlink()
-    assert page_of(go_run)[1]["game"]["network"] is None
+    assert page_of(go_run)[1]["games"][-1]["network"] is None
 
 
 def test_a_checkpoint_that_cannot_be_used_is_said_to_be_so(go_run: Path) -> None:
     (go_run / "checkpoints" / "last.ckpt").write_bytes(b"rubbish")
-    found = page_of(go_run)[1]["game"]["network"]
+    found = page_of(go_run)[1]["games"][-1]["network"]
     assert list(found) == ["note"]
     assert found["note"].startswith("The network of last.ckpt cannot be asked: ")
 
@@ -486,25 +589,25 @@ def test_a_cut_tail_shows_the_game_before(run: Path, cut: int) -> None:
     path = run / "games" / "records.azg"
     path.write_bytes(path.read_bytes()[:-cut])
     _, data = page_of(run)
-    assert data["game"]["index"] == 1
+    assert [game["index"] for game in data["games"]] == [0, 1]
 
 
-def test_an_altered_record_shows_the_game_before(run: Path) -> None:
+def test_an_altered_record_is_said_to_be_so(run: Path) -> None:
     path = run / "games" / "records.azg"
     content = bytearray(path.read_bytes())
     content[-3] ^= 1
     path.write_bytes(content)
-    record = last_record(path)
-    assert record is not None
-    assert record.game_index == 1
+    page, data = page_of(run)
+    assert [game["why"] for game in data["games"]] == ["first and a tenth of the run in", "longest"]
+    assert "The game that is the last cannot be shown: " in page.words
 
 
 @pytest.mark.parametrize("content", [b"", b"AZ", b"AZG1", b"rubbish" * 50])
 def test_a_file_without_records_is_said_to_be_so(run: Path, content: bytes) -> None:
     (run / "games" / "records.azg").write_bytes(content)
     page, data = page_of(run)
-    assert data["game"] is None
-    assert "holds no finished game yet" in page.words
+    assert data["games"] == []
+    assert "No game has ended yet." in page.words
 
 
 def test_a_game_of_another_version_is_said_to_be_so(run: Path) -> None:
@@ -512,29 +615,35 @@ def test_a_game_of_another_version_is_said_to_be_so(run: Path) -> None:
     record.game["version"] = 99
     (run / "games" / "records.azg").write_bytes(record.to_bytes())
     page, data = page_of(run)
-    assert data["game"] is None
+    assert data["games"] == []
     assert "cannot be shown" in page.words
+    assert "No game has ended" not in page.words
 
 
 @pytest.mark.parametrize(
     ("gone", "said"),
     [
-        ("config.yaml", "config.yaml is missing"),
-        ("metrics.csv", "metrics.csv has no numbers"),
-        ("matches.csv", "matches.csv holds no match yet"),
-        ("games/records.azg", "holds no finished game yet"),
+        ("config.yaml", "The settings of this run cannot be read."),
+        ("metrics.csv", "The first generation of this run has not ended yet."),
+        ("matches.csv", "No match has been played yet."),
+        ("games/records.azg", "No game has ended yet."),
     ],
 )
-def test_a_missing_file_is_named(run: Path, gone: str, said: str) -> None:
+def test_what_is_missing_is_said_without_names_of_files(run: Path, gone: str, said: str) -> None:
+    assert said not in page_of(run)[0].words
     (run / gone).unlink()
     page, _ = page_of(run)
     assert said in page.words
+    assert gone not in page.words
 
 
 def test_an_empty_directory_has_a_report(tmp_path: Path) -> None:
     page, data = page_of(tmp_path)
     assert "Unknown game" in page.words
-    assert data["game"] is None
+    assert data["games"] == []
+    body = page.words[page.words.index("Unknown game") :]
+    assert not re.search(r"\w\.(csv|azg|yaml)\b", body)
+    assert page.tags.count("figure") == 2  # of the rating and of a game: charts need numbers
 
 
 @pytest.mark.parametrize(
@@ -631,3 +740,68 @@ def test_writing_again_replaces_the_page(run: Path) -> None:
 
 def test_durations_read_well() -> None:
     assert [duration(s) for s in (40.2, 725, 11_220)] == ["40 s", "12 min 05 s", "3 h 07 min"]
+
+
+# -- again and again -----------------------------------------------------------------------------
+
+
+def test_a_report_of_a_running_run_replays_only_new_games(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replayed: list[int] = []
+    original = games.replayed
+
+    def counted(game: Any, record: GameRecord, *args: Any) -> Any:
+        replayed.append(record.game_index)
+        return original(game, record, *args)
+
+    monkeypatch.setattr(games, "replayed", counted)
+    report = Report(run)
+    report.write()
+    assert replayed == [0, 1, 2]
+    report.write()
+    assert replayed == [0, 1, 2]
+    GameFile(run / "games" / "records.azg").append([record_of(game_index=3)])
+    report.write()
+    assert replayed == [0, 1, 2, 3]
+    assert report.write().read_bytes() == write_report(run).read_bytes()
+
+
+def test_a_report_notices_that_games_were_cut_or_dropped(run: Path) -> None:
+    file = GameFile(run / "games" / "records.azg")
+    chooser = Chooser(file.path)
+    places = [place for place, _ in file.frames()]
+    assert [one.place for one in chooser.choose()] == places
+    file.truncate(places[2])
+    assert [one.place for one in chooser.choose()] == places[:2]
+    file.append([record_of(game_index=index) for index in (2, 3)])
+    file.forget(1)
+    assert chooser.choose()[0].place == places[1]
+    file.path.unlink()
+    assert chooser.choose() == []
+
+
+def test_the_game_a_tenth_in_is_kept_for_a_while(tmp_path: Path) -> None:
+    file = GameFile(tmp_path / "records.azg")
+    file.append([record_of()] * 2345)
+    chosen = {one.why: one.place for one in Chooser(file.path).choose()}
+    size = len(record_of().to_bytes())
+    assert chosen["a tenth of the run in"] == 230 * size
+
+
+def test_a_page_replaces_a_link_and_does_not_follow_it(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (run / "report.html").symlink_to(tmp_path / "mine")
+    write_report(run)
+    assert (tmp_path / "mine").read_text() == "mine"
+    assert not (run / "report.html").is_symlink()
+
+
+def test_a_page_that_cannot_be_written_leaves_nothing_behind(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = sorted(path.name for path in run.iterdir())
+    monkeypatch.setattr("os.replace", lambda *names: (_ for _ in ()).throw(OSError(28, "full")))
+    with pytest.raises(OSError, match="full"):
+        write_report(run)
+    assert sorted(path.name for path in run.iterdir()) == before

@@ -1,0 +1,47 @@
+"""Writes the report of a run while it goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch.callbacks import Checkpoint
+
+from azcore.report.report import Report
+
+SHARE = 0.01  # of the run's time that its reports may take
+
+
+class GenerationReports(Checkpoint):
+    """Writes report.html at the end of each generation, once the checkpoint is there.
+
+    (Lightning calls it among the callbacks that save, in their order.) While another report would
+    take more than its share of the time since the last one, it waits for a later generation.
+
+    Args:
+        run_dir: of the run.
+        device: where the network is asked about the games shown.
+        say: told once if the report cannot be written.
+    """
+
+    def __init__(self, run_dir: Path, device: torch.device, say: Callable[[str], None]) -> None:
+        self._report = Report(run_dir, device)
+        self._say: Callable[[str], None] | None = say
+        self._seconds = 0.0  # that the last report took
+        self._since = time.perf_counter()
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        began = time.perf_counter()
+        if self._seconds > SHARE * (began - self._since):
+            return
+        try:
+            self._report.write()
+        except OSError as error:  # a report is no reason to stop
+            if self._say is not None:
+                self._say(f"no report: {error.strerror}")
+            self._say = None
+        self._since = time.perf_counter()
+        self._seconds = self._since - began

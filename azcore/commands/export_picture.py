@@ -1,0 +1,66 @@
+"""`command=export what=picture`: a position, or a ply of a recorded game, as SVG or PNG."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from azcore.assembly.parts import Config
+from azcore.commands.export import ExportSettings, records_of
+from azcore.game import Game
+from azcore.game.registry import make
+from azcore.pictures import draw
+from azcore.pictures.files import require_suffix, save
+from azcore.settings import require
+from azcore.storage.start_states import StartStates
+
+TRANSCRIPTS = ("format", "out", "count")  # settings for transcripts alone
+
+
+def export_picture(config: Config, settings: ExportSettings) -> int:
+    """Write the picture that `out` names; 0.
+
+    Raises:
+        AzcoreError: settings, position or records cannot be used, or nothing can be written.
+    """
+    require(config["out"] is not None, "out", "a file such as board.svg or board.png", None)
+    path = Path(str(config["out"]))
+    require_suffix(path)
+    for name in TRANSCRIPTS:
+        value = getattr(settings, name)
+        require(value is None, f"export.{name}", "null for a picture, which is out=FILE", value)
+    if settings.games is None:
+        game, state = _position(config, settings)
+    else:
+        game, state = _recorded(settings)
+    picture = draw(game, state, flip=settings.flip, letters=settings.letters, theme=settings.theme)
+    save(picture, path, settings.width)
+    print(f"{path} written")
+    return 0
+
+
+def _position(config: Config, settings: ExportSettings) -> tuple[Game, Any]:
+    """The position of `export.position`, or the first of the game."""
+    require(settings.ply is None, "export.ply", "null without export.games", settings.ply)
+    own = dict(config["game"])
+    game = make(own.pop("name"), **own)
+    if settings.position is None:
+        return game, game.initial_state()
+    return game, game.state_from_text(settings.position)
+
+
+def _recorded(settings: ExportSettings) -> tuple[Game, Any]:
+    """The position after `export.ply` plies of game `export.first`; null: its end."""
+    require(
+        settings.position is None,
+        "export.position",
+        "null with export.games: a record has its own",
+        settings.position,
+    )
+    game, record = next(records_of(settings, count=1))
+    plies = len(record) if settings.ply is None else settings.ply
+    require(plies <= len(record), "export.ply", f"at most the game's length, {len(record)}", plies)
+    state = StartStates(game).of(record.start)
+    for action in record.actions[:plies]:
+        state = game.step(state, int(action))
+    return game, state

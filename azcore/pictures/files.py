@@ -1,0 +1,55 @@
+"""Writes pictures as files: SVG by azcore itself, PNG by resvg, which is optional."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from azcore.errors import SettingError
+from azcore.pictures.picture import Picture
+
+SUFFIXES = (".svg", ".png")
+
+
+def require_suffix(path: Path) -> None:
+    """Refuse a name that does not say SVG or PNG.
+
+    Raises:
+        SettingError: naming the suffixes.
+    """
+    if path.suffix.lower() not in SUFFIXES:
+        raise SettingError(f"a picture's name must end in {' or '.join(SUFFIXES)}, got {path}")
+
+
+def save(picture: Picture, path: Path, width: int = 800) -> None:
+    """Write a picture; its suffix says how. A file of this name is replaced.
+
+    Args:
+        picture: of the theme `light` or `dark`: few programs but browsers know `auto`.
+        path: ends in .svg or .png.
+        width: of a PNG in pixels.
+
+    Raises:
+        SettingError: the suffix is another, resvg is not installed, or writing fails.
+    """
+    require_suffix(path)
+    is_png = path.suffix.lower() == ".png"
+    content = png(picture, width) if is_png else picture.svg.encode()
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise SettingError(f"{path} cannot be written: {error.strerror}") from error
+
+
+def png(picture: Picture, width: int) -> bytes:
+    """A picture as PNG.
+
+    Raises:
+        SettingError: resvg is not installed.
+    """
+    try:
+        import resvg_py
+    except ImportError as error:
+        raise SettingError(
+            'PNG needs the package resvg-py: pip install "azcore[png]"; SVG needs nothing'
+        ) from error
+    return resvg_py.svg_to_bytes(svg_string=picture.svg, width=width)

@@ -1,0 +1,97 @@
+"""Which games of a run its report shows, found without holding the others in memory.
+
+A run appends games while it is watched, so each look goes on where the one before ended.
+"""
+
+from __future__ import annotations
+
+from array import array
+from dataclasses import dataclass
+from pathlib import Path
+
+from azcore.errors import GameFileError
+from azcore.storage.game_file import GameFile
+from azcore.storage.game_record import GameRecord, length_of, parse_frame
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A game to show.
+
+    Attributes:
+        place: where its record begins in the file.
+        why: why it was chosen, in a few words.
+    """
+
+    place: int
+    why: str
+
+
+class Chooser:
+    """Looks through the records of a run.
+
+    Args:
+        path: of the records; there may be no file yet.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._file = GameFile(path)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._places = array("q")
+        self._end = 0  # of what was looked at
+        self._longest: tuple[int, int] | None = None  # plies, place
+
+    def choose(self) -> list[Chosen]:
+        """The first game, one a tenth of the run in, the longest and the last, in this order.
+
+        A game that is two of these is named once. A file that is cut or damaged has the games
+        before the damage.
+        """
+        self._look()
+        count = len(self._places)
+        if not count:
+            return []
+        tenth = count // 10
+        # Two leading digits, so that a growing run does not change its choice all the time.
+        tenth -= tenth % 10 ** max(0, len(str(tenth)) - 2)
+        assert self._longest is not None
+        wanted = [
+            (self._places[0], "first"),
+            (self._places[tenth], "a tenth of the run in"),
+            (self._longest[1], "longest"),
+            (self._places[-1], "last"),
+        ]
+        named: dict[int, list[str]] = {}
+        for place, why in wanted:
+            named.setdefault(place, []).append(why)
+        return [Chosen(place, _joined(names)) for place, names in named.items()]
+
+    def record(self, chosen: Chosen) -> GameRecord:
+        """The record of a game.
+
+        Raises:
+            GameFileError: it is damaged, or was dropped meanwhile.
+        """
+        for place, frame in self._file.frames(chosen.place):
+            return parse_frame(frame, f"{self._file.path}, byte {place}")
+        raise GameFileError(f"{self._file.path}, byte {chosen.place}: the record is gone")
+
+    def _look(self) -> None:
+        try:
+            kept = self._file.forgotten.place
+            if self._file.size() < self._end or (self._places and self._places[0] < kept):
+                self._forget()  # a resumed run cut the file, or a long one dropped its oldest games
+            for place, frame in self._file.frames(self._end):
+                self._places.append(place)
+                self._end = place + len(frame)
+                plies = length_of(frame)
+                if self._longest is None or plies > self._longest[0]:
+                    self._longest = plies, place
+        except (GameFileError, OSError):
+            return  # what was found so far
+
+
+def _joined(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
