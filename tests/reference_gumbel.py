@@ -72,6 +72,11 @@ class GumbelReference(ReferenceSearch):
         weights = np.exp(logits - logits.max())
         return np.asarray(weights / weights.sum())
 
+    def root_value(self) -> float:
+        """The sum of pi'(a) completedQ(a) over legal actions."""
+        policy, completed = self.improved_policy(self.root), self._completed(self.root)
+        return float(sum(policy[a] * completed[a] for a in self.root.prior))
+
     def _best_action(self, node: Node) -> int:
         if node is self.root:
             return self._best_at_root(self._wanted)
@@ -86,8 +91,8 @@ class GumbelReference(ReferenceSearch):
             candidates, key=lambda a: (self.noise[a] + math.log(node.prior[a]) + sigma[a], -a)
         )
 
-    def _sigma(self, node: Node) -> FloatArray:
-        """sigma(completedQ) of all actions, illegal ones too, as mctx has it (eq. 8, 10, 33)."""
+    def _completed(self, node: Node) -> FloatArray:
+        """completedQ of all actions, illegal ones too, as mctx has it (equations 10 and 33)."""
         rule = self.settings
         tried = [a for a in node.prior if node.visits[a]]
         count = sum(node.visits.values())
@@ -100,6 +105,11 @@ class GumbelReference(ReferenceSearch):
         completed = np.full(self.game.num_actions, completion)
         for a in tried:
             completed[a] = node.total[a] / node.visits[a]
+        return completed
+
+    def _sigma(self, node: Node) -> FloatArray:
+        """sigma(completedQ), [A] (equation 8)."""
+        rule, completed = self.settings, self._completed(node)
         if rule.gumbel.rescale:
             reach = completed.max() - completed.min()
             completed = (completed - completed.min()) / max(reach, 1e-8)

@@ -16,7 +16,7 @@ Letters: B trees, S slots = B * leaves_per_tree, A actions, K legal actions of a
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,9 +27,10 @@ from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
 from azcore.game.positions import make_positions
-from azcore.search import roots, walks
+from azcore.search import inspection, roots, walks
 from azcore.search.evaluators import Evaluator
 from azcore.search.gumbel import considered_visits, make_gumbel
+from azcore.search.inspection import NodeView
 from azcore.search.proofs import Proofs, kept_visits, make_proofs, rank
 from azcore.search.puct import Selection, value_unit
 from azcore.search.settings import SearchResult, SearchSettings
@@ -408,10 +409,11 @@ class Search:
         visits = root.visits[:count].copy()
         simulations = int(visits.sum())
         network_value = float(self._tree.nodes["value"][row, 0])
+        value = total / simulations if simulations else network_value
         policy, best_action = None, None
         if self._gumbel is not None and count:
             weights = np.empty(count)
-            best = roots.improve(self._tree, row, self._gumbel, weights)
+            best, value = roots.improve(self._tree, row, self._gumbel, weights)
             policy = weights[order].astype(np.float32)
             best_action = int(root.actions[:count][order == best][0])
         pruned = None
@@ -421,7 +423,6 @@ class Search:
             roots.prune_forced(self._tree, row, order, self._rule, factor, self._squares, pruned)
         actions, q_values = root.actions[:count].copy(), root.q[:count].copy()
         priors = root.priors[:count].copy()
-        value = total / simulations if simulations else network_value
         proven = None
         if self._proofs is not None:
             proven = np.empty(count, np.int32)
@@ -457,6 +458,43 @@ class Search:
         line = np.empty(int(self._tree.num_nodes[row]) + 1, np.int32)
         length = roots.principal_variation(self._tree, row, action, self._proofs, line)
         return [int(planned) for planned in line[:length]]
+
+    def simulate(self, row: int, value: float | None = None) -> None:
+        """One simulation in a tree that has begun, however many are left; see `inspection.Stepper`.
+
+        Args:
+            row: the tree, the only one that has begun.
+            value: of the leaf in the view of its player, in place of the evaluator's.
+        """
+        left = int(self._budget[row])
+        is_known = self.held(row) >= 0  # else this evaluates the root, which takes none of them
+        self._active[row] = True
+        if is_known:
+            self._budget[row] = min(left, 1)
+        if self.select():
+            logits, values = self.evaluate()
+            if value is not None:
+                values = np.full_like(values, value)
+            self.finish(logits, values)
+        if is_known:
+            self._budget[row] = max(0, left - 1)
+
+    def has_node(self, row: int, path: Sequence[int]) -> bool:
+        """Whether the position after some actions is evaluated in a tree."""
+        return inspection.find(self._tree, row, path) is not None
+
+    def node(self, row: int, path: Sequence[int] = ()) -> NodeView:
+        """A node of a tree and why the search goes on from it as it does.
+
+        Args:
+            row: the tree.
+            path: the actions that lead to the node from the root.
+
+        Raises:
+            GameError: the tree has no evaluated node there.
+        """
+        rules = inspection.Rules(self._rule, self._forced, self._gumbel, self._squares)
+        return inspection.view(self._tree, row, path, rules)
 
     def restrict(self, row: int, actions: IntArray) -> None:
         """Keep only some of the legal actions at a root that is evaluated but not searched.

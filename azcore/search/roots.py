@@ -248,8 +248,13 @@ def consider(
 
 
 @kernel
-def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64]) -> int:
-    """Compute the improved policy of the root of tree b and the edge to play, after the search.
+def improve(
+    tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64]
+) -> tuple[int, float]:
+    """Compute the improved policy of the root of tree b, the edge to play and the root's value.
+
+    The value is that of the improved policy: the sum of pi'(a) completedQ(a). The mean over the
+    simulations would not do: sequential halving gives worse actions most of them, by design.
 
     Args:
         tree: not changed.
@@ -258,11 +263,12 @@ def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64])
         policy: float64 [K], filled in the order of the edges: pi' of all legal actions.
 
     Returns:
-        i of the best g + log P + sigma(completedQ) among the edges with the most visits.
+        i of the best g + log P + sigma(completedQ) among the edges with the most visits, and the
+        value in the view of the player to move.
     """
     completion, _, slope, highest = q_transform(tree, b, 0, gumbel)
     root = tree.nodes[b, 0]
-    total, most = 0.0, 0
+    total, value, most = 0.0, 0.0, 0
     for i in range(policy.shape[0]):
         q = completion
         if i < root.num_tried:
@@ -273,9 +279,10 @@ def improve(tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64])
         prior = float(tree.edge_prior[b, root.first_edge + i])
         policy[i] = improved_weight(prior, q, slope, highest)
         total += policy[i]
+        value += policy[i] * q
     for i in range(policy.shape[0]):
         policy[i] /= total
-    return int(best_considered_edge(tree, b, most, gumbel))
+    return int(best_considered_edge(tree, b, most, gumbel)), value / total
 
 
 @register_jitable

@@ -231,8 +231,9 @@ class SearchResult:
     visit_counts: IntArray  # [K], N(s, a)
     q_values: FloatArray  # [K], Q(s, a); 0 where never visited, the outcome where proven
     priors: FloatArray  # [K], P(s, a), noise included where it was added
-    # Mean over the root's simulations; the network's own value if there were none; the outcome if
-    # it is proven.
+    # PUCT: mean over the root's simulations; the outcome if it is proven. Gumbel: sum of pi' and
+    # completed Q, since its simulations are shared out to find the best action and their mean says
+    # little. Either: the network's own value if there were none.
     value: float
     network_value: float  # the evaluator's value of the root itself
     improved_policy: FloatArray | None = None  # [K], pi' of a Gumbel search; None with PUCT

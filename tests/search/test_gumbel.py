@@ -231,6 +231,16 @@ def test_completed_q_and_policies_equal_mctx(case: dict[str, Any]) -> None:
     assert order[improved_edge(tree, 0, 0, gumbel)] == case["interior_action"]
 
 
+@pytest.mark.rules
+def test_value_of_the_root_is_that_of_the_improved_policy() -> None:
+    """The numbers of the test before: policy 2/3, 1/6, 1/6; Q 1, and v_mix 1/2 for the others."""
+    tree, order = bare_tree([np.log(2.0), 0.0, 0.0], [1, 0, 0], [1.0, 0.0, 0.0], 0.0)
+    gumbel = numbers(3, c_visit=0.0, c_scale=float(np.log(2.0)))
+    best, value = roots.improve(tree, 0, gumbel, np.empty(3))
+    assert order[best] == 0
+    assert value == pytest.approx(2 / 3 + 2 / 6 * 0.5)
+
+
 # -- whole searches -----------------------------------------------------------------------------
 
 
@@ -301,6 +311,7 @@ def compare_games(game: Game, settings: Any, *, noise: bool, seed: int, most_mov
             policy = references[row].improved_policy(root)
             np.testing.assert_allclose(result.policy_target(), policy[result.actions], atol=1e-6)
             assert result.network_value == root.value
+            assert result.value == pytest.approx(references[row].root_value(), abs=1e-6)
             action = int(rng.choice(result.actions))
             search.advance(row, action)
             references[row].advance(action)
