@@ -1,0 +1,110 @@
+"""What a lesson may change in a search, to see what each part of it is for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from azcore.chance import Purpose, generator
+from azcore.game import ByteArray, FloatArray, Game, IntArray
+from azcore.search.evaluators import Evaluator
+from azcore.search.inspection import Stepper
+from azcore.search.mcts import Noise, Search
+from azcore.search.settings import SearchSettings
+
+NETWORK = ("both", "value", "policy", "none")
+NOISE = {"none": 0.0, "some": 0.25, "all": 1.0}
+EXPLORATION = {"usual": 1.0, "none": 0.0, "huge": 8.0}
+CONSTANT = 1e30  # of c_base: C(s) does not grow with visits
+
+
+@dataclass(frozen=True, kw_only=True)
+class Changes:
+    """How a search differs from the usual one.
+
+    Args:
+        network: what it is asked for: `both`, `value` or `policy` alone, or `none`.
+        noise: at the root; the share of it, by its name in `NOISE`.
+        exploration: the factor of C(s), by its name in `EXPLORATION`.
+        turns: whether a value changes its sign with the player; false is a well-known mistake.
+    """
+
+    network: str = "both"
+    noise: str = "none"
+    exploration: str = "usual"
+    turns: bool = True
+
+
+class HalfEvaluator(Evaluator):
+    """An evaluator without its policy, which becomes uniform, without its value, or without both.
+
+    A value of 0 is even chances.
+    """
+
+    def __init__(self, evaluator: Evaluator, keep: str) -> None:
+        self._evaluator, self._keep = evaluator, keep
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        logits, values = self._evaluator.evaluate(observations)
+        if self._keep not in ("both", "policy"):
+            logits = np.zeros_like(logits)
+        if self._keep not in ("both", "value"):
+            values = np.zeros_like(values)
+        return logits, values
+
+
+class UnturnedSearch(Search):
+    """A search that believes the same player to move everywhere, so no value is ever turned.
+
+    The players of its nodes are all seat 0, and outcomes are told for seat 0.
+    """
+
+    def _describe(self, roots: IntArray) -> None:
+        super()._describe(roots)
+        self._positions.current_player[:] = 0
+
+
+def begin(
+    game: Game,
+    evaluator: Evaluator,
+    settings: SearchSettings,
+    state: Any,
+    changes: Changes,
+    seed: int = 1,
+) -> Stepper:
+    """A search of one position, changed as a lesson wants it.
+
+    Raises:
+        GameError: the game is over.
+    """
+    factor = EXPLORATION[changes.exploration]
+    settings = replace(
+        settings,
+        dirichlet_fraction=NOISE[changes.noise],
+        c_init=factor * settings.c_init,
+        c_base=settings.c_base if factor == 1 else CONSTANT,
+    )
+    kind = Search if changes.turns else UnturnedSearch
+    if changes.network != "both":
+        evaluator = HalfEvaluator(evaluator, changes.network)
+    search = kind(game=game, num_trees=1, evaluator=evaluator, settings=settings)
+    search.start(0, state)
+    noise = _noise(game, settings, seed) if NOISE[changes.noise] else None
+    return Stepper(search, settings.num_simulations, noise)
+
+
+def _noise(game: Game, settings: SearchSettings, seed: int) -> Noise:
+    """The noise of a root in self-play; the same whenever it is asked for."""
+    alpha = settings.dirichlet_alpha or game.dirichlet_alpha
+    gumbel = settings.gumbel
+
+    def draw(_row: int, num_legal: int) -> FloatArray:
+        purpose = Purpose.ROOT_NOISE if gumbel is None else Purpose.GUMBEL
+        rng = generator(purpose, seed, 0)
+        if gumbel is None:
+            return rng.dirichlet(np.full(num_legal, alpha)).astype(np.float32)
+        return rng.gumbel(size=num_legal).astype(np.float32)
+
+    return draw

@@ -1,0 +1,310 @@
+"""The server: who may come in, and the web socket between a page and its room.
+
+Every answer depends on the address alone, and no request has a body. Orders come over the web
+socket, as JSON of at most `LARGEST_MESSAGE` bytes, and only from a page of this very server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import logging
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import (
+    FileResponse,
+    HTMLResponse,
+    JSONResponse,
+    PlainTextResponse,
+    RedirectResponse,
+    Response,
+)
+from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.websockets import WebSocket, WebSocketDisconnect
+
+from azcore.web.orders import RefusedError, Tell
+from azcore.web.runs import Runs
+from azcore.web.settings import WebSettings
+from azcore.web.shelf import Shelf
+from azcore.web.view import Plain
+
+STATIC = Path(__file__).with_name("static")
+LARGEST_MESSAGE = 1 << 18  # bytes of an order: a pasted game
+MOST_WAITING = 64  # orders of a page that are not obeyed yet; more, and it is cut off
+COOKIE = "azcore-token"
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+ANYWHERE = ("0.0.0.0", "::")
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+# A report holds scripts, and what a stranger's run says: it has no origin, and loads nothing.
+REPORT_POLICY = (
+    "sandbox allow-scripts; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; img-src data:"
+)
+POLICY_HEADER = "content-security-policy"
+HEADERS = {
+    POLICY_HEADER: POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "cache-control": "no-cache",
+}
+TRY_AGAIN = 1013  # codes of RFC 6455 with which a web socket closes
+NOT_ALLOWED = 1008
+FAULT = 1011
+LOG = logging.getLogger("uvicorn.error")
+
+
+class Guest(Protocol):
+    """What serves one page for as long as its web socket lasts: `Room` or `Inside`."""
+
+    def do(self, order: object) -> None:
+        """Obey an order."""
+
+    def close(self) -> None:
+        """The page is gone."""
+
+
+MakeRoom = Callable[[Tell, Tell], Guest]
+
+
+def make_app(
+    shelf: Shelf,
+    runs: Runs,
+    make_room: MakeRoom,
+    make_inside: MakeRoom,
+    settings: WebSettings,
+    token: str | None,
+) -> ASGIApp:
+    """The page as an ASGI application.
+
+    Args:
+        shelf: the players.
+        runs: to watch.
+        make_room: makes a room from its `send` and `later`.
+        make_inside: the same for the page that looks into a search.
+        settings: of the page.
+        token: what a visitor must know; None: nothing.
+    """
+    visitors = Visitors(settings.visitors)
+
+    def page(_: Request) -> FileResponse:
+        return FileResponse(STATIC / "index.html")
+
+    def inside(_: Request) -> FileResponse:
+        return FileResponse(STATIC / "inside.html")
+
+    def watch(_: Request) -> FileResponse:
+        return FileResponse(STATIC / "watch.html")
+
+    def listed(_: Request) -> JSONResponse:
+        return JSONResponse(runs.listed())
+
+    def curves(request: Request) -> Response:
+        try:
+            return JSONResponse(runs.curves(request.query_params.get("run", "")))
+        except RefusedError as error:
+            return PlainTextResponse(str(error), status_code=404)
+
+    def report(request: Request) -> Response:
+        try:
+            page = runs.report(request.query_params.get("run", ""))
+        except RefusedError as error:
+            return PlainTextResponse(str(error), status_code=404)
+        return HTMLResponse(page, headers={POLICY_HEADER: REPORT_POLICY})
+
+    async def to_room(socket: WebSocket) -> None:
+        await visitors.welcome(socket, make_room)
+
+    async def to_inside(socket: WebSocket) -> None:
+        await visitors.welcome(socket, make_inside)
+
+    def players(_: Request) -> JSONResponse:
+        return JSONResponse([entry.plain for entry in shelf.entries()])
+
+    routes = [
+        Route("/", page),
+        Route("/players.json", players),
+        Mount("/static", StaticFiles(directory=STATIC)),
+        Route("/inside", inside),
+        Route("/watch", watch),
+        Route("/runs.json", listed),
+        Route("/run.json", curves),
+        Route("/report", report),
+        WebSocketRoute("/room", to_room),
+        WebSocketRoute("/inside/room", to_inside),
+    ]
+    return Guard(Starlette(routes=routes), settings.host, token)
+
+
+class Guard:
+    """Lets in who may come in, and adds the headers that tell a browser what the page may do.
+
+    A page of another site can make a visitor's browser send requests here. So the host must be one
+    of ours (or another site's name may lead here), and a web socket must come from our own page.
+    """
+
+    def __init__(self, app: ASGIApp, host: str, token: str | None) -> None:
+        self._app, self._token = app, token
+        # With a token any name will do: the cookie that holds it belongs to one name.
+        self._hosts = None if host in ANYWHERE and token else {*LOOPBACK, host}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] not in ("http", "websocket"):
+            await self._app(scope, receive, send)
+            return
+        refusal = self._refusal(HTTPConnection(scope))
+        if scope["type"] == "websocket":
+            if refusal is None:
+                await self._app(scope, receive, send)
+            else:
+                await send({"type": "websocket.close", "code": NOT_ALLOWED, "reason": refusal})
+            return
+
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        app = self._app
+        given = HTTPConnection(scope).query_params.get("token")
+        if refusal is not None and self._knows(given) and self._is_our_host(Headers(scope=scope)):
+            response = RedirectResponse("/", status_code=303)
+            assert given is not None
+            response.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+            app = response
+        elif refusal is not None:
+            app = PlainTextResponse(refusal, status_code=403)
+        await app(scope, receive, send_with_headers)
+
+    def _refusal(self, connection: HTTPConnection) -> str | None:
+        """Why a visitor may not come in."""
+        headers = connection.headers
+        if not self._is_our_host(headers):
+            return "this server has another name"
+        if connection.scope["type"] == "websocket":
+            origin = urlsplit(headers.get("origin", ""))
+            if origin.scheme not in ("http", "https") or origin.netloc != headers.get("host"):
+                return "this server talks to its own page alone"
+        if self._token is not None and not self._knows(connection.cookies.get(COOKIE)):
+            return "open the address with the token that the server has printed"
+        return None
+
+    def _is_our_host(self, headers: Headers) -> bool:
+        try:
+            name = urlsplit(f"//{headers.get('host', '')}").hostname
+        except ValueError:
+            return False
+        return name is not None and (self._hosts is None or name in self._hosts)
+
+    def _knows(self, given: str | None) -> bool:
+        token = self._token
+        return token is not None and hmac.compare_digest((given or "").encode(), token.encode())
+
+
+class Visitors:
+    """Everyone with a page open; each has a room for as long as the web socket lasts."""
+
+    def __init__(self, most: int) -> None:
+        self._most = most
+        self._count = 0
+
+    async def welcome(self, socket: WebSocket, make_room: MakeRoom) -> None:
+        """Talk to one page until it closes."""
+        await socket.accept()
+        if self._count >= self._most:
+            await socket.close(TRY_AGAIN, f"{self._most} visitors are here; try again later")
+            return
+        self._count += 1
+        try:
+            await self._talk(socket, make_room)
+        finally:
+            self._count -= 1
+
+    async def _talk(self, socket: WebSocket, make_room: MakeRoom) -> None:
+        loop = asyncio.get_running_loop()
+        orders: asyncio.Queue[Any] = asyncio.Queue()
+        answers: asyncio.Queue[Plain] = asyncio.Queue()
+
+        def put(queue: asyncio.Queue[Any]) -> Callable[[Plain], None]:
+            def from_any_thread(message: Plain) -> None:
+                with contextlib.suppress(RuntimeError):  # the server has stopped
+                    loop.call_soon_threadsafe(queue.put_nowait, message)
+
+            return from_any_thread
+
+        room = make_room(put(answers), put(orders))
+
+        async def obey() -> None:
+            while True:
+                await run_in_threadpool(room.do, await orders.get())
+
+        async def answer() -> None:
+            while True:
+                message = _newest(answers, await answers.get())
+                for each in message:
+                    await socket.send_text(json.dumps(each, separators=(",", ":")))
+
+        async def watch(work: Callable[[], Awaitable[None]]) -> None:
+            """Do the work; a fault in it is told at the terminal, and ends the visit."""
+            try:
+                await work()
+            except WebSocketDisconnect:
+                pass
+            except Exception:
+                LOG.exception("a visitor's room has failed")
+                with contextlib.suppress(RuntimeError):  # closed already
+                    await socket.close(FAULT, "a fault in the server, told at its terminal")
+
+        tasks = [asyncio.create_task(watch(work)) for work in (obey, answer)]
+        try:
+            while True:
+                order = _read(await socket.receive_text())
+                if orders.qsize() >= MOST_WAITING:
+                    await socket.close(NOT_ALLOWED, "too many orders at once")
+                    return
+                orders.put_nowait(order)
+        except (WebSocketDisconnect, KeyError):  # KeyError: bytes where text should be
+            pass
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await run_in_threadpool(room.close)
+
+
+def _newest(queue: asyncio.Queue[Plain], first: Plain) -> list[Plain]:
+    """All messages that wait, without thoughts that a newer one follows: a slow page skips them."""
+    waiting = [first]
+    while not queue.empty():
+        waiting.append(queue.get_nowait())
+    return [
+        message
+        for message, after in zip(waiting, [*waiting[1:], {}], strict=True)
+        if not (message["what"] == "thought" and after.get("what") == "thought")
+    ]
+
+
+def _read(text: str) -> object:
+    """An order; None for what is no JSON, which the room refuses."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,377 @@
+"""The inside of one search, a simulation at a time: a visitor's room of the page `/inside`.
+
+All values go to the page in the view of the player who moves at the node they stand at, as in the
+formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from azcore.engine.thinker import Line
+from azcore.errors import AzcoreError
+from azcore.game import Game
+from azcore.pictures import Hint, Layers, draw, heat_of
+from azcore.search.evaluators import Evaluator
+from azcore.search.inspection import EdgeView, NodeView, Simulation, Stepper
+from azcore.search.settings import GumbelSettings, SearchSettings
+from azcore.web.altered import EXPLORATION, NETWORK, NOISE, Changes, begin
+from azcore.web.orders import RefusedError, Tell, line_of_order, text_of
+from azcore.web.shelf import Shelf, in_words
+from azcore.web.view import Plain, ending
+
+RULES = ("puct", "gumbel")
+MOST_SIMULATIONS = 1000  # of one search that is looked into
+MOST_NODES = 36  # of the tree that is drawn
+MOST_EDGES = 14  # of a node that is listed
+
+
+class Inside:
+    """One search that a visitor steps through.
+
+    `do` is called by one thread at a time; `send` gives the page a message.
+
+    Args of the constructor:
+        shelf: the players.
+        search: how PUCT searches.
+        gumbel: the numbers of Gumbel's rule; None: it is not offered.
+        send: gives the page a message.
+    """
+
+    def __init__(
+        self, *, shelf: Shelf, search: SearchSettings, gumbel: GumbelSettings | None, send: Tell
+    ) -> None:
+        self._shelf, self._send = shelf, send
+        self._search, self._gumbel = search, gumbel
+        self._line: Line | None = None
+        self._evaluator: Evaluator | None = None
+        self._changes = Changes()
+        self._rule, self._total = "puct", 1
+        self._told: dict[int, float] = {}  # the values that the visitor gave, by simulation
+        self._steppers: dict[str, Stepper] = {}  # by rule
+        self._last: Simulation | None = None
+        self._path: tuple[int, ...] = ()  # of the node that is shown
+        self._title, self._has_network = "", False
+        self._orders: dict[str, Callable[[Mapping[str, Any]], None]] = {
+            "open": self._open,
+            "jump": self._jump,
+            "look": self._look,
+            "value": self._value,
+        }
+
+    def do(self, order: object) -> None:
+        """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
+        try:
+            if not isinstance(order, dict) or order.get("do") not in self._orders:
+                raise RefusedError("the page sent an order that this server does not know")
+            if self._line is None and order["do"] != "open":
+                raise RefusedError("no search is open")
+            self._orders[order["do"]](order)
+        except AzcoreError as error:
+            self._send({"what": "error", "says": str(error)})
+
+    def close(self) -> None:
+        """The search goes with the room."""
+        self._steppers = {}
+
+    # -- orders ---------------------------------------------------------------------------------
+
+    def _open(self, order: Mapping[str, Any]) -> None:
+        """A position to search, and how; the first simulations are taken if `at` says so."""
+        name = text_of(order, "player", 1000)
+        entry = self._shelf.entry(name)
+        game, evaluator, _ = self._shelf.load(name)
+        line = line_of_order(game, order)
+        if line.is_over:
+            raise RefusedError("the game is over: there is nothing to search")
+        rule = _one_of(order, "rule", RULES, "puct")
+        if rule == "gumbel" and self._gumbel is None:
+            raise RefusedError("Gumbel's search is offered by azcore command=web search=gumbel")
+        changes = Changes(
+            network=_one_of(order, "network", NETWORK, "both"),
+            noise=_one_of(order, "noise", NOISE, "none"),
+            exploration=_one_of(order, "exploration", EXPLORATION, "usual"),
+            turns=bool(order.get("turns", True)),
+        )
+        total = _whole(order, "simulations", 1, MOST_SIMULATIONS)
+        at = _whole({"at": 0, **order}, "at", 0, total)
+        self._line, self._evaluator, self._changes = line, evaluator, changes
+        self._rule, self._total = rule, total
+        self._has_network = entry.group != "search"
+        self._title = f"{in_words(game.name, game.settings)} · {entry.player}"
+        self._told, self._path = {}, ()
+        self._begin()
+        self._step_to(at)
+        self._show()
+
+    def _jump(self, order: Mapping[str, Any]) -> None:
+        self._step_to(_whole(order, "at", 0, self._total))
+        self._show()
+
+    def _look(self, order: Mapping[str, Any]) -> None:
+        path = order.get("path")
+        if not isinstance(path, list) or any(type(action) is not int for action in path):
+            raise RefusedError("a path must be a list of actions")
+        if not self._stepper.search.has_node(0, path):
+            raise RefusedError("the search has not been there yet")
+        self._path = tuple(path)
+        self._show()
+
+    def _value(self, order: Mapping[str, Any]) -> None:
+        """The next simulation with a value that the visitor gives in place of the network's."""
+        value = order.get("value")
+        if not (isinstance(value, int | float) and -1 <= value <= 1):
+            raise RefusedError("a value must be a number from -1, lost, to 1, won")
+        at = self._stepper.done + 1
+        if at > self._total:
+            raise RefusedError(f"all {self._total} simulations are done")
+        self._told = {**{n: v for n, v in self._told.items() if n < at}, at: float(value)}
+        self._step_to(at)
+        self._show()
+
+    # -- the search -----------------------------------------------------------------------------
+
+    @property
+    def _stepper(self) -> Stepper:
+        return self._steppers[self._rule]
+
+    @property
+    def _game(self) -> Game:
+        assert self._line is not None
+        return self._line.game
+
+    def _begin(self) -> None:
+        """The search, and the other rule's on the same position, as far as it is offered."""
+        assert self._line is not None
+        assert self._evaluator is not None
+        usual = replace(
+            self._search,
+            num_simulations=self._total,
+            leaves_per_tree=1,
+            transpositions=False,
+            stop_early=False,
+            forced_visits=0.0,
+            root_temperature=1.0,
+        )
+        kinds = {"puct": usual}
+        if self._gumbel is not None:
+            kinds["gumbel"] = replace(usual, gumbel=self._gumbel, solve=False)
+        self._steppers = {
+            rule: begin(self._game, self._evaluator, settings, self._line.state, self._changes)
+            for rule, settings in kinds.items()
+        }
+        self._last = None
+
+    def _step_to(self, at: int) -> None:
+        """Both searches at simulation `at`; backwards they begin anew, and go the same way."""
+        if at < self._stepper.done:
+            self._begin()
+        for rule, stepper in self._steppers.items():
+            while stepper.done < at:
+                value = self._told.get(stepper.done + 1)
+                if rule == self._rule and stepper.done == at - 1:
+                    self._last = stepper.step(value)
+                else:
+                    stepper.search.simulate(0, value)
+        if not self._stepper.search.has_node(0, self._path):
+            self._path = ()
+
+    # -- showing --------------------------------------------------------------------------------
+
+    def _show(self) -> None:
+        game, search = self._game, self._stepper.search
+        node = search.node(0, self._path)
+        state = self._state(node.path)
+        other = next((rule for rule in self._steppers if rule != self._rule), None)
+        self._send(
+            {
+                "what": "inside",
+                "title": self._title,
+                "seats": list(game.seat_names),
+                "at": self._stepper.done,
+                "of": self._total,
+                "rule": self._rule,
+                "rules": list(self._steppers),
+                "turns": self._changes.turns,
+                "hasNetwork": self._has_network and self._changes.network in ("both", "value"),
+                "told": self._stepper.done in self._told,
+                "last": None if self._last is None else self._plain_simulation(self._last),
+                "node": self._plain_node(node, state),
+                "tree": self._tree(),
+                "rivals": {
+                    rule: self._shares(self._steppers[rule])
+                    for rule in ([self._rule, other] if other else [self._rule])
+                },
+                "svg": self._picture(node, state),
+            }
+        )
+
+    def _state(self, path: Sequence[int]) -> Any:
+        assert self._line is not None
+        state = self._line.state
+        for action in path:
+            state = self._game.step(state, action)
+        return state
+
+    def _texts(self, path: Sequence[int]) -> list[str]:
+        """Actions from the root as people write them."""
+        assert self._line is not None
+        game, state, texts = self._game, self._line.state, []
+        for action in path:
+            texts.append(game.action_to_notation(state, action))
+            state = game.step(state, action)
+        return texts
+
+    def _seat(self, path: Sequence[int]) -> str:
+        """The name of the player to move; of seat 0 where the game is over."""
+        state = self._state(path)
+        game = self._game
+        return game.seat_names[0 if game.is_terminal(state) else game.current_player(state)]
+
+    def _plain_simulation(self, simulation: Simulation) -> Plain:
+        actions = simulation.actions
+        texts = self._texts(actions)
+        return {
+            "path": list(actions),
+            "steps": [
+                {
+                    "text": text,
+                    "seat": self._seat(actions[:i]),
+                    "before": list(step.before),
+                    "after": list(step.after),
+                    "gain": step.gain,
+                }
+                for i, (text, step) in enumerate(zip(texts, simulation.path, strict=True))
+            ],
+            "value": simulation.value,
+            "seat": self._seat(actions),
+            "over": simulation.is_terminal,
+        }
+
+    def _plain_node(self, node: NodeView, state: Any) -> Plain:
+        game = self._game
+        shown = [e for i, e in enumerate(node.edges) if i < MOST_EDGES or e.is_next]
+        return {
+            "path": list(node.path),
+            "texts": self._texts(node.path),
+            "seat": self._seat(node.path),
+            "visits": node.visits,
+            "value": node.value,
+            "mean": node.mean,
+            "over": ending(game, state) if node.is_terminal else "",
+            "rule": node.rule,
+            "rate": node.rate,
+            "under": node.parent_visits,
+            "edges": [
+                {
+                    "action": edge.action,
+                    "text": game.action_to_notation(state, edge.action),
+                    "n": edge.visits,
+                    "w": edge.total,
+                    "q": edge.q,
+                    "p": edge.prior,
+                    "terms": list(edge.terms),
+                    "score": edge.score,
+                    "eligible": edge.is_eligible,
+                    "next": edge.is_next,
+                }
+                for edge in shown
+            ],
+            "hidden": len(node.edges) - len(shown),
+        }
+
+    def _tree(self) -> Plain:
+        """The nodes with most visits and those of the last simulation, each below its parent."""
+        search = self._stepper.search
+        lit = () if self._last is None else self._last.actions
+        wanted = {lit[:depth] for depth in range(len(lit) + 1)} | {self._path, ()}
+        wanted |= {self._path[:depth] for depth in range(len(self._path))}
+        nodes = {path: search.node(0, path) for path in sorted(wanted, key=len)}
+        ready = _children(nodes)
+        while ready and len(nodes) < MOST_NODES:
+            path = max(ready, key=lambda path: (ready[path], -len(path)))
+            del ready[path]
+            nodes[path] = search.node(0, path)
+            ready |= _children({path: nodes[path]})
+
+        def plain(path: tuple[int, ...], edge: EdgeView | None) -> Plain:
+            node = nodes[path]
+            below = [e for e in node.edges if (*path, e.action) in nodes]
+            hidden = sum(1 for e in node.edges if e.visits and (*path, e.action) not in nodes)
+            return {
+                "path": list(path),
+                "text": "" if edge is None else self._texts(path)[-1],
+                "n": node.visits if edge is None else edge.visits,
+                "q": node.mean if edge is None else edge.q,
+                "lit": path == lit[: len(path)],
+                "over": node.is_terminal,
+                "hidden": hidden,
+                "below": [plain((*path, e.action), e) for e in below],
+            }
+
+        return plain((), None)
+
+    def _shares(self, stepper: Stepper) -> Plain:
+        """What a search has found: its choice, and the share of visits or of pi' by action."""
+        assert self._line is not None
+        result = stepper.search.result(0)
+        order = result.ranked()
+        policy = result.policy_target()
+        best = result.best_action
+        if best is None:
+            best = int(result.actions[order[0]])
+        text = self._game.action_to_notation
+        return {
+            "best": text(self._line.state, best),
+            "value": result.value,
+            "rows": [
+                [
+                    text(self._line.state, int(result.actions[i])),
+                    int(result.visit_counts[i]),
+                    float(policy[i]),
+                ]
+                for i in order[:6]
+                if result.visit_counts[i] or policy[i] > 0.001
+            ],
+        }
+
+    def _picture(self, node: NodeView, state: Any) -> str:
+        """The position of a node; the visits of its edges, and the next simulation's choice."""
+        game = self._game
+        board = game.board(state)
+        layers = Layers()
+        if board is not None and node.edges:
+            total = max(1, sum(edge.visits for edge in node.edges))
+            shares = {edge.action: edge.visits / total for edge in node.edges if edge.visits}
+            mark: tuple[Hint, ...] = ()
+            if node.next_action is not None and (path := board.actions.get(node.next_action, ())):
+                shares.pop(node.next_action, None)
+                mark = (Hint(path=path, weight=1.0, text="?", seat=board.to_move or 0),)
+            layers = Layers(heat=heat_of(board, shares), line=mark)
+        return draw(game, state, layers=layers).svg
+
+
+def _children(nodes: Mapping[tuple[int, ...], NodeView]) -> dict[tuple[int, ...], int]:
+    """The visits of tried edges that lead to none of the nodes, by path."""
+    return {
+        (*path, edge.action): edge.visits
+        for path, node in nodes.items()
+        for edge in node.edges
+        if edge.visits and (*path, edge.action) not in nodes
+    }
+
+
+def _one_of(order: Mapping[str, Any], key: str, names: Collection[str], usual: str) -> str:
+    value = order.get(key, usual)
+    if not isinstance(value, str) or value not in names:
+        raise RefusedError(f"{key} must be one of {', '.join(names)}")
+    return value
+
+
+def _whole(order: Mapping[str, Any], key: str, least: int, most: int) -> int:
+    value = order.get(key)
+    if type(value) is not int or not least <= value <= most:
+        raise RefusedError(f"{key} must be a whole number from {least} to {most:,}")
+    return value

@@ -1,0 +1,432 @@
+"""One visitor's game, and what each order of the page does to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought
+from azcore.errors import AzcoreError, InvalidTextError
+from azcore.game import Game, Transcript
+from azcore.game.contract import require_legal
+from azcore.search.settings import SearchSettings
+from azcore.storage.transcripts import format_named
+from azcore.web import view
+from azcore.web.orders import LONGEST_TEXT, RefusedError, Tell, line_of_order, text_of
+from azcore.web.settings import WebSettings
+from azcore.web.shelf import Shelf, game_words, in_words
+
+LAYERS = ("none", "visits", "prior", "line", "owner")
+MOST_PREDICTED = 1  # the root alone
+
+
+class Room:
+    """A game, its engine and what the visitor wants to see.
+
+    `do` is called by one thread at a time. The engine's thread calls `send`, and `later` with
+    orders of its own, which must come back through `do`.
+
+    Args of the constructor:
+        shelf: the players.
+        search: how engines search.
+        engine: how engines think; the numbers of `settings` replace some of its own.
+        settings: of the page.
+        send: gives the page a message.
+        later: puts an order in line behind those of the page.
+    """
+
+    def __init__(
+        self,
+        *,
+        shelf: Shelf,
+        search: SearchSettings,
+        engine: EngineSettings,
+        settings: WebSettings,
+        send: Tell,
+        later: Tell,
+    ) -> None:
+        self._shelf, self._search, self._settings = shelf, search, settings
+        self._engine = replace(
+            engine,
+            max_simulations=settings.max_simulations,
+            memory_mb=settings.memory_mb,
+            report_seconds=settings.report_seconds,
+        )
+        self._send, self._later = send, later
+        self._thinker: Thinker | None = None
+        self._player = ""
+        self._line: Line | None = None
+        self._ply = 0  # of the position that is shown
+        self._people: tuple[int, ...] = (0,)
+        self._limits = Limits(simulations=settings.num_simulations)
+        self._resigned: int | None = None
+        self._values: dict[int, float] = {}  # of positions by ply, view of seat 0
+        self._flip = self._letters = self._analyses = False
+        self._layer = "visits"
+        self._turn = 0  # counts searches, so that the answer of an old one is known
+        self._shown: Thought | None = None
+        self._orders: dict[str, Callable[[Mapping[str, Any]], None]] = {
+            "open": self._open,
+            "play": self._play,
+            "jump": self._jump,
+            "undo": self._undo,
+            "look": self._look,
+            "seats": self._sit,
+            "strength": self._strengthen,
+            "analyse": self._analyse,
+            "hint": self._hint,
+            "point": self._point,
+            "resign": self._resign,
+            "load": self._load,
+            "save": self._save,
+            "decided": self._decided,
+        }
+
+    def do(self, order: object) -> None:
+        """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
+        try:
+            if not isinstance(order, dict) or order.get("do") not in self._orders:
+                raise RefusedError("the page sent an order that this server does not know")
+            if self._thinker is None and order["do"] != "open":
+                raise RefusedError("no game is open")
+            self._orders[order["do"]](order)
+        except AzcoreError as error:
+            self._send({"what": "error", "says": str(error)})
+
+    def close(self) -> None:
+        """Stop thinking; the tree goes with the room."""
+        if self._thinker is not None:
+            self._thinker.stop()
+
+    # -- orders ---------------------------------------------------------------------------------
+
+    def _open(self, order: Mapping[str, Any]) -> None:
+        """Begin a game, or one that the page already has: its start, moves and ply."""
+        name = text_of(order, "player", 1000)
+        self._send({"what": "busy", "says": "loading ..."})
+        entry = self._shelf.entry(name)
+        game, evaluator, predictor = self._shelf.load(name)
+        thinker = Thinker(
+            game=game,
+            evaluator=evaluator,
+            search=self._search,
+            settings=self._engine,
+            predictor=predictor,
+        )
+        line = line_of_order(game, order)
+        people = _seats(order.get("people", [0]))
+        self._set_view(order)
+        self._set_strength(order)
+        self._analyses = bool(order.get("on"))
+        self.close()
+        self._thinker, self._player, self._people = thinker, name, people
+        self._send(
+            {
+                "what": "opened",
+                "player": name,
+                "title": in_words(game.name, game.settings),
+                "settings": game_words(game),
+                "who": entry.player,
+                "seats": list(game.seat_names),
+                "colours": view.colours(game),
+                "formats": list(game.transcript_formats()),
+                "predicts": sorted(predictor.predicts) if predictor is not None else [],
+                "simulations": self._limits.simulations,
+                "hasBoard": game.has_board,
+            }
+        )
+        self._take(line)
+
+    def _play(self, order: Mapping[str, Any]) -> None:
+        if order.get("ply") != self._ply:  # a click on a picture that has changed since
+            return
+        line, game = self._here(), self._game
+        if self._resigned is not None and self._at_end:
+            raise RefusedError("the game is over: take a move back or begin a new game")
+        if not self._may_move():
+            raise RefusedError("it is the engine's turn")
+        if line.is_over:
+            raise RefusedError("the game is over: take a move back or begin a new game")
+        action = order.get("action")
+        if type(action) is not int:
+            raise RefusedError(f"an action must be a whole number, got {str(action)[:40]!r}")
+        line.play(require_legal(game, line.state, action))
+        self._keep(line)
+        self._show()
+
+    def _jump(self, order: Mapping[str, Any]) -> None:
+        ply = order.get("ply")
+        if type(ply) is not int or not 0 <= ply <= len(self._whole.actions):
+            raise RefusedError(f"a ply must be 0 to {len(self._whole.actions)}")
+        self._ply = ply
+        self._show()
+
+    def _undo(self, _: Mapping[str, Any]) -> None:
+        """Take back to the last position in which a person had to move."""
+        line = self._here()
+        if not line.actions:
+            raise RefusedError("there is nothing to take back")
+        line.undo()
+        while line.actions and self._people and line.player not in self._people:
+            line.undo()
+        self._keep(line)
+        self._show()
+
+    def _look(self, order: Mapping[str, Any]) -> None:
+        self._set_view(order)
+        self._send_position()
+        if self._shown is not None:
+            self._send_thought(self._shown)
+
+    def _sit(self, order: Mapping[str, Any]) -> None:
+        self._people = _seats(order.get("people"))
+        self._show()
+
+    def _set_view(self, order: Mapping[str, Any]) -> None:
+        """How the board is seen: from which side, with what drawn over it."""
+        layer = order.get("layer", self._layer)
+        if layer not in LAYERS:
+            raise RefusedError(f"a layer must be one of {', '.join(LAYERS)}")
+        self._layer = layer
+        self._flip = bool(order.get("flip", self._flip))
+        self._letters = bool(order.get("letters", self._letters))
+
+    def _strengthen(self, order: Mapping[str, Any]) -> None:
+        self._set_strength(order)
+        if self._is_engines_turn():
+            self._show()
+
+    def _set_strength(self, order: Mapping[str, Any]) -> None:
+        if "simulations" not in order and "seconds" not in order:
+            return
+        simulations, seconds = order.get("simulations"), order.get("seconds")
+        most = self._settings.max_simulations
+        if simulations is not None and not (type(simulations) is int and 1 <= simulations <= most):
+            raise RefusedError(f"simulations must be 1 to {most:,}")
+        limit = self._settings.most_seconds
+        if seconds is not None and not (type(seconds) in (int, float) and 0 < seconds <= limit):
+            raise RefusedError(f"seconds must be more than 0 and at most {limit:g}")
+        if simulations is None and seconds is None:
+            raise RefusedError("a strength needs simulations or seconds")
+        self._limits = Limits(simulations=simulations, seconds=seconds)
+
+    def _analyse(self, order: Mapping[str, Any]) -> None:
+        self._analyses = bool(order.get("on"))
+        self._think()
+
+    def _hint(self, _: Mapping[str, Any]) -> None:
+        """Think once as the engine would, and show the result without playing it."""
+        if self._here().is_over:
+            raise RefusedError("the game is over")
+        self._begin("hint")
+
+    def _point(self, order: Mapping[str, Any]) -> None:
+        """Show the expected line of one action of the table."""
+        shown = self._shown
+        if shown is None:
+            return
+        lines = {variation.action: variation.actions for variation in shown.variations}
+        line = lines.get(order.get("action"))  # type: ignore[arg-type]
+        if line is not None:
+            drawn = view.line_overlay(self._game, shown.state, line, self._flip)
+            self._send({"what": "line", "ply": self._ply, "overlay": drawn})
+
+    def _resign(self, _: Mapping[str, Any]) -> None:
+        line = self._here()
+        if line.is_over or self._resigned is not None:
+            raise RefusedError("the game is over already")
+        self._keep(line)
+        self._resigned = line.player if line.player in self._people else 1 - line.player
+        self._show()
+
+    def _load(self, order: Mapping[str, Any]) -> None:
+        """A pasted game or position, whatever its format."""
+        text = text_of(order, "text", LONGEST_TEXT).strip()
+        self._take(_read(self._game, text))
+
+    def _save(self, order: Mapping[str, Any]) -> None:
+        game, line = self._game, self._whole
+        name = order.get("format")
+        form = format_named(game, name if isinstance(name, str) else None)
+        names = ["a person" if seat in self._people else "azcore" for seat in (0, 1)]
+        result = None if self._resigned is None else form.resignation(self._resigned)
+        transcript = Transcript(
+            actions=line.actions,
+            players=(names[0], names[1]),
+            result=result,
+            start_text=line.start_text,
+        )
+        text = form.write(transcript)
+        self._send({"what": "file", "name": f"{game.name}{form.suffix}", "text": text})
+
+    def _decided(self, order: Mapping[str, Any]) -> None:
+        """The engine has made up its mind; played if nothing happened since."""
+        if order.get("turn") != self._turn or order.get("action") is None:
+            return
+        line = self._here()
+        line.play(order["action"])
+        self._keep(line)
+        self._show()
+
+    # -- the game -------------------------------------------------------------------------------
+
+    @property
+    def _game(self) -> Game:
+        assert self._thinker is not None
+        return self._thinker.game
+
+    @property
+    def _whole(self) -> Line:
+        assert self._line is not None
+        return self._line
+
+    @property
+    def _at_end(self) -> bool:
+        return self._ply == len(self._whole.actions)
+
+    def _here(self) -> Line:
+        """The line up to the position that is shown, as a copy."""
+        line = self._whole.copy()
+        while len(line.actions) > self._ply:
+            line.undo()
+        return line
+
+    def _take(self, line: Line) -> None:
+        """Another game from now on."""
+        self._line, self._ply = line, len(line.actions)
+        self._values, self._resigned = {}, None
+        self._show()
+
+    def _keep(self, line: Line) -> None:
+        """The game goes on from a position, perhaps an earlier one."""
+        old = self._whole.actions
+        same = 0
+        while same < min(len(old), len(line.actions)) and old[same] == line.actions[same]:
+            same += 1
+        self._values = {ply: value for ply, value in self._values.items() if ply <= same}
+        self._line, self._ply, self._resigned = line, len(line.actions), None
+
+    def _may_move(self) -> bool:
+        """Whether a person may move here: on their turn, and anywhere in the past."""
+        return not self._is_engines_turn()
+
+    def _is_engines_turn(self) -> bool:
+        line = self._here()
+        over = line.is_over or self._resigned is not None
+        return self._at_end and not over and line.player not in self._people
+
+    # -- showing and thinking -------------------------------------------------------------------
+
+    def _show(self) -> None:
+        self._shown = None
+        self._stop()
+        self._send_position()
+        self._think()
+
+    def _send_position(self) -> None:
+        game, line = self._game, self._here()
+        whole = self._whole
+        shown = view.position(game, line, flip=self._flip, letters=self._letters)
+        if self._resigned is not None and self._at_end:
+            names = game.seat_names
+            loser = self._resigned
+            shown["over"] = f"{names[loser]} resigns, {names[1 - loser]} wins"
+        self._send(
+            {
+                "what": "position",
+                **shown,
+                "ply": self._ply,
+                "moves": view.notations(game, whole.states, whole.actions),
+                "texts": [
+                    game.action_to_text(state, action)
+                    for state, action in zip(whole.states, whole.actions, strict=False)
+                ],
+                "start": whole.start_text,
+                "values": [self._values.get(ply) for ply in range(len(whole.actions) + 1)],
+                "people": list(self._people),
+                "mayMove": self._may_move() and not shown["over"],
+                "engine": self._is_engines_turn(),
+                "flip": self._flip,
+            }
+        )
+
+    def _think(self) -> None:
+        """Whatever the engine has to do in this position."""
+        if self._is_engines_turn():
+            self._begin("move")
+        elif self._analyses and not self._here().is_over:
+            self._begin("analysis")
+        else:
+            self._stop()
+
+    def _stop(self) -> None:
+        self._turn += 1
+        if self._thinker is not None:
+            self._thinker.stop()
+
+    def _begin(self, purpose: str) -> None:
+        assert self._thinker is not None
+        self._stop()
+        line, turn = self._here(), self._turn
+        self._thinker.set_line(line)
+
+        def done(thought: Thought) -> None:
+            self._report(thought, turn)
+            best = thought.best
+            if purpose == "move" and best is not None:
+                self._later({"do": "decided", "turn": turn, "action": best.action})
+
+        def failed(error: Exception) -> None:
+            self._send({"what": "error", "says": f"the engine stopped: {error}"})
+
+        self._thinker.start(
+            Limits() if purpose == "analysis" else self._limits,
+            on_report=lambda thought: self._report(thought, turn),
+            on_done=done,
+            on_error=failed,
+            predictions=MOST_PREDICTED,
+        )
+
+    def _report(self, thought: Thought, turn: int) -> None:
+        """Show a thought; on the engine's thread, which `_stop` waits for."""
+        if turn != self._turn:
+            return
+        self._shown = thought
+        self._send_thought(thought)
+
+    def _send_thought(self, thought: Thought) -> None:
+        plain = view.thought(self._game, thought, layer=self._layer, flip=self._flip)
+        self._values[self._ply] = plain["value"]
+        self._send({"what": "thought", "ply": self._ply, **plain})
+
+
+def _read(game: Game, text: str) -> Line:
+    """A line from a position or from a game in any of the game's formats.
+
+    Raises:
+        RefusedError: it is neither.
+    """
+    if not text:
+        raise RefusedError("there is no text to read")
+    try:
+        return Line(game, text)
+    except InvalidTextError as error:
+        why = [f"as a position: {error}"]
+    for name, form in game.transcript_formats().items():
+        try:
+            found = form.read(text)
+            line = Line(game, found.start_text)
+            for action in found.actions:
+                line.play(action)
+        except AzcoreError as error:
+            why.append(f"as {name.upper()}: {error}")
+        else:
+            return line
+    raise RefusedError("this text cannot be read; " + "; ".join(why))
+
+
+def _seats(value: object) -> tuple[int, ...]:
+    if not isinstance(value, list) or any(type(s) is not int or s not in (0, 1) for s in value):
+        raise RefusedError("people must be a list of seats, each 0 or 1")
+    return tuple(sorted(set(value)))

@@ -1,0 +1,165 @@
+"""The runs of a folder as the page watches them: finished, going on, or a stranger's.
+
+Everything is read from the run directory, and only when its tables have changed, so that watching
+costs a run nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+from azcore.arena.elo import fit_ratings
+from azcore.errors import AzcoreError
+from azcore.report.doctor import HISTORY, findings, numbers_of
+from azcore.report.figures import CHARTS, SECTIONS, chart_data
+from azcore.report.report import ANCHOR, Report
+from azcore.report.tables import (
+    cell,
+    columns_of,
+    last_of_each,
+    measured_by,
+    rating_curve,
+    read_rows,
+    scores,
+    thinned,
+)
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_settings import own_settings
+from azcore.web.orders import RefusedError
+from azcore.web.shelf import MOST_RUNS, in_words
+from azcore.web.view import Plain
+
+AXES = ("seconds", "step", "games", "evaluations")
+MOST_POINTS = 300  # of a curve on the page
+MOST_KEPT = 64  # runs and reports in memory
+
+
+class Runs:
+    """Reads runs; for several threads.
+
+    Args of the constructor:
+        folder: holds run directories, at any depth.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._kept: dict[tuple[str, str], tuple[object, Any]] = {}  # by kind and name
+        self._lock = threading.Lock()
+
+    def listed(self) -> list[Plain]:
+        """A few words on each run, the newest first."""
+        return [self._listed(name) for name in self._names()]
+
+    def curves(self, name: str) -> Plain:
+        """The numbers of a run: its axes, curves, ratings and what looks wrong.
+
+        Raises:
+            RefusedError: there is no such run.
+        """
+        run = self._run(name)
+        return {**self._cached("curves", name, run, _curves), "age": _age(run)}
+
+    def report(self, name: str) -> str:
+        """The page about a run, as `command=report` writes it.
+
+        Raises:
+            RefusedError: there is no such run.
+        """
+        run = self._run(name)
+        page: str = self._cached("report", name, run, _report)
+        return page
+
+    def _names(self) -> list[str]:
+        found = {}
+        for path in self._folder.glob("**/metrics.csv"):
+            if path.is_file() and not path.is_symlink() and not path.parent.is_symlink():
+                name = str(path.parent.relative_to(self._folder))
+                found[name] = path.stat().st_mtime
+        return sorted(found, key=lambda name: -found[name])[:MOST_RUNS]
+
+    def _run(self, name: str) -> RunDirectory:
+        if name not in self._names():
+            raise RefusedError(f"there is no run named {name[:80]!r} here")
+        return RunDirectory(self._folder / name)
+
+    def _listed(self, name: str) -> Plain:
+        run = RunDirectory(self._folder / name)
+        curves = self._cached("curves", name, run, _curves)
+        last = {axis: next(reversed(curves["x"][axis]), None) for axis in AXES}
+        rating = curves["rating"]
+        return {
+            "name": name,
+            "title": curves["title"],
+            "age": _age(run),
+            **last,
+            "rating": rating["value"][-1] if rating["value"] else None,
+            "player": f"{run.path}@last" if (run.checkpoints / "last.ckpt").is_file() else None,
+        }
+
+    def _cached(self, kind: str, name: str, run: RunDirectory, make: Any) -> Any:
+        """What `make` makes of a run, made again when its tables have changed."""
+        stamp = tuple(_stamp(path) for path in (run.metrics, run.matches, run.gate))
+        with self._lock:
+            kept = self._kept.get((kind, name))
+            if kept is None or kept[0] != stamp:
+                kept = stamp, make(run)
+                self._kept.pop((kind, name), None)
+                self._kept[kind, name] = kept
+                while len(self._kept) > MOST_KEPT:
+                    self._kept.pop(next(iter(self._kept)))
+            return kept[1]
+
+
+def _stamp(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size
+
+
+def _age(run: RunDirectory) -> float | None:
+    """Seconds since the run's table of generations was written."""
+    try:
+        return round(max(0.0, time.time() - run.metrics.stat().st_mtime))
+    except OSError:
+        return None
+
+
+def _title(run: RunDirectory) -> str:
+    try:
+        game = own_settings(run).get("game", {})
+    except AzcoreError:
+        game = {}
+    return in_words(str(game.get("name", "unknown game")), game)
+
+
+def _curves(run: RunDirectory) -> Plain:
+    metrics = last_of_each(read_rows(run.metrics), ("generation",))
+    matches = last_of_each(read_rows(run.matches), ("generation", "player", "opponent"))
+    ratings = fit_ratings(scores(matches), ANCHOR)
+    drawn = [metrics[i] for i in thinned(len(metrics), MOST_POINTS)]
+    shown = [chart for chart in CHARTS if _has_numbers(chart.series, drawn)]
+    return {
+        "title": _title(run),
+        "x": {axis: [cell(row, axis) for row in drawn] for axis in AXES},
+        "columns": columns_of(drawn, shown),
+        "charts": [
+            {**chart_data(chart, {}), "section": SECTIONS[chart.section], "says": chart.explanation}
+            for chart in shown
+        ],
+        "rating": rating_curve(matches, metrics, ratings),
+        "measured": measured_by(matches) if matches else "No match has been played yet.",
+        "findings": list(findings([numbers_of(row) for row in metrics[-HISTORY:]]).values()),
+    }
+
+
+def _has_numbers(series: Any, rows: list[dict[str, str]]) -> bool:
+    return any(cell(row, line.column) is not None for line in series for row in rows)
+
+
+def _report(run: RunDirectory) -> str:
+    return Report(run.path).render()

@@ -1,0 +1,177 @@
+"""Who can be played: shipped networks, checkpoints of runs, and search without a network."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from azcore.assembly.pretrained import WORD, shipped
+from azcore.engine.server import Loaded
+from azcore.errors import AzcoreError, SettingError
+from azcore.game import Game
+from azcore.game.registry import installed_games, unprepared
+from azcore.pictures import title_of
+from azcore.storage.checkpoint import KEY, read_checkpoint
+from azcore.storage.run_directory import RunDirectory
+from azcore.web.shared import SharedEvaluator
+
+NO_NETWORK = "search/"  # before a game's name: search without a network
+TWIN = "_plain"  # the name of a compiled game's plain form ends in this; one of them is enough
+MOST_RUNS = 40  # the newest
+MOST_LOADED = 8  # networks in memory
+
+
+@dataclass(frozen=True, kw_only=True)
+class Entry:
+    """One player.
+
+    Args:
+        name: by which the page asks for it.
+        game: the game's name.
+        title: of the game, with its settings.
+        player: what plays.
+        group: `shipped`, `runs` or `search`.
+    """
+
+    name: str
+    game: str
+    title: str
+    player: str
+    group: str
+
+    @property
+    def plain(self) -> dict[str, str]:
+        return dict(vars(self))
+
+
+class Shelf:
+    """Lists players and loads them; for several threads.
+
+    Args of the constructor:
+        load: loads a checkpoint, named as in `checkpoint=`, or None and a game without a network.
+        runs: the folder of runs.
+    """
+
+    def __init__(self, load: Callable[[str | None, str], Loaded], runs: Path) -> None:
+        self._load, self._runs = load, runs
+        self._loaded: OrderedDict[tuple[str, float], Loaded] = OrderedDict()
+        self._lock = threading.Lock()
+        self._entries: dict[str, Entry] = {}
+
+    def entries(self) -> list[Entry]:
+        """Everyone there is now; what cannot be read is left out."""
+        found = [*self._shipped(), *self._of_runs(), *self._without_network()]
+        self._entries = {entry.name: entry for entry in found}
+        return found
+
+    def entry(self, name: str) -> Entry:
+        """The player of a name.
+
+        Raises:
+            SettingError: there is none.
+        """
+        if name not in self._entries:
+            self.entries()
+        if name not in self._entries:
+            raise SettingError(f"there is no player named {name[:80]!r} here any more")
+        return self._entries[name]
+
+    def load(self, name: str) -> Loaded:
+        """A player ready to search; all visitors share its network.
+
+        Raises:
+            AzcoreError: there is none of this name, or it cannot be loaded.
+        """
+        entry = self.entry(name)
+        with self._lock:
+            checkpoint = None if entry.group == "search" else name
+            key = name, self._age(entry)
+            if key not in self._loaded:
+                game, evaluator, predictor = self._load(checkpoint, entry.game)
+                self._loaded[key] = Loaded(game, SharedEvaluator(evaluator), predictor)
+                while len(self._loaded) > MOST_LOADED:
+                    self._loaded.popitem(last=False)
+            self._loaded.move_to_end(key)
+            return self._loaded[key]
+
+    def _age(self, entry: Entry) -> float:
+        """When its file was written, since a run writes its last checkpoint again and again."""
+        if entry.group != "runs":
+            return 0.0
+        run, _, stem = entry.name.rpartition("@")
+        try:
+            return (RunDirectory(Path(run)).checkpoints / f"{stem}.ckpt").stat().st_mtime
+        except OSError as error:
+            raise SettingError(f"{entry.name} is not there any more") from error
+
+    def _shipped(self) -> list[Entry]:
+        return [
+            _entry(f"{WORD}/{name}", path, "the network that comes with it", "shipped")
+            for name, path in shipped().items()
+        ]
+
+    def _of_runs(self) -> list[Entry]:
+        """The last checkpoint of each run and those that were rated, newest run first."""
+        last = [p for p in self._runs.glob("**/checkpoints/last.ckpt") if p.is_file()]
+        found = []
+        for path in sorted(last, key=lambda p: -p.stat().st_mtime)[:MOST_RUNS]:
+            run = RunDirectory(path.parent.parent)
+            if path.parent.parent.is_symlink() or path.parent.is_symlink():
+                continue
+            name = run.path.relative_to(self._runs)
+            steps = [f"step-{step}" for step in run.step_checkpoints()]
+            when = time.strftime("%d %b %H:%M", time.localtime(path.stat().st_mtime))
+            try:
+                newest = _entry(f"{run.path}@last", path, f"{name}, last ({when})", "runs")
+            except AzcoreError:
+                continue
+            found.append(newest)
+            for stem in reversed(steps):
+                player = f"{name}, {stem.replace('-', ' ')}"
+                found.append(
+                    Entry(**{**vars(newest), "name": f"{run.path}@{stem}", "player": player})
+                )
+        return found
+
+    def _without_network(self) -> list[Entry]:
+        found = []
+        games = installed_games()
+        for name in games:
+            if name.endswith(TWIN) and name.removesuffix(TWIN) in games:
+                continue
+            try:
+                game = unprepared(name)
+            except AzcoreError:
+                continue
+            found.append(
+                Entry(
+                    name=NO_NETWORK + name,
+                    game=name,
+                    title=in_words(game.name, game.settings),
+                    player="search without a network",
+                    group="search",
+                )
+            )
+        return found
+
+
+def _entry(name: str, path: Path, player: str, group: str) -> Entry:
+    identity = read_checkpoint(path)[KEY]["game"]
+    title = in_words(identity["name"], identity["settings"])
+    return Entry(name=name, game=identity["name"], title=title, player=player, group=group)
+
+
+def in_words(name: str, settings: Any) -> str:
+    """A game with the settings that tell it from others, as `Go 9×9`."""
+    size = settings.get("board_size")
+    return f"{title_of(name)} {size}×{size}" if size else title_of(name)
+
+
+def game_words(game: Game) -> str:
+    """The settings of a game."""
+    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in game.settings.items())

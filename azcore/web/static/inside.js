@@ -1,0 +1,231 @@
+// The page that looks into one search: steps, the tree, a node's numbers, and what may be changed.
+
+const $ = id => document.getElementById(id)
+const SVG = 'http://www.w3.org/2000/svg'
+const TOTALS = [16, 50, 100, 200, 400, 1000]
+const RULES = { puct: 'PUCT', gumbel: 'Gumbel' }
+const number = (value, digits = 3) => (value < 0 ? '−' : '') + Math.abs(value).toFixed(digits)
+const capital = text => text.charAt(0).toUpperCase() + text.slice(1)
+const signed = value => (value > 0 ? '+' : '') + number(value)
+// What the two terms of a score are called, by rule, and the formula.
+const TERMS = {
+  puct: { names: ['Q', 'U'], says: 'score(a) = Q(a) + U(a),  U(a) = C · P(a) · √N / (1 + N(a))' },
+  considered: { names: ['g + log P', 'σ(Q)'], says: 'score(a) = g(a) + log P(a) + σ(Q(a)), among the moves whose turn it is (sequential halving)' },
+  improved: { names: ['π′', '−N(a)/N'], says: 'score(a) = π′(a) − N(a) / (1 + ΣN)' },
+}
+
+let socket = null
+let shown = null    // what the server said last
+let position = null // player, start, moves
+
+function tell(order) { if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order)) }
+
+function open(at) {
+  const wanted = {
+    rule: $('rule').value || 'puct', simulations: Number($('simulations').value), network: $('network').value,
+    exploration: $('exploration').value, noise: $('noise').value, turns: !$('unturned').checked,
+  }
+  tell({ do: 'open', ...position, ...wanted, at: Math.min(at, wanted.simulations) })
+}
+
+function complain(words) {
+  $('message').textContent = words
+  $('message').hidden = !words
+}
+
+function connect() {
+  socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/inside/room`)
+  socket.onopen = () => { complain(''); open(shown?.at ?? 0) }
+  socket.onmessage = event => {
+    const message = JSON.parse(event.data)
+    if (message.what === 'error') complain(message.says)
+    else show(message)
+  }
+  socket.onclose = event => {
+    complain(event.reason || 'The server does not answer. Trying again ...')
+    setTimeout(connect, 1500)
+  }
+}
+
+function cells(row, texts) { for (const text of texts) row.insertCell().textContent = text }
+
+// -- showing -------------------------------------------------------------------------------------
+
+function show(message) {
+  complain('')
+  shown = message
+  $('game-title').textContent = message.title
+  options($('rule'), message.rules.map(rule => [rule, RULES[rule]]), message.rule)
+  $('at').max = message.of
+  $('at').value = message.at
+  $('count').textContent = `${message.at} of ${message.of}`
+  for (const id of ['begin', 'less']) $(id).disabled = message.at === 0
+  for (const id of ['more', 'ten', 'all']) $(id).disabled = message.at === message.of
+  $('own').querySelector('button').disabled = message.at === message.of
+  showStory(message)
+  showNode(message)
+  showTree(message)
+  showRivals(message)
+}
+
+function showStory({ last, at, told, turns, hasNetwork }) {
+  $('walk').hidden = !last
+  if (!last) {
+    $('story').textContent = `${hasNetwork ? 'The network has judged the position at the root.' : 'There is no network: every position is worth 0, and all moves are alike.'} No simulation was taken yet.`
+    return
+  }
+  const way = last.steps.map(step => step.text).join(', ')
+  const judged = last.over ? 'The game is over there: the rules say' : told ? 'You said' : hasNetwork ? 'The network says' : 'Without a network that is'
+  $('story').textContent = `Simulation ${at}: select ${way}. ${judged} ${signed(last.value)} for ${last.seat} there. ` +
+    (turns ? 'On the way back each move gets that value in the view of the player who chose it.'
+      : 'On the way back nobody turns the sign: every move gets the value of the first player.')
+  const body = $('walk').tBodies[0]
+  body.replaceChildren()
+  for (const step of [...last.steps].reverse()) {
+    const row = body.insertRow()
+    cells(row, [step.text, step.seat, step.before[0], step.after[0], number(step.before[1]), number(step.after[1]), signed(step.gain)])
+  }
+}
+
+function showNode({ node }) {
+  $('picture').innerHTML = shown.svg
+  $('where').textContent = node.path.length ? `After ${node.texts.join(', ')}` : 'At the root'
+  const judge = node.over ? `Over: ${node.over}.` : `${capital(node.seat)} to move. ${shown.hasNetwork ? 'The network gives it' : 'Without a network it is worth'} ${signed(node.value)}; ` +
+    (node.visits > 1 ? `the mean of all ${node.visits} values from here on is ${signed(node.mean)}.` : 'no simulation went on from here.')
+  $('said').textContent = judge
+  const { names, says } = TERMS[node.rule]
+  const chosen = node.edges.find(edge => edge.next)
+  $('formula').textContent = node.over ? '' : says
+  $('filled').textContent = !chosen ? '' : node.rule === 'puct'
+    ? `${chosen.text}: ${number(chosen.terms[0])} + ${number(node.rate)} · ${number(chosen.p)} · √${node.under} / (1 + ${chosen.n}) = ${number(chosen.score)}, the highest`
+    : `${chosen.text}: ${number(chosen.terms[0])} ${chosen.terms[1] < 0 ? '−' : '+'} ${number(Math.abs(chosen.terms[1]))} = ${number(chosen.score)}, the highest`
+  $('heads').replaceChildren(...['Move', 'N', 'W', 'Q', 'P', ...(node.rule === 'puct' ? ['U'] : names), 'Score'].map(text => {
+    const head = document.createElement('th')
+    head.scope = 'col'
+    head.textContent = text
+    return head
+  }))
+  const body = $('edges').tBodies[0]
+  body.replaceChildren()
+  for (const edge of node.edges) {
+    const row = body.insertRow()
+    row.dataset.action = edge.action
+    row.className = edge.next ? 'next' : edge.eligible ? '' : 'out'
+    const terms = node.rule === 'puct' ? [edge.terms[1]] : edge.terms
+    cells(row, [(edge.next ? '▸ ' : '') + edge.text, edge.n, number(edge.w, 2), edge.n ? number(edge.q) : `(${number(edge.q)})`, number(edge.p), ...terms.map(term => number(term)), number(edge.score)])
+    if (edge.n) {
+      row.tabIndex = 0
+      const look = () => tell({ do: 'look', path: [...node.path, edge.action] })
+      row.addEventListener('click', look)
+      row.addEventListener('keydown', event => { if (event.key === 'Enter') look() })
+    }
+  }
+  $('hidden').textContent = [
+    node.edges.some(edge => !edge.n) ? 'Q in brackets: assumed, since there was no visit.' : '',
+    node.hidden ? `${node.hidden} more moves of smaller P are not listed.` : '',
+  ].filter(Boolean).join(' ')
+}
+
+function showRivals({ rivals }) {
+  $('rivals').replaceChildren(...Object.entries(rivals).map(([rule, found]) => {
+    const part = document.createElement('div')
+    const head = document.createElement('p')
+    head.textContent = `${RULES[rule]} would play ${found.best}, value ${signed(found.value)}`
+    const table = document.createElement('table')
+    cells(table.createTHead().insertRow(), ['Move', 'N', rule === 'puct' ? 'Share' : 'π′'])
+    const body = table.createTBody()
+    for (const [text, visits, share] of found.rows) cells(body.insertRow(), [text, visits, `${(100 * share).toFixed(1)}%`])
+    part.append(head, table)
+    return part
+  }))
+}
+
+// -- the tree ------------------------------------------------------------------------------------
+
+const WIDE = 132, HIGH = 27, BOX = [112, 22]
+
+function shape(parent, name, attributes, text) {
+  const made = document.createElementNS(SVG, name)
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value)
+  if (text !== undefined) made.textContent = text
+  return parent.appendChild(made)
+}
+
+function showTree({ tree, node: here, of }) {
+  const svg = document.createElementNS(SVG, 'svg')
+  let line = 0, deepest = 0
+  const nodes = []
+  const place = (node, depth) => {
+    deepest = Math.max(deepest, depth)
+    const below = node.below.map(child => place(child, depth + 1))
+    const y = below.length ? (below[0].y + below.at(-1).y) / 2 : HIGH * line++
+    const placed = { node, x: depth * WIDE + 4, y: y, below }
+    nodes.push(placed)
+    return placed
+  }
+  const root = place(tree, 0)
+  for (const { x, y, below } of nodes) {
+    for (const child of below) {
+      const [x0, y0, x1, y1] = [x + BOX[0], y + BOX[1] / 2 + 4, child.x, child.y + BOX[1] / 2 + 4]
+      shape(svg, 'path', { class: `branch${child.node.lit ? ' lit' : ''}`, d: `M${x0} ${y0}C${x0 + 12} ${y0} ${x1 - 12} ${y1} ${x1} ${y1}`, 'stroke-width': 1 + 5 * child.node.n / Math.max(1, tree.n) })
+    }
+  }
+  for (const { node, x, y } of nodes.sort((a, b) => a.x - b.x || a.y - b.y)) {
+    const isHere = node.path.join() === here.path.join()
+    const group = shape(svg, 'g', { class: `node${node.lit ? ' lit' : ''}${isHere ? ' here' : ''}`, transform: `translate(${x} ${y + 4})`, tabindex: 0, role: 'button' })
+    group.dataset.path = node.path.join(' ')
+    const name = node.path.length ? node.text : 'root'
+    group.setAttribute('aria-label', `${name}, ${node.n} visits, Q ${number(node.q, 2)}`)
+    shape(group, 'rect', { class: 'frame', width: BOX[0], height: BOX[1], rx: 5 })
+    shape(group, 'rect', { class: 'fill', width: BOX[0] * node.n / Math.max(1, tree.n), height: BOX[1], rx: 5 })
+    shape(group, 'text', { x: 6, y: 15, 'font-weight': 650 }, name + (node.over ? ' ∎' : ''))
+    shape(group, 'text', { x: BOX[0] - 5, y: 15, 'text-anchor': 'end', class: 'soft' }, `${node.n}  ${number(node.q, 2)}`)
+    if (node.hidden && !node.below.length) shape(svg, 'text', { x: x + BOX[0] + 4, y: y + 19, class: 'soft' }, '…')
+    const look = () => tell({ do: 'look', path: node.path })
+    group.addEventListener('click', look)
+    group.addEventListener('keydown', event => { if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); look() } })
+  }
+  const [width, height] = [(deepest + 1) * WIDE, Math.max(1, line) * HIGH + 8]
+  for (const [key, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}` })) svg.setAttribute(key, value)
+  const host = $('tree'), { scrollTop, scrollLeft } = host
+  host.replaceChildren(svg)
+  Object.assign(host, { scrollTop, scrollLeft })
+  const leaf = nodes.filter(({ node }) => node.lit).at(-1)  // nodes are sorted by depth
+  const isSeen = leaf.y >= host.scrollTop && leaf.y + HIGH <= host.scrollTop + host.clientHeight
+  if (!isSeen) host.scrollTop = leaf.y - host.clientHeight / 2
+}
+
+// -- controls ------------------------------------------------------------------------------------
+
+function options(select, pairs, chosen) {
+  select.replaceChildren(...pairs.map(([value, text]) => new Option(text, value, false, value === chosen)))
+}
+
+const go = at => { if (shown) tell({ do: 'jump', at: Math.max(0, Math.min(shown.of, at)) }) }
+const ACTS = {
+  begin: () => go(0), less: () => go(shown.at - 1), more: () => go(shown.at + 1), ten: () => go(shown.at + 10), all: () => go(shown.of),
+}
+for (const [id, act] of Object.entries(ACTS)) $(id).addEventListener('click', act)
+$('at').addEventListener('input', () => go(Number($('at').value)))
+for (const id of ['rule', 'simulations', 'network', 'exploration', 'noise', 'unturned']) $(id).addEventListener('change', () => open(shown?.at ?? 0))
+$('own').addEventListener('submit', event => {
+  event.preventDefault()
+  tell({ do: 'value', value: Number($('own-value').value) })
+})
+const KEYS = { ArrowLeft: ACTS.less, ArrowRight: ACTS.more, Home: ACTS.begin, End: ACTS.all }
+addEventListener('keydown', event => {
+  const typing = /^(TEXTAREA|SELECT|INPUT)$/.test(event.target.tagName)
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || !shown) return
+  if (KEYS[event.key]) { event.preventDefault(); KEYS[event.key]() }
+})
+
+options($('simulations'), TOTALS.map(total => [String(total), String(total)]), '50')
+const given = new URLSearchParams(location.hash.slice(1))
+try {
+  const players = given.get('player') ? [] : await (await fetch('/players.json')).json()
+  position = { player: given.get('player') ?? players[0].name, start: given.get('start'), moves: given.get('moves')?.split(' ') ?? [] }
+  $('back-to-game').href = `/#${new URLSearchParams({ ...(given.size ? Object.fromEntries(given) : { player: position.player, people: '0' }) })}`
+  connect()
+} catch {
+  complain('The server does not answer. Is it running?')
+}

@@ -1,0 +1,86 @@
+// What stands beside the board: the evaluation bar, the table of actions, the graph and the moves.
+
+const percent = part => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)}%`
+const signed = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(2)
+const $ = id => document.getElementById(id)
+
+// value: of seat 0, -1 to +1; the game's seats with their colours; chances: win, draw and loss of seat 0, if the network says them.
+export function showBar(value, chances, { seats, colours }) {
+  const bar = $('bar')
+  const [win, draw] = chances ?? [(1 + value) / 2, 0]
+  const upright = getComputedStyle(bar).height > '40' && bar.clientHeight > bar.clientWidth
+  const [first, middle] = bar.querySelectorAll('span')
+  bar.style.setProperty('--first', colours[0])
+  bar.style.setProperty('--second', colours[1])
+  first.style.cssText = upright ? `height:${100 * win}%` : `width:${100 * win}%`
+  middle.style.cssText = upright ? `bottom:${100 * win}%;height:${100 * draw}%` : `left:${100 * win}%;width:${100 * draw}%`
+  const share = (1 + value) / 2
+  const [name, part] = share >= 0.5 ? [seats[0], share] : [seats[1], 1 - share]
+  bar.querySelector('b').textContent = `${name} ${Math.round(100 * part)}%`
+  bar.setAttribute('aria-label', `Evaluation: ${name} scores ${Math.round(100 * part)} percent`)
+}
+
+export function showThought(thought, seats, onPoint, onPlay) {
+  const parts = [`${thought.simulations.toLocaleString('en')} simulations, ${thought.seconds} s`]
+  parts.push(`value ${signed(thought.value)} for ${seats[0]}`)
+  if (thought.network !== undefined) parts.push(`network alone ${signed(thought.network)}`)
+  if (thought.chances) parts.push(`win ${percent(thought.chances[0])}, draw ${percent(thought.chances[1])}, loss ${percent(thought.chances[2])}`)
+  if (thought.score !== undefined) parts.push(`expected score ${thought.score >= 0 ? seats[0] : seats[1]} +${Math.abs(thought.score)}`)
+  if (thought.pliesLeft !== undefined) parts.push(`about ${thought.pliesLeft} plies left`)
+  if (thought.full) parts.push('the tree is full')
+  $('thought').textContent = parts.join(' · ')
+  const body = $('rows').tBodies[0]
+  body.replaceChildren(...thought.rows.map(row => {
+    const line = document.createElement('tr')
+    line.tabIndex = 0
+    const cells = [row.text, row.visits.toLocaleString('en'), percent(row.prior), row.value === null ? '' : signed(row.value), row.line.slice(1).join(' ')]
+    for (const text of cells) line.insertCell().textContent = text
+    const share = document.createElement('span')
+    share.className = 'share'
+    share.style.setProperty('--part', row.share)
+    line.cells[1].prepend(share)
+    for (const event of ['mouseenter', 'focus']) line.addEventListener(event, () => onPoint(row.action))
+    for (const event of ['mouseleave', 'blur']) line.addEventListener(event, () => onPoint(null))
+    line.addEventListener('click', () => onPlay(row.action))
+    line.addEventListener('keydown', event => { if (event.key === 'Enter') onPlay(row.action) })
+    return line
+  }))
+}
+
+export function clearThought() {
+  $('thought').textContent = ''
+  $('rows').tBodies[0].replaceChildren()
+}
+
+export function showGraph(values, ply, onGo) {
+  const graph = $('graph')
+  const last = Math.max(1, values.length - 1)
+  const at = i => `${(400 * i / last).toFixed(1)},${(45 - 42 * values[i]).toFixed(1)}`
+  const known = [...values.keys()].filter(i => values[i] !== null)
+  const points = known.map(at).join(' ')
+  const x = 400 * ply / last
+  graph.innerHTML = '<line class="zero" x1="0" x2="400" y1="45" y2="45"/>' +
+    (known.length > 1 ? `<polygon class="area" points="${400 * known[0] / last},45 ${points} ${400 * known.at(-1) / last},45"/><polyline class="curve" points="${points}"/>` : '') +
+    `<line class="now" x1="${x}" x2="${x}" y1="0" y2="90"/>`
+  graph.onclick = event => {
+    const box = graph.getBoundingClientRect()
+    onGo(Math.max(0, Math.min(values.length - 1, Math.round(last * (event.clientX - box.left) / box.width))))
+  }
+}
+
+export function showMoves(moves, ply, onGo) {
+  const list = $('moves')
+  list.replaceChildren(...moves.map((text, i) => {
+    const item = document.createElement('li')
+    const button = document.createElement('button')
+    const number = document.createElement('small')
+    number.textContent = i + 1
+    button.append(number, text)
+    if (i + 1 === ply) button.setAttribute('aria-current', 'true')
+    button.addEventListener('click', () => onGo(i + 1))
+    item.append(button)
+    return item
+  }))
+  const now = list.querySelector('[aria-current]')
+  if (now) list.scrollTop = now.offsetTop - list.offsetTop - list.clientHeight / 2
+}

@@ -1,0 +1,169 @@
+// The page that watches runs: their curves, read again while they go on, several over each other.
+import { draw, time } from './chart.js'
+
+const $ = id => document.getElementById(id)
+const COLOURS = ['#0b6bcb', '#d1491b', '#2b8a3e', '#8f3fbf', '#b58900', '#c2255c']
+const AXES = { seconds: 'time', step: 'steps', games: 'games', evaluations: 'evaluations' }
+const SECONDS = 3        // between two looks
+const MOST_SHOWN = COLOURS.length
+const FRESH = 180        // seconds since the last generation in which a run is taken to go on
+
+let shown = new URLSearchParams(location.hash.slice(1)).getAll('run').slice(0, MOST_SHOWN)
+let isChosen = shown.length > 0  // by the visitor, or the newest run by itself
+let runs = []
+const curves = new Map()  // by run
+const frames = new Map()  // by chart
+
+async function read(address) {
+  const answer = await fetch(address)
+  if (!answer.ok) throw new Error(await answer.text())
+  return answer.json()
+}
+
+function complain(words) {
+  $('message').textContent = words
+  $('message').hidden = !words
+}
+
+async function look() {
+  try {
+    runs = await read('/runs.json')
+    const names = runs.map(run => run.name)
+    shown = shown.filter(name => names.includes(name))
+    if (!isChosen && names.length) shown = [names[0]]
+    for (const name of shown) curves.set(name, await read(`/run.json?run=${encodeURIComponent(name)}`))
+    complain('')
+    show()
+  } catch (error) {
+    complain(error instanceof TypeError ? 'The server does not answer. Trying again ...' : error.message)
+  }
+  setTimeout(look, 1000 * SECONDS)
+}
+
+const colour = name => COLOURS[shown.indexOf(name)]
+const ago = age => age < 60 ? `${Math.round(age)} s ago` : age < 3600 ? `${Math.round(age / 60)} min ago` : age < 172800 ? `${Math.round(age / 3600)} h ago` : `${Math.round(age / 86400)} days ago`
+
+function choose(name, on) {
+  isChosen = true
+  shown = shown.filter(other => other !== name)
+  if (on) shown = [...shown, name].slice(-MOST_SHOWN)
+  history.replaceState(null, '', `#${new URLSearchParams(shown.map(run => ['run', run]))}`)
+  if (on && !curves.has(name)) read(`/run.json?run=${encodeURIComponent(name)}`).then(found => { curves.set(name, found); show() }).catch(error => complain(error.message))
+  show()
+}
+
+function link(text, address) {
+  const made = document.createElement('a')
+  Object.assign(made, { textContent: text, href: address })
+  return made
+}
+
+function showRuns() {
+  $('none').hidden = runs.length > 0
+  const body = $('runs').tBodies[0]
+  const focused = document.activeElement?.dataset?.run
+  body.replaceChildren(...runs.map(run => {
+    const row = document.createElement('tr')
+    const box = document.createElement('input')
+    Object.assign(box, { type: 'checkbox', checked: shown.includes(run.name), ariaLabel: `Show ${run.name}` })
+    box.dataset.run = run.name
+    box.addEventListener('change', () => choose(run.name, box.checked))
+    const first = row.insertCell()
+    first.append(box)
+    if (box.checked) {
+      const swatch = document.createElement('span')
+      swatch.className = 'swatch'
+      swatch.style.background = colour(run.name)
+      first.append(swatch)
+    }
+    const whole = value => value === null ? '–' : Math.round(value).toLocaleString('en')
+    const texts = [run.name, run.title, run.seconds === null ? '–' : time(run.seconds), whole(run.step), whole(run.games), run.rating === null ? '–' : `${run.rating >= 0 ? '+' : '−'}${Math.abs(Math.round(run.rating))} Elo`, `${ago(run.age)}${run.age < FRESH ? ', going on' : ''}`]
+    for (const text of texts) row.insertCell().textContent = text
+    const last = row.insertCell()
+    last.append(link('report', `/report?run=${encodeURIComponent(run.name)}`))
+    if (run.player) last.append(' · ', link('play', `/#${new URLSearchParams({ player: run.player, people: '0' })}`))
+    return row
+  }))
+  if (focused !== undefined) body.querySelector(`[data-run="${CSS.escape(focused)}"]`)?.focus()
+}
+
+function points(run, xs, series) {
+  return xs.map((x, i) => [x, series.value[i], ...(series.low ? [series.low[i], series.high[i]] : [])])
+    .filter(point => point.every(value => value !== null && value !== undefined))
+}
+
+function frame(name, title, says, section) {
+  if (frames.has(name)) return frames.get(name)
+  let part = document.querySelector(`[data-section="${CSS.escape(section)}"]`)
+  if (!part) {
+    part = document.createElement('section')
+    part.dataset.section = section
+    const head = document.createElement('h2')
+    head.textContent = section
+    part.append(head)
+    $('charts').append(part)
+  }
+  const figure = document.createElement('figure')
+  figure.dataset.chart = name
+  const caption = document.createElement('figcaption')
+  caption.textContent = title
+  const plot = document.createElement('div')
+  plot.className = 'plot'
+  const details = document.createElement('details')
+  const summary = document.createElement('summary')
+  summary.textContent = 'What is this?'
+  const words = document.createElement('p')
+  words.textContent = says
+  details.append(summary, words)
+  figure.append(caption, plot, details)
+  part.append(figure)
+  frames.set(name, { figure, plot, words })
+  return frames.get(name)
+}
+
+function show() {
+  showRuns()
+  const axis = document.querySelector('input[name=axis]:checked').value
+  const found = shown.filter(name => curves.has(name)).map(name => [name, curves.get(name)])
+  const several = found.length > 1
+  $('findings').hidden = !found.some(([, run]) => run.findings.length)
+  $('findings').replaceChildren(...found.flatMap(([name, run]) => run.findings.map(text => {
+    const item = document.createElement('li')
+    item.textContent = `${name}: ${text}`
+    return item
+  })))
+  const seen = new Set()
+  const put = (name, title, says, section, spec) => {
+    if (seen.has(name)) return
+    seen.add(name)
+    const { figure, plot, words } = frame(name, title, says, section)
+    figure.hidden = false
+    words.textContent = says
+    if (!plot.querySelector('.note:not([hidden])')) draw(plot, { title, xName: AXES[axis], ...spec })
+  }
+  if (found.length) {
+    put('rating', 'Rating', `Strength from all matches, random play being 0. ${found[0][1].measured}`, 'How strong is it?', {
+      unit: 'Elo', fromZero: false,
+      curves: found.map(([name, run]) => ({ label: name, colour: colour(name), points: points(run, run.rating.x[axis], run.rating) })),
+    })
+  }
+  for (const [, run] of found) {
+    for (const chart of run.charts) {
+      put(chart.name, chart.title, chart.says, chart.section, {
+        unit: chart.unit, percent: chart.percent, fromZero: chart.from_zero,
+        curves: found.flatMap(([name, other]) => chart.series.filter(series => other.columns[series.column]).map((series, i) => ({
+          label: several ? `${name}, ${series.label}` : series.label,
+          colour: several ? colour(name) : COLOURS[i],
+          dashed: series.dashed || (several && i > 0),
+          points: points(other, other.x[axis], { value: other.columns[series.column] }),
+        }))),
+      })
+    }
+  }
+  for (const [name, { figure }] of frames) figure.hidden = !seen.has(name)
+  for (const part of $('charts').children) part.hidden = !part.querySelector('figure:not([hidden])')
+}
+
+for (const input of document.querySelectorAll('input[name=axis]')) input.addEventListener('change', show)
+addEventListener('resize', show)
+look()

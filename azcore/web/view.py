@@ -1,0 +1,135 @@
+"""Positions and thoughts as plain values for the page.
+
+Values are in the view of seat 0, so that a bar and a graph need no signs; the table of actions is
+in the view of the player to move, as in every engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from azcore.engine.thinker import Line, Thought, Variation
+from azcore.game import Game
+from azcore.game.board import Board
+from azcore.pictures import Layers, draw, heat_of, line_of, overlay, owners_of
+from azcore.pictures.palette import BODIES
+
+ROWS = 12  # actions in the table
+PLIES = 10  # of an expected line
+
+Plain = dict[str, Any]
+
+
+def position(game: Game, line: Line, *, flip: bool, letters: bool) -> Plain:
+    """The last position of a line: its picture and what can be done there."""
+    state = line.state
+    picture = draw(game, state, flip=flip, letters=letters)
+    board = game.board(state)
+    return {
+        "svg": picture.svg,
+        "targets": {name: list(box) for name, box in picture.targets.items()},
+        "paths": {} if board is None else {str(a): list(p) for a, p in board.actions.items()},
+        "choices": {} if board is None else {k: c.words for k, c in board.layout.choices.items()},
+        "own": [] if board is None else [p.place for p in board.pieces if p.seat == board.to_move],
+        "listed": [list(entry) for entry in picture.listed],
+        "note": "" if board is None else board.note,
+        "toMove": None if line.is_over else line.player,
+        "over": ending(game, state) if line.is_over else "",
+        "text": game.state_to_text(state),
+    }
+
+
+def colours(game: Game) -> list[str]:
+    """The colours of the seats' pieces in CSS; dark and light if the game has no board."""
+    board = game.board(game.initial_state())
+    names = ("black", "white") if board is None else board.layout.colours
+    return [BODIES[name][0] for name in names]
+
+
+def ending(game: Game, state: Any) -> str:
+    return f"{game.result_text(state)}, {game.termination(state)}"
+
+
+def notations(game: Game, states: Sequence[Any], actions: Sequence[int]) -> list[str]:
+    """Each action as people write it, from the state before it."""
+    return [
+        game.action_to_notation(state, action)
+        for state, action in zip(states, actions, strict=False)
+    ]
+
+
+def along(game: Game, state: Any, actions: Sequence[int]) -> list[str]:
+    """The first actions of an expected line, as people write them."""
+    texts = []
+    for action in actions[:PLIES]:
+        texts.append(game.action_to_notation(state, action))
+        state = game.step(state, action)
+    return texts
+
+
+def thought(game: Game, found: Thought, *, layer: str, flip: bool) -> Plain:
+    """What a search thinks, with one layer drawn: `visits`, `prior`, `line`, `owner` or none."""
+    state = found.state
+    sign = 1 if game.current_player(state) == 0 else -1
+    board = game.board(state)
+    total = max(1, sum(variation.visits for variation in found.variations))
+    rows = [_row(game, state, variation, total) for variation in found.variations[:ROWS]]
+    plain: Plain = {
+        "value": sign * found.value,
+        "simulations": found.simulations,
+        "seconds": round(found.seconds, 1),
+        "full": found.fullness >= 1,
+        "rows": rows,
+        "overlay": "" if board is None else _overlay(game, board, found, layer, flip),
+    }
+    prediction = found.prediction
+    if prediction is not None:
+        seen = prediction if sign > 0 else prediction.of_other_player()
+        plain["network"] = round(float(seen.value), 3)
+        if seen.chances is not None:
+            plain["chances"] = [round(float(chance), 3) for chance in seen.chances]
+        if seen.score is not None:
+            plain["score"] = round(float(seen.score), 1)
+        if seen.plies_left is not None:
+            plain["pliesLeft"] = round(float(seen.plies_left))
+    return plain
+
+
+def _row(game: Game, state: Any, variation: Variation, total: int) -> Plain:
+    return {
+        "action": variation.action,
+        "text": game.action_to_notation(state, variation.action),
+        "visits": variation.visits,
+        "share": round(variation.visits / total, 4),
+        "prior": round(variation.prior, 4),
+        "value": round(variation.value, 3) if variation.visits else None,
+        "line": along(game, state, variation.actions),
+    }
+
+
+def _overlay(game: Game, board: Board, found: Thought, layer: str, flip: bool) -> str:
+    layers = Layers()
+    if layer in ("visits", "prior"):
+        total = max(1, sum(variation.visits for variation in found.variations))
+        shares = {
+            v.action: v.visits / total if layer == "visits" else v.prior for v in found.variations
+        }
+        layers = Layers(heat=heat_of(board, shares))
+    elif layer == "line" and found.best is not None:
+        layers = Layers(line=line_of(game, found.state, found.best.actions))
+    elif layer == "owner" and found.prediction is not None:
+        seen = found.prediction
+        if board.to_move == 1:
+            seen = seen.of_other_player()
+        if seen.ownership is not None:
+            layers = Layers(owner=owners_of(board, seen.ownership))
+    return overlay(board, layers, flip=flip)
+
+
+def line_overlay(game: Game, state: Any, actions: Sequence[int], flip: bool) -> str:
+    """An expected line alone, for a row of the table that is pointed at."""
+    board = game.board(state)
+    if board is None:
+        return ""
+    return overlay(board, Layers(line=line_of(game, state, actions, most=6)), flip=flip)

@@ -1,0 +1,125 @@
+"""What `command=web` answers with when many play at once.
+
+    python -m azcore command=web web.port=8765 web.open=false &
+    python examples/bench_web.py --visitors 20 --simulations 200 --seconds 30
+
+Each visitor plays random moves against a checkpoint, as fast as it answers. Printed are the time
+from a click to the picture with the move on it, the time until the engine has answered, simulations
+per second of all visitors together, and the server's memory before, with and after them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from websockets.sync.client import connect
+
+
+class Visitor(threading.Thread):
+    """One page that plays games until a time."""
+
+    def __init__(self, place: str, player: str, simulations: int, until: float, seed: int) -> None:
+        super().__init__(daemon=True)
+        self.place, self.player, self.simulations, self.until = place, player, simulations, until
+        self.random = random.Random(seed)
+        self.clicks: list[float] = []
+        self.answers: list[float] = []
+        self.thought = 0
+
+    def run(self) -> None:
+        with connect(f"ws://{self.place}/room", origin=f"http://{self.place}") as socket:
+            while time.perf_counter() < self.until:
+                order = {"do": "open", "player": self.player, "people": [0]}
+                socket.send(json.dumps({**order, "simulations": self.simulations}))
+                position = self.wait(socket)
+                while not position["over"] and time.perf_counter() < self.until:
+                    action = self.random.choice(list(position["paths"]))
+                    sent = time.perf_counter()
+                    socket.send(
+                        json.dumps({"do": "play", "action": int(action), "ply": position["ply"]})
+                    )
+                    position = self.wait(socket)
+                    self.clicks.append(time.perf_counter() - sent)
+                    if not position["over"]:
+                        position = self.wait(socket)
+                        self.answers.append(time.perf_counter() - sent)
+
+    def wait(self, socket: Any) -> dict[str, Any]:
+        """The next position."""
+        last = 0
+        while True:
+            message: dict[str, Any] = json.loads(socket.recv(timeout=120))
+            if message["what"] == "error":
+                raise RuntimeError(message["says"])
+            if message["what"] == "thought":
+                last = message["simulations"]
+            if message["what"] == "position":
+                self.thought += last
+                return message
+
+
+def memory_of(port: int) -> float:
+    """MB of the process that listens on a port of this machine."""
+    inodes = {
+        line.split()[9]
+        for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
+        if int(line.split()[1].split(":")[1], 16) == port and line.split()[3] == "0A"
+    }
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            links = {str(link.readlink()) for link in (folder / "fd").iterdir()}
+        except OSError:
+            continue
+        if any(f"socket:[{inode}]" in links for inode in inodes):
+            status = (folder / "status").read_text()
+            return int(status.split("VmRSS:")[1].split()[0]) / 1000
+    return float("nan")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--visitors", type=int, default=20)
+    parser.add_argument("--simulations", type=int, default=200)
+    parser.add_argument("--seconds", type=float, default=30)
+    parser.add_argument("--player", default="pretrained/go9")
+    parser.add_argument("--port", type=int, default=8765)
+    options = parser.parse_args()
+    place = f"127.0.0.1:{options.port}"
+    warm = Visitor(place, options.player, options.simulations, time.perf_counter() + 3, 0)
+    warm.start()
+    warm.join()
+    time.sleep(1)
+    before = memory_of(options.port)
+    until = time.perf_counter() + options.seconds
+    visitors = [
+        Visitor(place, options.player, options.simulations, until, seed)
+        for seed in range(1, options.visitors + 1)
+    ]
+    for visitor in visitors:
+        visitor.start()
+    time.sleep(options.seconds / 2)
+    amid = memory_of(options.port)
+    for visitor in visitors:
+        visitor.join()
+    time.sleep(2)
+    clicks = 1000 * np.concatenate([visitor.clicks for visitor in visitors])
+    answers = 1000 * np.concatenate([visitor.answers for visitor in visitors])
+    thought = sum(visitor.thought for visitor in visitors)
+    print(f"{options.visitors} visitors, {options.simulations} simulations, {len(clicks)} moves")
+    for name, found in (("click to picture", clicks), ("click to the engine's move", answers)):
+        middle, high = np.percentile(found, [50, 95])
+        print(f"{name}: median {middle:.0f} ms, 95 % below {high:.0f} ms")
+    print(f"{thought / options.seconds:,.0f} simulations/s in the trees that moved")
+    after = memory_of(options.port)
+    print(f"memory {before:.0f} MB before, {amid:.0f} MB with them, {after:.0f} MB after")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""The page in a real browser: games by mouse, on a screen and on a phone."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import azcore
+from web_kit import served
+
+sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
+    pytest.mark.slow,
+]
+FOOLS = "1. f3 e5 2. g4 Qh4# 0-1"
+
+
+PLUGIN = Path(__file__).parents[2] / "examples/plugins/connect_four/src"
+BARE = """
+from azcore.game import Game
+from azcore.games.tic_tac_toe.plain import TicTacToePlain
+
+class Bare(TicTacToePlain):
+    board = Game.board
+    def __init__(self):
+        super().__init__()
+        self.name = "bare"
+"""
+
+
+@pytest.fixture(name="plugins", scope="module")
+def plugins_fixture(tmp_path_factory: Any) -> Iterator[None]:
+    """Two packages of strangers, as pip would install them; the game of one has no `board`."""
+    site = tmp_path_factory.mktemp("site")
+    (site / "bare.py").write_text(BARE)
+    for name, place in (("bare", "bare:Bare"), ("connect_four", "connect_four.game:ConnectFour")):
+        folder = site / f"{name}-1.dist-info"
+        folder.mkdir()
+        (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n")
+        (folder / "entry_points.txt").write_text(f"[azcore.games]\n{name} = {place}\n")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.syspath_prepend(str(PLUGIN))
+        patched.syspath_prepend(str(site))
+        yield
+
+
+@pytest.fixture(name="place", scope="module")
+def place_fixture(plugins: None, tmp_path_factory: Any) -> Iterator[str]:
+    from conftest import compose
+
+    runs = tmp_path_factory.mktemp("runs")
+    with served(compose(f"web.runs={runs}", "web.num_simulations=20")) as place:
+        yield place
+
+
+@pytest.fixture(name="browser", scope="module")
+def browser_fixture() -> Iterator[Any]:
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(name="page", params=[1280, 390], ids=["screen", "phone"])
+def page_fixture(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
+    context = browser.new_context(
+        viewport={"width": request.param, "height": 860}, accept_downloads=True
+    )
+    page = context.new_page()
+    page.set_default_timeout(60_000)
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    yield page
+    context.close()
+    assert not faults
+
+
+def begin(page: Any, place: str, player: str, people: str | None = None) -> None:
+    page.goto("about:blank")
+    page.goto(f"http://{place}/")
+    page.click(f'[data-player="{player}"]')
+    page.wait_for_selector("#board svg")
+    if people is not None:
+        page.select_option("#people", people)
+
+
+def click(page: Any, *names: str) -> None:
+    for name in names:
+        page.click(f'[data-click="{name}"]')
+
+
+def moves(page: Any, count: int) -> list[str]:
+    """The moves as listed, once there are so many."""
+    if count:
+        page.locator("#moves li").nth(count - 1).wait_for()
+    assert page.locator("#moves li").count() == count
+    return [text.lstrip("0123456789") for text in page.locator("#moves li").all_inner_texts()]
+
+
+def test_ten_moves_of_go_a_pass_and_back(page: Any, place: str) -> None:
+    begin(page, place, "pretrained/go9", "01")
+    for number, point in enumerate(("E5", "C3", "G7", "C7", "G3", "E3", "E7", "C5", "G5"), 1):
+        click(page, point)
+        moves(page, number)
+    page.click("[data-choice=pass]")
+    assert moves(page, 10)[-1] == "pass"
+    page.click("#undo")
+    page.locator("#moves li").nth(9).wait_for(state="detached")
+    page.keyboard.press("Home")
+    page.wait_for_selector('[data-click="E5"].can')
+    page.keyboard.press("End")
+    page.locator("#moves [aria-current]", has_text="G5").wait_for()
+
+
+def test_against_the_engine_with_analysis_on_and_off(page: Any, place: str) -> None:
+    begin(page, place, "pretrained/go9")
+    click(page, "E5")
+    moves(page, 2)
+    page.check("#analyse")
+    page.locator("#rows tbody tr").first.wait_for()
+    page.locator(".az-layers circle").first.wait_for()
+    page.hover("#rows tbody tr")
+    page.locator(".line-layer circle").first.wait_for()
+    page.uncheck("#analyse")
+    assert "simulations" in page.inner_text("#thought")
+
+
+def test_chess_by_clicks_by_dragging_and_a_promotion(page: Any, place: str) -> None:
+    begin(page, place, "search/chess", "01")
+    line = [("e2", "e4"), ("e7", "e5"), ("g1", "f3"), ("b8", "c6"), ("f1", "c4"), ("f8", "c5")]
+    for number, (start, end) in enumerate(line, 1):
+        click(page, start, end)
+        moves(page, number)
+    page.drag_and_drop('[data-click="e1"]', '[data-click="g1"]')
+    assert moves(page, 7)[-1] == "O-O"
+    page.click("#files-panel summary")
+    page.fill("#paste", "7k/P7/8/8/8/8/8/K7 w - - 0 1")
+    page.click("#load")
+    page.wait_for_selector('[data-click="a7"].can')
+    click(page, "a7", "a8")
+    page.click("dialog button[value=q]")
+    assert moves(page, 1) == ["a8=Q+"]
+
+
+def test_a_drop_in_shogi(page: Any, place: str) -> None:
+    begin(page, place, "search/shogi", "01")
+    line = [("7g", "7f"), ("3c", "3d"), ("8h", "2b"), ("3a", "2b"), ("*B", "5e")]
+    for number, (start, end) in enumerate(line, 1):
+        click(page, start, end)
+        if (start, end) == ("8h", "2b"):
+            page.click("dialog button >> nth=0")
+        moves(page, number)
+    assert "5e" in moves(page, 5)[-1]
+
+
+def test_tic_tac_toe_by_keyboard(page: Any, place: str) -> None:
+    begin(page, place, "search/tic_tac_toe")
+    page.focus('[data-click="b2"]')
+    page.keyboard.press("Enter")
+    moves(page, 2)
+    page.keyboard.press("u")
+    page.locator("#moves li").first.wait_for(state="detached")
+    page.keyboard.press("f")
+    page.wait_for_selector('[data-click="b2"].can')
+
+
+def test_files_and_links(page: Any, place: str) -> None:
+    begin(page, place, "search/chess", "01")
+    page.click("#files-panel summary")
+    page.fill("#paste", FOOLS)
+    page.click("#load")
+    assert moves(page, 4)[-1] == "Qh4#"
+    assert "checkmate" in page.inner_text("#status")
+    with page.expect_download() as saved:
+        page.click("text=Save as PGN")
+    assert "Qh4#" in Path(saved.value.path()).read_text()
+    page.fill("#paste", "no game at all")
+    page.click("#load")
+    page.wait_for_selector("#message:not([hidden])")
+    link = page.url
+    page.goto("about:blank")
+    page.goto(link)
+    assert moves(page, 4)[-1] == "Qh4#"
+
+
+def test_a_game_without_a_board_is_a_list_of_actions(
+    page: Any, place: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page gets the text and the legal actions; any game can be shown so."""
+    monkeypatch.setattr(type(azcore.make("tic_tac_toe")), "board", azcore.Game.board)
+    begin(page, place, "search/tic_tac_toe", "01")
+    page.click("#choices button >> nth=4")
+    moves(page, 1)
+    assert page.locator("#choices button").count() == 8
+
+
+def test_inside_a_search_step_by_step(page: Any, place: str) -> None:
+    begin(page, place, "search/tic_tac_toe", "01")
+    click(page, "a1", "b2")
+    moves(page, 2)
+    page.keyboard.press("i")
+    page.locator("#edges tbody tr").nth(6).wait_for()
+    page.click("#more")
+    page.locator("#count", has_text="1 of 50").wait_for()
+    assert page.locator("#walk tbody tr").count() == 1
+    page.fill("#own-value", "-0.5")
+    page.click("#own button")
+    page.locator("#story", has_text="You said −0.500").wait_for()
+    page.click("#all")
+    page.locator("#count", has_text="50 of 50").wait_for()
+    visits = [int(row.split("\t")[1]) for row in page.locator("#edges tbody tr").all_inner_texts()]
+    assert sum(visits) == 50
+    page.locator("#tree .node").nth(1).click()
+    page.locator("#where", has_text="After").wait_for()
+    page.select_option("#rule", "gumbel")
+    page.locator("#where", has_text="root").wait_for()
+    page.locator("#heads", has_text="log P").wait_for()
+    page.check("#unturned")
+    page.locator("#story", has_text="nobody turns the sign").wait_for()
+    page.click("#back-to-game")
+    assert moves(page, 2) == ["a1", "b2"]
+
+
+def test_a_plugin_by_clicks(page: Any, place: str) -> None:
+    begin(page, place, "search/connect_four", "01")
+    played = []
+    for ply in range(10):
+        column = str(ply * 3 % 7 + 1)
+        page.locator(f'[data-click^="{column}"].can').first.click()
+        moves(page, ply + 1)
+        played.append(column)
+    listed = [text.lstrip() for text in page.locator("#moves li").all_inner_texts()]
+    assert [text[-1] for text in listed] == played  # after the number of the move
+    page.check("#analyse")
+    page.locator("#rows tbody tr").first.wait_for()
+    page.uncheck("#analyse")
+
+
+def test_a_plugin_without_a_board_by_its_list(page: Any, place: str) -> None:
+    begin(page, place, "search/bare", "01")
+    for number in range(1, 5):
+        page.locator("#choices button").first.click()
+        moves(page, number)
+    page.click("#undo")
+    page.locator("#moves li").nth(3).wait_for(state="detached")
+    page.check("#analyse")
+    page.locator("#rows tbody tr").first.wait_for()
+
+
+def test_a_game_pasted_as_sgf(page: Any, place: str) -> None:
+    begin(page, place, "pretrained/go9", "01")
+    page.click("#files-panel summary")
+    page.fill("#paste", "(;GM[1]FF[4]SZ[9]KM[7.5];B[ee];W[cc];B[gg])")
+    page.click("#load")
+    assert moves(page, 3) == ["E5", "C7", "G3"]
+    with page.expect_download() as waiting:
+        page.get_by_text("Save as SGF").click()
+    assert ";B[ee];W[cc];B[gg]" in Path(waiting.value.path()).read_text().replace("\n", "")

@@ -1,0 +1,286 @@
+"""What a page's orders do, over a real web socket."""
+
+from __future__ import annotations
+
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+import azcore
+from azcore.game import FloatArray
+from azcore.search.evaluators import Evaluator
+from azcore.web.shared import SharedEvaluator
+from web_kit import Page, served, visit
+
+Compose = Callable[..., dict[str, Any]]
+
+
+@pytest.fixture(name="place", scope="module")
+def place_fixture(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iterator[str]:
+    from conftest import compose
+
+    runs = tmp_path_factory.mktemp("runs")
+    with served(compose(f"web.runs={runs}", "web.visitors=3", "web.num_simulations=20")) as place:
+        yield place
+
+
+@pytest.fixture(name="page")
+def page_fixture(place: str) -> Iterator[Page]:
+    with visit(place) as page:
+        yield page
+
+
+def test_ten_moves_against_the_engine(page: Page) -> None:
+    position = page.open("search/tic_tac_toe", people=[0])
+    assert (position["toMove"], position["mayMove"], position["moves"]) == (0, True, [])
+    while not position["over"]:
+        clicks = next(iter(position["paths"].values()))
+        page.play(position, *clicks)
+        position = page.hear("position", mayMove=True) if not position["over"] else position
+        if len(position["moves"]) >= 4:
+            break
+    thoughts = [message for message in page.heard if message["what"] == "thought"]
+    assert thoughts[-1]["simulations"] >= 20
+    assert len(thoughts[-1]["rows"]) == 9 - thoughts[-1]["ply"]
+    assert sum(row["share"] for row in thoughts[-1]["rows"]) == pytest.approx(1, abs=1e-3)
+
+
+def test_values_of_the_bar_are_those_of_the_first_seat(page: Page) -> None:
+    """O is about to win whoever looks: -1 for X. In the table it is O's own +1."""
+    moves = ["a1", "b1", "a2", "b2", "c3"]
+    page.open("search/tic_tac_toe", people=[0, 1], moves=moves)
+    page.tell({"do": "hint"})
+    thought = page.hear("thought")
+    assert thought["rows"][0]["text"] == "b3"
+    assert thought["rows"][0]["value"] == 1
+    assert thought["value"] < -0.8
+
+
+def test_taking_back_going_through_and_another_future(page: Page) -> None:
+    position = page.open("search/go", people=[0, 1])
+    for point in ("E5", "C3", "G7"):
+        page.play(position, point)
+        position = page.hear("position")
+    page.tell({"do": "jump", "ply": 1})
+    position = page.hear("position")
+    assert (position["ply"], len(position["moves"])) == (1, 3)
+    page.play(position, "pass")
+    position = page.hear("position")
+    assert position["moves"] == ["E5", "pass"]
+    page.tell({"do": "undo"})
+    assert page.hear("position")["moves"] == ["E5"]
+
+
+def test_take_back_against_an_engine_takes_both_moves(page: Page) -> None:
+    position = page.open("search/go", people=[0])
+    page.play(position, "E5")
+    assert len(page.hear("position", mayMove=True)["moves"]) == 2
+    page.tell({"do": "undo"})
+    assert page.hear("position")["moves"] == []
+
+
+def test_a_click_on_a_picture_that_has_changed_does_nothing(page: Page) -> None:
+    position = page.open("search/go", people=[0, 1])
+    page.play(position, "E5")
+    page.play(position, "C3")  # of ply 0
+    page.tell({"do": "jump", "ply": 1})
+    page.hear("position", ply=1)
+    assert page.hear("position")["moves"] == ["E5"]
+
+
+def test_analysis_goes_on_until_it_is_turned_off(page: Page) -> None:
+    page.open("search/go", people=[0, 1])
+    page.tell({"do": "analyse", "on": True})
+    first = page.hear("thought")
+    more = page.hear("thought")
+    assert more["simulations"] > first["simulations"]
+    assert "<circle" in more["overlay"]
+    page.tell({"do": "analyse", "on": False})
+    page.tell({"do": "jump", "ply": 0})
+    page.hear("position")
+    with pytest.raises(TimeoutError):
+        page.socket.recv(timeout=1)
+
+
+def test_seats_strength_and_resigning(page: Page) -> None:
+    page.open("search/go", people=[1], simulations=8)
+    assert page.hear("position", ply=1)["mayMove"]
+    page.tell({"do": "resign"})
+    position = page.hear("position")
+    assert position["over"] == "white resigns, black wins"
+    page.tell({"do": "save", "format": "sgf"})
+    assert "RE[B+R" in page.hear("file")["text"]
+    page.tell({"do": "seats", "people": [0, 1]})
+    assert page.hear("position")["people"] == [0, 1]
+
+
+def test_saved_games_and_positions_are_read_back(page: Page) -> None:
+    for game, moves in (("go", ["E5", "C3"]), ("chess", ["e2e4", "c7c5"]), ("shogi", ["7g7f"])):
+        before = page.open(f"search/{game}", people=[0, 1], moves=moves)
+        formats = next(m for m in reversed(page.heard) if m["what"] == "opened")["formats"]
+        page.tell({"do": "save", "format": formats[0]})
+        text = page.hear("file")["text"]
+        page.tell({"do": "load", "text": text})
+        after = page.hear("position")
+        assert after["text"] == before["text"]
+        assert after["texts"] == moves
+        page.tell({"do": "load", "text": before["text"]})
+        assert page.hear("position")["text"] == before["text"]
+
+
+@pytest.mark.parametrize(
+    ("order", "says"),
+    [
+        (None, "does not know"),
+        ([], "does not know"),
+        ({"do": "close"}, "does not know"),
+        ({"do": "play", "ply": 0, "action": 4000}, "action must be 0 to 81, got 4000"),
+        ({"do": "play", "ply": 0, "action": "E5"}, "must be a whole number"),
+        ({"do": "play", "ply": 0, "action": True}, "must be a whole number"),
+        ({"do": "jump", "ply": 5}, "a ply must be 0 to 0"),
+        ({"do": "undo"}, "nothing to take back"),
+        ({"do": "look", "layer": "x"}, "must be one of none"),
+        ({"do": "seats", "people": [2]}, "each 0 or 1"),
+        ({"do": "strength", "simulations": 0}, "1 to 50,000"),
+        ({"do": "strength", "simulations": 10**9}, "1 to 50,000"),
+        ({"do": "strength", "seconds": float("nan")}, "at most 60"),
+        ({"do": "strength", "seconds": 1e9}, "at most 60"),
+        ({"do": "load", "text": "(;nonsense"}, "cannot be read"),
+        ({"do": "load", "text": ""}, "1 to 200,000 characters"),
+        ({"do": "save", "format": "pdf"}, "one of sgf, got 'pdf'"),
+        ({"do": "open", "player": "/etc/passwd"}, "no player named '/etc/passwd'"),
+        ({"do": "open", "player": "runs/../../x@last"}, "no player named"),
+        ({"do": "open", "player": "search/go", "start": "no position"}, "must be 9 of"),
+        ({"do": "open", "player": "search/go", "moves": ["Z99"]}, "Z99"),
+        ({"do": "open", "player": "search/go", "moves": ["E5", "E5"]}, "E5"),
+    ],
+)
+def test_what_cannot_be_done_is_said_and_the_game_goes_on(
+    page: Page, order: object, says: str
+) -> None:
+    page.open("search/go", people=[0, 1])
+    page.tell(order)
+    assert says in page.hear("error")["says"]
+    page.tell({"do": "jump", "ply": 0})
+    assert page.hear("position")["ply"] == 0
+
+
+def test_text_that_is_no_json_is_refused(page: Page) -> None:
+    page.open("search/go", people=[0, 1])
+    for text in ("{", "[" * 100_000, '{"do": "jump", "ply": 1e999}'):
+        page.socket.send(text)
+        assert page.hear("error")["says"]
+
+
+def test_a_message_that_is_too_long_ends_the_visit(page: Page) -> None:
+    page.tell({"do": "load", "text": "x" * 300_000})
+    with pytest.raises(ConnectionClosed):
+        page.socket.recv(timeout=30)
+
+
+def test_only_so_many_visitors(place: str) -> None:
+    with visit(place) as one, visit(place), visit(place):
+        one.open("search/go", people=[0, 1])
+        with visit(place) as fourth, pytest.raises(ConnectionClosed, match="try again later"):
+            fourth.socket.recv(timeout=30)
+    with visit(place) as next_one:
+        next_one.open("search/go", people=[0, 1])
+
+
+# -- who may come in --------------------------------------------------------------------------
+
+
+def answer(place: str, path: str, **headers: str) -> tuple[int, str, dict[str, str]]:
+    request = urllib.request.Request(f"http://{place}{path}", headers=headers)
+    try:
+        with urllib.request.urlopen(request, timeout=30) as found:
+            return found.status, found.read().decode(), dict(found.headers)
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode(), dict(error.headers)
+
+
+def test_pages_of_other_sites_are_kept_out(place: str) -> None:
+    for origin in ("http://evil.example", "http://127.0.0.1:1", "null", None):
+        with pytest.raises(InvalidStatus), visit(place, origin=origin):
+            pass
+    assert answer(place, "/", Host="evil.example")[0] == 403
+    assert answer(place, "/players.json", Host="evil.example:80")[0] == 403
+
+
+def test_nothing_outside_the_page_is_served(place: str) -> None:
+    for path in (
+        "/static/../app.py",
+        "/static/..%2fapp.py",
+        "/static/%2e%2e/app.py",
+        "/x",
+        "/.git",
+    ):
+        assert answer(place, path)[0] in (404, 405)
+    status, _, headers = answer(place, "/")
+    assert status == 200
+    assert "default-src 'none'" in headers["content-security-policy"]
+    assert "unsafe-eval" not in headers["content-security-policy"]
+
+
+def test_players_are_listed_without_plain_twins(place: str) -> None:
+    names = [player["name"] for player in json.loads(answer(place, "/players.json")[1])]
+    assert "pretrained/go9" in names
+    assert "search/chess" in names
+    assert not [name for name in names if name.endswith("_plain")]
+
+
+def test_elsewhere_a_token_is_asked_for(compose: Compose) -> None:
+    with served(compose("web.visitors=2"), token="secret") as place:
+        assert answer(place, "/")[0] == 403
+        assert answer(place, "/?token=wrong")[0] == 403
+        with pytest.raises(InvalidStatus), visit(place):
+            pass
+        opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+        with opener.open(f"http://{place}/?token=secret", timeout=30) as found:
+            assert found.url == f"http://{place}/"
+        with visit(place, additional_headers={"Cookie": "azcore-token=secret"}) as page:
+            page.open("search/go", people=[0, 1])
+
+
+# -- one network for all ------------------------------------------------------------------------
+
+
+class Slow(Evaluator):
+    """Says of each observation its first byte, and counts batches."""
+
+    def __init__(self) -> None:
+        self.sizes: list[int] = []
+
+    def evaluate(self, observations: Any) -> tuple[FloatArray, FloatArray]:
+        import time
+
+        self.sizes.append(len(observations))
+        time.sleep(0.05)
+        if (observations == 255).any():
+            raise azcore.AzcoreError("broken")
+        values = observations.reshape(len(observations), -1)[:, 0].astype(np.float32)
+        return np.tile(values[:, None], (1, 3)), values
+
+
+def test_visitors_share_batches_and_each_gets_their_own() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    slow = Slow()
+    shared = SharedEvaluator(slow)
+    wanted = [np.full((1 + i % 3, 2, 1, 1), i, np.uint8) for i in range(12)]
+    with ThreadPoolExecutor(12) as pool:
+        found = list(pool.map(shared.evaluate, wanted))
+    for i, (logits, values) in enumerate(found):
+        assert values.tolist() == [i] * (1 + i % 3)
+        assert logits.shape == (1 + i % 3, 3)
+    assert sum(slow.sizes) == sum(len(observations) for observations in wanted)
+    assert len(slow.sizes) < 8
+    with pytest.raises(azcore.AzcoreError, match="broken"):
+        shared.evaluate(np.full((1, 2, 1, 1), 255, np.uint8))
+    assert shared.evaluate(wanted[5])[1][0] == 5

@@ -1,0 +1,185 @@
+"""Runs on the page: what their tables say, as soon as they say it, and nothing of other files."""
+
+from __future__ import annotations
+
+import csv
+import http.client
+import json
+import shutil
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azcore.algorithms.metrics import METRICS
+from azcore.commands.train import train
+from conftest import compose
+from web_kit import served
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+
+
+@pytest.fixture(name="runs", scope="module")
+def runs_fixture(tmp_path_factory: Any) -> Path:
+    """A folder with one true run, and one that consists of its table alone."""
+    folder: Path = tmp_path_factory.mktemp("runs")
+    train(
+        compose(
+            "game=tic_tac_toe",
+            f"run_dir={folder / 'true'}",
+            "trainer.max_steps=100",
+            "search.num_simulations=4",
+            "selfplay.num_games=8",
+            "learner.batch_size=16",
+            "arena.games=2",
+            "arena.num_simulations=2",
+            "arena.every_generations=1",
+            "evaluator.backend=torch",
+            "evaluator.precision=float32",
+            "network.channels=4",
+            "network.blocks=1",
+        )
+    )
+    (folder / "deep/table").mkdir(parents=True)
+    write(folder / "deep/table", 3)
+    return folder
+
+
+def write(run: Path, generations: int) -> None:
+    with (run / "metrics.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, METRICS)
+        table.writeheader()
+        for i in range(generations):
+            row = {"generation": i, "step": 10 * (i + 1), "seconds": 5 * (i + 1), "games": 7}
+            table.writerow({**row, "policy_loss": 3 - 0.1 * i, "evaluations": 100})
+
+
+@pytest.fixture(name="place", scope="module")
+def place_fixture(runs: Path) -> Iterator[str]:
+    with served(compose(f"web.runs={runs}")) as place:
+        yield place
+
+
+def get(place: str, path: str) -> tuple[int, str, dict[str, str]]:
+    with closing(http.client.HTTPConnection(place, timeout=60)) as connection:
+        connection.request("GET", path)
+        answer = connection.getresponse()
+        found = {name.lower(): value for name, value in answer.getheaders()}
+        return answer.status, answer.read().decode(), found
+
+
+def test_the_list(place: str) -> None:
+    runs = {run["name"]: run for run in json.loads(get(place, "/runs.json")[1])}
+    assert set(runs) == {"true", "deep/table"}
+    assert runs["true"]["title"] == "Tic tac toe"
+    assert runs["true"]["step"] == 100
+    assert runs["true"]["rating"] is not None
+    assert runs["true"]["player"].endswith("true@last")
+    table = runs["deep/table"]
+    assert (table["step"], table["seconds"], table["games"]) == (30, 15, 7)
+    assert (table["title"], table["player"], table["rating"]) == ("Unknown game", None, None)
+
+
+def test_curves_change_with_the_table(place: str, runs: Path) -> None:
+    write(runs / "deep/table", 2)
+    curves = json.loads(get(place, "/run.json?run=deep/table")[1])
+    assert curves["x"]["step"] == [10, 20]
+    assert curves["x"]["evaluations"] == [100, 100]
+    assert curves["columns"]["policy_loss"] == [3, 2.9]
+    assert [chart["name"] for chart in curves["charts"]] == ["policy_loss"]
+    write(runs / "deep/table", 4)
+    assert json.loads(get(place, "/run.json?run=deep/table")[1])["x"]["step"] == [10, 20, 30, 40]
+    true = json.loads(get(place, "/run.json?run=true")[1])
+    assert len(true["rating"]["value"]) == len(true["rating"]["x"]["evaluations"]) > 0
+    assert {"policy_loss", "value_loss", "length"} <= {chart["name"] for chart in true["charts"]}
+
+
+def test_tables_are_read_once(place: str, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from azcore.web import runs as module
+
+    read = []
+    real = module.read_rows
+    monkeypatch.setattr(module, "read_rows", lambda path: read.append(path) or real(path))
+    write(runs / "deep/table", 5)
+    for _ in range(3):
+        get(place, "/run.json?run=deep/table")
+        get(place, "/runs.json")
+    assert [path.name for path in read] == ["metrics.csv", "matches.csv"]
+
+
+def test_a_report_has_no_origin(place: str) -> None:
+    status, page, headers = get(place, "/report?run=true")
+    assert status == 200
+    assert "Training report" in page
+    policy = headers["content-security-policy"]
+    assert policy.startswith("sandbox allow-scripts; default-src 'none'")
+    assert "allow-same-origin" not in policy
+    assert "script-src 'self'" in get(place, "/watch")[2]["content-security-policy"]
+
+
+@pytest.mark.parametrize("name", ["", "other", "..", "../..", "true/../deep/table", "/etc", "%00"])
+@pytest.mark.parametrize("path", ["/run.json", "/report"])
+def test_only_what_is_listed(place: str, path: str, name: str) -> None:
+    status, text, _ = get(place, f"{path}?run={name}")
+    assert status == 404
+    assert text.startswith("there is no run named '")
+
+
+def test_links_lead_nowhere(place: str, runs: Path, tmp_path: Path) -> None:
+    (tmp_path / "metrics.csv").write_text("secret\n1\n")
+    (runs / "link").symlink_to(tmp_path)
+    (runs / "file").mkdir()
+    (runs / "file/metrics.csv").symlink_to(tmp_path / "metrics.csv")
+    try:
+        names = {run["name"] for run in json.loads(get(place, "/runs.json")[1])}
+        assert names == {"true", "deep/table"}
+        assert get(place, "/run.json?run=link")[0] == 404
+    finally:
+        (runs / "link").unlink()
+        shutil.rmtree(runs / "file")
+
+
+def test_a_damaged_table_is_a_short_one(place: str, runs: Path) -> None:
+    (runs / "bad").mkdir()
+    (runs / "bad/metrics.csv").write_bytes(b"step,games\n1,x\n\xff\xfe,,,,\n7")
+    try:
+        assert get(place, "/runs.json")[0] == 200
+        assert json.loads(get(place, "/run.json?run=bad")[1])["x"]["step"] == [1]
+    finally:
+        shutil.rmtree(runs / "bad")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_run_that_goes_on_in_a_browser(place: str, runs: Path, width: int) -> None:
+    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    write(runs / "deep/table", 3)
+    with sync_api.sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": width, "height": 860})
+        page.set_default_timeout(60_000)
+        faults: list[str] = []
+        page.on("pageerror", lambda error: faults.append(str(error)))
+        page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+        page.goto(f"http://{place}/watch#run=deep%2Ftable")
+        row = page.locator("#runs tbody tr", has_text="deep/table")
+        row.get_by_text("30", exact=True).wait_for()
+        chart = page.locator("[data-chart=policy_loss] svg")
+        chart.wait_for()
+        before = chart.get_attribute("aria-label")
+        write(runs / "deep/table", 9)
+        row.get_by_text("90", exact=True).wait_for()
+        page.locator(f'[data-chart=policy_loss] svg:not([aria-label="{before}"])').wait_for()
+        page.locator("[data-run=true]").check()
+        page.locator("[data-chart=rating] svg").wait_for()
+        page.check("input[value=evaluations]")
+        page.locator('[data-chart=policy_loss] svg[aria-label*="over evaluations"]').wait_for()
+        assert "run=true" in page.url
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.locator("#runs tr", has_text="true").get_by_text("report").click()
+        page.locator("h1", has_text="Tic tac toe").wait_for()
+        browser.close()
+    assert not faults
