@@ -89,6 +89,10 @@ class Game(ABC):
         """Name, version and settings, which weights and game records must share."""
         return {"name": self.name, "version": self.version, "settings": dict(self.settings)}
 
+    def __repr__(self) -> str:
+        settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
+        return f"make({self.name!r}{settings})"
+
     def prepare(self) -> None:  # noqa: B027 - nothing to do is the usual case
         """Do slow work now, such as compiling; `azcore.make` calls it."""
 

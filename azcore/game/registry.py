@@ -2,7 +2,8 @@
 
 A package registers a game by an entry point of group `azcore.games`, whose name is the game's and
 whose value is its class. The games that come with azcore are found the same way. A package is
-imported only when its game is requested.
+imported only when its game is requested. A game that is defined in a notebook or a script is in no
+package: `offer` makes it known to the running process.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import inspect
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from azcore.errors import AzcoreError, GameError, SettingError
 from azcore.game import Game, Setting
@@ -18,6 +19,8 @@ from azcore.game.faults import faulty, folder_of
 
 GROUP = "azcore.games"
 T = TypeVar("T")
+
+_offered: dict[str, type[Game]] = {}  # by name, see `offer`
 
 
 def installed(group: str, what: str) -> dict[str, EntryPoint]:
@@ -70,6 +73,25 @@ def installed_games() -> dict[str, EntryPoint]:
     return installed(GROUP, "game")
 
 
+def offer(game: Game) -> None:
+    """Make the class of a game known to this process by the game's name, until the process ends.
+
+    Nothing happens if that class is installed. A class defined again replaces the one before.
+
+    Raises:
+        SettingError: an installed game of another class has that name.
+    """
+    kind = type(game)
+    point = installed_games().get(game.name)
+    if point is None:
+        _offered[game.name] = kind
+    elif point.value != f"{kind.__module__}:{kind.__qualname__}":
+        raise SettingError(
+            f"{kind.__qualname__} must have a name of its own, got {game.name!r}, which is "
+            f"{point.value}"
+        )
+
+
 def make(name: str, **settings: Setting) -> Game:
     """A game by its registry name, ready to play.
 
@@ -80,7 +102,7 @@ def make(name: str, **settings: Setting) -> Game:
     try:
         game.prepare()
     except Exception as error:
-        folder = folder_of(installed_games()[name].module)
+        folder = folder_of(type(game).__module__)
         raise faulty(name, f"cannot be made with {settings}", error, folder) from error
     return game
 
@@ -96,17 +118,12 @@ def unprepared(name: str, **settings: Setting) -> Game:
         GameError: no such game, no such setting, or a value the game refuses.
         FaultyGameError: the game's own code raises; the text says where.
     """
-    games = installed_games()
-    if name not in games:
-        close = get_close_matches(name, games, n=1)
-        hint = f" (did you mean {close[0]}?)" if close else ""
-        raise GameError(f"no game named {name!r} is installed{hint}: {', '.join(sorted(games))}")
-    folder = folder_of(games[name].module)
+    kind, module, place = _class_of(name)
+    folder = folder_of(module)
     try:
-        kind = games[name].load()
         known = inspect.signature(kind).parameters
     except Exception as error:  # a faulty file may raise anything
-        raise faulty(name, f"cannot be loaded from {games[name].value}", error, folder) from error
+        raise faulty(name, f"cannot be loaded from {place}", error, folder) from error
     for key in settings:
         if key not in known:
             raise GameError(f"{name} has no setting {key!r}; it has {', '.join(known) or 'none'}")
@@ -117,5 +134,29 @@ def unprepared(name: str, **settings: Setting) -> Game:
     except Exception as error:
         raise faulty(name, f"cannot be made with {settings}", error, folder) from error
     if not isinstance(game, Game):
-        raise GameError(f"{games[name].value} must be a Game, got {type(game).__name__}")
+        raise GameError(f"{place} must be a Game, got {type(game).__name__}")
     return game
+
+
+def _class_of(name: str) -> tuple[Any, str, str]:
+    """The class that makes a game, its module and where it is registered.
+
+    Raises:
+        GameError: no such game.
+        FaultyGameError: its module cannot be imported.
+    """
+    if name in _offered:
+        kind = _offered[name]
+        return kind, kind.__module__, f"{kind.__module__}:{kind.__qualname__}"
+    games = installed_games()
+    if name not in games:
+        known = [*games, *_offered]
+        close = get_close_matches(name, known, n=1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise GameError(f"no game named {name!r} is installed{hint}: {', '.join(sorted(known))}")
+    point = games[name]
+    try:
+        return point.load(), point.module, point.value
+    except Exception as error:  # a faulty file may raise anything
+        fault = f"cannot be loaded from {point.value}"
+        raise faulty(name, fault, error, folder_of(point.module)) from error

@@ -1,0 +1,180 @@
+"""Every game of OpenSpiel: played by the contract, or refused in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import azcore
+from azcore.commands.train import train
+from azcore.errors import GameError, IllegalActionError, InvalidTextError
+from azcore.game import Game
+from azcore.testing import check_game, perft
+
+pyspiel = pytest.importorskip("pyspiel")
+
+PAGE = (Path(__file__).parents[3] / "docs/openspiel.md").read_text()
+ROWS = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|$", PAGE, re.MULTILINE))
+PLAYED = sorted(name for name, verdict in ROWS.items() if verdict.startswith("plays"))
+REFUSED = sorted(set(ROWS) - set(PLAYED))
+
+
+def make(spiel_id: str, **settings: Any) -> Game:
+    return azcore.make("openspiel", id=spiel_id, **settings)
+
+
+def played(game: Game, *texts: str) -> Any:
+    state = game.initial_state()
+    for text in texts:
+        state = game.step(state, game.text_to_action(state, text))
+    return state
+
+
+def test_the_page_lists_every_game_of_openspiel() -> None:
+    assert sorted(ROWS) == sorted(pyspiel.registered_names())
+    assert len(PLAYED) > 30
+
+
+@pytest.mark.parametrize("name", PLAYED)
+def test_keeps_the_contract(name: str) -> None:
+    game = make(name, max_plies=40)  # short games, so that many end
+    report = check_game(game, num_positions=20, seconds=3)
+    assert report.positions >= 3
+    shape = f"{game.num_actions:,} actions, {'×'.join(map(str, game.observation_shape))}"
+    assert ROWS[name] == f"plays: {shape}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PLAYED)
+def test_keeps_the_contract_in_whole_games(name: str) -> None:
+    assert check_game(make(name), num_positions=400, seconds=30).positions >= 20
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_is_refused_in_words(name: str) -> None:
+    with pytest.raises(GameError) as refusal:
+        make(name)
+    assert ROWS[name] in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("spiel_id", "words"),
+    [
+        ("hexx", "no game named 'hexx'; did you mean hex?"),
+        ("", "no game named ''"),
+        ("hex(", "cannot be loaded: Missing closing bracket"),
+        ("hex(bord_size=3)", "cannot be loaded: Unknown parameter 'bord_size'"),
+        ("hex(board_size=-3)", "its observation tensor has shape [9, -3, -3]"),
+        ("hex(board_size=300)", "it has 90,000 actions, want 1 to 65,536"),
+        ("clobber(rows=1,columns=1)", "it is over before the first move"),
+        ("chess(chess960=True)", "it begins with a move of chance, want none"),
+        ("chinese_checkers(players=3)", "it is for 3 players, want 2"),
+    ],
+)
+def test_refuses_these_parameters(spiel_id: str, words: str) -> None:
+    with pytest.raises(GameError, match=re.escape(words)):
+        make(spiel_id)
+
+
+def test_refuses_other_settings() -> None:
+    with pytest.raises(GameError, match="id must be text such as"):
+        make(7)  # type: ignore[arg-type]
+    with pytest.raises(GameError, match=r"max_plies must be a whole number, 1 to 10,000, got 0"):
+        make("hex", max_plies=0)
+
+
+@pytest.mark.parametrize(
+    "spiel_id",
+    [
+        "misere(game=tic_tac_toe())",
+        "start_at(history=0;1;2,game=tic_tac_toe())",  # player 1 begins
+        "dots_and_boxes(utility_margin=True)",
+        "nim(pile_sizes=2;3)",
+    ],
+)
+def test_plays_with_parameters(spiel_id: str) -> None:
+    check_game(make(spiel_id), num_positions=60)
+
+
+def test_agrees_with_our_own_game() -> None:
+    ours = azcore.make("tic_tac_toe")
+    report = check_game(ours, oracle=make("tic_tac_toe"), num_positions=300)
+    assert report.seat_0_wins
+    assert report.seat_1_wins
+    assert perft(make("tic_tac_toe"), 5) == perft(ours, 5)
+
+
+def test_seats_are_turned_where_player_1_begins() -> None:
+    game = make("chess")
+    assert game.initial_state().current_player() == 1  # OpenSpiel's number of White
+    assert game.current_player(game.initial_state()) == 0
+    mated = played(game, "f3", "e5", "g4", "Qh4#")
+    assert game.is_terminal(mated)
+    assert game.outcome(mated) == -1
+    assert game.termination(mated) == "second player won"
+    assert game.current_player(mated) == 0  # would move next
+    assert perft(game, 3) == 8902
+
+
+def test_the_last_plane_tells_who_moves() -> None:
+    game = make("breakthrough")
+    state = game.initial_state()
+    assert not game.observation(state)[-1].any()
+    state = game.step(state, int(np.flatnonzero(game.legal_action_mask(state))[0]))
+    assert (game.observation(state)[-1] == 255).all()
+
+
+def test_shares_become_whole_numbers() -> None:
+    game = make("chess")  # counts plies without a capture as 1/101 each
+    planes = game.observation(played(game, "Nf3", "Nf6"))
+    assert {0, 255, round(255 * 2 / 101)} <= set(np.unique(planes).tolist())
+
+
+def test_counts_stay_counts() -> None:
+    game = make("mancala")
+    assert game.observation_shape == (2, 1, 16)
+    assert game.observation(game.initial_state())[0, 0, :3].tolist() == [0, 4, 4]
+
+
+def test_a_long_game_is_a_draw() -> None:
+    game = make("hex(board_size=5)", max_plies=3)
+    state = game.initial_state()
+    for action in (0, 1, 2):
+        assert not game.is_terminal(state)
+        state = game.step(state, action)
+    assert game.is_terminal(state)
+    assert (game.outcome(state), game.termination(state)) == (0, "too many plies")
+    assert not game.legal_action_mask(state).any()
+
+
+def test_texts() -> None:
+    game = make("cursor_go(board_size=5)")
+    state = played(game, "Place_Stone")  # a text with a blank
+    assert re.fullmatch(r"1: \d", game.state_to_text(state))
+    assert game.text_to_action(state, "#0") == 0
+    with pytest.raises(IllegalActionError, match=r"#77 \(action 77\)|0 to 5, got 77"):
+        game.text_to_action(state, "#77")
+    with pytest.raises(InvalidTextError, match=r"OpenSpiel's texts .* got 'z9'"):
+        game.text_to_action(state, "z9")
+    for text in ("1:", "2: 0", "1: 99", "1: 0 ", "1:  0", "0", "-1:", "1: \u0660"):
+        with pytest.raises(InvalidTextError):
+            game.state_from_text(text)
+
+
+def test_pictures_have_no_colours_of_a_terminal() -> None:
+    game = make("twixt")
+    assert "\x1b" in str(game.initial_state())
+    assert "\x1b" not in game.render(game.initial_state())
+
+
+@pytest.mark.parametrize("spiel_id", ["hex(board_size=3)", "nim"])
+def test_trains(tiny: Callable[..., dict[str, Any]], tmp_path: Path, spiel_id: str) -> None:
+    config = tiny("game=openspiel", f"game.id='{spiel_id}'", "trainer.max_steps=8", "run_dir=run")
+    assert train(config) == 0
+    assert (tmp_path / "run/report.html").is_file()
