@@ -16,8 +16,8 @@ class Option:
     """One option: its declaration, and the effect of setting it."""
 
     name: str
-    kind: str  # check, spin or button
-    apply: Callable[[int], None]  # called with 0 or 1 for a check, 0 for a button
+    kind: str  # check, spin, string or button
+    apply: Callable[[int], None]  # called with 0 or 1 for a check, 0 for a button or a string
     default: int = 0
     least: int = 0
     most: int = 0
@@ -28,7 +28,7 @@ class Option:
             return f"{text} default {'true' if self.default else 'false'}"
         if self.kind == "spin":
             return f"{text} default {self.default} min {self.least} max {self.most}"
-        return text
+        return f"{text} default <empty>" if self.kind == "string" else text
 
     def set(self, text: str) -> None:
         """Set the option to a value as the other side writes it.
@@ -36,7 +36,7 @@ class Option:
         Raises:
             InvalidTextError: the value is impossible; the text names it and the possible ones.
         """
-        if self.kind == "button":
+        if self.kind in ("button", "string"):
             self.apply(0)
         elif self.kind == "check":
             if text.lower() not in ("true", "false"):

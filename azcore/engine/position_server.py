@@ -51,6 +51,7 @@ class PositionServer(Server):
     position_word: str  # what comes before a position's text
     clock_letters: tuple[str, str]  # of seat 0 and 1, in `wtime`
     numbers: tuple[str, ...]  # keywords of `go` that take a number
+    overhead_option: str  # the name of the option for the milliseconds that a move costs
     no_action: str  # the answer where there is no legal action
     centipawns_per_logit: float  # the score shown for one unit of ln(E / (1 - E))
 
@@ -252,7 +253,7 @@ class PositionServer(Server):
                 apply=lambda count: self._change(num_simulations=count),
             ),
             Option(
-                name="MoveOverhead",
+                name=self.overhead_option,
                 kind="spin",
                 default=round(1000 * settings.move_overhead),
                 least=0,

@@ -103,6 +103,27 @@ class Engine:
             self._thinker.set_exception(AbandonedError("told to quit before all was loaded"))
         self.interrupt()
 
+    def game_with(self, old: Game, **settings: Setting) -> Game:
+        """A game with other settings, which the network can play too.
+
+        Raises:
+            GameError: the game refuses them, or the network is made for another board.
+        """
+        new = unprepared(old.name, **{**old.settings, **settings})
+        if new.identity == old.identity:
+            return old
+        uniform = isinstance(self.thinker.evaluator, UniformEvaluator)
+        if not uniform and (new.num_actions, new.observation_shape) != (
+            old.num_actions,
+            old.observation_shape,
+        ):
+            changed = {key: value for key, value in settings.items() if value != old.settings[key]}
+            before = {key: old.settings[key] for key in changed}
+            raise GameError(
+                f"the network is made for {_in_words(before)}, got {_in_words(changed)}"
+            )
+        return make(old.name, **new.settings)
+
     def change_game(self, **settings: Setting) -> None:
         """Switch to the same game with other settings, such as another komi.
 
@@ -111,18 +132,11 @@ class Engine:
         """
         thinker = self.thinker
         old, evaluator = thinker.game, thinker.evaluator
-        new = unprepared(old.name, **{**old.settings, **settings})
-        if new.identity == old.identity:
+        new = self.game_with(old, **settings)
+        if new is old:
             return
         if isinstance(evaluator, UniformEvaluator):
             evaluator = UniformEvaluator(new)
-        elif (new.num_actions, new.observation_shape) != (old.num_actions, old.observation_shape):
-            changed = {key: value for key, value in settings.items() if value != old.settings[key]}
-            before = {key: old.settings[key] for key in changed}
-            raise GameError(
-                f"the network is made for {_in_words(before)}, got {_in_words(changed)}"
-            )
-        new = make(old.name, **new.settings)
         thinker.stop()
         if _differ_in_positions_alone(old, new):
             thinker.change_game(new)

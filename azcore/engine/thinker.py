@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from azcore.game import Game
+from azcore.game.facts import PROTOCOLS
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
@@ -31,6 +32,7 @@ from azcore.settings import require
 class EngineSettings:
     """How an engine thinks; the numbers and their reasons are in `conf/engine`."""
 
+    protocol: str | None
     num_simulations: int
     time_share: float
     move_overhead: float
@@ -45,6 +47,9 @@ class EngineSettings:
     def __post_init__(self) -> None:
         for name in ("num_simulations", "leaves_per_tree", "max_simulations", "memory_mb"):
             require(getattr(self, name) >= 1, f"engine.{name}", "1 or more", getattr(self, name))
+        protocols, own = (*PROTOCOLS, "analysis"), "null for the game's own"
+        wanted = f"one of {', '.join(protocols)}, or {own}"
+        require(self.protocol in (None, *protocols), "engine.protocol", wanted, self.protocol)
         require(self.time_share >= 1, "engine.time_share", "1 or more", self.time_share)
         require(self.move_overhead >= 0, "engine.move_overhead", "0 or more", self.move_overhead)
         require(self.report_seconds > 0, "engine.report_seconds", "above 0", self.report_seconds)

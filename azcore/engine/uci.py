@@ -40,6 +40,7 @@ class UciServer(PositionServer):
         "mate",
         "movetime",
     )
+    overhead_option = "Move Overhead"  # Stockfish's; python-chess takes no other spelling
     no_action = "(none)"  # Stockfish's answer, which python-chess and GUIs know
     centipawns_per_logit = 400 / math.log(10)
 
@@ -54,7 +55,25 @@ class UciServer(PositionServer):
             Option(name="Clear Hash", kind="button", apply=lambda _: self._on_new_game([])),
             self._ponder_option("Ponder"),
             Option(name="UCI_ShowWDL", kind="check", apply=self._show_chances),
+            # Clients such as lichess-bot set these by default, and give up on an unknown option.
+            Option(
+                name="Threads",
+                kind="spin",
+                default=1,
+                least=1,
+                most=1024,
+                apply=self._unused("Threads", "evaluator.threads counts"),
+            ),
+            Option(
+                name="SyzygyPath",
+                kind="string",
+                apply=self._unused("SyzygyPath", "there are no tablebases"),
+            ),
         ]
+
+    def _unused(self, name: str, why: str) -> Callable[[int], None]:
+        """Accept an option that changes nothing, and say so."""
+        return lambda _: self._note(f"{name} changes nothing: {why}")
 
     def _show_chances(self, on: int) -> None:
         self._shows_chances = bool(on)

@@ -39,6 +39,7 @@ class UsiServer(PositionServer):
         "nodes",
         "movetime",
     )
+    overhead_option = "MoveOverhead"
     no_action = "resign"
     centipawns_per_logit = 600
 

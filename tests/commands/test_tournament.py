@@ -6,6 +6,7 @@ import csv
 import shutil
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +26,7 @@ from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.networks import build_network
 from azcore.networks.saved import describe_run
+from azcore.storage import run_directory
 from azcore.storage.checkpoint import KEY, write_checkpoint
 
 Command = Callable[..., tuple[int, str, str]]
@@ -96,6 +98,23 @@ def test_a_round_robin_is_printed_and_kept(azcore: Command, run: Path, tmp_path:
     status, _, errors = azcore(*BASE, "players=[random,search]", "arena.games=2")
     assert status == 2
     assert "arena_dir found already holds matches: name another folder" in errors
+
+
+def test_two_that_begin_in_one_second_write_to_two_folders(
+    azcore: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Frozen(datetime):
+        @classmethod
+        def now(cls, tz: object = None) -> datetime:
+            return datetime(2020, 1, 2, 3, 4, 5)
+
+    monkeypatch.setattr(run_directory, "datetime", Frozen)
+    for _ in range(2):
+        line = ("command=arena", "game=tic_tac_toe", "players=[random,search:2]", "arena.games=2")
+        assert azcore(*line)[0] == 0
+    folders = sorted((tmp_path / "runs/arena/tic_tac_toe").iterdir())
+    assert [folder.name for folder in folders] == ["2020-01-02-030405", "2020-01-02-030405-2"]
+    assert all(rows(folder / "matches.csv") for folder in folders)
 
 
 def test_a_checkpoint_alone_meets_what_it_should_beat(

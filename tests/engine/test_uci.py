@@ -102,13 +102,40 @@ def test_the_handshake_does_not_wait_for_the_network(compose: Any, game: Game) -
     assert lines[0].startswith("id name azcore")
     assert lines[1].startswith("id author")
     names = {re.match("option name (.+) type", line)[1] for line in lines[2:-1]}  # type: ignore[index]
-    assert names >= {"Hash", "MultiPV", "Ponder", "UCI_ShowWDL", "Simulations", "MoveOverhead"}
+    assert names >= {"Hash", "MultiPV", "Ponder", "UCI_ShowWDL", "Simulations", "Move Overhead"}
     time.sleep(0.1)
     assert ears.lines.empty()
     loaded.set()
     partner.hear("readyok")
     assert partner.server.engine.settings.memory_mb == 16
     assert partner.quit() == []
+
+
+def test_the_options_that_lichess_bot_sets(make: Make) -> None:
+    """Those of its config.yml.default, which python-chess sets if an engine declares them."""
+    partner = make()
+    partner.say("uci")
+    declared = [line for line in partner.hear("uciok") if line.startswith("option ")]
+    for name, value in (
+        ("Move Overhead", "100"),
+        ("Threads", "4"),
+        ("Hash", "512"),
+        ("SyzygyPath", "./syzygy/"),
+        ("UCI_ShowWDL", "true"),
+    ):
+        assert any(line.startswith(f"option name {name} type ") for line in declared)
+        partner.say(f"setoption name {name} value {value}")
+    partner.say("isready")
+    told = partner.hear("readyok")
+    assert told == [
+        "info string Threads changes nothing: evaluator.threads counts",
+        "info string SyzygyPath changes nothing: there are no tablebases",
+        "readyok",
+    ]
+    settings = partner.server.engine.settings
+    assert (settings.memory_mb, settings.move_overhead) == (512, 0.1)
+    partner.say("setoption name Threads value 0", "isready")
+    assert "Threads must be 1 to 1024, got '0'" in partner.hear("readyok")[0]
 
 
 def test_what_cannot_be_loaded_is_told_and_ends_the_server(compose: Any, game: Game) -> None:

@@ -1,0 +1,52 @@
+"""`command=export what=onnx`: the network of a checkpoint as an ONNX file with a card."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from azcore.assembly.entrants import checkpoint_of
+from azcore.assembly.parts import Config
+from azcore.commands.info import facts
+from azcore.errors import CheckpointError, SettingError
+from azcore.game.registry import make
+from azcore.networks.onnx_export import onnx_of
+from azcore.networks.saved import network_of
+from azcore.settings import require
+from azcore.storage.checkpoint import KEY, read_checkpoint
+
+
+def export_onnx(config: Config) -> int:
+    """Write the network of `checkpoint` to `out`, and print its card; 0.
+
+    Raises:
+        AzcoreError: a setting or the checkpoint cannot be used; nothing was written.
+    """
+    if config["checkpoint"] is None or config["out"] is None:
+        raise SettingError("what=onnx needs checkpoint=RUN out=NAME.onnx")
+    path, out = checkpoint_of(config["checkpoint"]), Path(config["out"])
+    require(out.suffix == ".onnx", "out", "a file that ends in .onnx", config["out"])
+    if out.exists():
+        raise CheckpointError(f"out={out}: there is such a file already")
+    checkpoint = read_checkpoint(path)
+    identity: dict[str, Any] = checkpoint[KEY]["game"]
+    game = make(identity["name"], **identity["settings"])
+    network, _ = network_of(checkpoint, path, game)
+    maximum = ", ".join(f"{value:g}" for value in game.observation_maximum)
+    card = {
+        **{title: text for title, text in facts(path, checkpoint).items() if title != "file"},
+        "game version": str(game.version),
+        "observations": f"whole numbers of planes with these maxima: {maximum}",
+        "policy_logits": "of all actions, legal or not",
+        "values": "from -1 to 1, view of the player to move",
+    }
+    card["holds"] = "weights alone"
+    content = onnx_of(network, game, card)
+    try:
+        out.write_bytes(content)
+    except OSError as error:
+        raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
+    for title, text in card.items():
+        print(f"{title}: {text}")
+    print(f"written to {out}, {len(content) / 1e6:.2f} MB")
+    return 0
