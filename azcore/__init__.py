@@ -1,38 +1,107 @@
 """azcore: state the rules of a board game, get an AlphaZero player.
 
-Where to begin: `azcore.game` defines the contract that a game implements; `azcore.testing` checks
-it; `azcore.search` plays; `azcore.algorithms` follows the papers' loops; `azcore.cli` is the
-command line. The names below are imported on first use, so importing azcore costs nothing.
+    game = azcore.make("name", board_size=9)
+    player = azcore.load("pretrained/NAME")
+    azcore.search(game, game.initial_state(), player)
+    run = azcore.train("name", minutes=5)
+    azcore.arena([run, "random", "search:64"])
+
+docs/library.md explains these names, which are stable by promise. Inside: `azcore.game` defines the
+contract that a game implements; `azcore.testing` checks it; `azcore.search` plays;
+`azcore.algorithms` follows the papers' loops; `azcore.cli` is the command line. The names below are
+imported on first use, so importing azcore costs nothing.
 """
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from azcore.errors import AzcoreError
     from azcore.game import CompiledGame, Facts, Game, Rules, Symmetry
     from azcore.game.registry import installed_games, make
+    from azcore.learner.module import LearnerModule
+    from azcore.library.analysis import search
+    from azcore.library.matches import arena
+    from azcore.library.player import Player, load
+    from azcore.library.runs import Run, train
+    from azcore.library.settings import compose
+    from azcore.pictures import draw, film
 
+__version__ = "0.1.0"
+
+_HOMES = {
+    "AzcoreError": "azcore.errors",
+    "CompiledGame": "azcore.game",
+    "Facts": "azcore.game",
+    "Game": "azcore.game",
+    "LearnerModule": "azcore.learner.module",
+    "Player": "azcore.library.player",
+    "Rules": "azcore.game",
+    "Run": "azcore.library.runs",
+    "Symmetry": "azcore.game",
+    "arena": "azcore.library.matches",
+    "compose": "azcore.library.settings",
+    "draw": "azcore.pictures",
+    "film": "azcore.pictures",
+    "installed_games": "azcore.game.registry",
+    "load": "azcore.library.player",
+    "make": "azcore.game.registry",
+    "search": "azcore.library.analysis",
+    "train": "azcore.library.runs",
+}
 __all__ = [
     "AzcoreError",
     "CompiledGame",
     "Facts",
     "Game",
+    "LearnerModule",
+    "Player",
     "Rules",
+    "Run",
     "Symmetry",
+    "arena",
+    "compose",
+    "draw",
+    "film",
     "installed_games",
+    "load",
     "make",
+    "search",
+    "train",
 ]
-__version__ = "0.1.0"
-
-_HOMES = {
-    "AzcoreError": "azcore.errors",
-    "installed_games": "azcore.game.registry",
-    "make": "azcore.game.registry",
-}
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES.get(name, "azcore.game")), name)
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])
+
+
+class _Function(ModuleType):
+    """A package that is a function too: `azcore.search(...)` beside `azcore.search.mcts`.
+
+    Importing anything in a package makes the package an attribute of azcore, whatever had its name.
+    """
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    @property
+    def _function(self) -> Any:
+        name = self.__name__.rpartition(".")[2]
+        return getattr(import_module(_HOMES[name]), name)
+
+    @property
+    def __signature__(self) -> Any:  # what help() and editors show
+        import inspect
+
+        return inspect.signature(self._function)
+
+
+for _name in ("arena", "search"):
+    import_module(f"azcore.{_name}").__class__ = _Function  # each holds a docstring alone

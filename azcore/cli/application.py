@@ -8,7 +8,6 @@ import sys
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, OverrideParseException
 from hydra.types import RunMode
 from omegaconf import DictConfig
@@ -17,15 +16,8 @@ from yaml import YAMLError
 
 from azcore import interrupts
 from azcore.cli.messages import composition_error, renamed, unreadable, wrong_choice
-from azcore.cli.overrides import (
-    choose_pretrained,
-    forked,
-    of_players,
-    plain_settings,
-    require_obeyed,
-    resumed,
-)
-from azcore.cli.plugins import PluginConfigs
+from azcore.cli.overrides import require_obeyed, settings_of
+from azcore.cli.plugins import register
 from azcore.cli.status import contained, refuse, run_command
 from azcore.cli.sweep import begun
 from azcore.errors import SettingError
@@ -41,23 +33,16 @@ def _job(config: DictConfig) -> int:
             f"without the rest, rates what this one has made"
         )
     require_obeyed(config.command, overrides, swept=swept)
-    if config.resume is not None:
-        if swept:
-            raise SettingError(
-                f"resume={config.resume} resumes one run; a sweep resumes all of its own "
-                f"when the same command is given again"
-            )
-        return run_command(resumed(config, overrides))
-    choose_pretrained(config)
-    if config.command in ("arena", "puzzles") or (
-        config.command == "play" and config.checkpoint is not None
-    ):
-        config = of_players(config, overrides)
-    if swept and config.run_dir is None:
-        config.run_dir = os.path.join(job.sweep.dir, job.sweep.subdir)
-    plain = plain_settings(config) if config.fork is None else forked(config, overrides)
+    if swept and config.resume is not None:
+        raise SettingError(
+            f"resume={config.resume} resumes one run; a sweep resumes all of its own "
+            f"when the same command is given again"
+        )
+    plain = settings_of(config, overrides)
     if not swept:
         return run_command(plain)
+    if plain["run_dir"] is None:
+        plain["run_dir"] = os.path.join(job.sweep.dir, job.sweep.subdir)
     settings = begun(plain) if plain["command"] == "train" else plain
     return 0 if settings is None else run_command(settings)
 
@@ -79,7 +64,7 @@ def main() -> None:
     # is the default, evaluated 290 positions/s with one of two cores busy elsewhere, where this
     # evaluated 4,600; on a quiet machine both 8,400. Read when torch is first imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    Plugins.instance().register(PluginConfigs)
+    register()
     if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack what we print, such as ±
         sys.stdout.reconfigure(errors="replace")
     sys.argv[1:] = [renamed(argument) for argument in sys.argv[1:]]
@@ -88,9 +73,9 @@ def main() -> None:
     except OverrideParseException as error:
         refuse(unreadable(error.override))
     except HydraException as error:  # the settings could not be composed
-        refuse(composition_error(str(error)))
+        refuse(composition_error(str(error), sys.argv[1:]))
     except OmegaConfBaseException as error:  # a ${...} in a file that leads nowhere
-        refuse(composition_error(str(error)))
+        refuse(composition_error(str(error), sys.argv[1:]))
     except (TypeError, ValueError):
         wrong = wrong_choice(sys.argv[1:])  # such as game=3
         if wrong is None:

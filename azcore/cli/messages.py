@@ -61,12 +61,12 @@ def _list_in_quotes(argument: str) -> str:
     )
 
 
-def composition_error(text: str) -> str:
-    """Hydra's message in one sentence, without its advice."""
-    if wrong := wrong_choice(sys.argv[1:]):
+def composition_error(text: str, arguments: Sequence[str]) -> str:
+    """Hydra's message about these arguments in one sentence, without its advice."""
+    if wrong := wrong_choice(arguments):
         return wrong
     if unknown := re.search(r"Could not override '([^']+)'", text):
-        return _unknown(unknown.group(1))
+        return _unknown(unknown.group(1), arguments)
     if missing := re.search(r"Could not (?:find|load) '(\w+)/([^']*)'", text):
         group, name = missing.groups()
         options = ", ".join(_options(group))
@@ -127,7 +127,7 @@ def _no_settings(point: EntryPoint) -> str:
     )
 
 
-def _unknown(key: str) -> str:
+def _unknown(key: str, arguments: Sequence[str]) -> str:
     """The sentence for a key that is no setting, with the nearest one."""
     from azcore.settings import unknown_key
     from azcore.storage.run_settings import flat
@@ -135,7 +135,7 @@ def _unknown(key: str) -> str:
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         # The choices of files alone, as game=NAME: what these hold is what can be set.
         groups = GlobalHydra.instance().config_loader().list_groups("")
-        choices = [c for c in sys.argv[1:] if re.fullmatch(rf"({'|'.join(groups)})=\w+", c)]
+        choices = [c for c in arguments if re.fullmatch(rf"({'|'.join(groups)})=\w+", c)]
         config: Any = OmegaConf.to_container(hydra.compose("config", choices))
     if "." in key:  # of a group, as what is meant
         return unknown_key(key, [name for name in flat(config) if "." in name])

@@ -51,8 +51,13 @@ def require_obeyed(name: str, overrides: list[str], *, swept: bool) -> None:
     if name not in COMMANDS:
         raise SettingError(f"command must be one of {', '.join(COMMANDS)}, got {name!r}")
     command = COMMANDS[name]
+    keys = {override.key_or_group for override in parsed(overrides)}
     for override in parsed(overrides):
         key = override.key_or_group
+        for other, why in command.apart.get(key.partition(".")[0], {}).items():
+            if other in keys:
+                told = f"{key} is not for command={name} with {other}"
+                raise SettingError(f"{told}, got {override.input_line}; {why}")
         if key == METHOD and override.is_add():  # which Hydra drops beside a list
             raise SettingError(
                 f"{METHOD} takes all names in one list, such as {METHOD}=[a,b], got "
@@ -75,6 +80,24 @@ def require_obeyed(name: str, overrides: list[str], *, swept: bool) -> None:
             f"{key} is {whose}, got {override.input_line} with command={name}"
             + (f"; {place}" if place else "")
         )
+
+
+def settings_of(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
+    """What composed settings come to for their command, as plain values.
+
+    A resumed run, a fork and the players of a match bring settings of their own.
+
+    Raises:
+        AzcoreError: what they name cannot be used, or cannot be changed in this way.
+    """
+    if config.resume is not None:
+        return resumed(config, overrides)
+    choose_pretrained(config)
+    if config.command in ("arena", "puzzles") or (
+        config.command == "play" and config.checkpoint is not None
+    ):
+        config = of_players(config, overrides)
+    return plain_settings(config) if config.fork is None else forked(config, overrides)
 
 
 def parsed(overrides: list[str]) -> list[Override]:
@@ -216,9 +239,7 @@ def _with_overlays(
     ]
     if not missing:
         return config
-    again = hydra.compose("config", [*missing, *overrides])
-    again.run_dir = config.run_dir  # which a sweep sets for each of its jobs
-    return again
+    return hydra.compose("config", [*missing, *overrides])
 
 
 def _chosen(override: Override) -> list[str]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
 
@@ -20,6 +22,12 @@ class PluginConfigs(SearchPathPlugin):
             for folder in package_folders(package):
                 if (folder / "conf").is_dir():
                     search_path.append(provider=package, path=f"file://{folder / 'conf'}")
+
+
+@cache  # once is enough
+def register() -> None:
+    """Tell Hydra of these places, before it composes anything."""
+    Plugins.instance().register(PluginConfigs)
 
 
 def package_folders(package: str) -> list[Path]:

@@ -1,0 +1,54 @@
+"""Settings without a command line: what the library composes and a command obeys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import hydra
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.errors import HydraException, OverrideParseException
+from omegaconf.errors import OmegaConfBaseException
+
+from azcore.cli.messages import composition_error, unreadable, wrong_choice
+from azcore.cli.overrides import require_obeyed, settings_of
+from azcore.cli.plugins import register
+from azcore.errors import AzcoreError, SettingError
+
+
+def settings_for(
+    arguments: Sequence[str], games: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
+    """The settings that a command line of these arguments would hand to its command.
+
+    Args:
+        arguments: `KEY=VALUE` each.
+        games: settings of games that are in no file of settings, by name.
+
+    Raises:
+        SettingError: an argument cannot be read, or is not for its command.
+        AzcoreError: what an argument names cannot be used.
+    """
+    register()
+    for name, settings in games.items():
+        ConfigStore.instance().store(group="game", name=name, node={"name": name, **settings})
+    asked, theirs = list(arguments), GlobalHydra.instance().hydra  # of a program that uses Hydra
+    GlobalHydra.instance().clear()
+    try:
+        with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+            config = hydra.compose("config", asked)
+            require_obeyed(config.command, asked, swept=False)
+            return settings_of(config, asked)
+    except AzcoreError:
+        raise
+    except OverrideParseException as error:
+        raise SettingError(unreadable(error.override)) from None
+    except (HydraException, OmegaConfBaseException) as error:
+        raise SettingError(composition_error(str(error), asked)) from None
+    except (TypeError, ValueError):
+        if (wrong := wrong_choice(asked)) is None:
+            raise
+        raise SettingError(wrong) from None
+    finally:
+        GlobalHydra.instance().hydra = theirs

@@ -1,0 +1,301 @@
+"""`azcore.search`: one search of one position, to look at and to go on with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from azcore.engine.thinker import EngineSettings
+from azcore.errors import GameError
+from azcore.game import FloatArray, Game
+from azcore.game.faults import game_faults
+from azcore.library.columns import Columns
+from azcore.library.html import beside, escaped, tag
+from azcore.library.node import Node
+from azcore.library.player import Player
+from azcore.library.settings import searching_settings
+from azcore.pictures import Layers, Picture, draw, heat_of, line_of
+from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.search.inspection import Simulation as Taken
+from azcore.search.inspection import Stepper
+from azcore.search.mcts import Search
+from azcore.search.settings import SearchResult, SearchSettings
+from azcore.settings import build, require
+
+PLIES = 8  # of an expected line
+ROWS = 10  # of the table that is shown
+COLUMNS = ("move", "visits", "share", "value", "prior", "line", "action")
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """One simulation: where it went and what it found there.
+
+    Attributes:
+        number: counted from 1 in its tree.
+        texts: the actions from the root to the leaf, as people write them.
+        leaf: the node that it added, or the finished game that it met again.
+        value: what was backed up, in [-1, 1], view of the player to move at the root.
+    """
+
+    number: int
+    texts: tuple[str, ...]
+    leaf: Node
+    value: float
+
+    def __repr__(self) -> str:
+        where = "the game ends" if self.leaf.is_terminal else "a new leaf"
+        return f"{self.number}: {' '.join(self.texts)}, {where}, value {self.value + 0.0:+.2f}"
+
+
+class Analysis:
+    """What a search found out about a position; `run` and `step` continue it.
+
+    Values are in [-1, 1], in the view of the player to move. `azcore.search` makes one.
+
+    Attributes:
+        game: the game.
+        state: the position.
+    """
+
+    def __init__(
+        self, game: Game, state: Any, evaluator: Evaluator, settings: SearchSettings, who: str
+    ) -> None:
+        self.game, self.state = game, state
+        self._who = who
+        self._search = Search(game=game, num_trees=1, evaluator=evaluator, settings=settings)
+        self._begin()
+
+    def _begin(self) -> None:
+        """An empty tree with an evaluated root."""
+        self._search.start(0, self.state)
+        self._stepper = Stepper(self._search, 0)
+
+    # -- going on -------------------------------------------------------------------------------
+
+    def run(self, simulations: int) -> Analysis:
+        """Search on with so many more simulations; returns itself.
+
+        Ctrl-C stops and drops the tree, since a simulation may be left half done in it.
+
+        Raises:
+            GameError: the tree has no room for as many.
+        """
+        self._require_room(simulations)
+        with self._dropping_what_is_half_done(), game_faults():
+            self._search.begin(0, simulations)
+            while self._search.wave():
+                pass
+        return self
+
+    def step(self, simulations: int = 1) -> list[Simulation]:
+        """Search on, one simulation at a time, and say what each did.
+
+        Raises:
+            GameError: the tree has no room for as many.
+        """
+        self._require_room(simulations)
+        with self._dropping_what_is_half_done(), game_faults():
+            self._search.begin(0, simulations)
+            return [self._told(self._stepper.step()) for _ in range(simulations)]
+
+    def _told(self, simulation: Taken) -> Simulation:
+        leaf = self.tree.after(simulation.actions)
+        same = simulation.player == self.game.current_player(self.state)
+        return Simulation(
+            number=self.simulations,
+            texts=tuple(node.text for node in leaf.path),
+            leaf=leaf,
+            value=(simulation.value if same else -simulation.value) + 0.0,
+        )
+
+    def _require_room(self, simulations: int) -> None:
+        require(simulations >= 0, "simulations", "0 or more", simulations)
+        room = self._search.room(0)
+        if simulations > room:
+            raise GameError(
+                f"the tree has room for {room:,} more simulations, got {simulations:,}; "
+                f"azcore.search makes one of any size"
+            )
+
+    def _dropping_what_is_half_done(self) -> _Dropping:
+        return _Dropping(self._begin)
+
+    # -- what was found -------------------------------------------------------------------------
+
+    @property
+    def result(self) -> SearchResult:
+        """The numbers as arrays over the K legal actions, ascending, for NumPy."""
+        return self._search.result(0)
+
+    @property
+    def best(self) -> int:
+        """The best action: the most visited; before any simulation the likeliest."""
+        result = self.result
+        return int(result.actions[result.ranked()[0]])
+
+    @property
+    def value(self) -> float:
+        """What the position is worth: mean of the simulations; without any, the network's."""
+        return self.result.value
+
+    @property
+    def simulations(self) -> int:
+        """How many were run."""
+        return self._search.held(0)
+
+    @property
+    def policy(self) -> FloatArray:
+        """float32 [A]: each action's share of the visits; 0 for illegal ones."""
+        shares = np.zeros(self.game.num_actions, np.float32)
+        shares[self.result.actions] = self.result.policy_target()
+        return shares
+
+    @property
+    def line(self) -> list[int]:
+        """The expected line: the best action and what the tree expects to follow."""
+        return self._search.principal_variation(0, self.best)
+
+    @property
+    def tree(self) -> Node:
+        """The root of the tree, to walk through."""
+        return Node(self.game, self._search, self.state)
+
+    def table(self) -> Columns:
+        """A row for each legal action, the best first.
+
+        Columns: `move` its text, `visits` N, `share` of the visits, `value` Q (nan if never tried),
+        `prior` P, `line` what the tree expects from there, `action` its number.
+        """
+        result = self.result
+        total = max(1, int(result.visit_counts.sum()))
+        rows = []
+        for i in result.ranked():
+            action, visits = int(result.actions[i]), int(result.visit_counts[i])
+            line = self._search.principal_variation(0, action)[:PLIES] if visits else []
+            row: dict[str, Any] = {
+                "move": self.game.action_to_notation(self.state, action),
+                "visits": visits,
+                "share": visits / total,
+                "value": float(result.q_values[i]) if visits else float("nan"),
+                "prior": float(result.priors[i]),
+                "line": " ".join(self._texts(line)),
+                "action": action,
+            }
+            rows.append(row)
+        return Columns.of_rows(COLUMNS, rows)
+
+    def _texts(self, actions: list[int]) -> Iterator[str]:
+        """A line as people write it."""
+        state = self.state
+        for action in actions:
+            yield self.game.action_to_notation(state, action)
+            state = self.game.step(state, action)
+
+    def picture(self, layer: str = "visits") -> Picture:
+        """The board with what the search says drawn over it.
+
+        Args:
+            layer: `visits`, `prior` (the network's policy), `line` (the expected line) or `none`.
+
+        Raises:
+            SettingError: there is no such layer.
+        """
+        layers = ("visits", "prior", "line", "none")
+        require(layer in layers, "layer", f"one of {', '.join(layers)}", layer)
+        board = self.game.board(self.state)
+        if board is None or layer == "none":
+            return draw(self.game, self.state)
+        if layer == "line":
+            drawn = Layers(line=line_of(self.game, self.state, self.line))
+        else:
+            result = self.result
+            shares = result.policy_target() if layer == "visits" else result.priors
+            by_action = dict(zip(result.actions.tolist(), shares.tolist(), strict=True))
+            drawn = Layers(heat=heat_of(board, by_action))
+        return draw(self.game, self.state, layers=drawn)
+
+    def _title(self) -> str:
+        seat = self.game.seat_names[self.game.current_player(self.state)]
+        move = self.game.action_to_notation(self.state, self.best)
+        return (
+            f"{self.game.name}, {seat} to move: {move}, value {self.value + 0.0:+.2f}, "
+            f"{self.simulations:,} simulations with {self._who}"
+        )
+
+    def __repr__(self) -> str:
+        return f"{self._title()}\n{self.table().head(ROWS)!r}"
+
+    def _repr_html_(self) -> str:
+        title = tag("p", escaped(self._title()))
+        board = tag("div", self.picture().svg, style="width:20rem;max-width:100%")
+        return title + beside(board, self.table().head(ROWS)._repr_html_())
+
+
+class _Dropping:
+    """Begins the tree again when its block ends with an error: leaves may wait in it forever."""
+
+    def __init__(self, again: Any) -> None:
+        self._again = again
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, *_: object) -> None:
+        if kind is not None:
+            self._again()
+
+
+def search(
+    game: Game,
+    state: Any = None,
+    player: Player | None = None,
+    *,
+    simulations: int = 100,
+    **constants: Any,
+) -> Analysis:
+    """Search a position and return what was found, which can be looked into and gone on with.
+
+    The search is PUCT without noise, one simulation after the other, so it gives the same result
+    each time. The constants are those of `conf/search`.
+
+    Args:
+        game: the game.
+        state: the position; None: the initial one.
+        player: whose network judges positions; None: every leaf counts as even, and only ends of
+            games say more.
+        simulations: how many; 0 only evaluates the root, for `step`.
+        constants: other constants of the search by their names in `conf/search`, such as
+            `c_init=2.5`.
+
+    Raises:
+        GameError: the game is over, or the player has learned another.
+        SettingError: a constant cannot be used.
+    """
+    state = game.initial_state() if state is None else state
+    if player is not None:
+        player.require_game(game)
+    searching, engine_values = searching_settings(game)
+    engine = build(EngineSettings, engine_values, "engine")
+    room = max(simulations, engine.max_simulations)
+    found = Analysis(
+        game,
+        state,
+        UniformEvaluator(game) if player is None else player.evaluator,
+        _search_settings(searching, constants, room),
+        "no network" if player is None else player.name,
+    )
+    return found.run(simulations)
+
+
+def _search_settings(
+    composed: Mapping[str, Any], constants: Mapping[str, Any], room: int
+) -> SearchSettings:
+    """What an analysis searches by: PUCT as engines do, one leaf at a time."""
+    plain = {**composed, "gumbel": None, "stop_early": False, "forced_visits": 0.0}
+    settings = build(SearchSettings, {**plain, **constants}, "search")
+    require(settings.gumbel is None, "search.gumbel", "null: an analysis is PUCT", "others")
+    return replace(settings, num_simulations=room, leaves_per_tree=1, reuse_subtree=False)

@@ -1,0 +1,215 @@
+"""`azcore.arena`: matches between players, and what they say about strength."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+from azcore.arena.elo import rating_list
+from azcore.arena.match import MatchResult, derived_seed, play_match
+from azcore.arena.players import Player as Entrant
+from azcore.assembly.entrants import players_named
+from azcore.assembly.parts import Settings, search_player, settings_from
+from azcore.commands.arena.standings import standings_of
+from azcore.errors import GameError, SettingError
+from azcore.game import Game
+from azcore.library.columns import Columns
+from azcore.library.html import tag
+from azcore.library.player import Player, load
+from azcore.library.runs import Run
+from azcore.library.settings import arguments, settings_of
+from azcore.settings import require
+
+Choice = Callable[[Any], int]  # state -> action
+COLUMNS = ("player", "elo", "low", "high", "games", "score", "draws")
+
+
+class Ratings:
+    """What matches say about the strength of their players, the strongest first.
+
+    Attributes:
+        matches: each match with its games, move by move.
+    """
+
+    def __init__(self, matches: Sequence[MatchResult], anchor: str) -> None:
+        self.matches = list(matches)
+        self._rated = rating_list([match.distinct for match in matches], {anchor: 0.0})
+        self._anchor = anchor
+
+    def table(self) -> Columns:
+        """A row for each player.
+
+        Columns: `player`; `elo` above the anchor; `low` and `high`, its 95 % interval; `games`
+        that differ; `score`, the share of their points; `draws`, their share.
+        """
+        rows = [
+            {
+                "player": line.player,
+                "elo": line.elo,
+                "low": line.low,
+                "high": line.high,
+                "games": line.total.games,
+                "score": line.total.score,
+                "draws": line.total.draws / max(1, line.total.games),
+            }
+            for line in standings_of(self.matches, self._rated, None)
+        ]
+        return Columns.of_rows(COLUMNS, rows)
+
+    def superiority(self, player: str, other: str) -> float:
+        """How likely the first is the stronger of two players, given the results."""
+        return self._rated.superiority(player, other)
+
+    def _shown(self) -> Columns:
+        table = self.table()
+        for name in ("elo", "low", "high"):
+            table[name] = [round(value) for value in table[name]]
+        for name in ("score", "draws"):
+            table[name] = [f"{value:.1%}" for value in table[name]]
+        return table
+
+    def __repr__(self) -> str:
+        return f"{self._shown()!r}\nElo relative to {self._anchor}, with 95 % intervals"
+
+    def _repr_html_(self) -> str:
+        return self._shown()._repr_html_() + tag(
+            "p", f"Elo relative to {self._anchor}, with 95 % intervals"
+        )
+
+
+@dataclass
+class _Chooser(Entrant):
+    """A function from a state to an action as a player."""
+
+    game: Game
+    choice: Choice
+    name: str
+
+    def begin(self, num_games: int, seed: int) -> None:
+        self._states: list[Any] = [None] * num_games
+
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
+        self._states[row] = state
+
+    def choose(self, rows: list[int]) -> list[int]:
+        return [int(self.choice(self._states[row])) for row in rows]
+
+    def advance(self, row: int, action: int) -> None:
+        self._states[row] = self.game.step(self._states[row], action)
+
+
+def arena(
+    players: Sequence[Player | Run | str | os.PathLike[str] | Choice],
+    *changes: str,
+    game: Game | None = None,
+    games: int | None = None,
+    simulations: int | None = None,
+    seed: int | None = None,
+    quiet: bool = False,
+) -> Ratings:
+    """Matches in which every two players meet, and the ratings that follow.
+
+    Games come in pairs with the seats swapped, from random openings. Ctrl-C ends it early and rates
+    the matches played so far.
+
+    Args:
+        players: each a player or a run; a text as for `load`, `random`, `search:64` (search
+            without a network) or another program; or a function from a state to an action.
+        changes: `KEY=VALUE` each, as for `command=arena`, such as `arena.opening_plies=4`.
+        game: what is played; None: the game of the first player that has one.
+        games: of each match, even; None: as the settings say, here and below.
+        simulations: of each player's search per move.
+        seed: of openings; the same seed repeats the matches.
+        quiet: print nothing.
+
+    Raises:
+        SettingError: fewer than two players, or a text that names none.
+        GameError: no player says which game is played, or one has learned another.
+        KeyboardInterrupt: before any match was over.
+    """
+    listed = [_loaded(player) for player in players]
+    if len(listed) < 2:
+        raise SettingError(f"players must be two at least, got {len(listed)}")
+    known = next((player.game for player in listed if isinstance(player, Player)), None)
+    game = game or known
+    if game is None:
+        raise GameError("no player brings a game: name it by game=azcore.make(...)")
+    numbers = {"arena.games": games, "arena.num_simulations": simulations, "seed": seed}
+    given = arguments({key: value for key, value in numbers.items() if value is not None})
+    settings = settings_from(
+        settings_of(game, "command=arena", "players=[random]", *given, *changes)
+    )
+    entrants = _entrants(settings, listed)
+    results = _play_all(settings, entrants, quiet)
+    names = [entrant.name for entrant in entrants]
+    return Ratings(results, "random" if "random" in names else names[0])
+
+
+def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | str | Choice:
+    """A run as its player; a path as the checkpoint there."""
+    if isinstance(player, Run):
+        return player.player()
+    if isinstance(player, os.PathLike):
+        return load(player)
+    if isinstance(player, str) and player.startswith("pretrained/"):
+        return load(player)
+    if isinstance(player, Player | str) or callable(player):
+        return player
+    raise SettingError(
+        f"a player must be a Player, a Run, a text or a function of a state, got {player!r:.80}"
+    )
+
+
+def _entrants(settings: Settings, players: Sequence[Player | str | Choice]) -> list[Entrant]:
+    """The players of a match, each with a name of its own."""
+    entrants: list[Entrant] = []
+    for player in players:
+        if isinstance(player, str):
+            entrants += players_named(settings, [player])
+        elif isinstance(player, Player):
+            player.require_game(settings.game)
+            entrants.append(search_player(settings, player.evaluator, player.name))
+        else:
+            name = getattr(player, "__name__", type(player).__name__)
+            entrants.append(_Chooser(settings.game, player, name))
+    met: dict[str, int] = {}
+    for entrant in entrants:
+        met[entrant.name] = number = met.get(entrant.name, 0) + 1
+        if number > 1:
+            entrant.name += f" ({number})"
+    return entrants
+
+
+def _play_all(settings: Settings, entrants: Sequence[Entrant], quiet: bool) -> list[MatchResult]:
+    """The matches; after Ctrl-C those that were over."""
+    pairings = list(combinations(entrants, 2))
+    results: list[MatchResult] = []
+    try:
+        for number, (first, second) in enumerate(pairings):
+            try:
+                result = play_match(
+                    settings.game,
+                    first,
+                    second,
+                    num_games=settings.arena.games,
+                    opening_plies=settings.arena.opening_plies,
+                    seed=derived_seed(settings.seed, number),
+                    starts=settings.arena_starts(),
+                )
+            finally:
+                for entrant in (first, second):
+                    entrant.end()
+            results.append(result)
+            if not quiet:
+                print(
+                    f"{number + 1} of {len(pairings)}: {first.name} – {second.name} "
+                    f"{result.score:.1%} of {len(result.games)} games",
+                    file=sys.stderr,
+                )
+    except KeyboardInterrupt:
+        require(bool(results), "matches", "one at least before Ctrl-C", len(results))
+    return results

@@ -1,0 +1,61 @@
+"""How far training has come: a bar in a terminal, a line that changes in a notebook."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.console import Console
+
+from azcore.algorithms.display import TrainingDisplay
+
+EVERY = 0.5  # seconds between two changes of the line in a notebook
+
+
+def display_for(quiet: bool) -> Callable[..., TrainingDisplay]:
+    """What makes the output of a training run: see `azcore.commands.train.train_run`."""
+
+    def make(*, console: Console, max_steps: int, max_seconds: float | None) -> TrainingDisplay:
+        # Plain text also in a notebook, where rich would draw each line as a block of HTML.
+        console = Console(soft_wrap=True, force_jupyter=False, quiet=quiet)
+        kind = _NotebookDisplay if _in_notebook() and not quiet else TrainingDisplay
+        return kind(console=console, max_steps=max_steps, max_seconds=max_seconds)
+
+    return make
+
+
+def _in_notebook() -> bool:
+    """Whether this runs in a Jupyter kernel, not in a terminal's IPython."""
+    shell = sys.modules.get("IPython")
+    running: Any = shell.get_ipython() if shell is not None else None
+    return running is not None and hasattr(running, "kernel")
+
+
+class _NotebookDisplay(TrainingDisplay):
+    """The bar as one line below the others, replaced in place."""
+
+    _handle: Any = None
+    _shown = 0.0
+
+    def show(self, description: str, done: float, total: float, unit: str) -> None:
+        now = time.monotonic()
+        if now - self._shown < EVERY:
+            return
+        self._shown = now
+        self._say_in_place(f"{description} {done:,.0f} of {total:,.0f} {unit}")
+
+    def __exit__(self, *_: object) -> None:
+        super().__exit__()
+        if self._handle is not None:
+            self._say_in_place(" ")
+
+    def _say_in_place(self, text: str) -> None:
+        from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
+
+        content = {"text/plain": text}
+        if self._handle is None:
+            self._handle = display(content, raw=True, display_id=True)
+        else:
+            self._handle.update(content, raw=True)

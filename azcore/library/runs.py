@@ -1,0 +1,309 @@
+"""`azcore.train`, and a run of training as an object."""
+
+from __future__ import annotations
+
+import math
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from azcore.arena.elo import fit_ratings
+from azcore.commands.train import train_run
+from azcore.errors import SettingError
+from azcore.game import Game, Setting
+from azcore.game.faults import game_faults
+from azcore.game.registry import make
+from azcore.learner.module import LearnerModule
+from azcore.library import lessons
+from azcore.library.columns import Columns, printable
+from azcore.library.html import facts_of, tag
+from azcore.library.lessons import Batches
+from azcore.library.player import Player, load
+from azcore.library.progress import display_for
+from azcore.library.settings import Settings, arguments, compose, settings_of
+from azcore.report.report import ANCHOR, write_report
+from azcore.report.tables import cell, last_of_each, read_rows, scores
+from azcore.settings import require
+from azcore.storage.game_file import GameFile
+from azcore.storage.game_record import GameRecord
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_settings import own_settings
+
+COUNTS = ("generation", "step", "games", "positions", "evaluations")
+HEIGHT = 640  # pixels of a report in a notebook
+
+
+class Report:
+    """The page about a run: a file for any browser, shown in a notebook as it is.
+
+    Attributes:
+        path: of the file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __repr__(self) -> str:
+        return f"report {self.path}"
+
+    def _repr_html_(self) -> str:
+        page = escape(self.path.read_text(encoding="utf-8"))
+        style = f'style="width:100%;height:{HEIGHT}px;border:0"'
+        return f'<iframe sandbox="allow-scripts" {style} srcdoc="{page}"></iframe>'
+
+
+class Run:
+    """A run directory: what training has made so far, finished or not.
+
+    Args:
+        path: the directory.
+
+    Raises:
+        SettingError: it holds no run.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self._run = RunDirectory(Path(path).absolute())
+        if not self._run.config.is_file():
+            raise SettingError(f"{path} is no run directory, it has no config.yaml")
+
+    @property
+    def path(self) -> Path:
+        """The directory."""
+        return self._run.path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    @property
+    def settings(self) -> Settings:
+        """The settings that define the run."""
+        return Settings(own_settings(self._run))
+
+    @property
+    def game(self) -> Game:
+        """The game, ready to play.
+
+        Raises:
+            GameError: it is neither installed nor defined in this process.
+        """
+        own = dict(self.settings["game"])
+        return make(own.pop("name"), **own)
+
+    @property
+    def metrics(self) -> Columns:
+        """A row for each generation: losses, counts, speeds, and `elo` where it was rated.
+
+        `pandas.DataFrame(run.metrics)` takes it; what a run does not measure has no column.
+        """
+        rows = last_of_each(read_rows(self._run.metrics), ("generation",))
+        names = {name: None for row in rows for name, text in row.items() if text}
+        ratings = self._ratings()
+        found = []
+        for row in rows:
+            numbers: dict[str, Any] = {
+                name: int(value) if name in COUNTS else value
+                for name in row
+                if (value := cell(row, name)) is not None
+            }
+            found.append(numbers | ratings.get(int(numbers.get("step", -1)), {}))
+        rated = ["elo", "elo_low", "elo_high"] if ratings else []
+        return Columns.of_rows([*names, *rated], found)
+
+    def _ratings(self) -> dict[int, dict[str, float]]:
+        """The ratings by step, in Elo above random moves."""
+        matches = last_of_each(read_rows(self._run.matches), ("generation", "player", "opponent"))
+        steps = {row["player"]: row for row in matches}
+        fitted = fit_ratings(scores(matches), ANCHOR)
+        return {
+            int(step): {"elo": rating.value, "elo_low": rating.low, "elo_high": rating.high}
+            for name, rating in fitted.items()
+            if name in steps and (step := cell(steps[name], "step")) is not None
+        }
+
+    def player(self, step: int | None = None) -> Player:
+        """The player that the run has made.
+
+        Args:
+            step: of one of its rated weights; None: the last ones.
+
+        Raises:
+            SettingError: the run has no such weights, or none yet.
+        """
+        if step is None and not self._run.last_checkpoint.exists():
+            raise SettingError(f"{self.path} has no weights yet: it stopped before the first")
+        return load(f"{self.path}@{'last' if step is None else f'step-{step}'}", game=self.game)
+
+    def report(self) -> Report:
+        """Write `report.html` anew: curves, ratings, and a game to step through."""
+        return Report(write_report(self.path))
+
+    def records(self) -> Iterator[GameRecord]:
+        """The games on disk, oldest first: actions, visits, values and outcome as arrays."""
+        return GameFile(self._run.records).read()
+
+    def learner(self, steps: int, *, fresh: bool = False) -> LearnerModule:
+        """The network as a Lightning module with the papers' loss, for a trainer of one's own.
+
+        `learner.loss(batch)` is the loss alone, for a loop in plain torch; `learner.save_weights`
+        writes a checkpoint that `azcore.load` takes.
+
+        Args:
+            steps: how long it is going to train, to which the learning rates refer.
+            fresh: begin with random weights, not with the run's last ones.
+        """
+        return lessons.learner(self._run, steps, fresh)
+
+    def batches(self, steps: int, size: int | None = None) -> Batches:
+        """Batches of positions from the run's games, as training draws them.
+
+        Args:
+            steps: how many.
+            size: positions in each; None: as the settings say.
+
+        Raises:
+            SettingError: there are no games yet.
+            GameFileError: a game is damaged or breaks the rules.
+        """
+        return lessons.batches(self._run, steps, size)
+
+    def resume(
+        self, *, minutes: float | None = None, steps: int | None = None, quiet: bool = False
+    ) -> Run:
+        """Go on where the run stopped, byte for byte as if it never had.
+
+        Args:
+            minutes: of training in all, those before included; None: the run's own limit.
+            steps: of the optimizer in all; None: the run's own limit.
+            quiet: print nothing.
+        """
+        changes = [f"resume={_quoted(self.path)}", *limits(minutes, steps)]
+        game = self.game
+        settings = settings_of(game, *changes)
+        return _trained(settings, quiet)
+
+    def _facts(self) -> dict[str, str]:
+        """What one wants to know of a run, by title."""
+        game, metrics = dict(self.settings["game"]), self.metrics
+        words = ", ".join(f"{key} {value}" for key, value in game.items() if key != "name")
+        facts = {"game": f"{game.get('name')} {words}".strip()}
+        if not metrics.height:
+            return facts | {"state": "no generation yet"}
+        *_, last = metrics.rows()
+        facts["trained"] = (
+            f"{last['generation'] + 1:,} generations, {last['step']:,} steps, "
+            f"{last['games']:,} games, {last['seconds'] / 60:.1f} minutes"
+        )
+        facts["loss"] = f"{last['policy_loss']:.3f} policy, {last['value_loss']:.3f} value"
+        rated = [row for row in metrics.rows() if not math.isnan(row.get("elo", math.nan))]
+        if rated:
+            best = rated[-1]
+            facts["strength"] = (
+                f"{best['elo']:+.0f} Elo ({best['elo_low']:+.0f} to {best['elo_high']:+.0f}) "
+                f"above random moves, at step {best['step']:,}"
+            )
+        return facts
+
+    def __repr__(self) -> str:
+        facts = "\n".join(
+            f"  {title:<9} {printable(text)}" for title, text in self._facts().items()
+        )
+        return f"Run {self.path}\n{facts}"
+
+    def _repr_html_(self) -> str:
+        return facts_of(f"Run {self.path}", list(self._facts().items())) + tag("p", " ")
+
+
+def train(
+    game: str | Game | Mapping[str, Any],
+    *changes: str,
+    minutes: float | None = None,
+    steps: int | None = None,
+    run_dir: str | os.PathLike[str] | None = None,
+    seed: int | None = None,
+    quiet: bool = False,
+    **settings: Setting,
+) -> Run:
+    """Train a network by self-play; the same run as on the command line.
+
+    Ctrl-C, or the stop button of a notebook, ends training early and returns the run, which
+    `resume` continues. Everything is on disk at any time.
+
+    Args:
+        game: a name, a game (also one defined in this process), or composed settings.
+        changes: `KEY=VALUE` each, as on the command line, such as `search.num_simulations=32`.
+        minutes: of training; None: as the settings say.
+        steps: of the optimizer; None: as the settings say.
+        run_dir: where to write; None: `runs/<game>/<date and time>`.
+        seed: None: that of the settings. The same seed gives the same run.
+        quiet: print nothing.
+        settings: the game's own, as for `make`.
+
+    Returns:
+        The run, finished or interrupted.
+
+    Raises:
+        AzcoreError: a setting cannot be used, or the game keeps no contract.
+        KeyboardInterrupt: it was interrupted before anything was written.
+    """
+    told = [*changes, *limits(minutes, steps)]
+    told += arguments({"seed": seed} if seed is not None else {})
+    told += [f"run_dir={_quoted(run_dir)}"] if run_dir is not None else []
+    if isinstance(game, Mapping):
+        if changes or settings:
+            raise SettingError(
+                f"composed settings are complete, got {', '.join([*changes, *settings])} besides: "
+                "compose them too"
+            )
+        return _trained({**game, **_limited(game, compose(*told), told)}, quiet)
+    if isinstance(game, Game):
+        if settings:
+            raise SettingError(f"{game} has its settings, got {', '.join(settings)} besides")
+        return _trained(settings_of(game, *told), quiet)
+    own = arguments({f"game.{key}": value for key, value in settings.items()})
+    return _trained(compose(f"game={game}", *own, *told), quiet)
+
+
+def limits(minutes: float | None, steps: int | None) -> list[str]:
+    """When training ends, as a command line says it."""
+    told = []
+    if minutes is not None:
+        require(minutes > 0, "minutes", "above 0", minutes)
+        seconds = max(1, round(60 * minutes))
+        days, clock = divmod(seconds, 86_400)
+        text = f"{days:02}:{clock // 3600:02}:{clock // 60 % 60:02}:{clock % 60:02}"
+        told.append(f'trainer.max_time="{text}"')
+    if steps is not None:
+        told.append(f"trainer.max_steps={steps}")
+    return told
+
+
+def _limited(game: Mapping[str, Any], said: Mapping[str, Any], told: list[str]) -> dict[str, Any]:
+    """Of composed settings those that `train` was told besides."""
+    changed: dict[str, Any] = {"trainer": dict(game["trainer"])}
+    for each in told:
+        group, _, name = each.partition("=")[0].partition(".")
+        if name:
+            changed[group][name] = said[group][name]
+        else:
+            changed[group] = said[group]
+    return changed
+
+
+def _trained(settings: Mapping[str, Any], quiet: bool) -> Run:
+    with warnings.catch_warnings(), game_faults():  # some of Lightning's are silenced meanwhile
+        run, _ = train_run(settings, display_for(quiet))
+    if not run.config.is_file():
+        raise KeyboardInterrupt
+    return Run(run.path)
+
+
+def _quoted(path: str | os.PathLike[str]) -> str:
+    escaped = os.fspath(path).replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
