@@ -59,3 +59,7 @@ class CheckpointError(AzcoreError):
 
 class DivergedError(AzcoreError):
     """Training produced a loss or weights that are not finite; earlier checkpoints stay valid."""
+
+
+class LostProcessError(AzcoreError):
+    """A process of self-play ended by itself, and starting it again did not help."""

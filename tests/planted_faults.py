@@ -244,8 +244,8 @@ FAULTS = [
     Fault(
         "Player",
         "azcore/algorithms/training.py",
-        "search_evaluator(playing, version, workers), version\n",
-        "search_evaluator(playing, version, workers), max(0, version - 4)\n",
+        "return NetworkWeights(settings, playing, version)",
+        "return NetworkWeights(settings, playing, max(0, version - 4))",
     ),
     Fault(
         "No augmentation",
@@ -368,6 +368,12 @@ FAULTS = [
         "azcore/search/gumbel.py",
         "(network_value + visits * weighted_q / tried_prior) / (1.0 + visits)",
         "(network_value + visits * weighted_q) / (1.0 + visits)",
+    ),
+    Fault(
+        "Value of a Gumbel root",
+        "azcore/search/roots.py",
+        "value += policy[i] * q",
+        "value += policy[i] * edge.q",
     ),
     Fault(
         "First-play value",
@@ -926,9 +932,30 @@ WIRING = [
     Fault(
         "resignation without its threshold",
         "azcore/learner/sources.py",
-        "self._actor.set_evaluator(*self._evaluator_in_play(), self._threshold)",
-        "self._actor.set_evaluator(*self._evaluator_in_play(), None)",
+        "self._crew.set_weights(self._weights_in_play(), self._find_threshold())",
+        "self._crew.set_weights(self._weights_in_play(), None)",
         ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "a process that is started again plays other games",
+        "azcore/selfplay/processes.py",
+        "for request in self._requests:",
+        "for request in self._requests[1:]:",
+        ("tests/selfplay/test_processes.py",),
+    ),
+    Fault(
+        "a game that has ended goes on after a resume",
+        "azcore/learner/data.py",
+        "source = without_ended(source, {record.game_index for record in since})",
+        "pass",
+        ("tests/algorithms/test_overlap.py",),
+    ),
+    Fault(
+        "self-play runs away from the learner",
+        "azcore/learner/data.py",
+        "self.source.play_on(self._wanted(generation + 1))",
+        "self.source.play_on(self._wanted(generation + 1000))",
+        ("tests/algorithms/test_overlap.py",),
     ),
     Fault(
         "self-play with the first weights for ever",
@@ -947,16 +974,16 @@ WIRING = [
     ),
     Fault(
         "self-play with another game",
-        "azcore/algorithms/self_play.py",
+        "azcore/assembly/selfplay.py",
         "variant=settings.selfplay_game",
         "variant=settings.game",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
         "self-play with another seed",
-        "azcore/algorithms/self_play.py",
-        "            seed=settings.seed,\n            evaluator=evaluator,",
-        "            seed=0,\n            evaluator=evaluator,",
+        "azcore/assembly/selfplay.py",
+        "        seed=settings.seed,\n        evaluator=evaluator,",
+        "        seed=0,\n        evaluator=evaluator,",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
@@ -1088,8 +1115,8 @@ WIRING = [
     ),
     Fault(
         "nobody records surprise",
-        "azcore/algorithms/self_play.py",
-        "            record_surprise=settings.replay.surprise_share > 0,\n",
+        "azcore/assembly/selfplay.py",
+        "        record_surprise=settings.replay.surprise_share > 0,\n",
         "",
         ("tests/algorithms/test_wiring.py",),
     ),
@@ -1305,8 +1332,8 @@ WIRING = [
     ),
     Fault(
         "self-play without its starts",
-        "azcore/algorithms/self_play.py",
-        "            starts=starts,\n",
+        "azcore/assembly/selfplay.py",
+        "        starts=starts,\n",
         "",
         ("tests/algorithms/test_wiring.py",),
     ),

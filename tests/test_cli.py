@@ -54,14 +54,38 @@ Tiny = Callable[..., dict[str, Any]]
         (["game.komi=0.3"], "komi must be a whole or half number"),
         (
             ["command=fly"],
-            "one of train, arena, engine, play, export, import, info, publish, predict, puzzles, "
-            "ladder, tune, bench, check, compare, new, got 'fly'",
+            "one of train, arena, engine, play, web, export, import, info, publish, predict, "
+            "puzzles, ladder, tune, bench, check, compare, report, new, got 'fly'",
         ),
         (["command=tune"], "command=tune needs checkpoint=PATH"),
         (["command=tune", "tune.parameters.search.c_int=[1,2]"], "did you mean tune.parameters"),
         (["command=predict"], "command=predict needs checkpoint=PATH"),
         (["algorithm=supervised"], "supervised.games must be a list of .azg files, got []"),
         (["command=new"], "command=new needs name=NAME"),
+        (["command=report"], "command=report needs run_dir=RUN"),
+        (["command=report", "run_dir=nowhere"], "must be a run directory, with config.yaml, met"),
+        (["command=export", "what=picture", "out=a.gif"], "must end in .svg or .png, got a.gif"),
+        (
+            ["command=export", "what=picture", "out=a.svg", "export.theme=auto"],
+            "must be light or dark, got 'auto'",
+        ),
+        (
+            ["command=export", "what=picture", "out=a.svg", "export.width=9"],
+            "must be 16 to 8192 pixels, got 9",
+        ),
+        (
+            ["command=export", "what=picture", "out=a.svg", "export.format=sgf"],
+            "export.format must be null for a",
+        ),
+        (
+            ["command=export", "what=picture", "out=a.svg", "export.ply=3"],
+            "export.ply must be null without export",
+        ),
+        (
+            ["command=export", "what=picture", "out=a.svg", "export.games=nowhere"],
+            "export.games must be a run dir",
+        ),
+        (["command=export", "what=picture", "out=a.svg", "export.position=x"], "got 'x'"),
         (["command=new", "name=é"], "cannot read the argument 'name=é'; put its value in quotes"),
         (["command=new", "new.path=~"], "a shell passes on when written as 'new.path=\"~\"'"),
         (["command=new", 'name="é"'], "name must be a lower-case Python name"),
@@ -114,7 +138,11 @@ Tiny = Callable[..., dict[str, Any]]
 def test_bad_input_is_one_sentence(
     azcore: Callable[..., tuple[int, str, str]], arguments: list[str], sentence: str, tmp_path: Path
 ) -> None:
-    chosen = ("game.", "game=", "command=new", "command=compare")
+    # what chooses a game itself, or takes none
+    chosen = (
+        *("game.", "game=", "export.games="),
+        *("command=new", "command=compare", "command=report"),
+    )
     if not any(argument.startswith(chosen) for argument in arguments):
         arguments = ["game=tic_tac_toe", *arguments]
     status, _, errors = azcore(*arguments)
@@ -278,11 +306,11 @@ class TestResume:
         ("arena", "peers=[pgx]", "peers is for command=bench, got peers=[pgx] with command=arena"),
         ("engine", "search.num_simulations=9", "engine.num_simulations is the number there"),
         ("engine", "search.dirichlet_fraction=0", "is for command=train, bench, check, got"),
-        ("engine", "run_dir=here", "run_dir is for command=train, tune, compare, got run_dir=here"),
+        ("engine", "run_dir=here", "is for command=train, tune, compare, report, got run_dir=here"),
         ("play", "engine.num_simulations=9", "play.num_simulations is the number there"),
         ("play", "arena.num_simulations=9", "is for command=train, arena, puzzles, tune, got"),
         ("play", "players=[random]", "checkpoint=PATH is who plays against you"),
-        ("export", "game=go", "with command=export; records say what was played"),
+        ("report", "game=go", "with command=report; a run says what it plays"),
         ("export", "export.per_generation=2", "export.per_generation is for command=train"),
         ("predict", "search.num_simulations=9", "search.num_simulations is for command=train, b"),
         ("predict", "supervised.enabled=true", "supervised.enabled is for command=train"),
@@ -297,7 +325,6 @@ class TestResume:
         ("train", "games=[a.sgf]", "games is for command=import, got games=[a.sgf]"),
         ("import", "supervised.games=[a.sgf]", "games=[...] are the files that are read"),
         ("import", "export.out=a.azg", "out is the file that is written"),
-        ("export", "out=here", "export.out is where files go"),
         ("arena", "init=here", "init is for command=train"),
         ("train", "arena_dir=here", "with command=train; run_dir is where a run is written"),
         ("train", "arena.format=gauntlet", "arena.format is for command=arena"),

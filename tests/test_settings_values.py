@@ -27,7 +27,9 @@ from azcore.engine.programs import Program
 from azcore.engine.thinker import EngineSettings
 from azcore.errors import SettingError
 from azcore.learner.settings import DECIDED, TrainerSettings, trainer_settings
+from azcore.selfplay.backend import BackendSettings
 from azcore.settings import build
+from azcore.web.settings import WebSettings
 
 Compose = Callable[..., dict[str, Any]]
 Place = tuple[str | int, ...]
@@ -37,11 +39,13 @@ NAMES = ("run_dir", "resume", "init", "fork", "players", "checkpoint", "arena_di
 NAMES += ("experiment",)
 BUILDERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "trainer": lambda config: trainer_settings(config["trainer"]),
+    "backend": lambda config: build(BackendSettings, config["backend"], "backend"),
     "bench": lambda config: bench_settings(config["bench"]),
     "check": lambda config: build(CheckSettings, config["check"], "check"),
     "compare": lambda config: build(CompareSettings, config["compare"], "compare"),
     "engine": lambda config: build(EngineSettings, config["engine"], "engine"),
     "play": lambda config: build(PlaySettings, config["play"], "play"),
+    "web": lambda config: build(WebSettings, config["web"], "web"),
     "export": lambda config: export_settings(config["export"]),
     "import": lambda config: build(ImportSettings, config["import"], "import"),
     "ladder": lambda config: recipes_from(config["ladder"]),
@@ -80,7 +84,7 @@ def changed(config: dict[str, Any], place: Place, value: object) -> dict[str, An
 def test_any_value_is_used_or_refused_in_a_sentence(compose: Compose) -> None:
     config = compose("game=tic_tac_toe_plain")  # nothing to compile
     config["compare"]["runs"] = ["runs"]
-    texts = {("export", "games"), ("export", "format"), ("export", "out")}  # a folder may be 7
+    texts = {("export", name) for name in ("games", "format", "out", "position")}  # a folder: 7
     places = [p for p in numeric_places(config) if p[0] not in NAMES and p not in texts]
     assert {("seed",), ("search", "c_base"), ("trainer", "gradient_clip_val")} < set(places)
     refused = []

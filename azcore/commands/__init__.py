@@ -18,6 +18,8 @@ class Command:
     obeys: str  # the groups and keys of the settings that affect it
     # Exceptions among these, and what to use instead; "" where nothing takes their place.
     instead: Mapping[str, str] = field(default_factory=dict)
+    # Keys that affect the command unless certain others are set: these, and why.
+    apart: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def is_told_by(self, key: str) -> bool:
         """Whether a key, or some key of a group, affects the command."""
@@ -56,8 +58,9 @@ WHO_PLAYS = "players=[...] are who plays in command=arena"
 COMMANDS = {
     "train": Command(
         run="azcore.commands.train:train",
-        obeys="game network search evaluator selfplay replay learner gate supervised sprt trainer "
-        "seed device arena.games arena.opening_plies arena.starts arena.start_plies "
+        obeys="game network search evaluator selfplay backend replay learner gate supervised sprt "
+        "trainer schedule seed device "
+        "arena.games arena.opening_plies arena.starts arena.start_plies "
         "arena.num_simulations arena.every_generations "
         "export.format export.per_generation check.before_training run_dir resume init fork "
         f"experiment {OVERLAYS}",
@@ -99,18 +102,45 @@ COMMANDS = {
             "engine.move_overhead": "play.seconds is the time there",
             "engine.num_simulations": "play.num_simulations is the number there",
             "engine.ponder": "",
+            "engine.protocol": "",
             "engine.time_share": "play.seconds is the time there",
             "players": "checkpoint=PATH is who plays against you",
             "search.num_simulations": "play.num_simulations is the number there",
         },
     ),
+    "web": Command(
+        run="azcore.commands.web:serve_page",
+        obeys=f"game web engine {SEARCHING}",
+        instead={
+            **THINKING,
+            "checkpoint": "the page lists who can be played",
+            "engine.log": "",
+            "engine.max_simulations": "web.max_simulations is the number there",
+            "engine.memory_mb": "web.memory_mb is the number there",
+            "engine.move_overhead": "a visitor chooses the seconds",
+            "engine.num_simulations": "web.num_simulations is the number there",
+            "engine.ponder": "",
+            "engine.protocol": "",
+            "engine.report_seconds": "web.report_seconds is the number there",
+            "engine.resign_below": "",
+            "engine.time_share": "a visitor chooses the seconds",
+            "run_dir": "web.runs is the folder of runs there",
+            "search.num_simulations": "web.num_simulations is the number there",
+        },
+    ),
     "export": Command(
         run="azcore.commands.export:export",
-        obeys="export.games export.format export.out export.first export.count",
+        obeys="what game checkpoint out export.games export.format export.out export.first "
+        "export.count export.position export.ply export.flip export.letters export.theme "
+        "export.width",
+        apart={
+            "game": {
+                "export.games": "records say what was played",
+                "checkpoint": "a checkpoint knows its game",
+            }
+        },
         instead={
-            "game": "records say what was played",
             "games": "export.games is what is read",
-            "out": "export.out is where files go",
             "run_dir": "export.games is what is read and export.out where files go",
         },
     ),
@@ -193,6 +223,11 @@ COMMANDS = {
             "players": "compare.runs are who plays",
             "search.num_simulations": "compare.num_simulations is the number there",
         },
+    ),
+    "report": Command(
+        run="azcore.commands.report:report",
+        obeys="run_dir device",
+        instead={"game": "a run says what it plays"},
     ),
     "new": Command(
         run="azcore.commands.new:new_package",

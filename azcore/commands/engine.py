@@ -21,7 +21,8 @@ from azcore.search.evaluators import UniformEvaluator
 from azcore.search.settings import SearchSettings
 from azcore.settings import build
 
-SERVERS = {  # module and class by `Game.protocol`
+SERVERS = {  # module and class by `engine.protocol` or `Game.protocol`
+    "analysis": ("azcore.engine.analysis_server", "AnalysisServer"),
     "gtp": ("azcore.engine.gtp", "GtpServer"),
     "uci": ("azcore.engine.uci", "UciServer"),
     "usi": ("azcore.engine.usi", "UsiServer"),
@@ -38,7 +39,8 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     settings = build(EngineSettings, config["engine"], "engine")
     search = thinking_search(config)
     values = dict(config["game"])
-    module, name = SERVERS[unprepared(values.pop("name"), **values).protocol]
+    game = unprepared(values.pop("name"), **values)
+    module, name = SERVERS[settings.protocol or game.protocol]
     engine = Engine(lambda: _load(config), search, settings)
     kind: type[Server] = getattr(import_module(module), name)
     try:

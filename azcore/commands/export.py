@@ -1,9 +1,13 @@
-"""`command=export`: game records of a run as SGF, PGN or another format of the game."""
+"""`command=export`: game records of a run as SGF, PGN or another format of the game.
+
+With `what=picture`: a position, or a ply of a recorded game (`export_picture.py`).
+With `what=onnx`: the network of a checkpoint (`export_onnx.py`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -30,6 +34,12 @@ class ExportSettings:
     first: int
     count: int | None
     per_generation: int
+    position: str | None
+    ply: int | None
+    flip: bool
+    letters: bool
+    theme: str
+    width: int
 
     def __post_init__(self) -> None:
         require(self.first >= 0, "export.first", "0 or more", self.first)
@@ -40,6 +50,9 @@ class ExportSettings:
             self.count,
         )
         require(self.per_generation >= 0, "export.per_generation", "0 or more", self.per_generation)
+        require(self.ply is None or self.ply >= 0, "export.ply", "0 or more, or null", self.ply)
+        require(self.theme in ("light", "dark"), "export.theme", "light or dark", self.theme)
+        require(16 <= self.width <= 8192, "export.width", "16 to 8192 pixels", self.width)
 
 
 def export_settings(values: Mapping[str, Any]) -> ExportSettings:
@@ -49,18 +62,30 @@ def export_settings(values: Mapping[str, Any]) -> ExportSettings:
         SettingError: one of them cannot be used.
     """
     texts = {  # a folder's name such as 7 is read as a number
-        key: None if values.get(key) is None else str(values[key]) for key in ("games", "out")
+        key: None if values.get(key) is None else str(values[key])
+        for key in ("games", "out", "position")
     }
     return build(ExportSettings, {**values, **texts}, "export")
 
 
 def export(config: Mapping[str, Any]) -> int:
-    """Write the transcripts that the settings ask for and print their folder; 0.
+    """Write what `what` asks for, transcripts, a picture or a network, and print where; 0.
 
     Raises:
         AzcoreError: settings or records cannot be used; files written before that stay.
     """
+    what = config["what"]
+    require(what in ("games", "picture", "onnx"), "what", "games, picture or onnx", what)
+    if what == "onnx":
+        from azcore.commands.export_onnx import export_onnx  # torch
+
+        return export_onnx(config)
     settings = export_settings(config["export"])
+    if what == "picture":
+        from azcore.commands.export_picture import export_picture
+
+        return export_picture(config, settings)
+    require(config["out"] is None, "out", "null: export.out is where games go", config["out"])
     require(
         settings.games is not None,
         "export.games",
@@ -112,6 +137,15 @@ def write_game(folder: Path, game: Game, record: GameRecord, form: TranscriptFor
 def beside(records: Path, form: TranscriptFormat) -> Path:
     """The folder for transcripts if the settings name none."""
     return records.parent / form.suffix.removeprefix(".")
+
+
+def records_of(settings: ExportSettings, count: int | None) -> Iterator[tuple[Game, GameRecord]]:
+    """The first `count` games that the settings name, each record with its game.
+
+    Raises:
+        AzcoreError: there are none, or they cannot be read.
+    """
+    return _games(_game_file(Path(str(settings.games))), replace(settings, count=count))
 
 
 def _game_file(path: Path) -> GameFile:

@@ -10,6 +10,7 @@ import logging
 import re
 import shlex
 import signal
+import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
@@ -45,7 +46,8 @@ from azcore.errors import CheckpointError, FaultyGameError, SettingError
 from azcore.learner.settings import TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
-from azcore.settings import require
+from azcore.selfplay.backend import BackendSettings
+from azcore.settings import build, require
 from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
@@ -70,22 +72,37 @@ def train(config: Config) -> int:
     Raises:
         AzcoreError: a setting, file or game cannot be used; nothing saved is lost.
     """
+    return train_run(config)[1]
+
+
+def train_run(
+    config: Config, display: Callable[..., TrainingDisplay] = TrainingDisplay
+) -> tuple[RunDirectory, int]:
+    """The same; also the run's directory.
+
+    Args:
+        config: as composed.
+        display: makes the output from a console, the last step and the seconds to train.
+    """
     _quiet_lightning()
     resume = config["resume"]
     if not resume and config[INIT] and config[FORK]:
         raise SettingError(f"init and fork both say what a run begins from, got {config[INIT]} too")
     trainer = _trainer_settings(config)  # like settings_from, checked before anything is compiled
+    backend = build(BackendSettings, config["backend"], "backend")
     settings = settings_from(config)
+    if settings.supervised.enabled:
+        require(backend.name == "inline", "backend", "inline without self-play", backend.name)
+        require(not settings.overlaps, "schedule", "alternate without self-play", "overlap")
     check_before_training(config, settings.game)
     name = settings.game.name
     run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
     origin = own_settings(run).get(ORIGIN, {}) if resume else {}
     if resume:
         require_same_origin(config, origin)
-    console = Console(soft_wrap=True)
     max_steps = trainer.max_steps
-    terminal = TrainingDisplay(
-        console=console, max_steps=max_steps, max_seconds=trainer.max_seconds
+    terminal = display(
+        console=Console(soft_wrap=True), max_steps=max_steps, max_seconds=trainer.max_seconds
     )
     step = None
     interrupts.say_at_the_end(lambda: f"azcore: {_what_was_saved(run, name)}")
@@ -98,8 +115,10 @@ def train(config: Config) -> int:
             # Read before anything is built: settings cannot ask for more than it holds.
             with _starting(run, config, origin, settings, terminal) as start:
                 loop = TrainingLoop(
+                    config=config,
                     settings=settings,
                     trainer=trainer,
+                    backend=backend,
                     run=run,
                     terminal=terminal,
                     on_games=_transcripts(config, settings, run),
@@ -114,10 +133,10 @@ def train(config: Config) -> int:
                 save_config(run, {**config, ORIGIN: start.origin})
             run.save_sizes(loop.sizes)
             terminal.say(f"run directory {run.path}")
-            with terminal:
+            with terminal, contextlib.closing(loop):
                 step = loop.fit(start.checkpoint)
         interrupts.end()  # the rest takes only a moment
-        return _conclude(run, terminal, settings, step, max_steps)
+        return run, _conclude(run, terminal, settings, step, max_steps)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,7 +389,10 @@ def _transcripts(
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Turn SIGINT and SIGTERM into `Interrupted` while the loop runs."""
+    """Turn SIGINT and SIGTERM into `Interrupted` while the loop runs; on the main thread alone."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
 
     def interrupt(_signal: int, frame: FrameType | None) -> None:
         if interrupts.may_raise(frame):

@@ -65,6 +65,7 @@ class Report:
     draws: int
     seat_1_wins: int
     checks: dict[Identity, int]  # how often each identity was checked
+    warnings: tuple[str, ...] = ()  # what is doubtful and breaks no identity
 
     @property
     def identities(self) -> list[Identity]:
@@ -84,6 +85,5 @@ class Report:
             *((name.value, str(self.checks.get(name, 0) or "not checked")) for name in _OF_GAMES),
         ]
         width = max(len(name) for name, _ in rows)
-        return "\n".join(
-            [self.game, *(f"  {name:{width}}  {value}".rstrip() for name, value in rows)]
-        )
+        table = [f"  {name:{width}}  {value}".rstrip() for name, value in rows]
+        return "\n".join([self.game, *table, *(f"  warning: {line}" for line in self.warnings)])

@@ -20,13 +20,21 @@ from azcore.testing.agreement import Batches, MappedGames, OracleGame
 from azcore.testing.boards import Boards
 from azcore.testing.checker import Checker
 from azcore.testing.compiled import check_bounds, check_interpreted, interpreted
-from azcore.testing.contract import Identity, Report
+from azcore.testing.contract import ContractError, Identity, Report
 from azcore.testing.ends import check_end
 from azcore.testing.positions import Keys
 from azcore.testing.rules import check_over_or_legal, check_steady, check_steps, checked_step
 from azcore.testing.texts import StateTexts, check_action_texts, check_nonsense
 from azcore.testing.view import View, content
 
+# Identities that a rule breaks which compiling has changed, besides `Identity.INTERPRETED`.
+_FOLLOWS = frozenset(
+    {
+        *(Identity.SYMMETRY, Identity.VIEW, Identity.ACTION_TEXT, Identity.STATE_TEXT),
+        *(Identity.KEY, Identity.ENDS, Identity.BOARD, Identity.ORACLE),
+    }
+)
+_ENOUGH = 20  # random games, to doubt a result that all of them have
 _INTERPRETED = 1 / 20  # share of positions; interpreted rules are a hundred times slower
 _INTERPRETED_ENDS = 1 / 4  # share of terminal positions, the only ones with an outcome
 
@@ -178,7 +186,11 @@ class _RandomGames:
             states.append(state)
             views.append(view)
             handed_out.append(game.observation(state))
-            self._check_position(state, view)
+            try:
+                self._check_position(state, view)
+            except ContractError as error:
+                self._look_deeper(error, states, views)
+                raise
             self.keys.check(states, view)
             self.boards.check(state, view)
             self.positions += 1
@@ -242,6 +254,42 @@ class _RandomGames:
         checker.expect(Identity.UNTOUCHED, content(state) == fields, "the record has changed")
         checker.expect_same(Identity.UNTOUCHED, checker.look(state), view, "looked at again")
 
+    def _look_deeper(self, error: ContractError, states: list[Any], views: list[View]) -> None:
+        """Raise the cause of an error if compiled rules went wrong before it, unseen.
+
+        Only some positions are checked against the interpreted rules, which are slow. A rule that
+        compiling has changed breaks symmetries and texts as well, and they would be blamed.
+        """
+        if error.identity not in _FOLLOWS or self.interpreted is None:
+            return
+        checker, moves = self.checker, list(self.checker.moves)
+        for ply, (state, view) in enumerate(zip(states, views, strict=True)):
+            checker.state, checker.moves = state, moves[:ply]
+            check_interpreted(checker, self.interpreted, state, view)
+
+    def warnings(self) -> list[str]:
+        """What random games make doubtful and no identity forbids."""
+        game, games, found = self.checker.game, len(self.lengths), []
+        wins = {1: "seat 0", -1: "seat 1"}
+        for outcome, seat in wins.items():
+            if games >= _ENOUGH and self.outcomes[outcome] == games:
+                found.append(
+                    f"{seat} won all {games} random games: is the outcome told by the player to "
+                    f"move, and not by seat 0?"
+                )
+        if games >= _ENOUGH and self.outcomes[0] == games:
+            found.append(f"all {games} random games were drawn: does the outcome see a win?")
+        if not games:
+            found.append("no random game ended: no outcome was checked")
+        expected = {
+            Identity.SYMMETRY: "no start looks like its image" if game.symmetries else "",
+            Identity.ENDS: "no end had one" if game.has_ownership or game.has_score else "",
+        }
+        for identity, why in expected.items():
+            if why and not self.checker.checks[identity]:
+                found.append(f"never checked, because {why}: {identity.value}")
+        return found
+
     def report(self) -> Report:
         game = self.checker.game
         return Report(
@@ -255,4 +303,5 @@ class _RandomGames:
             draws=self.outcomes[0],
             seat_1_wins=self.outcomes[-1],
             checks=dict(self.checker.checks),
+            warnings=tuple(self.warnings()),
         )

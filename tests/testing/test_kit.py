@@ -701,6 +701,33 @@ def test_rules_that_differ_when_compiled_are_seen(monkeypatch):
     broken(game, Identity.INTERPRETED, "interpreted: observation at plane 0")
 
 
+def test_a_rule_that_compiling_has_changed_is_named_before_what_follows_from_it(monkeypatch):
+    """Later in a game only, where interpreted rules are seldom asked and symmetries always are."""
+
+    def observe(state, planes):
+        cells = 0
+        for cell in range(9):
+            if state.board[cell] != 0:
+                cells += 1
+                planes[0, cell // 3, cell % 3] = 1
+        if cells > 1 and FACTOR == 1:
+            planes[1, 0, 1] = 1
+
+    monkeypatch.setitem(globals(), "FACTOR", 1)
+    game = with_rule(COMPILED(), observe=observe)
+    monkeypatch.setitem(globals(), "FACTOR", 2)
+    broken(game, Identity.INTERPRETED, "interpreted: observation at plane 1")
+
+
+def test_one_sided_results_and_what_was_never_checked_are_doubted():
+    lost = mutant(outcome=lambda self, state: -abs(PLAIN.outcome(self, state)) or -1)
+    assert "seat 1 won all" in " ".join(check_game(lost, num_positions=400).warnings)
+    short = check_game(PLAIN(), num_positions=1, seconds=1e-9)
+    assert "no random game ended" in " ".join(short.warnings)
+    assert "warning: no random game ended" in str(short)
+    assert check_game(PLAIN(), num_positions=400).warnings == ()
+
+
 def test_a_method_that_differs_from_its_rule_is_seen():
     def outcome(self, state):
         return -COMPILED.outcome(self, state)

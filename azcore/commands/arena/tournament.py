@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -33,7 +32,7 @@ from azcore.commands.arena.standings import standings_of
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.settings import require
-from azcore.storage.run_directory import RUNS
+from azcore.storage.run_directory import RUNS, dated
 from azcore.storage.starts import Starts
 from azcore.storage.transcripts import format_named, write_transcripts
 
@@ -118,7 +117,7 @@ def _new_folder(arena_dir: str | None, game: str) -> Path:
     Raises:
         SettingError: it holds a rating list, or cannot be written to.
     """
-    path = Path(arena_dir) if arena_dir else RUNS / "arena" / game / f"{datetime.now():%F-%H%M%S}"
+    path = Path(arena_dir) if arena_dir else dated(RUNS / "arena" / game)
     kept = path / "matches.csv"
     if kept.exists() and kept.stat().st_size:
         raise SettingError(f"arena_dir {path} already holds matches: name another folder")

@@ -60,6 +60,8 @@ def check(config: Mapping[str, Any]) -> int:
     with console.status(f"checking {settings.positions} positions of {game.name}"):
         report = check_game(game, num_positions=settings.positions)
     console.print(f"{report.game} keeps the contract\n")
+    for line in report.warnings:
+        console.print(f"warning: {line}\n", soft_wrap=True)
     _print_table(console, ("identity", "checks"), _identities(report))
     _print_table(console, ("fact", "value"), _facts(game, report))
     with console.status("counting"):

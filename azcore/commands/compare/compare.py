@@ -19,7 +19,6 @@ import hashlib
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -37,7 +36,7 @@ from azcore.commands.compare.settings import CompareSettings
 from azcore.errors import SettingError
 from azcore.search.evaluators import UniformEvaluator
 from azcore.settings import build
-from azcore.storage.run_directory import RUNS
+from azcore.storage.run_directory import RUNS, dated
 from azcore.storage.table import Table
 from azcore.storage.untrusted import require_no_link
 
@@ -119,7 +118,7 @@ def _folder(run_dir: str | None, runs: Sequence[str]) -> Path:
         return Path(run_dir)
     if len(runs) == 1:
         return Path(runs[0])
-    return RUNS / "compare" / datetime.now().strftime("%Y-%m-%d-%H%M%S")
+    return dated(RUNS / "compare")
 
 
 def pairings(runs: Sequence[Run], rivals: int) -> Iterator[tuple[str, str]]:
