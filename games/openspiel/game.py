@@ -7,13 +7,24 @@ The first to move is seat 0, whichever player OpenSpiel calls it.
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from azcore.errors import GameError, IllegalActionError, InvalidTextError
-from azcore.game import BoolArray, Facts, FloatArray, Game, illegal_action_message, require_legal
+from azcore.game import (
+    Board,
+    BoolArray,
+    Facts,
+    FloatArray,
+    Game,
+    Piece,
+    illegal_action_message,
+    require_legal,
+)
 
+from .grid import PASS, Grid, grid_of
 from .loading import load
 
 MOST_PLIES = 10_000
@@ -48,7 +59,7 @@ class OpenSpiel(Game):
                 f"openspiel: max_plies must be a whole number, 1 to {MOST_PLIES:,}, "
                 f"got {max_plies!r}"
             )
-        self._rules = load(id)
+        self._id, self._rules = id, load(id)
         start = self._rules.new_initial_state()
         self._first = start.current_player()  # OpenSpiel's number of seat 0
         tensor = np.array(start.observation_tensor(self._first))
@@ -135,29 +146,82 @@ class OpenSpiel(Game):
         )
 
     def state_to_text(self, state: Any) -> str:
-        """The number of plies and a colon, then the numbers of the actions: `2: 24 7`."""
+        """The number of plies and a colon, then the numbers of the actions: `2: 24 7`.
+
+        Where the game has a board, its rows stand before them: `.../.x./..o 2: 4 8`.
+        """
         actions = state.history()
-        return " ".join([f"{len(actions)}:", *map(str, actions)])
+        return " ".join([*self._placement(state), f"{len(actions)}:", *map(str, actions)])
 
     def state_from_text(self, text: str) -> Any:
-        words = text.split(" ")
+        placement = [] if self._grid is None else text.split(" ")[:1]
+        words = text.split(" ")[len(placement) :]
         if (
-            not re.fullmatch("[0-9]+:( [0-9]+)*", text, re.ASCII)
+            not re.fullmatch("[0-9]+:( [0-9]+)*", " ".join(words), re.ASCII)
             or words[0] != f"{len(words) - 1}:"
         ):
+            start = self.state_to_text(self.initial_state())
             raise InvalidTextError(
-                f"a position is the number of plies and the actions, such as 2: 24 7, "
-                f"got {text[:40]!r}"
+                f"a position is {'the rows of the board, ' if placement else ''}the number of "
+                f"plies and the actions, such as {start[:40]!r}, got {text[:40]!r}"
             )
         state = self.initial_state()
         for word in words[1:]:
             if len(word) > 6 or self.is_terminal(state) or int(word) not in state.legal_actions():
                 raise InvalidTextError(f"action {word[:9]} is not legal in {text[:40]!r}")
             state.apply_action(int(word))
+        if placement != self._placement(state):
+            raise InvalidTextError(
+                f"the actions lead to {self._placement(state)[0][:40]}, got {placement[0][:40]!r}"
+            )
         return state
 
     def render(self, state: Any) -> str:
         return _COLOUR.sub("", str(state)).rstrip("\n")
+
+    # -- board ----------------------------------------------------------------------------------
+
+    @property
+    def has_board(self) -> bool:
+        return self._grid is not None
+
+    def board(self, state: Any) -> Board | None:
+        """Where an action is a cell of a grid; None for other games."""
+        grid = self._grid
+        if grid is None:
+            return None
+        cells = grid.rows * grid.columns
+        last = state.history()[-1:]
+        over = self.is_terminal(state)
+        clicks = {
+            action: (grid.place(action) if action < cells else PASS,)
+            for action in ([] if over else state.legal_actions())
+        }
+        return Board(
+            layout=grid.layout,
+            pieces=tuple(
+                Piece(grid.place(int(cell)), self._seat(player), "stone")
+                for player, stones in enumerate(grid.stones(state))
+                for cell in np.flatnonzero(stones)
+            ),
+            to_move=None if over else self.current_player(state),
+            actions=clicks,
+            last=tuple(grid.place(action) for action in last if action < cells),
+            note="the last move was a pass" if last == [cells] else "",
+        )
+
+    @cached_property
+    def _grid(self) -> Grid | None:
+        return grid_of(self._id)
+
+    def _placement(self, state: Any) -> list[str]:
+        """The rows of the board as one word, if there is a board."""
+        if self._grid is None:
+            return []
+        marks = np.full(self._grid.rows * self._grid.columns, ".")
+        for player, stones in enumerate(self._grid.stones(state)):
+            marks[stones] = "xo"[self._seat(player)]
+        return ["/".join("".join(row) for row in marks.reshape(self._grid.rows, -1))]
 
 
 def _text(state: Any, action: int) -> str:

@@ -167,6 +167,34 @@ def test_texts() -> None:
             game.state_from_text(text)
 
 
+def test_boards_where_actions_are_cells_of_a_grid() -> None:
+    for name in PLAYED:
+        has_board = name in "go gomoku havannah hex mnk othello tic_tac_toe y".split()
+        assert make(name).has_board == has_board
+        assert (make(name).board(make(name).initial_state()) is not None) == has_board
+    assert not make("hex(swap=True,board_size=4)").has_board  # a swap is no pass
+
+
+def test_a_board_shows_flips_captures_and_passes() -> None:
+    game = make("othello")
+    board = game.board(played(game, "d3"))
+    assert board is not None
+    assert {(piece.place, piece.seat) for piece in board.pieces} == {
+        ("d3", 0), ("d4", 0), ("d5", 0), ("e4", 0), ("e5", 1)
+    }  # fmt: skip
+    assert (board.last, board.to_move) == (("d3",), 1)
+    game = make("go(board_size=5)")
+    state = played(game, "B_b1", "W_a1", "B_a2", "W_PASS")
+    board = game.board(state)
+    assert board is not None
+    assert sorted((piece.place, piece.seat) for piece in board.pieces) == [("a2", 0), ("b1", 0)]
+    assert board.actions[25] == ("pass",)
+    assert board.note == "the last move was a pass"
+    assert game.state_to_text(state) == ".x.../x..../...../...../..... 4: 1 0 5 25"
+    with pytest.raises(InvalidTextError, match=r"lead to \.x\.\.\./x"):
+        game.state_from_text(".x.../...../...../...../..... 4: 1 0 5 25")
+
+
 def test_pictures_have_no_colours_of_a_terminal() -> None:
     game = make("twixt")
     assert "\x1b" in str(game.initial_state())

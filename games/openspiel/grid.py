@@ -1,0 +1,132 @@
+"""Boards of those games of OpenSpiel in which an action puts a stone on a cell of a grid.
+
+OpenSpiel does not tell what a game's board looks like, but its tensors show it. `grid_of` plays
+random games and sees which planes light up under the stones of each player; where all of them fit,
+the game has a board. Flips and captures show in the planes too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from math import isqrt
+from typing import Any
+
+import numpy as np
+
+from azcore.game import BoolArray, Choice, Layout, Role
+from azcore.game.board import MOST_PLACES_ACROSS
+
+from .loading import load
+
+PROBES = 30  # random games
+MOST_PROBED = 3000  # plies of all of them
+VIEWER = 0  # OpenSpiel's player whose tensors are looked at, whoever moves
+PASS = "pass"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Where the stones are in the tensors of a game.
+
+    Args:
+        rows, columns: of the board; action `row * columns + column` puts a stone there.
+        passes: whether there is one more action, which puts none.
+        planes: for each of OpenSpiel's players, bool [C]: what lights up under its stones.
+    """
+
+    rows: int
+    columns: int
+    passes: bool
+    planes: tuple[BoolArray, BoolArray]
+
+    def stones(self, state: Any) -> tuple[BoolArray, BoolArray]:
+        """For each of OpenSpiel's players, bool [rows * columns]: its stones."""
+        lit = _lit(state, self.rows * self.columns)
+        return lit[self.planes[0]].any(axis=0), lit[self.planes[1]].any(axis=0)
+
+    def place(self, action: int) -> str:
+        """The name of a cell: `a1` is the top left one."""
+        return f"{_letters(action % self.columns)}{action // self.columns + 1}"
+
+    @property
+    def layout(self) -> Layout:
+        return _layout(self.rows, self.columns, self.passes)
+
+
+@cache
+def _layout(rows: int, columns: int, passes: bool) -> Layout:
+    return Layout(
+        kind="cells",
+        columns=tuple(map(_letters, range(columns))),
+        rows=tuple(str(row + 1) for row in range(rows)),
+        colours=("black", "white"),
+        roles={"stone": Role(name="stone", letter="S", art="stone")},
+        choices={PASS: Choice(words="Pass")} if passes else {},
+    )
+
+
+def _letters(column: int) -> str:
+    """`a` to `z`, then `aa`."""
+    high, low = divmod(column, 26)
+    return (chr(96 + high) if high else "") + chr(97 + low)
+
+
+@cache
+def grid_of(spiel_id: str) -> Grid | None:
+    """The grid of a game that `load` accepts; None: its actions are no cells, or nothing fits."""
+    rules = load(spiel_id)
+    shape = rules.observation_tensor_shape()
+    if len(shape) == 2 and isqrt(shape[1]) ** 2 == shape[1]:
+        shape = [shape[0], isqrt(shape[1]), isqrt(shape[1])]
+    if len(shape) != 3 or max(shape[1:]) > MOST_PLACES_ACROSS:
+        return None
+    cells = shape[1] * shape[2]
+    actions = rules.num_distinct_actions()
+    if actions not in (cells, cells + 1):
+        return None
+    probes = _probe(rules, cells)
+    if actions > cells and not any(action == cells for _, action, _, _ in probes):
+        return None  # the action beyond the cells has not been seen: it may be no pass
+    under = np.zeros((2, shape[0]), np.bool_)
+    for before, action, player, after in probes:
+        if action < cells:  # a plane that is lit everywhere tells who moves
+            under[player] |= after[:, action] & ~before[:, action] & ~after.all(axis=1)
+    grid = Grid(shape[1], shape[2], actions > cells, (under[0], under[1]))
+    return grid if probes and all(_fits(under, *probe) for probe in probes) else None
+
+
+Probe = tuple[BoolArray, int, int, BoolArray]  # lit before, action, OpenSpiel's player, lit after
+
+
+def _probe(rules: Any, cells: int) -> list[Probe]:
+    """Each ply of some random games, the same ones every time; none where an action is odd."""
+    rng = np.random.default_rng(1)
+    probes: list[Probe] = []
+    for _ in range(PROBES):
+        state = rules.new_initial_state()
+        lit = _lit(state, cells)
+        while not state.is_terminal() and len(probes) < MOST_PROBED:
+            player, action = state.current_player(), int(rng.choice(state.legal_actions()))
+            if action >= cells and PASS not in state.action_to_string(player, action).lower():
+                return []
+            state.apply_action(action)
+            before, lit = lit, _lit(state, cells)
+            probes.append((before, action, player, lit))
+    return probes
+
+
+def _fits(under: BoolArray, before: BoolArray, action: int, player: int, after: BoolArray) -> bool:
+    """Whether a ply put a stone of the player on an empty cell, or none, and no cell has two."""
+    old = [before[planes].any(axis=0) for planes in under]
+    new = [after[planes].any(axis=0) for planes in under]
+    if (new[0] & new[1]).any():
+        return False
+    if action >= new[0].size:
+        return bool((new[0] == old[0]).all() and (new[1] == old[1]).all())
+    return bool(new[player][action] and not (old[0] | old[1])[action])
+
+
+def _lit(state: Any, cells: int) -> BoolArray:
+    """Bool [C, cells]: where the planes are not zero."""
+    return np.array(state.observation_tensor(VIEWER)).reshape(-1, cells) != 0
