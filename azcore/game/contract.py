@@ -308,7 +308,7 @@ class Game(ABC):
 
     @property
     def has_board(self) -> bool:
-        """Whether the game states `board`; a game that does with some settings alone overrides it."""
+        """Whether the game states `board`; overridden where that depends on settings."""
         return type(self).board is not Game.board
 
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:

@@ -167,11 +167,19 @@ def _entry(name: str, path: Path, player: str, group: str) -> Entry:
 
 
 def in_words(name: str, settings: Any) -> str:
-    """A game with the settings that tell it from others, as `Go 9×9`."""
+    """A game with the settings that tell it from others, as `Go 9×9`: its size, and words."""
     size = settings.get("board_size")
-    return f"{title_of(name)} {size}×{size}" if size else title_of(name)
+    words = [f"{size}×{size}"] if size else []
+    return " ".join([title_of(name), *words, *(v for v in settings.values() if isinstance(v, str))])
 
 
 def game_words(game: Game) -> str:
-    """The settings of a game."""
-    return ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in game.settings.items())
+    """The settings of a game, without those that are off."""
+    words = []
+    for key, value in game.settings.items():
+        name = key.replace("_", " ")
+        if value is True:
+            words.append(name)
+        elif value is not False and value is not None and value != []:
+            words.append(f"{name} {value:g}" if isinstance(value, float) else f"{name} {value}")
+    return ", ".join(words)

@@ -254,6 +254,23 @@ def test_a_plugin_without_a_board_by_its_list(page: Any, place: str) -> None:
     page.locator("#rows tbody tr").first.wait_for()
 
 
+def test_a_picked_piece_stays_picked_when_the_seats_change(page: Any, place: str) -> None:
+    begin(page, place, "search/chess", "01")
+    click(page, "e2")
+    page.select_option("#people", "0")
+    page.wait_for_timeout(500)
+    click(page, "e4")
+    moves(page, 2)
+
+
+def test_a_game_of_openspiel_by_clicks(page: Any, place: str) -> None:
+    pytest.importorskip("pyspiel")
+    begin(page, place, "search/openspiel", "01")
+    for number, cell in enumerate(("d4", "c3", "a7"), 1):
+        click(page, cell)
+        assert moves(page, number)[-1] == cell
+
+
 def test_a_game_pasted_as_sgf(page: Any, place: str) -> None:
     begin(page, place, "pretrained/go9", "01")
     page.click("#files-panel summary")

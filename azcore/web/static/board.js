@@ -18,9 +18,10 @@ export class Board {
   }
 
   show(position) {
+    // The same position comes again when something beside it has changed: what is picked stays so.
+    if (!this.#isAt(position)) { this.picked = []; this.sure = null }
     this.position = position
-    this.picked = []
-    this.sure = null
+    if (!this.#open().length) { this.picked = []; this.sure = null }
     this.element.innerHTML = position.svg
     this.svg = this.element.querySelector('svg')
     const box = this.svg.viewBox.baseVal
@@ -42,9 +43,18 @@ export class Board {
   }
 
   overlay(markup) { this.layers.innerHTML = markup }
-  pointAt(markup) { this.line.innerHTML = markup; this.layers.style.visibility = markup ? 'hidden' : '' }
+  pointAt(markup) { this.line.innerHTML = markup; this.#showLayers() }
+
+  // What the search says would hide where a picked piece can go.
+  #showLayers() {
+    this.layers.style.visibility = this.line.childElementCount || this.picked.length ? 'hidden' : ''
+  }
 
   putBack() { this.picked = []; this.sure = null; this.#refresh() }
+
+  #isAt(position) {
+    return this.position?.ply === position.ply && this.position.text === position.text
+  }
 
   // The paths that begin with what is picked, as [action, path].
   #open(extra = []) {
@@ -86,7 +96,7 @@ export class Board {
       const shown = this.position
       this.#refresh()
       const answer = await this.ask(next.map(click => [click, this.position.choices[click]]))
-      if (shown !== this.position) return
+      if (!this.#isAt(shown)) return
       return answer === null ? this.putBack() : this.click(answer)
     }
     this.#refresh()
@@ -164,6 +174,7 @@ export class Board {
         this.marks.append(make('circle', { cx: x + width / 2, cy: y + height / 2, r: taken ? 42 : 15, class: taken ? 'dot ring' : 'dot' }))
       }
     }
+    this.#showLayers()
     this.#offer(next)
   }
 

@@ -258,6 +258,10 @@ function showPlayers() {
 
 options($('strength'), STRENGTHS.map(pair => [JSON.stringify(pair), pair[0] ? `${pair[0].toLocaleString('en')} simulations` : `${pair[1]} s a move`]), '[200,null]')
 addEventListener('hashchange', () => { const game = linked(); if (game) open(game) })
+if (!linked()) {
+  $('start').hidden = false
+  $('players').textContent = 'Looking for networks and runs ...'
+}
 try {
   players = await (await fetch('/players.json')).json()
   const game = linked()

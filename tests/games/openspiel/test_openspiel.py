@@ -21,6 +21,7 @@ pyspiel = pytest.importorskip("pyspiel")
 PAGE = (Path(__file__).parents[3] / "docs/openspiel.md").read_text()
 ROWS = dict(re.findall(r"^\| `(\w+)` \| (.+?) \|$", PAGE, re.MULTILINE))
 PLAYED = sorted(name for name, verdict in ROWS.items() if verdict.startswith("plays"))
+GRIDS = ("go", "gomoku", "havannah", "hex", "mnk", "othello", "tic_tac_toe", "y")
 REFUSED = sorted(set(ROWS) - set(PLAYED))
 
 
@@ -169,9 +170,9 @@ def test_texts() -> None:
 
 def test_boards_where_actions_are_cells_of_a_grid() -> None:
     for name in PLAYED:
-        has_board = name in "go gomoku havannah hex mnk othello tic_tac_toe y".split()
-        assert make(name).has_board == has_board
-        assert (make(name).board(make(name).initial_state()) is not None) == has_board
+        game = make(name)
+        assert game.has_board == (name in GRIDS)
+        assert (game.board(game.initial_state()) is not None) == (name in GRIDS)
     assert not make("hex(swap=True,board_size=4)").has_board  # a swap is no pass
 
 
