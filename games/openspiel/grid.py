@@ -43,7 +43,8 @@ class Grid:
     def stones(self, state: Any) -> tuple[BoolArray, BoolArray]:
         """For each of OpenSpiel's players, bool [rows * columns]: its stones."""
         lit = _lit(state, self.rows * self.columns)
-        return lit[self.planes[0]].any(axis=0), lit[self.planes[1]].any(axis=0)
+        first, second = (np.logical_or.reduce(lit[planes], axis=0) for planes in self.planes)
+        return first, second
 
     def place(self, action: int) -> str:
         """The name of a cell: `a1` is the top left one."""
@@ -129,4 +130,5 @@ def _fits(under: BoolArray, before: BoolArray, action: int, player: int, after: 
 
 def _lit(state: Any, cells: int) -> BoolArray:
     """Bool [C, cells]: where the planes are not zero."""
-    return np.array(state.observation_tensor(VIEWER)).reshape(-1, cells) != 0
+    lit: BoolArray = np.array(state.observation_tensor(VIEWER)).reshape(-1, cells) != 0
+    return lit
