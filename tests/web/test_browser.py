@@ -140,6 +140,9 @@ def test_chess_by_clicks_by_dragging_and_a_promotion(page: Any, place: str) -> N
         moves(page, number)
     page.drag_and_drop('[data-click="e1"]', '[data-click="g1"]')
     assert moves(page, 7)[-1] == "O-O"
+    for number, (start, end) in enumerate([("g8", "f6"), ("d2", "d3"), ("d7", "d6")], 8):
+        click(page, start, end)
+        moves(page, number)
     page.click("#files-panel summary")
     page.fill("#paste", "7k/P7/8/8/8/8/8/K7 w - - 0 1")
     page.click("#load")
@@ -152,12 +155,13 @@ def test_chess_by_clicks_by_dragging_and_a_promotion(page: Any, place: str) -> N
 def test_a_drop_in_shogi(page: Any, place: str) -> None:
     begin(page, place, "search/shogi", "01")
     line = [("7g", "7f"), ("3c", "3d"), ("8h", "2b"), ("3a", "2b"), ("*B", "5e")]
+    line += [("2b", "3c"), ("5e", "3c"), ("2a", "3c"), ("*S", "5f"), ("*B", "5d")]
     for number, (start, end) in enumerate(line, 1):
         click(page, start, end)
-        if (start, end) == ("8h", "2b"):
+        if (start, end) in (("8h", "2b"), ("5e", "3c")):
             page.click("dialog button >> nth=0")
         moves(page, number)
-    assert "5e" in moves(page, 5)[-1]
+    assert moves(page, 10)[4] == "B*5e"
 
 
 def test_tic_tac_toe_by_keyboard(page: Any, place: str) -> None:
@@ -169,6 +173,14 @@ def test_tic_tac_toe_by_keyboard(page: Any, place: str) -> None:
     page.locator("#moves li").first.wait_for(state="detached")
     page.keyboard.press("f")
     page.wait_for_selector('[data-click="b2"].can')
+
+
+def test_a_whole_game_of_tic_tac_toe_by_mouse(page: Any, place: str) -> None:
+    begin(page, place, "search/tic_tac_toe", "01")
+    for number, cell in enumerate(("b2", "a1", "c1", "a3", "a2", "c2", "b3", "b1", "c3"), 1):
+        click(page, cell)
+        moves(page, number)
+    page.locator("#status", has_text="raw").wait_for()
 
 
 def test_files_and_links(page: Any, place: str) -> None:
