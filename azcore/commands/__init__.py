@@ -34,6 +34,13 @@ class Command:
 OVERLAYS = "algorithm scale preset method"  # groups that set keys of other groups
 WEIGHTS = "device evaluator.backend evaluator.precision"  # how a network runs, for every caller
 SEARCHING = f"device seed search evaluator {OVERLAYS}"
+TRAINING = (
+    "game network search evaluator selfplay backend replay learner gate supervised sprt "
+    "trainer schedule seed device "
+    "arena.games arena.opening_plies arena.starts arena.start_plies "
+    "arena.num_simulations arena.every_generations "
+    f"export.format export.per_generation check.before_training {OVERLAYS}"
+)
 PLAYING = {  # matches and games against people have no noise
     "network": "a checkpoint brings its own",
     "search.dirichlet_alpha": "",
@@ -58,12 +65,7 @@ WHO_PLAYS = "players=[...] are who plays in command=arena"
 COMMANDS = {
     "train": Command(
         run="azcore.commands.train:train",
-        obeys="game network search evaluator selfplay backend replay learner gate supervised sprt "
-        "trainer schedule seed device "
-        "arena.games arena.opening_plies arena.starts arena.start_plies "
-        "arena.num_simulations arena.every_generations "
-        "export.format export.per_generation check.before_training run_dir resume init fork "
-        f"experiment {OVERLAYS}",
+        obeys=f"{TRAINING} run_dir resume init fork experiment",
         instead={
             "arena_dir": "run_dir is where a run is written",
             "checkpoint": "resume=RUN resumes a run, init=RUN begins another with its weights",
@@ -203,6 +205,11 @@ COMMANDS = {
             "run_dir": "bench.path is the file that is written",
             **FROM_FILES,
         },
+    ),
+    "plan": Command(
+        run="azcore.commands.plan:plan",
+        obeys=f"{TRAINING} plan",
+        instead={"run_dir": "plan.run is a run to compare the plan with"},
     ),
     "check": Command(
         run="azcore.commands.check.report:check",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -14,9 +15,60 @@ from azcore.learner.module import LearnerModule
 from azcore.learner.speed import feeding_ratio
 from azcore.networks import build_network
 from azcore.selfplay.actor import Actor
+from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 
 POSITIONS = 2000  # in the window, at least
+
+
+class Learning:
+    """Steps of the learner on a window of games, without Lightning.
+
+    Args of the constructor:
+        settings: of the run.
+        games: in the window.
+    """
+
+    def __init__(self, settings: Settings, games: Sequence[GameRecord]) -> None:
+        self._settings = settings
+        self._window = ReplayBuffer(
+            game=settings.game,
+            window_games=len(games),
+            augment=settings.replay.augment,
+            targets=settings.network.targets,
+        )
+        self._window.extend(games)
+        self._module = LearnerModule(
+            network=build_network(settings.game, settings.network, settings.seed).to(
+                settings.device
+            ),
+            settings=settings.learner,
+            max_steps=1,
+            description={},
+        )
+        self._optimizer = self._module.configure_optimizers()["optimizer"]
+
+    def draw(self, number: int) -> dict[str, torch.Tensor]:
+        """The batch of a step."""
+        settings = self._settings
+        return draw_batch(
+            self._window,
+            settings.learner.batch_size,
+            settings.seed,
+            number,
+            pin=settings.device.type == "cuda",
+        )
+
+    def step(self, batch: dict[str, torch.Tensor]) -> None:
+        """Learn from a batch; returns when it is done."""
+        device = self._settings.device
+        self._optimizer.zero_grad()
+        there = {name: tensor.to(device, non_blocking=True) for name, tensor in batch.items()}
+        loss, _ = self._module.loss(there)
+        loss.backward()  # type: ignore[no-untyped-call]
+        self._optimizer.step()
+        if device.type == "cuda":
+            torch.cuda.synchronize()
 
 
 def learner_ratio(settings: Settings, options: BenchSettings) -> float:
@@ -29,38 +81,10 @@ def learner_ratio(settings: Settings, options: BenchSettings) -> float:
         seed=settings.seed,
         evaluator=FreeEvaluator(game, options.num_games),
     )
-    buffer = ReplayBuffer(
-        game=game,
-        window_games=10_000,
-        augment=settings.replay.augment,
-        targets=settings.network.targets,
-    )
-    buffer.extend(actor.play(POSITIONS))
-    module = LearnerModule(
-        network=build_network(game, settings.network, settings.seed).to(settings.device),
-        settings=settings.learner,
-        max_steps=1,
-        description={},
-    )
-    optimizer = module.configure_optimizers()["optimizer"]
-
-    def step(batch: dict[str, torch.Tensor]) -> None:
-        optimizer.zero_grad()
-        there = {
-            name: tensor.to(settings.device, non_blocking=True) for name, tensor in batch.items()
-        }
-        loss, _ = module.loss(there)
-        loss.backward()  # type: ignore[no-untyped-call]
-        optimizer.step()
-        if settings.device.type == "cuda":
-            torch.cuda.synchronize()
-
-    pin = settings.device.type == "cuda"
+    learning = Learning(settings, actor.play(POSITIONS))
     return feeding_ratio(
-        lambda number: draw_batch(
-            buffer, settings.learner.batch_size, settings.seed, number, pin=pin
-        ),
-        step,
+        learning.draw,
+        learning.step,
         steps=settings.learner.steps_per_generation,
         seconds=options.seconds,
     )

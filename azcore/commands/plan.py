@@ -1,0 +1,274 @@
+"""`command=plan`: the hours, games, disk and cost of a run, from a measurement of this machine.
+
+Random weights play for a while, and the learner takes a few steps. What a run needs follows from
+its settings:
+
+    positions   = steps × batch / samples_per_position, or games_per_generation × positions a game
+    evaluations = positions × evaluations a position
+    seconds     = evaluations / evaluations a second + steps × seconds a step
+
+Games of trained networks have other lengths, and rating matches take time that is not counted: with
+`plan.run` the plan says how far it is off for a run that was made.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.table import Table
+
+from azcore.algorithms.metrics import METRICS
+from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
+from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.commands.bench.learner import Learning
+from azcore.commands.console import table_console
+from azcore.errors import SettingError
+from azcore.learner.settings import TrainerSettings, trainer_settings
+from azcore.networks import build_network
+from azcore.selfplay.backend import BackendSettings
+from azcore.selfplay.crew import Amount, Crew
+from azcore.settings import build, require
+from azcore.storage.game_record import GameRecord
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.table import Table as Rows
+
+STEPS = 5  # of the learner that are timed
+HOUR = 3600.0  # seconds
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlanSettings:
+    """The group `plan`; the comments are in `conf/plan`."""
+
+    seconds: float
+    most_seconds: float
+    speedup: float
+    price: float | None
+    run: str | None
+
+    def __post_init__(self) -> None:
+        require(self.seconds > 0, "plan.seconds", "above 0", self.seconds)
+        require(
+            self.most_seconds >= self.seconds,
+            "plan.most_seconds",
+            f"at least plan.seconds={self.seconds:g}",
+            self.most_seconds,
+        )
+        require(self.speedup > 0, "plan.speedup", "above 0", self.speedup)
+        require(
+            self.price is None or self.price >= 0, "plan.price", "0 or more, or null", self.price
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rates:
+    """What was measured: of self-play with random weights, and of the learner."""
+
+    evaluations_per_s: float
+    evaluations_per_position: float  # positions: those that are learned from
+    positions_per_game: float
+    bytes_per_game: float  # on disk
+    seconds_per_step: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a run takes up to some step."""
+
+    steps: int
+    games: float
+    positions: float
+    evaluations: float
+    selfplay_seconds: float
+    learner_seconds: float
+    disk_bytes: float  # of game records
+    overlaps: bool
+
+    @property
+    def seconds(self) -> float:
+        parts = self.selfplay_seconds, self.learner_seconds
+        return max(parts) if self.overlaps else sum(parts)
+
+
+def plan(config: Config) -> int:
+    """Measure, and print the plan; 0.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+    options = build(PlanSettings, config["plan"], "plan")
+    backend = build(BackendSettings, config["backend"], "backend")
+    trainer = trainer_settings(config["trainer"])
+    settings = settings_from(config)
+    require(not settings.supervised.enabled, "algorithm", "one with self-play", config["algorithm"])
+    done = None if options.run is None else _steps_of(options.run)
+    console = table_console()
+    rates = measured(config, settings, backend, options, console.print)
+    whole = planned(rates, settings, trainer.max_steps, options.speedup)
+    console.print(_table(whole, options, trainer))
+    if done is not None:
+        assert options.run is not None
+        console.print(_compared(rates, settings, Path(options.run), done))
+    return 0
+
+
+def planned(rates: Rates, settings: Settings, steps: int, speedup: float = 1.0) -> Plan:
+    """What a run of these settings takes up to a step.
+
+    Args:
+        rates: measured on this machine.
+        settings: of the run.
+        steps: optimizer steps.
+        speedup: how many times as fast the machine of the run is.
+    """
+    learner, replay = settings.learner, settings.replay
+    if replay.games_per_generation is not None:
+        games = float(-(-steps // learner.steps_per_generation) * replay.games_per_generation)
+        positions = games * rates.positions_per_game
+    else:
+        assert replay.samples_per_position is not None
+        positions = steps * learner.batch_size / replay.samples_per_position
+        games = positions / rates.positions_per_game
+    evaluations = positions * rates.evaluations_per_position
+    kept = games if replay.games_on_disk is None else min(games, replay.games_on_disk)
+    return Plan(
+        steps=steps,
+        games=games,
+        positions=positions,
+        evaluations=evaluations,
+        selfplay_seconds=evaluations / rates.evaluations_per_s / speedup,
+        learner_seconds=steps * rates.seconds_per_step / speedup,
+        disk_bytes=kept * rates.bytes_per_game,
+        overlaps=settings.overlaps,
+    )
+
+
+def measured(
+    config: Config,
+    settings: Settings,
+    backend: BackendSettings,
+    options: PlanSettings,
+    say: Callable[[str], None],
+) -> Rates:
+    """Let random weights play as a run would, and the learner take a few steps.
+
+    Raises:
+        SettingError: no game ended in time.
+    """
+    network = build_network(settings.game, settings.network, settings.seed)
+    with tempfile.TemporaryDirectory() as folder:
+        fitted = fitted_to_machine(settings, network, RunDirectory(Path(folder)), say)
+    crew = crew_of_run(config, fitted, backend, network, fitted.selfplay_starts(), say)
+    try:
+        say(f"playing for {options.seconds:g} s or more, until games have ended")
+        began = time.perf_counter()
+        records = _played(crew, options)
+        seconds = time.perf_counter() - began
+        in_play = [game for worker in crew.worker_states() for game in worker["games"] if game]
+        plies = sum(map(len, records)) + sum(len(game["actions"]) for game in in_play)
+        evaluations = crew.statistics.evaluations
+    finally:
+        crew.close()
+    samples = sum(record.num_samples for record in records)
+    if not samples:
+        raise SettingError(
+            f"plan.most_seconds={options.most_seconds:g} is too short: no game has ended"
+        )
+    evaluations_per_ply = evaluations / plies
+    learning = Learning(fitted, records)
+    batch = learning.draw(0)
+    learning.step(batch)  # the first one prepares memory
+    times = []
+    for _ in range(STEPS):
+        start = time.perf_counter()
+        learning.step(batch)
+        times.append(time.perf_counter() - start)
+    return Rates(
+        evaluations_per_s=evaluations / seconds,
+        evaluations_per_position=evaluations_per_ply * sum(map(len, records)) / samples,
+        positions_per_game=samples / len(records),
+        bytes_per_game=statistics.mean(len(record.to_bytes()) for record in records),
+        seconds_per_step=statistics.median(times),
+    )
+
+
+def _played(crew: Crew, options: PlanSettings) -> list[GameRecord]:
+    """Games until as many have ended as are in play: the first to end are the shortest."""
+    began = time.perf_counter()
+    in_play = sum(crew.settings.shares())
+
+    def is_wanted(made: Amount) -> bool:
+        passed = time.perf_counter() - began
+        if passed >= options.most_seconds:
+            return False
+        return passed < options.seconds or made.games < in_play
+
+    return crew.play_while(is_wanted)
+
+
+def _steps_of(run: str) -> int:
+    """The optimizer steps of a run that its table tells of.
+
+    Raises:
+        SettingError: there is no such run, or it has no generation yet.
+    """
+    rows = Rows(RunDirectory(Path(run)).metrics, list(METRICS))
+    found = rows.rows()
+    require(bool(found), "plan.run", "a run directory with a metrics.csv", run)
+    return rows.whole(found[-1], "step")
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+def _table(whole: Plan, options: PlanSettings, trainer: TrainerSettings) -> Table:
+    faster = "" if options.speedup == 1 else f", on a machine {options.speedup:g} times as fast"
+    table = Table(
+        show_header=False, title=f"a run of {whole.steps:,} steps{faster}", title_justify="left"
+    )
+    for name, value in (
+        ("games", f"{whole.games:,.0f}"),
+        ("positions to learn from", f"{whole.positions:,.0f}"),
+        ("evaluations", f"{whole.evaluations:,.0f}"),
+        ("self-play", _duration(whole.selfplay_seconds)),
+        ("learner", _duration(whole.learner_seconds)),
+        ("together", _duration(whole.seconds)),
+        ("game records on disk", f"{whole.disk_bytes / 1e6:,.1f} MB"),
+    ):
+        table.add_row(name, value)
+    if options.price is not None:
+        table.add_row("cost", f"{options.price * whole.seconds / HOUR:,.2f}")
+    limit = trainer.max_seconds
+    if limit is not None and limit < whole.seconds:
+        share = limit / whole.seconds
+        table.add_row("until trainer.max_time", f"some {share * whole.steps:,.0f} steps")
+    return table
+
+
+def _compared(rates: Rates, settings: Settings, run: Path, steps: int) -> Table:
+    """The plan of a run that was made, beside what it took."""
+    rows = Rows(RunDirectory(run).metrics, list(METRICS))
+    last = rows.rows()[-1]
+    told = planned(rates, settings, steps)
+    table = Table("", "planned", "was", "planned ÷ was", title=f"{run}, step {steps:,}")
+    for name, guess in (
+        ("games", told.games),
+        ("positions", told.positions),
+        ("evaluations", told.evaluations),
+        ("seconds", told.seconds),
+    ):
+        was = rows.number(last, name)
+        ratio = f"{guess / was:.2f}" if was else ""
+        table.add_row(name, f"{guess:,.0f}", f"{was:,.0f}", ratio)
+    return table
+
+
+def _duration(seconds: float) -> str:
+    if seconds < HOUR:
+        return f"{seconds / 60:.1f} minutes"
+    return f"{seconds / HOUR:,.1f} hours"

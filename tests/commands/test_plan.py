@@ -1,0 +1,79 @@
+"""`command=plan`: arithmetic by hand, a plan beside a run that was made, refusals."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azcore.assembly.parts import settings_from
+from azcore.commands.plan import Rates, planned
+from azcore.commands.train import train
+from conftest import TINY
+
+RATES = Rates(
+    evaluations_per_s=100.0,
+    evaluations_per_position=8.0,
+    positions_per_game=5.0,
+    bytes_per_game=200.0,
+    seconds_per_step=0.5,
+)
+CommandLine = Callable[..., tuple[int, str, str]]
+
+
+def test_what_a_run_takes(tiny: Callable[..., dict[str, Any]]) -> None:
+    settings = settings_from(tiny("replay.samples_per_position=4"))
+    plan = planned(RATES, settings, steps=100, speedup=2)
+    assert plan.positions == 100 * 16 / 4
+    assert plan.games == 400 / 5
+    assert plan.evaluations == 400 * 8
+    assert plan.selfplay_seconds == 3200 / 100 / 2
+    assert plan.learner_seconds == 100 * 0.5 / 2
+    assert plan.seconds == 16 + 25
+    assert plan.disk_bytes == 80 * 200
+    assert planned(RATES, replace(settings, overlaps=True), 100, 2).seconds == 25
+
+
+def test_games_by_generation_and_a_limit_on_disk(tiny: Callable[..., dict[str, Any]]) -> None:
+    config = tiny(
+        "replay.samples_per_position=null",
+        "replay.games_per_generation=30",
+        "replay.games_on_disk=60",
+    )
+    plan = planned(RATES, settings_from(config), steps=10)  # of 4 a generation: three begin
+    assert (plan.games, plan.positions, plan.disk_bytes) == (90, 450, 60 * 200)
+
+
+def test_a_plan_beside_a_run(
+    azcore: CommandLine, tiny: Callable[..., dict[str, Any]], tmp_path: Path
+) -> None:
+    assert train(tiny("run_dir=run")) == 0
+    short = ("plan.seconds=0.2", "plan.price=3", "trainer.max_time=00:00:00:01")
+    status, told, _ = azcore("command=plan", *TINY, "plan.run=run", *short)
+    assert status == 0
+    assert "a run of 16 steps" in told
+    assert re.search(r"cost +│ 0\.0", told)
+    assert "run, step 16" in told
+    [ratio] = re.findall(r"positions +│ +\S+ +│ +\S+ +│ +(\S+)", told)
+    assert 0.6 < float(ratio) <= 1  # whole games only: a run makes a few positions more
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("plan.speedup=0",), "plan.speedup must be above 0, got 0"),
+        (("plan.seconds=700",), "plan.most_seconds must be at least plan.seconds=700"),
+        (("plan.run=nowhere",), "plan.run must be a run directory with a metrics.csv"),
+        (("algorithm=supervised",), "algorithm must be one with self-play, got 'supervised'"),
+        (("run_dir=x",), "plan.run is a run to compare the plan with"),
+    ],
+)
+def test_refuses(azcore: CommandLine, words: tuple[str, ...], said: str) -> None:
+    status, _, error = azcore("command=plan", "game=tic_tac_toe", *words)
+    assert status == 2
+    assert said in error
