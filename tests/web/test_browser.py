@@ -215,8 +215,9 @@ def test_a_game_without_a_board_is_a_list_of_actions(
 
 def test_inside_a_search_step_by_step(page: Any, place: str) -> None:
     begin(page, place, "search/tic_tac_toe", "01")
-    click(page, "a1", "b2")
-    moves(page, 2)
+    for number, cell in enumerate(("a1", "b2"), 1):
+        click(page, cell)
+        moves(page, number)
     page.keyboard.press("i")
     page.locator("#edges tbody tr").nth(6).wait_for()
     page.click("#more")
