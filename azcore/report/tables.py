@@ -162,7 +162,7 @@ def columns_of(
 
 
 def _interval(share: float | None, number: float | None) -> tuple[float, float] | None:
-    if share is None or number is None or not 0 <= share <= 1 or number < 1:
+    if share is None or number is None or not (0 <= share <= 1 <= number < MAX_COUNT):
         return None
     having = round(share * number)
     low, high = score_interval(having, 0, round(number) - having)
