@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from starlette.types import ASGIApp
 from websockets.sync.client import ClientConnection, connect
 
 from azcore.commands.web import listen, page, server_of
@@ -23,8 +24,15 @@ PATIENCE = 60.0  # seconds for an answer on a busy machine
 def served(config: dict[str, Any], token: str | None = None) -> Iterator[str]:
     """`127.0.0.1:PORT` of a running server."""
     settings = build(WebSettings, {**config["web"], "port": 0, "open": False}, "web")
+    with served_app(page(config, settings, token), settings) as place:
+        yield place
+
+
+@contextmanager
+def served_app(app: ASGIApp, settings: WebSettings) -> Iterator[str]:
+    """The same of an application."""
     listening = listen(settings)
-    server = server_of(page(config, settings, token))
+    server = server_of(app)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     until = time.monotonic() + PATIENCE

@@ -39,9 +39,10 @@ class GenerationReports(Checkpoint):
             return
         try:
             self._report.write()
-        except OSError as error:  # a report is no reason to stop
+        except Exception as error:  # a report is no reason to stop, whatever a game's texts do
             if self._say is not None:
-                self._say(f"no report: {error.strerror}")
+                reason = error.strerror if isinstance(error, OSError) else repr(error)
+                self._say(f"no report: {reason:.200}")
             self._say = None
         self._since = time.perf_counter()
         self._seconds = self._since - began

@@ -153,7 +153,11 @@ class TrainingLoop:
             progress=lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit),
             on_games=on_games,
         )
-        self._trainer = self._make_trainer(trainer)
+        try:
+            self._trainer = self._make_trainer(trainer)
+        except BaseException:
+            self.close()  # processes of self-play would live as long as this one
+            raise
         terminal.say(settings.learner.schedule_in_words(trainer.max_steps, trainer.max_seconds))
         terminal.say(f"memory {source.in_words()}{self._window_in_words()}{self._cache_in_words()}")
 

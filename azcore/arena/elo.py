@@ -97,7 +97,8 @@ class PairScore:
         Raises:
             SettingError: it is not such a text.
         """
-        counts = [int(word) for word in text.split() if word.isascii() and word.isdecimal()]
+        words = [word for word in text.split() if word.isascii() and len(word) < 20]
+        counts = [int(word) for word in words if word.isdecimal()]
         require(
             len(counts) == len(text.split()) == 9 and max(counts) < MOST_PAIRS,
             "pairs of games",

@@ -111,6 +111,7 @@ def train_run(
             contextlib.suppress(Interrupted),
             contextlib.closing(run),
             _saying_what_is_kept(run, terminal, name),
+            contextlib.ExitStack() as until_the_end,
         ):
             # Read before anything is built: settings cannot ask for more than it holds.
             with _starting(run, config, origin, settings, terminal) as start:
@@ -126,6 +127,7 @@ def train_run(
                     weights=start.weights,
                     origin=start.origin,
                 )
+                until_the_end.enter_context(contextlib.closing(loop))
                 if not run.is_open:
                     run.open_new()  # only now, so that refused settings change nothing on disk
                 if start.first is not None:
@@ -133,7 +135,7 @@ def train_run(
                 save_config(run, {**config, ORIGIN: start.origin})
             run.save_sizes(loop.sizes)
             terminal.say(f"run directory {run.path}")
-            with terminal, contextlib.closing(loop):
+            with terminal:
                 step = loop.fit(start.checkpoint)
         interrupts.end()  # the rest takes only a moment
         return run, _conclude(run, terminal, settings, step, max_steps)

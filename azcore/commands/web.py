@@ -24,7 +24,7 @@ from azcore.search.settings import SearchSettings
 from azcore.settings import build
 from azcore.web.app import LARGEST_MESSAGE, make_app
 from azcore.web.inside import Inside
-from azcore.web.orders import Tell
+from azcore.web.orders import Later, Tell
 from azcore.web.room import Room
 from azcore.web.runs import Runs
 from azcore.web.settings import WebSettings
@@ -73,12 +73,12 @@ def page(config: Mapping[str, Any], settings: WebSettings, token: str | None) ->
 
     shelf = Shelf(load, Path(settings.runs))
 
-    def room(send: Tell, later: Tell) -> Room:
+    def room(send: Tell, later: Later) -> Room:
         return Room(
             shelf=shelf, search=search, engine=engine, settings=settings, send=send, later=later
         )
 
-    def inside(send: Tell, _: Tell) -> Inside:
+    def inside(send: Tell, _: Later) -> Inside:
         return Inside(shelf=shelf, search=search, gumbel=gumbel, send=send)
 
     return make_app(shelf, Runs(Path(settings.runs)), room, inside, settings, token)

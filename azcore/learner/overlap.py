@@ -37,7 +37,7 @@ class OverlappingSelfPlay(SelfPlay):
     ) -> None:
         super().__init__(crew=crew, window=window, weights_in_play=weights_in_play)
         self._playing = _FreePlay(crew)
-        self._in_play: tuple[int, float | None] | None = None  # version and threshold
+        self._has_newest = False  # the crew, of this generation's weights
 
     def deliver_to(self, store: Callable[[list[GameRecord]], None]) -> None:
         self._playing.store = store
@@ -50,14 +50,18 @@ class OverlappingSelfPlay(SelfPlay):
 
     def play_on(self, most: Amount) -> None:
         self._renew()
+        self._has_newest = False  # by the next generation
         self._playing.allow(most)
 
     def _renew(self) -> None:
-        """Let the newest weights play, if they do not yet."""
-        weights, threshold = self._weights_in_play(), self._find_threshold()
-        if (weights.version, threshold) != self._in_play:
-            self._crew.set_weights(weights, threshold)
-            self._in_play = weights.version, threshold
+        """Let the newest weights play, once in a generation.
+
+        Also if they are those of the generation before, since a process that is lost plays again
+        all that it has played since it last got weights.
+        """
+        if not self._has_newest:
+            self._crew.set_weights(self._weights_in_play(), self._find_threshold())
+            self._has_newest = True
 
     @contextmanager
     def at_rest(self) -> Iterator[None]:

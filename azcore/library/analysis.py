@@ -94,13 +94,18 @@ class Analysis:
     def step(self, simulations: int = 1) -> list[Simulation]:
         """Search on, one simulation at a time, and say what each did.
 
+        With `solve=True` it ends where nothing is left to find out.
+
         Raises:
             GameError: the tree has no room for as many.
         """
         self._require_room(simulations)
         with self._dropping_what_is_half_done(), game_faults():
             self._search.begin(0, simulations)
-            return [self._told(self._stepper.step()) for _ in range(simulations)]
+            taken: list[Simulation] = []
+            while len(taken) < simulations and not self._search.proof(0):
+                taken.append(self._told(self._stepper.step()))
+            return taken
 
     def _told(self, simulation: Taken) -> Simulation:
         leaf = self.tree.after(simulation.actions)

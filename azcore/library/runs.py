@@ -25,7 +25,7 @@ from azcore.library.player import Player, load
 from azcore.library.progress import display_for
 from azcore.library.settings import Settings, arguments, compose, settings_of
 from azcore.report.report import ANCHOR, write_report
-from azcore.report.tables import cell, last_of_each, read_rows, scores
+from azcore.report.tables import cell, count, last_of_each, read_rows, scores
 from azcore.settings import require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
@@ -108,7 +108,7 @@ class Run:
         found = []
         for row in rows:
             numbers: dict[str, Any] = {
-                name: int(value) if name in COUNTS else value
+                name: count(row, name) if name in COUNTS else value
                 for name in row
                 if (value := cell(row, name)) is not None
             }
@@ -122,9 +122,13 @@ class Run:
         steps = {row["player"]: row for row in matches}
         fitted = fit_ratings(scores(matches), ANCHOR)
         return {
-            int(step): {"elo": rating.value, "elo_low": rating.low, "elo_high": rating.high}
+            count(steps[name], "step"): {
+                "elo": rating.value,
+                "elo_low": rating.low,
+                "elo_high": rating.high,
+            }
             for name, rating in fitted.items()
-            if name in steps and (step := cell(steps[name], "step")) is not None
+            if name in steps and cell(steps[name], "step") is not None
         }
 
     def player(self, step: int | None = None) -> Player:
@@ -196,17 +200,20 @@ class Run:
         if not metrics.height:
             return facts | {"state": "no generation yet"}
         *_, last = metrics.rows()
-        facts["trained"] = (
-            f"{last['generation'] + 1:,} generations, {last['step']:,} steps, "
-            f"{last['games']:,} games, {last['seconds'] / 60:.1f} minutes"
-        )
-        facts["loss"] = f"{last['policy_loss']:.3f} policy, {last['value_loss']:.3f} value"
+        # A table may be damaged, or a stranger's.
+        if {"generation", "step", "games", "seconds"} <= last.keys():
+            facts["trained"] = (
+                f"{last['generation'] + 1:,} generations, {last['step']:,} steps, "
+                f"{last['games']:,} games, {last['seconds'] / 60:.1f} minutes"
+            )
+        if {"policy_loss", "value_loss"} <= last.keys():
+            facts["loss"] = f"{last['policy_loss']:.3f} policy, {last['value_loss']:.3f} value"
         rated = [row for row in metrics.rows() if not math.isnan(row.get("elo", math.nan))]
         if rated:
             best = rated[-1]
             facts["strength"] = (
                 f"{best['elo']:+.0f} Elo ({best['elo_low']:+.0f} to {best['elo_high']:+.0f}) "
-                f"above random moves, at step {best['step']:,}"
+                f"above random moves, at step {best.get('step', 0):,}"
             )
         return facts
 

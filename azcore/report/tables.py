@@ -22,6 +22,7 @@ from azcore.report.figures import Chart
 from azcore.storage.table import MAX_COUNT
 
 MAX_POINTS = 1000  # of a chart; a curve of more points looks no different
+MAX_RATED = 4000  # matches, the latest; a fit takes half a minute for as many players
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -71,10 +72,10 @@ def thinned(size: int, limit: int = MAX_POINTS) -> list[int]:
 
 
 def scores(matches: list[dict[str, str]]) -> list[MatchScore | PairScore]:
-    """The results that can be rated."""
+    """The results that can be rated; the latest ones of a table that is longer than any run's."""
     return [
         _score(row)
-        for row in matches
+        for row in matches[-MAX_RATED:]
         if row.get("player") and row.get("opponent") and row["player"] != row["opponent"]
     ]
 
@@ -161,7 +162,7 @@ def columns_of(
 
 
 def _interval(share: float | None, number: float | None) -> tuple[float, float] | None:
-    if share is None or number is None or not 0 <= share <= 1 or number < 1:
+    if share is None or number is None or not (0 <= share <= 1 <= number < MAX_COUNT):
         return None
     having = round(share * number)
     low, high = score_interval(having, 0, round(number) - having)

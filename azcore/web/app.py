@@ -33,7 +33,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
-from azcore.web.orders import RefusedError, Tell
+from azcore.web.orders import Later, RefusedError, Tell
 from azcore.web.runs import Runs
 from azcore.web.settings import WebSettings
 from azcore.web.shelf import Shelf
@@ -42,6 +42,7 @@ from azcore.web.view import Plain
 STATIC = Path(__file__).with_name("static")
 LARGEST_MESSAGE = 1 << 18  # bytes of an order: a pasted game
 MOST_WAITING = 64  # orders of a page that are not obeyed yet; more, and it is cut off
+MOST_UNREAD = 64  # messages that a page has not taken yet; more, and its orders wait
 COOKIE = "azcore-token"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANYWHERE = ("0.0.0.0", "::")
@@ -80,7 +81,7 @@ class Guest(Protocol):
         """The page is gone."""
 
 
-MakeRoom = Callable[[Tell, Tell], Guest]
+MakeRoom = Callable[[Tell, Later], Guest]
 
 
 def make_app(
@@ -240,27 +241,34 @@ class Visitors:
 
     async def _talk(self, socket: WebSocket, make_room: MakeRoom) -> None:
         loop = asyncio.get_running_loop()
-        orders: asyncio.Queue[Any] = asyncio.Queue()
-        answers: asyncio.Queue[Plain] = asyncio.Queue()
+        orders: asyncio.Queue[object] = asyncio.Queue()
+        answers = _Answers()
+        busy = asyncio.Lock()  # with an order
 
-        def put(queue: asyncio.Queue[Any]) -> Callable[[Plain], None]:
-            def from_any_thread(message: Plain) -> None:
+        def from_any_thread(put: Callable[[Any], None]) -> Callable[[Any], None]:
+            def call(message: Any) -> None:
                 with contextlib.suppress(RuntimeError):  # the server has stopped
-                    loop.call_soon_threadsafe(queue.put_nowait, message)
+                    loop.call_soon_threadsafe(put, message)
 
-            return from_any_thread
+            return call
 
-        room = make_room(put(answers), put(orders))
+        room = make_room(from_any_thread(answers.put), from_any_thread(orders.put_nowait))
+
+        async def do(order: object) -> None:
+            async with busy:
+                await run_in_threadpool(room.do, order)
 
         async def obey() -> None:
             while True:
-                await run_in_threadpool(room.do, await orders.get())
+                order = await orders.get()
+                await answers.are_few()
+                # If the page goes away, the thread goes on, and the room must not close before.
+                await asyncio.shield(do(order))
 
         async def answer() -> None:
             while True:
-                message = _newest(answers, await answers.get())
-                for each in message:
-                    await socket.send_text(json.dumps(each, separators=(",", ":")))
+                for message in await answers.take():
+                    await socket.send_text(json.dumps(message, separators=(",", ":")))
 
         async def watch(work: Callable[[], Awaitable[None]]) -> None:
             """Do the work; a fault in it is told at the terminal, and ends the visit."""
@@ -281,25 +289,46 @@ class Visitors:
                     await socket.close(NOT_ALLOWED, "too many orders at once")
                     return
                 orders.put_nowait(order)
-        except (WebSocketDisconnect, KeyError):  # KeyError: bytes where text should be
+        except (WebSocketDisconnect, RuntimeError, KeyError):  # closed here; bytes, no text
             pass
         finally:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            await run_in_threadpool(room.close)
+            async with busy:
+                await run_in_threadpool(room.close)
 
 
-def _newest(queue: asyncio.Queue[Plain], first: Plain) -> list[Plain]:
-    """All messages that wait, without thoughts that a newer one follows: a slow page skips them."""
-    waiting = [first]
-    while not queue.empty():
-        waiting.append(queue.get_nowait())
-    return [
-        message
-        for message, after in zip(waiting, [*waiting[1:], {}], strict=True)
-        if not (message["what"] == "thought" and after.get("what") == "thought")
-    ]
+class _Answers:
+    """Messages on their way to a page. A thought that a newer one follows is left out.
+
+    So a slow page skips thoughts, and one that reads nothing takes no more memory.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Plain] = []
+        self._came, self._taken = asyncio.Event(), asyncio.Event()
+
+    def put(self, message: Plain) -> None:
+        follows = self._waiting and self._waiting[-1]["what"] == "thought"
+        if follows and message["what"] == "thought":
+            self._waiting.pop()
+        self._waiting.append(message)
+        self._came.set()
+
+    async def take(self) -> list[Plain]:
+        """All that wait, one at least."""
+        await self._came.wait()
+        self._came.clear()
+        taken, self._waiting = self._waiting, []
+        self._taken.set()
+        return taken
+
+    async def are_few(self) -> None:
+        """Wait until the page has taken what it should."""
+        while len(self._waiting) > MOST_UNREAD:
+            self._taken.clear()
+            await self._taken.wait()
 
 
 def _read(text: str) -> object:

@@ -6,7 +6,7 @@ formulas.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -18,7 +18,7 @@ from azcore.search.evaluators import Evaluator
 from azcore.search.inspection import EdgeView, NodeView, Simulation, Stepper
 from azcore.search.settings import GumbelSettings, SearchSettings
 from azcore.web.altered import EXPLORATION, NETWORK, NOISE, Changes, begin
-from azcore.web.orders import RefusedError, Tell, line_of_order, text_of
+from azcore.web.orders import Orders, RefusedError, Tell, line_of_order, obey, text_of
 from azcore.web.shelf import Shelf, in_words
 from azcore.web.view import Plain, ending
 
@@ -54,7 +54,7 @@ class Inside:
         self._last: Simulation | None = None
         self._path: tuple[int, ...] = ()  # of the node that is shown
         self._title, self._has_network = "", False
-        self._orders: dict[str, Callable[[Mapping[str, Any]], None]] = {
+        self._orders: Orders = {
             "open": self._open,
             "jump": self._jump,
             "look": self._look,
@@ -64,11 +64,7 @@ class Inside:
     def do(self, order: object) -> None:
         """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
         try:
-            if not isinstance(order, dict) or order.get("do") not in self._orders:
-                raise RefusedError("the page sent an order that this server does not know")
-            if self._line is None and order["do"] != "open":
-                raise RefusedError("no search is open")
-            self._orders[order["do"]](order)
+            obey(self._orders, order, self._line is not None, "no search is open")
         except AzcoreError as error:
             self._send({"what": "error", "says": str(error)})
 
@@ -152,12 +148,13 @@ class Inside:
             leaves_per_tree=1,
             transpositions=False,
             stop_early=False,
+            solve=False,  # else a proven root takes no more simulations
             forced_visits=0.0,
             root_temperature=1.0,
         )
         kinds = {"puct": usual}
         if self._gumbel is not None:
-            kinds["gumbel"] = replace(usual, gumbel=self._gumbel, solve=False)
+            kinds["gumbel"] = replace(usual, gumbel=self._gumbel)
         self._steppers = {
             rule: begin(self._game, self._evaluator, settings, self._line.state, self._changes)
             for rule, settings in kinds.items()

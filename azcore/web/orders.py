@@ -13,10 +13,33 @@ from azcore.web.view import Plain
 LONGEST_TEXT = 200_000  # characters of a game or position that is pasted
 
 Tell = Callable[[Plain], None]
+Later = Callable[[object], None]  # puts in line what `do` gets after the page's orders
+Orders = Mapping[str, Callable[[Mapping[str, Any]], None]]  # what obeys an order, by its name
 
 
 class RefusedError(AzcoreError):
     """An order that cannot be obeyed, in words for the visitor."""
+
+
+def obey(orders: Orders, order: object, is_open: bool, nothing: str) -> None:
+    """Obey an order of a page.
+
+    Args:
+        orders: those that a room knows; `open` among them.
+        order: whatever the page sent.
+        is_open: whether others than `open` have a meaning.
+        nothing: what to say if they have none.
+
+    Raises:
+        RefusedError: there is no such order, or not now.
+        AzcoreError: it cannot be obeyed.
+    """
+    name = order.get("do") if isinstance(order, dict) else None
+    if not isinstance(order, dict) or not isinstance(name, str) or name not in orders:
+        raise RefusedError("the page sent an order that this server does not know")
+    if not is_open and name != "open":
+        raise RefusedError(nothing)
+    orders[name](order)
 
 
 def text_of(order: Mapping[str, Any], key: str, most: int) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought
@@ -13,7 +14,16 @@ from azcore.game.contract import require_legal
 from azcore.search.settings import SearchSettings
 from azcore.storage.transcripts import format_named
 from azcore.web import view
-from azcore.web.orders import LONGEST_TEXT, RefusedError, Tell, line_of_order, text_of
+from azcore.web.orders import (
+    LONGEST_TEXT,
+    Later,
+    Orders,
+    RefusedError,
+    Tell,
+    line_of_order,
+    obey,
+    text_of,
+)
 from azcore.web.settings import WebSettings
 from azcore.web.shelf import Shelf, game_words, in_words
 
@@ -21,11 +31,20 @@ LAYERS = ("none", "visits", "prior", "line", "owner")
 MOST_PREDICTED = 1  # the root alone
 
 
+@dataclass(frozen=True)
+class _Decided:
+    """The action that an engine has chosen in a search; no page can send this."""
+
+    turn: int
+    action: int
+
+
 class Room:
     """A game, its engine and what the visitor wants to see.
 
     `do` is called by one thread at a time. The engine's thread calls `send`, and `later` with
-    orders of its own, which must come back through `do`.
+    what it has decided, which must come back through `do`. Before anything of the game changes,
+    `_stop` waits for that thread, so that a thought is never taken for one of another position.
 
     Args of the constructor:
         shelf: the players.
@@ -33,7 +52,7 @@ class Room:
         engine: how engines think; the numbers of `settings` replace some of its own.
         settings: of the page.
         send: gives the page a message.
-        later: puts an order in line behind those of the page.
+        later: puts something in line behind the orders of the page.
     """
 
     def __init__(
@@ -44,7 +63,7 @@ class Room:
         engine: EngineSettings,
         settings: WebSettings,
         send: Tell,
-        later: Tell,
+        later: Later,
     ) -> None:
         self._shelf, self._search, self._settings = shelf, search, settings
         self._engine = replace(
@@ -66,7 +85,7 @@ class Room:
         self._layer = "visits"
         self._turn = 0  # counts searches, so that the answer of an old one is known
         self._shown: Thought | None = None
-        self._orders: dict[str, Callable[[Mapping[str, Any]], None]] = {
+        self._orders: Orders = {
             "open": self._open,
             "play": self._play,
             "jump": self._jump,
@@ -80,24 +99,21 @@ class Room:
             "resign": self._resign,
             "load": self._load,
             "save": self._save,
-            "decided": self._decided,
         }
 
     def do(self, order: object) -> None:
         """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
         try:
-            if not isinstance(order, dict) or order.get("do") not in self._orders:
-                raise RefusedError("the page sent an order that this server does not know")
-            if self._thinker is None and order["do"] != "open":
-                raise RefusedError("no game is open")
-            self._orders[order["do"]](order)
+            if isinstance(order, _Decided):
+                self._decided(order)
+            else:
+                obey(self._orders, order, self._thinker is not None, "no game is open")
         except AzcoreError as error:
             self._send({"what": "error", "says": str(error)})
 
     def close(self) -> None:
         """Stop thinking; the tree goes with the room."""
-        if self._thinker is not None:
-            self._thinker.stop()
+        self._stop()
 
     # -- orders ---------------------------------------------------------------------------------
 
@@ -159,6 +175,7 @@ class Room:
         ply = order.get("ply")
         if type(ply) is not int or not 0 <= ply <= len(self._whole.actions):
             raise RefusedError(f"a ply must be 0 to {len(self._whole.actions)}")
+        self._stop()
         self._ply = ply
         self._show()
 
@@ -227,7 +244,8 @@ class Room:
         if shown is None:
             return
         lines = {variation.action: variation.actions for variation in shown.variations}
-        line = lines.get(order.get("action"))  # type: ignore[arg-type]
+        action = order.get("action")
+        line = lines.get(action) if type(action) is int else None
         if line is not None:
             drawn = view.line_overlay(self._game, shown.state, line, self._flip)
             self._send({"what": "line", "ply": self._ply, "overlay": drawn})
@@ -260,12 +278,12 @@ class Room:
         text = form.write(transcript)
         self._send({"what": "file", "name": f"{game.name}{form.suffix}", "text": text})
 
-    def _decided(self, order: Mapping[str, Any]) -> None:
+    def _decided(self, decided: _Decided) -> None:
         """The engine has made up its mind; played if nothing happened since."""
-        if order.get("turn") != self._turn or order.get("action") is None:
+        if decided.turn != self._turn:
             return
         line = self._here()
-        line.play(order["action"])
+        line.play(decided.action)
         self._keep(line)
         self._show()
 
@@ -294,12 +312,14 @@ class Room:
 
     def _take(self, line: Line) -> None:
         """Another game from now on."""
+        self._stop()
         self._line, self._ply = line, len(line.actions)
         self._values, self._resigned = {}, None
         self._show()
 
     def _keep(self, line: Line) -> None:
         """The game goes on from a position, perhaps an earlier one."""
+        self._stop()
         old = self._whole.actions
         same = 0
         while same < min(len(old), len(line.actions)) and old[same] == line.actions[same]:
@@ -319,8 +339,8 @@ class Room:
     # -- showing and thinking -------------------------------------------------------------------
 
     def _show(self) -> None:
-        self._shown = None
         self._stop()
+        self._shown = None
         self._send_position()
         self._think()
 
@@ -363,7 +383,8 @@ class Room:
     def _stop(self) -> None:
         self._turn += 1
         if self._thinker is not None:
-            self._thinker.stop()
+            with contextlib.suppress(Exception):  # of a search that failed; the page was told
+                self._thinker.stop()
 
     def _begin(self, purpose: str) -> None:
         assert self._thinker is not None
@@ -375,7 +396,7 @@ class Room:
             self._report(thought, turn)
             best = thought.best
             if purpose == "move" and best is not None:
-                self._later({"do": "decided", "turn": turn, "action": best.action})
+                self._later(_Decided(turn, best.action))
 
         def failed(error: Exception) -> None:
             self._send({"what": "error", "says": f"the engine stopped: {error}"})

@@ -134,6 +134,7 @@ def _title(run: RunDirectory) -> str:
         game = own_settings(run).get("game", {})
     except AzcoreError:
         game = {}
+    game = game if isinstance(game, dict) else {"name": game}
     return in_words(str(game.get("name", "unknown game")), game)
 
 

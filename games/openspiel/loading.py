@@ -41,12 +41,14 @@ def load(spiel_id: str) -> Any:
     if spiel_id == name and not kinds[name].default_loadable:
         wanted = ", ".join(kinds[name].parameter_specification)
         raise GameError(f"openspiel: {name} needs values in brackets for some of: {wanted}")
+    if "file" in spiel_id:  # a parameter such as filename; the id may be a stranger's
+        raise GameError(f"openspiel: azcore cannot play {spiel_id}: it is read from a file")
     try:
         game = pyspiel.load_game(spiel_id)
+        reason = _why_not(pyspiel, game)
     except Exception as error:  # a SpielError, or whatever C++ throws at a parameter
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise GameError(f"openspiel: {spiel_id} cannot be loaded: {reason}") from error
-    reason = _why_not(pyspiel, game)
     if reason:
         raise GameError(f"openspiel: azcore cannot play {spiel_id}: {reason}")
     return game

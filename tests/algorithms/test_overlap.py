@@ -17,8 +17,10 @@ from typing import Any
 
 import pytest
 
+from azcore.algorithms import training
 from azcore.commands.train import train
 from azcore.errors import GameFileError, SettingError
+from azcore.selfplay.crew import Crew
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame
@@ -121,6 +123,32 @@ def test_backends_give_the_same_run(tiny: Tiny, tmp_path: Path, stop: int) -> No
 def test_what_cannot_be_is_refused(tiny: Tiny, changed: list[str], sentence: str) -> None:
     with pytest.raises(SettingError, match=re.escape(sentence)):
         train(tiny(*changed))
+
+
+@pytest.mark.parametrize("fault", ["trainer", "disk"])
+def test_a_run_that_does_not_begin_leaves_no_crew(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, fault: str
+) -> None:
+    """In a notebook its processes would go on for as long as the notebook does."""
+    closed: list[Crew] = []
+    real = training.crew_of_run
+
+    def crew_of_run(*given: Any) -> Crew:
+        crew = real(*given)
+        monkeypatch.setattr(crew, "close", lambda: closed.append(crew))
+        return crew
+
+    def refused(*_: Any, **__: Any) -> None:
+        raise SettingError("a setting must be one, got another")
+
+    monkeypatch.setattr(training, "crew_of_run", crew_of_run)
+    if fault == "trainer":
+        monkeypatch.setattr(training, "Trainer", refused)
+    else:
+        monkeypatch.setattr(RunDirectory, "save_sizes", refused)
+    with pytest.raises(SettingError, match="got another"):
+        train(tiny("run_dir=run", "selfplay.workers=2"))
+    assert len(closed) == 1
 
 
 # -- kills -----------------------------------------------------------------------------------------

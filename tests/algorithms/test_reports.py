@@ -63,6 +63,20 @@ def test_a_report_that_cannot_be_written_stops_nothing(clock: Clock, tmp_path: P
     assert said == ["no report: No such file or directory"]
 
 
+def test_a_game_whose_texts_fail_goes_on_learning(
+    clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write(_: Report) -> Path:
+        raise ZeroDivisionError("in a game's own text")
+
+    monkeypatch.setattr(Report, "write", write)
+    said: list[str] = []
+    callback = GenerationReports(tmp_path, torch.device("cpu"), said.append)
+    for _ in range(3):
+        callback.on_train_epoch_end(None, None)  # type: ignore[arg-type]
+    assert said == ['no report: ZeroDivisionError("in a game\'s own text")']
+
+
 def test_a_run_has_a_report_after_its_first_generation(
     tiny: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import pickle
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +19,15 @@ from azcore.algorithms import alphagozero, ratings
 from azcore.arena.match import MatchResult
 from azcore.arena.players import SearchPlayer
 from azcore.assembly.parts import search_player, settings_from
+from azcore.assembly.selfplay import NetworkWeights, RecipeOfRun, make_actor
 from azcore.commands.train import train
 from azcore.learner.module import LearnerModule
+from azcore.networks import build_network
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile
+from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
@@ -351,6 +356,44 @@ def test_settings_of_replay_and_self_play_arrive(
     records = list(GameFile(RunDirectory(Path("run")).records).read())
     assert {record.start for record in records} == {None, "X../.../... w"}
     assert all(record.start or record.actions[0] == 4 for record in records)
+
+
+def test_workers_in_processes_are_built_like_those_here(tiny: Tiny) -> None:
+    """What travels to a process makes the games of a crew on threads, by everything set here."""
+    Path("starts.txt").write_text("X../.../... w\nstartpos moves B2\n")
+    config = tiny(
+        "game=go",
+        "game.board_size=3",
+        "selfplay.starts=[starts.txt]",
+        "selfplay.game={first_pass: 0.5}",
+        "selfplay.workers=2",
+        "evaluator.random_symmetry=true",
+        "replay.surprise_share=0.4",
+        "seed=9",
+    )
+    settings = settings_from(config)
+    settings = replace(settings, evaluation=replace(settings.evaluation, threads=2))
+    network = build_network(settings.game, settings.network, 5)
+    weights = NetworkWeights(settings, network, 7)
+    here = make_actor(
+        settings,
+        settings.selfplay,
+        settings.search_evaluator(network, 0, 2),
+        settings.selfplay_starts(),
+    )
+    here.set_weights(weights, -0.9)
+    made = {record.game_index: record for record in here.play(num_games=20)}
+    assert {record.start for record in made.values()} == {None, "X../.../... w"}
+    recipe = RecipeOfRun(config, settings.evaluation, settings.selfplay)
+    for number in (0, 1):
+        there, unpack = pickle.loads(pickle.dumps(recipe)).build([number], number)
+        there.set_weights(unpack(weights.packed(), 7), -0.9)
+        games: dict[int, GameRecord] = {}
+        while len(games) < 8:
+            games |= {record.game_index: record for record in there.play_round(0)}
+        both = games.keys() & made.keys()
+        assert len(both) > 3
+        assert [games[i].to_bytes() for i in both] == [made[i].to_bytes() for i in both]
 
 
 def test_games_of_a_run_begin_in_the_start_states_unless_files_name_others(tiny: Tiny) -> None:

@@ -12,7 +12,14 @@ import pytest
 import azcore
 from azcore.engine.analysis_server import AnalysisServer
 from azcore.engine.lines import Writer
+from azcore.engine.server import Engine, Loaded
+from azcore.engine.thinker import EngineSettings
 from azcore.game import Game
+from azcore.search.evaluators import UniformEvaluator
+from azcore.search.settings import SearchSettings
+from azcore.settings import build
+from conftest import compose
+from engine.predicting import Foreseen
 from protocol_kit import Live, make_engine
 
 SIZE = {"boardXSize": 5, "boardYSize": 5}
@@ -288,3 +295,29 @@ def test_other_games_have_no_board_or_rules() -> None:
     (found,) = ask(game, {"id": "a", "moves": [], "initialStones": [["X", "b2"]]})
     assert found["field"] == "initialStones"
     assert "no SGF" in found["error"]
+
+
+@pytest.mark.parametrize(("view", "sign"), [("BLACK", -1), ("WHITE", 1), ("SIDETOMOVE", 1)])
+def test_predictions_take_the_view_asked_for(go5: Game, view: str, sign: int) -> None:
+    """White is to move and 4.5 ahead; after each of its moves Black is said to be."""
+    config = compose("game=tic_tac_toe")
+    engine = Engine(
+        lambda: Loaded(go5, UniformEvaluator(go5), Foreseen("score", "ownership")),
+        build(SearchSettings, config["search"], "search"),
+        build(EngineSettings, config["engine"], "engine"),
+    )
+    query = {
+        **PLAIN,
+        "moves": [["B", "C3"]],
+        "includeOwnership": True,
+        "includeMovesOwnership": True,
+        "overrideSettings": {"reportAnalysisWinratesAs": view},
+    }
+    out = io.StringIO()
+    assert AnalysisServer(engine, Writer(out)).run(iter([json.dumps(query)])) == 0
+    [found] = map(json.loads, out.getvalue().splitlines())
+    assert found["rootInfo"]["scoreLead"] == 4.5 * sign
+    assert found["ownership"] == [sign, *[0] * 20, -0.5 * sign, *[0] * 3]
+    for move in found["moveInfos"]:
+        assert move["scoreLead"] == -4.5 * sign
+        assert move["ownership"][0] == -sign

@@ -181,3 +181,16 @@ def test_a_killed_process_costs_no_game() -> None:
         begun, known = begun_and_known(learner.games, learner.state())
     assert len(said) == 3
     assert begun == known
+
+
+def test_what_a_lost_process_repeats_does_not_grow() -> None:
+    """A gate may keep the same weights in play for many generations."""
+    crew = small_crew(small_settings(2), 2)
+    with closing(Learner(crew)) as learner:
+        asked = []
+        for _ in range(6):
+            learner.version = 0  # `begin` makes it 1 each time
+            learner.begin(learner.made + 100, learner.made)
+            learner.state()
+            asked.append(max(len(member._requests) for member in crew._members))
+    assert max(asked[3:]) < 3 * asked[0]

@@ -116,6 +116,16 @@ def test_steps_make_the_same_tree_as_a_search_at_once() -> None:
     assert at_once.run(5).simulations == 65
 
 
+def test_steps_end_where_all_is_proven() -> None:
+    game = azcore.make("tic_tac_toe")
+    state = game.state_from_text("XX./OO./... x")
+    found = azcore.search(game, state, simulations=0, solve=True)
+    assert [step.leaf.is_terminal for step in found.step(20)][-1]
+    assert 1 <= found.simulations < 20
+    assert found.step(3) == []
+    assert len(azcore.search(game, state, simulations=0).step(20)) == 20
+
+
 def test_the_tree_adds_up() -> None:
     game = azcore.make("tic_tac_toe")
     state = game.state_from_text("X.O/.X./..O x")
@@ -195,6 +205,20 @@ def test_a_run_says_what_it_made(run: azcore.Run) -> None:
     report = run.report()
     assert report.path == run.path / "report.html"
     assert "srcdoc" in report._repr_html_()
+
+
+def test_counts_of_a_long_run_are_exact_and_a_damaged_table_is_shown(
+    run: azcore.Run, tmp_path: Path
+) -> None:
+    (tmp_path / "config.yaml").write_bytes((run.path / "config.yaml").read_bytes())
+    long = azcore.Run(tmp_path)
+    columns = "generation,step,games,seconds,policy_loss,value_loss"
+    (tmp_path / "metrics.csv").write_text(f"{columns}\n0,1234567,7654321,60,1.5,0.5\n")
+    assert (long.metrics["step"], long.metrics["games"]) == ([1234567], [7654321])
+    assert "1,234,567 steps, 7,654,321 games" in repr(long)
+    (tmp_path / "metrics.csv").write_text("generation,step\n0,4\n")
+    assert "game" in repr(long)
+    assert "tic_tac_toe" in long._repr_html_()
 
 
 def test_a_player_agrees_with_the_search_on_the_network(run: azcore.Run) -> None:

@@ -22,7 +22,14 @@ from azcore.report import games
 from azcore.report.chosen import Chooser
 from azcore.report.games import reason
 from azcore.report.report import Report, duration, json_for_script, write_report
-from azcore.report.tables import MAX_POINTS, last_of_each, read_rows, thinned
+from azcore.report.tables import (
+    MAX_POINTS,
+    MAX_RATED,
+    last_of_each,
+    read_rows,
+    scores,
+    thinned,
+)
 from azcore.storage.checkpoint import KEY, read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
@@ -805,3 +812,11 @@ def test_a_page_that_cannot_be_written_leaves_nothing_behind(
     with pytest.raises(OSError, match="full"):
         write_report(run)
     assert sorted(path.name for path in run.iterdir()) == before
+
+
+def test_a_table_of_matches_without_end_is_rated_in_part() -> None:
+    """A fit takes time and memory by the square of the players, and a run may be a stranger's."""
+    rows = [{"player": f"step-{i}", "opponent": "random", "wins": "1"} for i in range(100_000)]
+    rated = scores(rows)
+    assert len(rated) == MAX_RATED
+    assert rated[-1].player == "step-99999"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -12,8 +14,11 @@ from websockets.sync.client import connect
 
 import azcore
 from azcore.commands.engine import thinking_search
+from azcore.engine.server import Loaded
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search
+from azcore.web.inside import Inside
+from azcore.web.shelf import Shelf
 from conftest import compose
 from web_kit import served
 
@@ -215,3 +220,20 @@ def test_a_fault_ends_the_visit_and_no_other(
                 visitor.ask(do="jump", at=1)
         assert other.ask(do="jump", at=1)["at"] == 1
     assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_solver_does_not_keep_it_from_going_on(tmp_path: Path) -> None:
+    """With search.solve=true a search would end where the root is proven, here at once."""
+    game = azcore.make("tic_tac_toe")
+    told: list[dict[str, Any]] = []
+    room = Inside(
+        shelf=Shelf(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path),
+        search=thinking_search(compose("search.solve=true")),
+        gumbel=None,
+        send=told.append,
+    )
+    order = {"do": "open", "player": PLAYER, "moves": ["a1", "b1", "a2", "b2"], "at": 50}
+    thread = Thread(target=room.do, args=[{**order, "simulations": 50}], daemon=True)
+    thread.start()
+    thread.join(60)
+    assert [message.get("at") for message in told] == [50]

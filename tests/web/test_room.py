@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import threading
+import time
 import urllib.error
 import urllib.request
+from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,10 +19,20 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import azcore
+from azcore.engine.server import Loaded
+from azcore.engine.thinker import Line, Thought
+from azcore.errors import SettingError
 from azcore.game import FloatArray
-from azcore.search.evaluators import Evaluator
+from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.search.predictions import Chances, Prediction
+from azcore.settings import build
+from azcore.web import view
+from azcore.web.app import make_app
+from azcore.web.runs import Runs
+from azcore.web.settings import WebSettings
 from azcore.web.shared import SharedEvaluator
-from web_kit import Page, served, visit
+from azcore.web.shelf import Shelf
+from web_kit import PATIENCE, Page, served, served_app, visit
 
 Compose = Callable[..., dict[str, Any]]
 
@@ -140,6 +156,9 @@ def test_saved_games_and_positions_are_read_back(page: Page) -> None:
         (None, "does not know"),
         ([], "does not know"),
         ({"do": "close"}, "does not know"),
+        ({"do": []}, "does not know"),
+        ({"do": {"do": "open"}}, "does not know"),
+        ({"do": "decided", "turn": 2, "action": "x"}, "does not know"),
         ({"do": "play", "ply": 0, "action": 4000}, "action must be 0 to 81, got 4000"),
         ({"do": "play", "ply": 0, "action": "E5"}, "must be a whole number"),
         ({"do": "play", "ply": 0, "action": True}, "must be a whole number"),
@@ -284,3 +303,160 @@ def test_visitors_share_batches_and_each_gets_their_own() -> None:
     with pytest.raises(azcore.AzcoreError, match="broken"):
         shared.evaluate(np.full((1, 2, 1, 1), 255, np.uint8))
     assert shared.evaluate(wanted[5])[1][0] == 5
+
+
+class _Guest:
+    """A room that does with an order whatever a test wants; it notes what happens."""
+
+    def __init__(self, send: Callable[[dict[str, Any]], None], act: Callable[..., None]) -> None:
+        self._send, self._act = send, act
+        self.noted: list[str] = []
+
+    def do(self, order: object) -> None:
+        self.noted.append("begun")
+        self._act(self._send)
+        self.noted.append("done")
+
+    def close(self) -> None:
+        self.noted.append("closed")
+
+
+@contextmanager
+def _served_guests(act: Callable[..., None], tmp_path: Path) -> Iterator[tuple[str, list[_Guest]]]:
+    from conftest import compose
+
+    guests: list[_Guest] = []
+
+    def make(send: Any, _: Any) -> _Guest:
+        guests.append(_Guest(send, act))
+        return guests[-1]
+
+    config = compose(f"web.runs={tmp_path}")
+    settings = build(WebSettings, {**config["web"], "port": 0, "open": False}, "web")
+    shelf = Shelf(lambda *_: pytest.fail("nothing is loaded"), tmp_path)
+    with served_app(make_app(shelf, Runs(tmp_path), make, make, settings, None), settings) as place:
+        yield place, guests
+
+
+def test_a_room_closes_after_the_order_under_way(tmp_path: Path) -> None:
+    """Else an order that loads for long begins to think when the page has gone, for ever."""
+    begun, goes_on = threading.Event(), threading.Event()
+
+    def act(_: Any) -> None:
+        begun.set()
+        goes_on.wait(PATIENCE)
+
+    with _served_guests(act, tmp_path) as (place, guests):
+        with visit(place) as page:
+            page.tell({"do": "anything"})
+            assert begun.wait(PATIENCE)
+        time.sleep(0.5)  # for the server to see that the page is gone
+        goes_on.set()
+        until = time.monotonic() + PATIENCE
+        while "closed" not in guests[0].noted and time.monotonic() < until:
+            time.sleep(0.01)
+        assert guests[0].noted == ["begun", "done", "closed"]
+
+
+def test_a_page_that_reads_nothing_is_not_answered_without_end(tmp_path: Path) -> None:
+    big = "x" * 300_000
+
+    def act(send: Any) -> None:
+        for _ in range(10):
+            send({"what": "big", "says": big})
+            send({"what": "thought", "says": "old"})
+            send({"what": "thought", "says": "new"})
+
+    options = {"max_size": None, "compression": None}
+    with _served_guests(act, tmp_path) as (place, guests), visit(place, **options) as page:
+        for _ in range(40):
+            page.tell({"do": "anything"})
+        before = -1
+        while len(guests[:1]) == 0 or before != len(guests[0].noted):
+            before = len(guests[0].noted) if guests else -1
+            time.sleep(1)
+        assert guests[0].noted.count("done") < 30
+        heard: Counter[str] = Counter()
+        while heard["new"] < 400:
+            heard[json.loads(page.socket.recv(timeout=PATIENCE))["says"][:3]] += 1
+        assert (heard["xxx"], guests[0].noted.count("done")) == (400, 40)
+        assert heard["old"] < 400  # some were left out
+
+
+def test_a_thought_stays_with_its_position(page: Page, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A click while a thought is being drawn must not make it one of the next position."""
+    told, plies = threading.Event(), []
+    real = view.thought
+
+    def slow(game: Any, thought: Any, **options: Any) -> dict[str, Any]:
+        plain = real(game, thought, **options)
+        told.set()
+        time.sleep(0.3)
+        plain["of"] = 9 - len(thought.variations)
+        return plain
+
+    page.open("search/tic_tac_toe", people=[0, 1], moves=["b2", "a1", "c3"])
+    monkeypatch.setattr(view, "thought", slow)
+    page.tell({"do": "analyse", "on": True})
+    for ply in (0, 2, 1, 3):
+        told.clear()
+        assert told.wait(PATIENCE)
+        page.tell({"do": "jump", "ply": ply})
+        page.hear("position", ply=ply)
+        plies.append(page.hear("thought", ply=ply)["of"])
+    thoughts = [message for message in page.heard if message["what"] == "thought"]
+    assert plies == [0, 2, 1, 3]
+    assert all(message["of"] == message["ply"] for message in thoughts)
+
+
+@pytest.mark.parametrize(("moves", "sign"), [([], 1), (["C3"], -1)])
+def test_what_the_network_says_is_told_of_the_first_seat(moves: list[str], sign: int) -> None:
+    """The mover has 40 % wins, 30 % draws, is 4.5 ahead and worth 0.1."""
+    go5 = azcore.make("go", board_size=5)
+    line = Line(go5)
+    for move in moves:
+        line.play(go5.text_to_action(line.state, move))
+    thought = Thought(
+        state=line.state,
+        variations=[],
+        value=0.2,
+        simulations=1,
+        new_simulations=1,
+        seconds=1.0,
+        prediction=Prediction(
+            policy=np.zeros(26, np.float32),
+            value=0.1,
+            chances=Chances(0.4, 0.35, 0.25),
+            score=4.5,
+            plies_left=12.2,
+        ),
+    )
+    plain = view.thought(go5, thought, layer="none", flip=False)
+    assert (plain["value"], plain["network"]) == (0.2 * sign, 0.1 * sign)
+    assert plain["chances"] == [0.4, 0.35, 0.25][::sign]
+    assert (plain["score"], plain["pliesLeft"]) == (4.5 * sign, 12)
+
+
+def test_a_run_that_goes_on_is_played_with_its_newest_weights(tmp_path: Path) -> None:
+    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
+    last.parent.mkdir(parents=True)
+    last.write_bytes((Path(__file__).parents[2] / "games/go/pretrained/go9.ckpt").read_bytes())
+    game = azcore.make("tic_tac_toe")
+    loads: list[str | None] = []
+
+    def load(checkpoint: str | None, _: str) -> Loaded:
+        loads.append(checkpoint)
+        return Loaded(game, UniformEvaluator(game))
+
+    shelf = Shelf(load, tmp_path)
+    name = f"{tmp_path / 'run'}@last"
+    first = shelf.load(name)
+    assert shelf.load(name) is first
+    os.utime(last, (1e9, 1e9))
+    assert shelf.load(name) is not first
+    assert loads == [name, name]
+    shelf.load("search/go")
+    assert loads[2:] == [None]
+    last.unlink()
+    with pytest.raises(SettingError, match="is not there any more"):
+        shelf.load(name)

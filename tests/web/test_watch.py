@@ -151,6 +151,29 @@ def test_a_damaged_table_is_a_short_one(place: str, runs: Path) -> None:
         shutil.rmtree(runs / "bad")
 
 
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("matches.csv", f"generation,player,opponent,pairs\n0,a,random,{'9' * 5000} 0\n"),
+        ("metrics.csv", "generation,policy_accuracy,resign_false_positives,resign_measured\n"),
+        ("config.yaml", "game: chess\n"),
+        ("config.yaml", "game: {name: [1], board_size: {}}\n"),
+    ],
+)
+def test_no_run_hides_the_others(place: str, runs: Path, file: str, text: str) -> None:
+    """Whatever its files hold: they may be a stranger's."""
+    (runs / "odd").mkdir()
+    write(runs / "odd", 2)
+    (runs / "odd" / file).write_text(text + "0,0.5,0.5,1e308\n" * (file == "metrics.csv"))
+    try:
+        names = {run["name"] for run in json.loads(get(place, "/runs.json")[1])}
+        assert names == {"true", "deep/table", "odd"}
+        assert get(place, "/run.json?run=odd")[0] == 200
+        assert get(place, "/report?run=odd")[0] == 200
+    finally:
+        shutil.rmtree(runs / "odd")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 @pytest.mark.parametrize("width", [1280, 390])

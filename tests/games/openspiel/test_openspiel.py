@@ -76,6 +76,8 @@ def test_is_refused_in_words(name: str) -> None:
         ("clobber(rows=1,columns=1)", "it is over before the first move"),
         ("chess(chess960=True)", "it begins with a move of chance, want none"),
         ("chinese_checkers(players=3)", "it is for 3 players, want 2"),
+        ("go(board_size=1)", "cannot be loaded: unsupported board size"),
+        ("misere(game=efg_game(filename=/etc/passwd))", "it is read from a file"),
     ],
 )
 def test_refuses_these_parameters(spiel_id: str, words: str) -> None:
