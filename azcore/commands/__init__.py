@@ -50,6 +50,10 @@ THINKING = {  # one tree that grows until a limit of the engine
     "search.gumbel": "",
     "search.stop_early": "",
 }
+KNOWN = dict.fromkeys(  # without a search
+    ("engine.book", "engine.book_choice", "engine.book_plies", "engine.tablebase"),
+    "command=engine has books and tablebases",
+)
 FROM_FILES = {"selfplay.starts": "", "selfplay.start_plies": ""}  # speed is that of whole games
 IN_MATCHES = "arena.num_simulations is the number there"
 WHICH_GAME = "game=NAME chooses a game"
@@ -98,6 +102,7 @@ COMMANDS = {
         obeys=f"game checkpoint play engine {SEARCHING}",
         instead={
             **THINKING,
+            **KNOWN,
             "engine.log": "",
             "engine.move_overhead": "play.seconds is the time there",
             "engine.num_simulations": "play.num_simulations is the number there",
@@ -113,6 +118,7 @@ COMMANDS = {
         obeys=f"game web engine {SEARCHING}",
         instead={
             **THINKING,
+            **KNOWN,
             "checkpoint": "the page lists who can be played",
             "engine.log": "",
             "engine.max_simulations": "web.max_simulations is the number there",

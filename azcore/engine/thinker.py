@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,6 +26,11 @@ from azcore.search.mcts import Search
 from azcore.search.predictions import Prediction, Predictor
 from azcore.search.settings import SearchResult, SearchSettings
 from azcore.settings import require
+
+if TYPE_CHECKING:
+    from azcore.engine.known import Known, Recalled
+
+BOOK_CHOICES = ("weighted", "best")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +47,10 @@ class EngineSettings:
     ponder: bool
     report_seconds: float
     resign_below: float | None
+    book: str | None
+    book_choice: str
+    book_plies: int
+    tablebase: str | None
     log: str | None
 
     def __post_init__(self) -> None:
@@ -52,6 +61,9 @@ class EngineSettings:
         require(self.protocol in (None, *protocols), "engine.protocol", wanted, self.protocol)
         require(self.time_share >= 1, "engine.time_share", "1 or more", self.time_share)
         require(self.move_overhead >= 0, "engine.move_overhead", "0 or more", self.move_overhead)
+        choices = f"one of {', '.join(BOOK_CHOICES)}"
+        require(self.book_choice in BOOK_CHOICES, "engine.book_choice", choices, self.book_choice)
+        require(self.book_plies >= 1, "engine.book_plies", "1 or more", self.book_plies)
         require(self.report_seconds > 0, "engine.report_seconds", "above 0", self.report_seconds)
         require(
             self.resign_below is None or -1 <= self.resign_below <= 1,
@@ -126,6 +138,8 @@ class Limits:
     seconds: float | None = None  # since the search began, or since `change_limits`
     depth: int | None = None  # plies of the best variation
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
+    book: bool = False  # whether an opening book may answer
+    tablebase: bool = False  # whether a tablebase may
 
     @property
     def is_endless(self) -> bool:
@@ -156,6 +170,7 @@ class Thought:
     seconds: float
     fullness: float = 0.0  # of the tree's nodes or memory, whichever is fuller, 0 to 1
     prediction: Prediction | None = None  # of the root; None: not asked for, or not to be had
+    source: str = ""  # `book` or `tablebase`, if it is known from there and not from a search alone
 
     @property
     def best(self) -> Variation | None:
@@ -237,6 +252,8 @@ class Thinker:
         self._last: Thought | None = None
         self._predicted: dict[int | None, Prediction] = {}  # by action of the root; None: the root
         self._error: Exception | None = None
+        self.known: Known | None = None  # a book and a tablebase, for limits that let them answer
+        self._recalled: Recalled | None = None  # of the root, in the current search
 
     # -- the position ---------------------------------------------------------------------------
 
@@ -396,8 +413,14 @@ class Thinker:
         done = 0
         if self.game.is_terminal(self._state):
             return self._thought(0, began)
-        self._evaluate_root(task.limits.actions)
+        only = task.limits.actions
+        self._recalled = recalled = self._recall(task.limits)
         self._predicted = {}
+        if recalled is not None:
+            if not recalled.leaves_a_choice:
+                return self._told(task, recalled, began, on_report)
+            only = recalled.actions
+        self._evaluate_root(only)
         if task.predictions is not None:
             self._predict([None])  # on the clock, like the search
         while not self._is_enough(task, done):
@@ -420,6 +443,36 @@ class Thinker:
                 reported = now
                 on_report(self._thought(done, began, task.predictions))
         return self._thought(done, began, task.predictions)
+
+    def _recall(self, limits: Limits) -> Recalled | None:
+        """What is known of the root without a search."""
+        if self.known is None or not (limits.book or limits.tablebase):
+            return None
+        return self.known.recall(
+            self._state, len(self._actions), limits.actions, from_book=limits.book
+        )
+
+    def _told(
+        self, task: _Task, recalled: Recalled, began: float, on_report: Report | None
+    ) -> Thought:
+        """What is known, as a thought; an endless search waits for `stop` or new limits."""
+        value, action = recalled.value or 0.0, recalled.actions[0]
+        thought = Thought(
+            state=self._state,
+            variations=[
+                Variation(action=action, visits=0, value=value, prior=1.0, actions=[action])
+            ],
+            value=value,
+            simulations=0,
+            new_simulations=0,
+            seconds=time.perf_counter() - began,
+            source="book" if recalled.value is None else "tablebase",
+        )
+        if task.limits.is_endless and on_report is not None:
+            on_report(thought)
+        with task.changed:
+            task.changed.wait_for(lambda: task.stop.is_set() or not task.limits.is_endless)
+        return thought
 
     def _evaluate_root(self, actions: tuple[int, ...]) -> None:
         """Evaluate the root, so that there is an answer however short the time."""
@@ -475,7 +528,7 @@ class Thinker:
                 replace(variation, prediction=self._predicted.get(variation.action))
                 for variation in variations
             ]
-        return Thought(
+        thought = Thought(
             state=self._state,
             variations=variations,
             value=result.value,
@@ -485,6 +538,11 @@ class Thinker:
             fullness=self._fullness(),
             prediction=self._predicted.get(None),
         )
+        if self._recalled is None:
+            return thought
+        value = self._recalled.value or 0.0  # that of all actions searched
+        variations = [replace(variation, value=value) for variation in variations]
+        return replace(thought, value=value, variations=variations, source="tablebase")
 
     def _predict(self, actions: Sequence[int | None]) -> None:
         """Predict the positions after some actions, or the root for None, in the root's view.

@@ -129,7 +129,7 @@ def test_the_options_that_lichess_bot_sets(make: Make) -> None:
     told = partner.hear("readyok")
     assert told == [
         "info string Threads changes nothing: evaluator.threads counts",
-        "info string SyzygyPath changes nothing: there are no tablebases",
+        "info string chess: the tablebase ./syzygy/ cannot be read: No such file or directory",
         "readyok",
     ]
     settings = partner.server.engine.settings
