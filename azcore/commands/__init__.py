@@ -63,7 +63,7 @@ COMMANDS = {
     "train": Command(
         run="azcore.commands.train:train",
         obeys="game network search evaluator selfplay backend replay learner gate supervised sprt "
-        "trainer schedule seed device "
+        "trainer schedule seed device logger "
         "arena.games arena.opening_plies arena.starts arena.start_plies "
         "arena.num_simulations arena.every_generations "
         "export.format export.per_generation check.before_training run_dir resume init fork "

@@ -27,6 +27,7 @@ from typing import Any
 from azcore import __version__
 from azcore.engine.go_command import GoCommand, read_go
 from azcore.engine.lines import Writer
+from azcore.engine.mates import LONGEST
 from azcore.engine.options import Option, plain_name
 from azcore.engine.position_command import Follower, GivenGame, read_position
 from azcore.engine.scores import centipawns, wins_at_once
@@ -435,14 +436,13 @@ class PositionServer(Server):
 
     def _limits(self, go: GoCommand, line: Line) -> Limits:
         settings, numbers = self.engine.settings, go.numbers
-        if "mate" in numbers:
-            self._note("mates are not looked for apart: this is a search like any other")
         seconds = []
         clock = go.clock(self.clock_letters[line.player])
         if clock is not None:
             seconds.append(clock.seconds_to_think(settings.time_share, settings.move_overhead))
         if "movetime" in numbers:
             seconds.append(max(0.0, numbers["movetime"] / 1000 - settings.move_overhead))
+        mate = min(numbers.get("mate", 0), (LONGEST + 1) // 2)
         limits = Limits(
             simulations=numbers.get("nodes"),
             seconds=min(seconds, default=None),
@@ -450,6 +450,7 @@ class PositionServer(Server):
             actions=self._only(go.actions, line),
             book=self._own_book,
             tablebase=True,
+            mate_plies=2 * mate - 1 if mate else None,
         )
         if limits.is_endless:
             limits = replace(limits, simulations=settings.num_simulations)
@@ -499,10 +500,10 @@ class PositionServer(Server):
         )
 
     def _score(self, thought: Thought, variation: Variation) -> str:
-        """`mate 1` if the action wins at once by the rules, else centipawns.
-
-        The search does not prove longer mates, so none is reported.
-        """
+        """`mate N` if it is proven, such as by the rules at once, else centipawns."""
+        if thought.proof is not None:
+            mate = (len(variation.actions) + 1) // 2
+            return f"mate {mate}{self._chances(1.0, thought.prediction)}"
         value = variation.value if variation.visits > 0 else thought.value
         if wins_at_once(self._game, thought.state, variation.action):
             return f"mate 1{self._chances(1.0, thought.prediction)}"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from azcore.engine.mates import Proof, prove
 from azcore.game import Game
 from azcore.game.facts import PROTOCOLS
 from azcore.game.faults import game_faults
@@ -30,6 +31,8 @@ from azcore.settings import require
 if TYPE_CHECKING:
     from azcore.engine.known import Known, Recalled
 
+# Positions in which a mate is looked for where no clock says when to stop: about a minute.
+MOST_MATE_POSITIONS = 50_000
 BOOK_CHOICES = ("weighted", "best")
 
 
@@ -140,6 +143,8 @@ class Limits:
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
     book: bool = False  # whether an opening book may answer
     tablebase: bool = False  # whether a tablebase may
+    mate_plies: int | None = None  # a forced win within so many plies is looked for first
+    only_checks: bool = False  # each action of it must give check, and no search follows
 
     @property
     def is_endless(self) -> bool:
@@ -170,6 +175,7 @@ class Thought:
     seconds: float
     fullness: float = 0.0  # of the tree's nodes or memory, whichever is fuller, 0 to 1
     prediction: Prediction | None = None  # of the root; None: not asked for, or not to be had
+    proof: Proof | None = None  # of a win, if limits asked for one
     source: str = ""  # `book` or `tablebase`, if it is known from there and not from a search alone
 
     @property
@@ -413,6 +419,10 @@ class Thinker:
         done = 0
         if self.game.is_terminal(self._state):
             return self._thought(0, began)
+        if task.limits.mate_plies is not None:
+            proof = self._prove(task, task.limits.mate_plies)
+            if proof.line is not None or task.limits.only_checks:
+                return self._of_proof(proof, began)
         only = task.limits.actions
         self._recalled = recalled = self._recall(task.limits)
         self._predicted = {}
@@ -443,6 +453,43 @@ class Thinker:
                 reported = now
                 on_report(self._thought(done, began, task.predictions))
         return self._thought(done, began, task.predictions)
+
+    def _prove(self, task: _Task, plies: int) -> Proof:
+        """Look for a forced win: in all the time of a mate problem, in half of that of a move."""
+        limits = task.limits
+        share = 1.0 if limits.only_checks else 0.5
+
+        def goes_on(positions: int) -> bool:
+            if task.stop.is_set():
+                return False
+            if limits.seconds is None:
+                return limits.only_checks or positions <= MOST_MATE_POSITIONS
+            return time.perf_counter() - task.began < share * limits.seconds
+
+        return prove(
+            self.game,
+            self._state,
+            only_checks=limits.only_checks,
+            most_plies=plies,
+            goes_on=goes_on,
+        )
+
+    def _of_proof(self, proof: Proof, began: float) -> Thought:
+        variations = []
+        if proof.line is not None:
+            actions = list(proof.line)
+            variations = [
+                Variation(action=actions[0], visits=0, value=1.0, prior=1.0, actions=actions)
+            ]
+        return Thought(
+            state=self._state,
+            variations=variations,
+            value=1.0 if variations else 0.0,
+            simulations=0,
+            new_simulations=proof.positions,
+            seconds=time.perf_counter() - began,
+            proof=proof,
+        )
 
     def _recall(self, limits: Limits) -> Recalled | None:
         """What is known of the root without a search."""
