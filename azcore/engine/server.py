@@ -58,14 +58,15 @@ class Engine:
         self._search = search
         self._thinker: Future[Thinker] = Future()
         # A daemon, so that the end of the process does not wait for it.
-        threading.Thread(target=self._load, args=(load,), daemon=True).start()
+        threading.Thread(target=self._load, args=(load, settings), daemon=True).start()
 
-    def _load(self, load: Callable[[], Loaded]) -> None:
+    def _load(self, load: Callable[[], Loaded], settings: EngineSettings) -> None:
+        """Load by the settings of the start; options may change them meanwhile."""
         with suppress(InvalidStateError):  # abandoned meanwhile
             try:
                 with game_faults():
                     thinker = self._make(*load())
-                    thinker.known = self._known_of(thinker.game)
+                    thinker.known = Known(thinker.game, settings, self._seed)
                 self._thinker.set_result(thinker)
             except InvalidStateError:
                 raise

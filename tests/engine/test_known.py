@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import shutil
 import subprocess
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -17,10 +19,16 @@ from azcore.arena.players import RandomPlayer
 from azcore.commands.engine import engine_settings
 from azcore.engine.gtp import GtpServer
 from azcore.engine.known import Known
+from azcore.engine.lines import Writer
+from azcore.engine.server import Engine, Loaded
+from azcore.engine.thinker import EngineSettings
 from azcore.engine.uci import UciServer
 from azcore.errors import GameError, SettingError
 from azcore.game import Book, Game, Solved, Tablebase
-from engine.partner import Partner, make_server
+from azcore.search.evaluators import UniformEvaluator
+from azcore.search.settings import SearchSettings
+from azcore.settings import build
+from engine.partner import Ears, Partner, make_server
 from protocol_kit import Live, make_engine
 
 TABLES = str(Path(__file__).parents[1] / "data/syzygy")
@@ -192,6 +200,27 @@ def test_options_that_name_nothing_are_told_and_change_nothing(make: Make, book:
     partner.say("setoption name SyzygyPath value <empty>", "setoption name BookFile value")
     assert "tbhits" not in partner_searches(partner, WON, "go nodes 5")
     assert "nodes 5" in partner_searches(partner, "position startpos", "go nodes 5")
+
+
+def test_options_may_come_while_the_engine_loads(compose: Any, game: Game) -> None:
+    """Which is as clients send them: a folder that is not there is no reason to end."""
+    config, loaded, ears = compose("game=chess"), threading.Event(), Ears()
+    search = build(SearchSettings, config["search"], "search")
+    settings = build(EngineSettings, config["engine"], "engine")
+
+    def load() -> Loaded:
+        assert loaded.wait(60)
+        return Loaded(game, UniformEvaluator(game))
+
+    partner = Partner(lambda _: UciServer(Engine(load, search, settings), Writer(ears)))
+    partner._ears = ears
+    partner.say("uci", "setoption name SyzygyPath value ./syzygy/", "isready")
+    partner.hear("uciok")
+    time.sleep(0.1)
+    loaded.set()
+    assert "tablebase ./syzygy/ cannot be read" in partner.hear("readyok")[0]
+    assert partner.ask("go nodes 5").startswith("bestmove")
+    partner.end()
 
 
 def test_a_damaged_table_is_left_alone(make: Make, tmp_path: Path, capsys: Any) -> None:
