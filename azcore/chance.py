@@ -24,6 +24,7 @@ class Purpose(IntEnum):
     PLAYOUT_CAP = 9  # whether one move is searched in full
     START = 10  # position from which a game or the games of a match begin
     BRANCH = 11  # whether and where a game leaves an earlier one
+    BOOK = 12  # a move from an opening book
     TUNING = 8  # constants of one tuning trial, and the openings of its match
 
 

@@ -96,7 +96,7 @@ CURVES = {
 
 
 class Hyperparameters(Callback):
-    """Logs the run's settings beside the curves, for TensorBoard's table of runs.
+    """Logs the run's settings beside the curves, such as for TensorBoard's table of runs.
 
     Args:
         settings: by name.
@@ -115,6 +115,8 @@ class Hyperparameters(Callback):
                 parts = hparams(self._settings, {RATING: 0.0})  # type: ignore[no-untyped-call]
                 for part in parts:
                     logger.experiment._get_file_writer().add_summary(part)
+            else:
+                logger.log_hyperparams(self._settings)
 
 
 class GenerationMetrics(Callback):

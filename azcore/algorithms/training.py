@@ -25,7 +25,6 @@ from typing import Any
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import Timer
-from lightning.pytorch.loggers import TensorBoardLogger
 from torch import Tensor
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
@@ -33,6 +32,7 @@ from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.alphazero import AlphaZero
 from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeCheckpointIO, rewind
 from azcore.algorithms.display import LearnerProgress, TrainingDisplay
+from azcore.algorithms.loggers import logger_of
 from azcore.algorithms.metrics import METRICS, GenerationMetrics, Hyperparameters
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.reports import GenerationReports
@@ -72,7 +72,7 @@ class TrainingLoop:
         run: the directory to write to.
         terminal: for progress and messages.
         on_games: called with the games of each generation once they are on disk.
-        hyperparameters: settings that TensorBoard lists beside the curves.
+        hyperparameters: settings that loggers list beside the curves.
         weights: those to begin with; None: random ones.
         origin: where they are from, which every checkpoint tells.
 
@@ -203,6 +203,7 @@ class TrainingLoop:
     def _make_trainer(self, settings: TrainerSettings) -> Trainer:
         learner = self._settings.learner
         options = asdict(settings)
+        logger = logger_of(self._config.get("logger", "tensorboard"), self._run)
         del options["max_time"]  # azcore has its own timer
         # Lightning warns of an interval longer than an epoch.
         options["log_every_n_steps"] = min(settings.log_every_n_steps, learner.steps_per_generation)
@@ -217,7 +218,7 @@ class TrainingLoop:
                 **options,
                 max_epochs=-1,
                 callbacks=watching + self.after_learning(),
-                logger=TensorBoardLogger(self._run.logs, name="", version=""),
+                logger=logger,
                 plugins=[SafeCheckpointIO()],
                 enable_progress_bar=False,
                 enable_model_summary=False,

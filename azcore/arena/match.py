@@ -21,12 +21,14 @@ from azcore.arena.elo import MatchScore, PairScore
 from azcore.arena.players import RESIGNATION, Decision, Forfeit, Player
 from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.errors import IllegalActionError
-from azcore.game import Game, illegal_action_message
+from azcore.game import Book, Game, Tablebase, illegal_action_message
 from azcore.game.batch import make_batch
 from azcore.game.faults import game_faults
 from azcore.settings import require
+from azcore.storage.books import choose
 from azcore.storage.starts import Starts, require_plies
 
+TABLEBASE = "tablebase"  # how a game ended whose outcome was looked up
 OPENING_ATTEMPTS = 200  # to find a new opening, before a game counts as having no more
 
 
@@ -41,6 +43,8 @@ class ArenaSettings:
     opening_plies: int
     starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: the initial position
     start_plies: tuple[int, ...]
+    book: str | None
+    tablebase: str | None
     num_simulations: int
     every_generations: int
     format: str
@@ -81,6 +85,7 @@ class MatchGame:
     outcome: int  # z, view of seat 0
     forfeit: str | None = None  # why the loser gave up, if the game did not end by its rules
     start: str | None = None  # the position before the first action; None: the initial one
+    adjudicated: str | None = None  # what knew the outcome, if the game was not played to its end
 
     @property
     def loser(self) -> int:
@@ -191,6 +196,8 @@ def play_match(
     progress: Callable[[int], None] | None = None,
     sprt: SprtSettings | None = None,
     starts: Starts | None = None,
+    book: Book | None = None,
+    tablebase: Tablebase | None = None,
 ) -> MatchResult:
     """Play G games, calling each player for all of its games at once.
 
@@ -209,6 +216,8 @@ def play_match(
             arguments, and the openings those of the whole match.
         starts: where openings begin, one for each pair and each used before any comes again; None:
             the initial position.
+        book: openings are drawn from it by weight, of `opening_plies` at most; None: by chance.
+        tablebase: ends each game whose outcome it knows; None: games are played to their end.
 
     Returns:
         The result; all games are played to their end.
@@ -220,7 +229,7 @@ def play_match(
     """
     require_pairs(num_games, "num_games")
     require(first is not second, "second", "another player object than first", second.name)
-    openings = random_openings(game, num_games // 2, opening_plies, seed, starts)
+    openings = random_openings(game, num_games // 2, opening_plies, seed, starts, book)
     pairs_at_once = len(openings) if sprt is None else sprt.look_games // 2
     games: list[MatchGame] = []
 
@@ -234,6 +243,7 @@ def play_match(
             openings[start : start + pairs_at_once],
             derived_seed(seed, turn),  # rows are numbered from 0 in each turn
             progress,
+            tablebase,
             done=len(games),
         )
         if sprt and sprt.verdict(result().distinct.pentanomial) is not Verdict.OPEN:
@@ -254,6 +264,7 @@ def _play(
     openings: Sequence[Opening],
     seed: int,
     progress: Callable[[int], None] | None,
+    tablebase: Tablebase | None,
     done: int,
 ) -> list[MatchGame]:
     """Two games from each opening, seats swapped, all at once; `done` games came before them."""
@@ -270,6 +281,7 @@ def _play(
             player.start(row, state, opening if start is None else None)
 
     forfeits: dict[int, tuple[int, Forfeit]] = {}  # row -> seat that gave up, and why
+    known: dict[int, int] = {}  # row -> outcome by the tablebase
     live = list(range(num_games))
     while live:
         # The player to move in each row; the first player has seat 0 in even rows.
@@ -289,6 +301,11 @@ def _play(
             for player in players:
                 player.advance(row, action)
         live = [r for r in live if r not in forfeits and not states.is_over(r, len(actions[r]))]
+        if tablebase is not None:
+            for row in live:
+                if (solved := tablebase.solve(states.get(row))) is not None:
+                    known[row] = solved.outcome
+            live = [row for row in live if row not in known]
         if progress is not None:
             progress(done + num_games - len(live))
 
@@ -299,9 +316,10 @@ def _play(
             first_seat=row % 2,
             opening_plies=len(openings[row // 2].actions),
             actions=actions[row],
-            outcome=lost if forfeit else states.outcome(row),
+            outcome=lost if forfeit else known[row] if row in known else states.outcome(row),
             forfeit=forfeit.reason if forfeit else None,
             start=openings[row // 2].start,
+            adjudicated=TABLEBASE if row in known else None,
         )
 
     return [game_of(row) for row in range(num_games)]
@@ -316,21 +334,28 @@ class Opening(NamedTuple):
 
 
 def random_openings(
-    game: Game, count: int, plies: int, seed: int, starts: Starts | None = None
+    game: Game,
+    count: int,
+    plies: int,
+    seed: int,
+    starts: Starts | None = None,
+    book: Book | None = None,
 ) -> list[Opening]:
-    """`count` openings of uniformly random legal actions, none of them over.
+    """`count` openings of uniformly random legal actions or of a book's, none of them over.
 
     Positions differ until the game seems to have no more of them; then they repeat in turn.
 
     Args:
         game: the game to play.
         count: of openings.
-        plies: number of random actions.
+        plies: number of random actions; of a book's, which may know fewer, the most.
         seed: the same seed repeats the openings.
         starts: where they begin; None: the initial position.
+        book: actions are drawn from it by weight; None: all legal ones are as likely.
 
     Raises:
-        SettingError: no game was found that lasts longer than `plies`.
+        SettingError: no game was found that lasts longer than `plies`, or the book knows nothing
+            of where they begin.
     """
     require(plies >= 0, "opening_plies", "0 or more", plies)
     rng = np.random.default_rng(seed)
@@ -341,9 +366,10 @@ def random_openings(
         for _ in range(OPENING_ATTEMPTS):
             start = None if in_turn is None else next(in_turn)
             first = game.initial_state() if start is None else start.state
-            opening, state = _random_opening(game, first, plies, rng)
+            opening, state = _random_opening(game, first, plies, rng, book)
+            is_whole = len(opening) == plies or (book is not None and not game.is_terminal(state))
             # Positions are compared, not actions: two orders of the same moves are one opening.
-            if len(opening) == plies and (text := game.state_to_text(state)) not in seen:
+            if is_whole and (text := game.state_to_text(state)) not in seen:
                 seen.add(text)
                 if start is None:
                     openings.append(Opening(None, opening, state))
@@ -358,16 +384,24 @@ def random_openings(
         f"so few that {game.name} is not over by then",
         plies,
     )
+    if book is not None and plies > 0:
+        known = all(opening.actions for opening in openings)
+        require(known, "arena.book", "a book of the positions where games begin", "none there")
     return [openings[i % len(openings)] for i in range(count)]
 
 
 def _random_opening(
-    game: Game, state: Any, plies: int, rng: np.random.Generator
+    game: Game, state: Any, plies: int, rng: np.random.Generator, book: Book | None
 ) -> tuple[list[int], Any]:
-    """Actions from a state and the state after them; fewer than `plies` if the game ended."""
+    """Actions from a state and the state after them; fewer than `plies` if game or book ended."""
     opening: list[int] = []
     for _ in range(plies):
-        action = int(rng.choice(np.flatnonzero(game.legal_action_mask(state))))
+        if book is None:
+            action = int(rng.choice(np.flatnonzero(game.legal_action_mask(state))))
+        elif found := book.actions(state):
+            action = choose(found, rng)
+        else:
+            break
         state = game.step(state, action)
         if game.is_terminal(state):
             break

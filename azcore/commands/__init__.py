@@ -36,7 +36,7 @@ WEIGHTS = "device evaluator.backend evaluator.precision"  # how a network runs, 
 SEARCHING = f"device seed search evaluator {OVERLAYS}"
 TRAINING = (
     "game network search evaluator selfplay backend replay learner gate supervised sprt "
-    "trainer schedule seed device "
+    "trainer schedule seed device logger "
     "arena.games arena.opening_plies arena.starts arena.start_plies "
     "arena.num_simulations arena.every_generations "
     f"export.format export.per_generation check.before_training {OVERLAYS}"
@@ -57,6 +57,10 @@ THINKING = {  # one tree that grows until a limit of the engine
     "search.gumbel": "",
     "search.stop_early": "",
 }
+KNOWN = dict.fromkeys(  # without a search
+    ("engine.book", "engine.book_choice", "engine.book_plies", "engine.tablebase"),
+    "command=engine has books and tablebases",
+)
 FROM_FILES = {"selfplay.starts": "", "selfplay.start_plies": ""}  # speed is that of whole games
 IN_MATCHES = "arena.num_simulations is the number there"
 WHICH_GAME = "game=NAME chooses a game"
@@ -100,6 +104,7 @@ COMMANDS = {
         obeys=f"game checkpoint play engine {SEARCHING}",
         instead={
             **THINKING,
+            **KNOWN,
             "engine.log": "",
             "engine.move_overhead": "play.seconds is the time there",
             "engine.num_simulations": "play.num_simulations is the number there",
@@ -115,6 +120,7 @@ COMMANDS = {
         obeys=f"game web engine {SEARCHING}",
         instead={
             **THINKING,
+            **KNOWN,
             "checkpoint": "the page lists who can be played",
             "engine.log": "",
             "engine.max_simulations": "web.max_simulations is the number there",

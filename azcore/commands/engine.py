@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 from azcore.engine.lines import Writer, claim_stdin, claim_stdout, read_lines
 from azcore.engine.server import Engine, Loaded, Server
 from azcore.engine.thinker import EngineSettings
-from azcore.errors import CheckpointError
+from azcore.errors import CheckpointError, SettingError
 from azcore.game.registry import make, unprepared
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.settings import SearchSettings
@@ -36,12 +36,12 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
         AzcoreError: a setting cannot be used; the protocol reports a checkpoint's fault too.
     """
     out = claim_stdout()
-    settings = build(EngineSettings, config["engine"], "engine")
+    settings = engine_settings(config)
     search = thinking_search(config)
     values = dict(config["game"])
     game = unprepared(values.pop("name"), **values)
     module, name = SERVERS[settings.protocol or game.protocol]
-    engine = Engine(lambda: _load(config), search, settings)
+    engine = Engine(lambda: _load(config), search, settings, config["seed"])
     kind: type[Server] = getattr(import_module(module), name)
     try:
         status = kind(engine, Writer(out, settings.log)).run(read_lines(claim_stdin()))
@@ -54,6 +54,21 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(status)
+
+
+def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
+    """The group `engine`, if its protocol has a use for all of it.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+    settings = build(EngineSettings, config["engine"], "engine")
+    if settings.protocol == "analysis" and (settings.book or settings.tablebase):
+        raise SettingError(
+            "engine.book and engine.tablebase must be null for engine.protocol=analysis, which "
+            f"plays no moves, got {settings.book or settings.tablebase}"
+        )
+    return settings
 
 
 def _load(config: Mapping[str, Any]) -> Loaded:

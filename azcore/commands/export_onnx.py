@@ -5,22 +5,28 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config
 from azcore.commands.info import facts
 from azcore.errors import CheckpointError, SettingError
+from azcore.game import FloatArray, Game
 from azcore.game.registry import make
-from azcore.networks.onnx_export import onnx_of
+from azcore.networks.onnx_export import difference_from_torch, onnx_of
 from azcore.networks.saved import network_of
 from azcore.settings import require
 from azcore.storage.checkpoint import KEY, read_checkpoint
+
+POSITIONS = 4  # in which the file is compared with torch
 
 
 def export_onnx(config: Config) -> int:
     """Write the network of `checkpoint` to `out`, and print its card; 0.
 
     Raises:
-        AzcoreError: a setting or the checkpoint cannot be used; nothing was written.
+        AzcoreError: a setting or the checkpoint cannot be used, or the file computes something else
+            than torch; nothing was written.
     """
     if config["checkpoint"] is None or config["out"] is None:
         raise SettingError("what=onnx needs checkpoint=RUN out=NAME.onnx")
@@ -42,11 +48,26 @@ def export_onnx(config: Config) -> int:
     }
     card["holds"] = "weights alone"
     content = onnx_of(network, game, card)
+    difference = difference_from_torch(content, network, positions(game))
     try:
         out.write_bytes(content)
     except OSError as error:
         raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     for title, text in card.items():
         print(f"{title}: {text}")
+    print(f"checked against torch in {POSITIONS} positions: it differs by {difference:.1g} at most")
     print(f"written to {out}, {len(content) / 1e6:.2f} MB")
     return 0
+
+
+def positions(game: Game) -> FloatArray:
+    """What the network sees in the first positions of a random game."""
+    state, rng = game.initial_state(), np.random.default_rng(1)
+    seen: list[FloatArray] = []
+    while len(seen) < POSITIONS:
+        seen.append(game.observation(state))
+        legal = np.flatnonzero(game.legal_action_mask(state))
+        state = game.step(state, int(rng.choice(legal)))
+        if game.is_terminal(state):
+            state = game.initial_state()
+    return np.stack(seen)

@@ -22,12 +22,14 @@ from azcore.engine.thinker import Limits, Line
 from azcore.errors import AzcoreError
 from azcore.game import Game, Setting
 
-# KataGo's names of rules, and whether a move may take its own stones under them.
+# KataGo's names of rules, and whether a move may take its own stones under them. It reads them with
+# hyphens, underscores, spaces or nothing between words; KaTrain writes `new zealand`.
 NAMED_RULES = {
-    "tromp-taylor": True,
-    "new-zealand": True,
-    **dict.fromkeys(("chinese", "chinese-ogs", "chinese-kgs", "japanese", "korean"), False),
-    **dict.fromkeys(("stone-scoring", "aga", "bga", "aga-button"), False),
+    "tromptaylor": True,
+    "newzealand": True,
+    **dict.fromkeys(("chinese", "chineseogs", "chinesekgs", "japanese", "korean"), False),
+    **dict.fromkeys(("stonescoring", "ancientarea", "ancientterritory"), False),
+    **dict.fromkeys(("aga", "bga", "french", "agabutton"), False),
 }
 VIEWS = ("BLACK", "WHITE", "SIDETOMOVE")
 MOST_VISITS, MOST_PRIORITY = 2**50, 2**62
@@ -223,9 +225,10 @@ class _Reader:
             if given is not None:
                 self._warnings.append(("rules", f"{self._base.name} has no rules to be named"))
             return {}
-        if isinstance(given, str) and given.lower() in NAMED_RULES:
-            wanted: dict[str, Any] = {"suicide": NAMED_RULES[given.lower()]}
-            is_agreed = given.lower() == "tromp-taylor" and TROMP_TAYLOR.keys() == now.keys()
+        name = re.sub("[-_ ]", "", given.lower()) if isinstance(given, str) else ""
+        if name in NAMED_RULES:
+            wanted: dict[str, Any] = {"suicide": NAMED_RULES[name]}
+            is_agreed = name == "tromptaylor" and TROMP_TAYLOR.keys() == now.keys()
         elif isinstance(given, dict):
             wanted = {name: value for name, value in given.items() if name in now}
             is_agreed = all(

@@ -54,7 +54,7 @@ class GtpServer(Server):
 
     def __init__(self, engine: Engine, writer: Writer) -> None:
         super().__init__(engine, writer)
-        self._game = GtpGame(engine, self._restart_clocks)
+        self._game = GtpGame(engine, self._on_clear)
         self._settings: TimeSettings | None = None
         self._clocks: list[SeatClock] = []  # by seat; empty: no clock
         self._id = ""
@@ -180,6 +180,10 @@ class GtpServer(Server):
         self._clocks = []
         self._restart_clocks()
 
+    def _on_clear(self) -> None:
+        self.engine.begin_game()
+        self._restart_clocks()
+
     def _restart_clocks(self) -> None:
         if self._settings is not None:
             self._clocks = [SeatClock(self._settings), SeatClock(self._settings)]
@@ -197,9 +201,10 @@ class GtpServer(Server):
     def _limits(self, seat: int) -> Limits:
         settings = self.engine.settings
         if not self._clocks:
-            return Limits(simulations=settings.num_simulations)
+            return Limits(simulations=settings.num_simulations, book=True, tablebase=True)
         clock = self._clocks[seat].clock()
-        return Limits(seconds=clock.seconds_to_think(settings.time_share, settings.move_overhead))
+        seconds = clock.seconds_to_think(settings.time_share, settings.move_overhead)
+        return Limits(seconds=seconds, book=True, tablebase=True)
 
     def _genmove(
         self, words: list[str], question: Question | None = None, *, is_played: bool = True

@@ -10,6 +10,8 @@ from azcore.errors import InvalidTextError
 
 NUMBER = re.compile(r"-?[0-9]{1,15}", re.ASCII)  # no time or number of nodes has more digits
 
+EMPTY = "<empty>"  # how both protocols write an empty string
+
 
 @dataclass(frozen=True, kw_only=True)
 class Option:
@@ -17,7 +19,9 @@ class Option:
 
     name: str
     kind: str  # check, spin, string or button
-    apply: Callable[[int], None]  # called with 0 or 1 for a check, 0 for a button or a string
+    apply: Callable[[int], None] = lambda _: None  # called with 0 or 1 for a check, 0 for a button
+    apply_text: Callable[[str], None] = lambda _: None  # called with the text of a string
+    text: str = ""  # the default of a string
     default: int = 0
     least: int = 0
     most: int = 0
@@ -28,7 +32,7 @@ class Option:
             return f"{text} default {'true' if self.default else 'false'}"
         if self.kind == "spin":
             return f"{text} default {self.default} min {self.least} max {self.most}"
-        return f"{text} default <empty>" if self.kind == "string" else text
+        return f"{text} default {self.text or EMPTY}" if self.kind == "string" else text
 
     def set(self, text: str) -> None:
         """Set the option to a value as the other side writes it.
@@ -36,8 +40,10 @@ class Option:
         Raises:
             InvalidTextError: the value is impossible; the text names it and the possible ones.
         """
-        if self.kind in ("button", "string"):
+        if self.kind == "button":
             self.apply(0)
+        elif self.kind == "string":
+            self.apply_text("" if text == EMPTY else text)
         elif self.kind == "check":
             if text.lower() not in ("true", "false"):
                 raise InvalidTextError(

@@ -27,11 +27,12 @@ from typing import Any
 from azcore import __version__
 from azcore.engine.go_command import GoCommand, read_go
 from azcore.engine.lines import Writer
+from azcore.engine.mates import LONGEST
 from azcore.engine.options import Option, plain_name
 from azcore.engine.position_command import Follower, GivenGame, read_position
 from azcore.engine.scores import centipawns, wins_at_once
 from azcore.engine.server import AbandonedError, Engine, Server
-from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
+from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, texts_along
 from azcore.game.faults import game_faults
@@ -101,6 +102,8 @@ class PositionServer(Server):
         self._after_hit: Limits | None = None  # limits after `ponderhit`, while pondering
         self._debug = False
         self._closed = False  # the other side is gone
+        self._before: EngineSettings | None = None  # options named another book or tablebase
+        self._own_book = True  # whether the book may answer
         self._failure_is_told = False
         self._options = {plain_name(option.name): option for option in self._all_options()}
         self._commands = {
@@ -202,6 +205,8 @@ class PositionServer(Server):
 
     def _on_isready(self, _words: list[str]) -> None:
         thinker = self._load()
+        if not self._thinks:
+            self._open_known()
         if not self._thinks and self._given is None:
             # Warm up: compiling and loading at the first evaluation must not cost clock time.
             try:
@@ -216,6 +221,7 @@ class PositionServer(Server):
     def _on_new_game(self, _words: list[str]) -> None:
         self._stop_thinking()
         self._forget = True
+        self.engine.begin_game()
 
     def _on_debug(self, words: list[str]) -> None:
         if words not in (["on"], ["off"]):
@@ -284,6 +290,32 @@ class PositionServer(Server):
 
     def _set_variations(self, count: int) -> None:
         self._variations = count
+
+    def _set_own_book(self, on: int) -> None:
+        self._own_book = bool(on)
+
+    def _change_known(self, **paths: str | None) -> None:
+        """Name another book or tablebase, which is opened before the next search.
+
+        The network may still be loading, and the handshake does not wait for it.
+        """
+        self._before = self._before or self.engine.settings
+        self._change(**paths)
+
+    def _open_known(self) -> None:
+        """Open what options have named; what cannot be used is told and left as it was."""
+        before, self._before = self._before, None
+        if before is None:
+            return
+        wanted = self.engine.settings
+        self._change(book=before.book, tablebase=before.tablebase)
+        for name in ("book", "tablebase"):
+            self._change(**{name: getattr(wanted, name)})
+            try:
+                self.engine.open_known()
+            except AzcoreError as error:
+                self._note_error(error)
+                self._change(**{name: getattr(before, name)})
 
     def _change(self, **settings: Any) -> None:
         self.engine.settings = replace(self.engine.settings, **settings)
@@ -358,8 +390,9 @@ class PositionServer(Server):
         if self._forget:
             thinker.forget()
             self._forget = False
-        if go.is_endless:
-            limits = Limits(actions=limits.actions)
+        self._open_known()
+        if go.is_endless:  # whoever analyses does not ask the book
+            limits = Limits(actions=limits.actions, tablebase=True)
         may_give_up = "infinite" not in go.flags
         self._thinks = True
         thinker.start(
@@ -403,19 +436,21 @@ class PositionServer(Server):
 
     def _limits(self, go: GoCommand, line: Line) -> Limits:
         settings, numbers = self.engine.settings, go.numbers
-        if "mate" in numbers:
-            self._note("mates are not looked for apart: this is a search like any other")
         seconds = []
         clock = go.clock(self.clock_letters[line.player])
         if clock is not None:
             seconds.append(clock.seconds_to_think(settings.time_share, settings.move_overhead))
         if "movetime" in numbers:
             seconds.append(max(0.0, numbers["movetime"] / 1000 - settings.move_overhead))
+        mate = min(numbers.get("mate", 0), (LONGEST + 1) // 2)
         limits = Limits(
             simulations=numbers.get("nodes"),
             seconds=min(seconds, default=None),
             depth=numbers.get("depth"),
             actions=self._only(go.actions, line),
+            book=self._own_book,
+            tablebase=True,
+            mate_plies=2 * mate - 1 if mate else None,
         )
         if limits.is_endless:
             limits = replace(limits, simulations=settings.num_simulations)
@@ -439,6 +474,9 @@ class PositionServer(Server):
         assert best is not None, "a finished game is answered without thinking"
         if may_give_up and self._gives_up(thought):
             return f"{self._analysis(thought)}\nbestmove resign"
+        if thought.source == "book":
+            move = self._game.action_to_text(thought.state, best.action)
+            return f"info string {move} is from the book\nbestmove {move}"
         texts = texts_along(self._game, thought.state, best.actions[:2])
         ponder = f" ponder {texts[1]}" if len(texts) > 1 else ""
         return f"{self._analysis(thought)}\nbestmove {texts[0]}{ponder}"
@@ -452,6 +490,7 @@ class PositionServer(Server):
         common = (
             f"time {round(1000 * thought.seconds)} nodes {thought.new_simulations} nps {speed} "
             f"hashfull {round(1000 * thought.fullness)}"
+            + (" tbhits 1" if thought.source == "tablebase" else "")
         )
         return "\n".join(
             f"info depth {len(variation.actions)} seldepth {deepest} multipv {rank} "
@@ -461,10 +500,10 @@ class PositionServer(Server):
         )
 
     def _score(self, thought: Thought, variation: Variation) -> str:
-        """`mate 1` if the action wins at once by the rules, else centipawns.
-
-        The search does not prove longer mates, so none is reported.
-        """
+        """`mate N` if it is proven, such as by the rules at once, else centipawns."""
+        if thought.proof is not None:
+            mate = (len(variation.actions) + 1) // 2
+            return f"mate {mate}{self._chances(1.0, thought.prediction)}"
         value = variation.value if variation.visits > 0 else thought.value
         if wins_at_once(self._game, thought.state, variation.action):
             return f"mate 1{self._chances(1.0, thought.prediction)}"

@@ -10,6 +10,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import NamedTuple
 
+from azcore.engine.known import Known
 from azcore.engine.lines import Inbox, Writer
 from azcore.engine.thinker import EngineSettings, Thinker
 from azcore.errors import AzcoreError, FaultyGameError, GameError
@@ -40,6 +41,7 @@ class Engine:
         load: returns the game and what judges its positions; may take seconds.
         search: how to search.
         settings: of the engine.
+        seed: of the moves drawn from an opening book.
     """
 
     name = "azcore"
@@ -49,18 +51,22 @@ class Engine:
         load: Callable[[], Loaded],
         search: SearchSettings,
         settings: EngineSettings,
+        seed: int = 0,
     ) -> None:
         self.settings = settings
+        self._seed = seed
         self._search = search
         self._thinker: Future[Thinker] = Future()
         # A daemon, so that the end of the process does not wait for it.
-        threading.Thread(target=self._load, args=(load,), daemon=True).start()
+        threading.Thread(target=self._load, args=(load, settings), daemon=True).start()
 
-    def _load(self, load: Callable[[], Loaded]) -> None:
+    def _load(self, load: Callable[[], Loaded], settings: EngineSettings) -> None:
+        """Load by the settings of the start; options may change them meanwhile."""
         with suppress(InvalidStateError):  # abandoned meanwhile
             try:
                 with game_faults():
                     thinker = self._make(*load())
+                    thinker.known = Known(thinker.game, settings, self._seed)
                 self._thinker.set_result(thinker)
             except InvalidStateError:
                 raise
@@ -90,6 +96,14 @@ class Engine:
                 tell(error)
 
         self._thinker.add_done_callback(look)
+
+    def begin_game(self) -> None:
+        """The book draws other moves from now on; waits for nothing."""
+        thinker = self._thinker
+        if thinker.done() and thinker.exception() is None:
+            known = thinker.result().known
+            if known is not None:
+                known.begin_game()
 
     def interrupt(self) -> None:
         """Make the current search, if any, end soon; callable from any thread."""
@@ -142,6 +156,10 @@ class Engine:
             thinker.change_game(new)
         else:
             self._replace(self._make(new, evaluator, thinker.predictor))
+            try:
+                self.thinker.known = self._known_of(new)
+            except AzcoreError as error:  # a book is of one board
+                print(f"azcore: without book and tablebase: {error}", file=sys.stderr)
 
     def _make(
         self, game: Game, evaluator: Evaluator, predictor: Predictor | None = None
@@ -153,6 +171,19 @@ class Engine:
             settings=self.settings,
             predictor=predictor,
         )
+
+    def open_known(self) -> None:
+        """Open the book and the tablebase that the settings name now; callable without a search.
+
+        Raises:
+            AzcoreError: a file cannot be used; those opened before stay in use.
+        """
+        thinker = self.thinker
+        if thinker.known is None or not thinker.known.is_of(self.settings):
+            thinker.known = self._known_of(thinker.game)
+
+    def _known_of(self, game: Game) -> Known:
+        return Known(game, self.settings, self._seed)
 
     def _replace(self, thinker: Thinker) -> None:
         self._thinker = Future()

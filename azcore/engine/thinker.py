@@ -14,10 +14,11 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from azcore.engine.mates import Proof, prove
 from azcore.game import Game
 from azcore.game.facts import PROTOCOLS
 from azcore.game.faults import game_faults
@@ -26,6 +27,13 @@ from azcore.search.mcts import Search
 from azcore.search.predictions import Prediction, Predictor
 from azcore.search.settings import SearchResult, SearchSettings
 from azcore.settings import require
+
+if TYPE_CHECKING:
+    from azcore.engine.known import Known, Recalled
+
+# Positions in which a mate is looked for where no clock says when to stop: about a minute.
+MOST_MATE_POSITIONS = 50_000
+BOOK_CHOICES = ("weighted", "best")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +50,10 @@ class EngineSettings:
     ponder: bool
     report_seconds: float
     resign_below: float | None
+    book: str | None
+    book_choice: str
+    book_plies: int
+    tablebase: str | None
     log: str | None
 
     def __post_init__(self) -> None:
@@ -52,6 +64,9 @@ class EngineSettings:
         require(self.protocol in (None, *protocols), "engine.protocol", wanted, self.protocol)
         require(self.time_share >= 1, "engine.time_share", "1 or more", self.time_share)
         require(self.move_overhead >= 0, "engine.move_overhead", "0 or more", self.move_overhead)
+        choices = f"one of {', '.join(BOOK_CHOICES)}"
+        require(self.book_choice in BOOK_CHOICES, "engine.book_choice", choices, self.book_choice)
+        require(self.book_plies >= 1, "engine.book_plies", "1 or more", self.book_plies)
         require(self.report_seconds > 0, "engine.report_seconds", "above 0", self.report_seconds)
         require(
             self.resign_below is None or -1 <= self.resign_below <= 1,
@@ -126,6 +141,10 @@ class Limits:
     seconds: float | None = None  # since the search began, or since `change_limits`
     depth: int | None = None  # plies of the best variation
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
+    book: bool = False  # whether an opening book may answer
+    tablebase: bool = False  # whether a tablebase may
+    mate_plies: int | None = None  # a forced win within so many plies is looked for first
+    only_checks: bool = False  # each action of it must give check, and no search follows
 
     @property
     def is_endless(self) -> bool:
@@ -156,6 +175,8 @@ class Thought:
     seconds: float
     fullness: float = 0.0  # of the tree's nodes or memory, whichever is fuller, 0 to 1
     prediction: Prediction | None = None  # of the root; None: not asked for, or not to be had
+    proof: Proof | None = None  # of a win, if limits asked for one
+    source: str = ""  # `book` or `tablebase`, if it is known from there and not from a search alone
 
     @property
     def best(self) -> Variation | None:
@@ -237,6 +258,8 @@ class Thinker:
         self._last: Thought | None = None
         self._predicted: dict[int | None, Prediction] = {}  # by action of the root; None: the root
         self._error: Exception | None = None
+        self.known: Known | None = None  # a book and a tablebase, for limits that let them answer
+        self._recalled: Recalled | None = None  # of the root, in the current search
 
     # -- the position ---------------------------------------------------------------------------
 
@@ -396,8 +419,18 @@ class Thinker:
         done = 0
         if self.game.is_terminal(self._state):
             return self._thought(0, began)
-        self._evaluate_root(task.limits.actions)
+        if task.limits.mate_plies is not None:
+            proof = self._prove(task, task.limits.mate_plies)
+            if proof.line is not None or task.limits.only_checks:
+                return self._of_proof(proof, began)
+        only = task.limits.actions
+        self._recalled = recalled = self._recall(task.limits)
         self._predicted = {}
+        if recalled is not None:
+            if not recalled.leaves_a_choice:
+                return self._told(task, recalled, began, on_report)
+            only = recalled.actions
+        self._evaluate_root(only)
         if task.predictions is not None:
             self._predict([None])  # on the clock, like the search
         while not self._is_enough(task, done):
@@ -420,6 +453,73 @@ class Thinker:
                 reported = now
                 on_report(self._thought(done, began, task.predictions))
         return self._thought(done, began, task.predictions)
+
+    def _prove(self, task: _Task, plies: int) -> Proof:
+        """Look for a forced win: in all the time of a mate problem, in half of that of a move."""
+        limits = task.limits
+        share = 1.0 if limits.only_checks else 0.5
+
+        def goes_on(positions: int) -> bool:
+            if task.stop.is_set():
+                return False
+            if limits.seconds is None:
+                return limits.only_checks or positions <= MOST_MATE_POSITIONS
+            return time.perf_counter() - task.began < share * limits.seconds
+
+        return prove(
+            self.game,
+            self._state,
+            only_checks=limits.only_checks,
+            most_plies=plies,
+            goes_on=goes_on,
+        )
+
+    def _of_proof(self, proof: Proof, began: float) -> Thought:
+        variations = []
+        if proof.line is not None:
+            actions = list(proof.line)
+            variations = [
+                Variation(action=actions[0], visits=0, value=1.0, prior=1.0, actions=actions)
+            ]
+        return Thought(
+            state=self._state,
+            variations=variations,
+            value=1.0 if variations else 0.0,
+            simulations=0,
+            new_simulations=proof.positions,
+            seconds=time.perf_counter() - began,
+            proof=proof,
+        )
+
+    def _recall(self, limits: Limits) -> Recalled | None:
+        """What is known of the root without a search."""
+        if self.known is None or not (limits.book or limits.tablebase):
+            return None
+        return self.known.recall(
+            self._state, len(self._actions), limits.actions, from_book=limits.book
+        )
+
+    def _told(
+        self, task: _Task, recalled: Recalled, began: float, on_report: Report | None
+    ) -> Thought:
+        """What is known, as a thought; an endless search waits for `stop` or new limits."""
+        value, action = recalled.value or 0.0, recalled.actions[0]
+        thought = Thought(
+            state=self._state,
+            variations=[
+                Variation(action=action, visits=0, value=value, prior=1.0, actions=[action])
+            ],
+            value=value,
+            simulations=0,
+            new_simulations=0,
+            seconds=time.perf_counter() - began,
+            source="book" if recalled.value is None else "tablebase",
+        )
+        if task.limits.is_endless and on_report is not None:
+            on_report(thought)
+        with task.changed:
+            task.changed.wait_for(lambda: task.stop.is_set() or not task.limits.is_endless)
+        return thought
 
     def _evaluate_root(self, actions: tuple[int, ...]) -> None:
         """Evaluate the root, so that there is an answer however short the time."""
@@ -475,7 +575,7 @@ class Thinker:
                 replace(variation, prediction=self._predicted.get(variation.action))
                 for variation in variations
             ]
-        return Thought(
+        thought = Thought(
             state=self._state,
             variations=variations,
             value=result.value,
@@ -485,6 +585,11 @@ class Thinker:
             fullness=self._fullness(),
             prediction=self._predicted.get(None),
         )
+        if self._recalled is None:
+            return thought
+        value = self._recalled.value or 0.0  # that of all actions searched
+        variations = [replace(variation, value=value) for variation in variations]
+        return replace(thought, value=value, variations=variations, source="tablebase")
 
     def _predict(self, actions: Sequence[int | None]) -> None:
         """Predict the positions after some actions, or the root for None, in the root's view.

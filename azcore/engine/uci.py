@@ -20,7 +20,7 @@ from azcore.search.predictions import Chances, Prediction, chances_of
 
 @final
 class UciServer(PositionServer):
-    """UCI. Castling is the king's move (`e1g1`); no tablebases, no Chess960.
+    """UCI. Castling is the king's move (`e1g1`); no Chess960.
 
     A centipawn is an Elo point: score = 400 log10(E / (1 - E)) with E the expected score, so 100
     means an expected score of 64 % and 400 one of 91 %.
@@ -67,7 +67,15 @@ class UciServer(PositionServer):
             Option(
                 name="SyzygyPath",
                 kind="string",
-                apply=self._unused("SyzygyPath", "there are no tablebases"),
+                text=self.engine.settings.tablebase or "",
+                apply_text=lambda path: self._change_known(tablebase=path or None),
+            ),
+            Option(name="OwnBook", kind="check", default=1, apply=self._set_own_book),
+            Option(
+                name="BookFile",
+                kind="string",
+                text=self.engine.settings.book or "",
+                apply_text=lambda path: self._change_known(book=path or None),
             ),
         ]
 

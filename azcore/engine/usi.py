@@ -1,8 +1,8 @@
 """The Universal Shogi Interface (Romstad 2007, with Shogidokoro's additions), for shogi GUIs.
 
 `position_server.py` has the part shared with UCI and describes how errors are reported. Beyond UCI,
-USI has byoyomi, resignation, the declared win of an entering king, and mate problems (`go mate`).
-The server does not solve mate problems and says so.
+USI has byoyomi, resignation, the declared win of an entering king, and mate problems (`go mate`),
+in which every move of the attacker must give check.
 """
 
 from __future__ import annotations
@@ -11,9 +11,11 @@ import re
 from collections.abc import Callable
 from typing import final
 
-from azcore.engine.options import Option
+from azcore.engine.mates import LONGEST
+from azcore.engine.options import NUMBER, Option
 from azcore.engine.position_server import PositionServer
-from azcore.engine.thinker import Line, Thought
+from azcore.engine.thinker import Limits, Line, Thought
+from azcore.game import texts_along
 from azcore.search.predictions import Prediction
 
 
@@ -51,10 +53,45 @@ class UsiServer(PositionServer):
 
     def _on_go(self, words: list[str]) -> None:
         if words[:1] == ["mate"]:
-            self._stop_thinking()
-            self._say("checkmate notimplemented")
+            self._solve(words[1:])
         else:
             self.think(words)
+
+    def _solve(self, words: list[str]) -> None:
+        """`go mate`, with milliseconds or `infinite`: prove a mate, or that there is none."""
+        thinker = self._load()
+        self._stop_thinking()
+        seconds = None
+        if words and NUMBER.fullmatch(words[0]):
+            given = max(0, int(words[0])) / 1000
+            seconds = max(given / 2, given - self.engine.settings.move_overhead)
+        elif words not in ([], ["infinite"]):
+            self._note(f"go mate is followed by milliseconds or infinite, got {words[0][:20]!r}")
+        if not self._game.has_check:
+            self._say("checkmate notimplemented")
+        elif self._is_refused:
+            self._say("checkmate timeout")
+        elif self.line.is_over:
+            self._say("checkmate nomate")
+        else:
+            self._thinks = True
+            thinker.set_line(self.line)
+            thinker.start(
+                Limits(seconds=seconds, mate_plies=LONGEST, only_checks=True),
+                on_done=lambda thought: self._say(self._checkmate(thought)),
+                on_error=self._say_no_mate,
+            )
+
+    def _checkmate(self, thought: Thought) -> str:
+        assert thought.proof is not None
+        line = thought.proof.line
+        if line is not None:
+            return f"checkmate {' '.join(texts_along(self._game, thought.state, line))}"
+        return "checkmate nomate" if thought.proof.is_refuted else "checkmate timeout"
+
+    def _say_no_mate(self, error: Exception) -> None:
+        self._note_error(error, "solving failed: ")
+        self._say("checkmate timeout")
 
     def _without_counters(self, text: str) -> str | None:
         words = text.split()

@@ -2,9 +2,9 @@
 
 Begin at `contract.Game`, which a plugin implements. `facts` holds the fixed properties of a game,
 `compiled` the faster way to state rules, `board` a position to draw and click, `transcript` the
-content of transcripts. `registry` finds games, `batch` replays many games at once and fills
-`positions`, `symmetries` maps these, `compilation` runs numba, `rule_table` hands rules to kernels,
-and `faults` reports errors in a game's code.
+content of transcripts, `knowledge` books and tablebases. `registry` finds games, `batch` replays
+many games at once and fills `positions`, `symmetries` maps these, `compilation` runs numba,
+`rule_table` hands rules to kernels, and `faults` reports errors in a game's code.
 """
 
 from azcore.game.board import Board, Choice, Layout, Piece, Role
@@ -19,10 +19,12 @@ from azcore.game.facts import (
     Setting,
     Symmetry,
 )
+from azcore.game.knowledge import Book, Solved, Tablebase
 from azcore.game.transcript import GameText, Transcript, TranscriptFormat
 
 __all__ = [
     "Board",
+    "Book",
     "BoolArray",
     "ByteArray",
     "Choice",
@@ -37,7 +39,9 @@ __all__ = [
     "Role",
     "Rules",
     "Setting",
+    "Solved",
     "Symmetry",
+    "Tablebase",
     "Transcript",
     "TranscriptFormat",
     "illegal_action_message",

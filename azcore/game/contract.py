@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,7 @@ from azcore.errors import GameError, IllegalActionError
 from azcore.game import faults
 from azcore.game.board import Board
 from azcore.game.facts import BoolArray, Facts, FloatArray, Setting
+from azcore.game.knowledge import Book, Tablebase
 from azcore.game.transcript import TranscriptFormat
 
 OUTCOMES = (-1, 0, 1)
@@ -208,6 +210,46 @@ class Game(ABC):
         entered the far camp. The default is False.
         """
         return False
+
+    def is_check(self, state: Any) -> bool:
+        """Whether the player to move is in check: a threat to end the game, which must be met.
+
+        A search for mates looks at checks alone, see `azcore.engine.mates`. The default is False,
+        for games without such a notion.
+        """
+        return False
+
+    @property
+    def has_check(self) -> bool:
+        """Whether the game states `is_check`."""
+        return type(self).is_check is not Game.is_check
+
+    # -- what others know of the game -----------------------------------------------------------
+
+    def opening_book(self, path: Path) -> Book | None:
+        """The book in a file of a format of this game's own; optional.
+
+        azcore itself makes books of positions with moves (EPD), of the game's transcripts and of
+        game records.
+
+        Returns:
+            None: the file is of no such format, by its name.
+
+        Raises:
+            GameError: it cannot be used; whoever sent it may not mean well.
+        """
+        return None
+
+    def tablebase(self, path: str) -> Tablebase | None:
+        """The tables of endgames at a path, which may name several folders; optional.
+
+        Returns:
+            None: the game has none.
+
+        Raises:
+            GameError: there are no such tables, or they are damaged.
+        """
+        return None
 
     # -- texts, for people, protocols and pages -------------------------------------------------
 

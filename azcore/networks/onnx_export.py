@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import numpy as np
 import torch
 from torch import nn
 
-from azcore.errors import SettingError
-from azcore.game import Game
+from azcore.errors import CheckpointError, SettingError
+from azcore.game import FloatArray, Game
 from azcore.networks.folding import folded
 
 OPSET = 17  # of 2022, which every runtime in use reads
 INPUT, OUTPUTS = "observations", ("policy_logits", "values")
+CLOSE = 1e-3  # by which float32 in another order may differ, as a share of the largest output
 
 
 def onnx_of(network: nn.Module, game: Game, card: Mapping[str, str]) -> bytes:
@@ -58,3 +60,35 @@ def onnx_of(network: nn.Module, game: Game, card: Mapping[str, str]) -> bytes:
     onnx.helper.set_model_props(model, dict(card))
     onnx.checker.check_model(model)
     return bytes(model.SerializeToString())
+
+
+def difference_from_torch(content: bytes, network: nn.Module, observations: FloatArray) -> float:
+    """The largest difference between an ONNX file and its network, as a share of the outputs.
+
+    The file is run by the evaluator that the ONNX standard comes with, in float32.
+
+    Args:
+        content: of the file.
+        network: that it was made of.
+        observations: float32 [N, C, H, W], some positions.
+
+    Raises:
+        CheckpointError: the file computes something else.
+    """
+    import onnx
+    from onnx.reference import ReferenceEvaluator
+
+    found = ReferenceEvaluator(onnx.load_from_string(content)).run(None, {INPUT: observations})
+    with torch.inference_mode():
+        wanted = folded(network).cpu()(torch.from_numpy(observations))
+    largest = 0.0
+    for name, mine, theirs in zip(OUTPUTS, wanted, found, strict=True):
+        own = mine.numpy()
+        share = float(np.abs(own - theirs).max() / max(1.0, np.abs(own).max()))
+        if not share <= CLOSE:  # nor where one is not a number
+            raise CheckpointError(
+                f"the ONNX file must give the {name} of torch to within {CLOSE:g}, got a "
+                f"difference of {share:g}: this network cannot be exported"
+            )
+        largest = max(largest, share)
+    return largest

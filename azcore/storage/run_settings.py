@@ -109,7 +109,7 @@ ADDED: dict[str, dict[str, Any]] = {
             "plies_left": 0.1,
         },
     },
-    "arena": {"starts": [], "start_plies": [8]},
+    "arena": {"starts": [], "start_plies": [8], "book": None, "tablebase": None},
 }
 # The same for networks, by name; their checkpoints lack them too.
 ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {

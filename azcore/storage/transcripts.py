@@ -61,8 +61,16 @@ class PlayedGame(Protocol):
         """Why the loser gave up, if the game did not end by its rules."""
 
     @property
+    def adjudicated(self) -> str | None:
+        """What knew the outcome, if the game was not played to its end."""
+
+    @property
+    def outcome(self) -> int:
+        """z, view of seat 0."""
+
+    @property
     def loser(self) -> int:
-        """The seat that lost; read only if there is a `forfeit`."""
+        """The seat that lost; read only if there is one."""
 
 
 def format_named(game: Game, name: str | None) -> TranscriptFormat:
@@ -227,6 +235,7 @@ def write_transcripts(
     *,
     headers: Mapping[str, str] | None = None,
     first_number: int = 0,
+    opening: str = OPENING,
 ) -> list[Path]:
     """Write the games of a match as files `000000.sgf` and so on, in the given order.
 
@@ -238,6 +247,7 @@ def write_transcripts(
         players: names of the match's first and second player, whatever their seats.
         headers: event, site and date of all games; see `azcore.game.transcript.HEADERS`.
         first_number: number of the first file.
+        opening: the comment of each action that belongs to the opening.
 
     Returns:
         The files.
@@ -256,15 +266,22 @@ def write_transcripts(
             form,
             Transcript(
                 actions=played.actions,
-                comments=[OPENING] * played.opening_plies,
+                comments=[opening] * played.opening_plies,
                 players=names,
-                result=None if played.forfeit is None else form.resignation(played.loser),
+                result=_result_of(played, form),
                 headers=headers or {},
                 start_text=played.start,
             ),
         )
         paths.append(path)
     return paths
+
+
+def _result_of(played: PlayedGame, form: TranscriptFormat) -> str | None:
+    """The result of a game that did not end by its rules; None: it did."""
+    if played.forfeit is None and played.adjudicated is None:
+        return None
+    return form.draw if played.outcome == 0 else form.resignation(played.loser)
 
 
 def file_name(number: int, form: TranscriptFormat) -> str:

@@ -5,10 +5,42 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from azcore.errors import GameError
-from azcore.game import Game
+from azcore.game import Book, Game
 
 from .notation import action_to_text, legal_actions, to_board
+
+SUFFIX = ".bin"
+ENTRY = np.dtype([("key", ">u8"), ("move", ">u2"), ("weight", ">u2"), ("learn", ">u4")])
+
+
+class PolyglotBook(Book):
+    """A Polyglot book, which stays on disk.
+
+    Raises:
+        GameError: the file cannot be read, or is no such book.
+    """
+
+    def __init__(self, game: Game, path: Path) -> None:
+        self._game, self._path = game, path
+        book_actions(game, game.initial_state(), path)  # raises if it cannot be read
+        size = path.stat().st_size
+        if size == 0 or size % ENTRY.itemsize:
+            raise GameError(
+                f"{game.name}: a Polyglot book must have entries of {ENTRY.itemsize} bytes, got "
+                f"{size} bytes in {path}"
+            )
+        keys = np.memmap(path, ENTRY, mode="r")["key"]
+        if (keys[1:] < keys[:-1]).any():
+            raise GameError(
+                f"{game.name}: the entries of a Polyglot book must rise, which those of {path} "
+                "do not: it is no such book"
+            )
+
+    def actions(self, state: Any) -> list[tuple[int, float]]:
+        return [(action, float(w)) for action, w in book_actions(self._game, state, self._path)]
 
 
 def book_actions(game: Game, state: Any, path: str | Path) -> list[tuple[int, int]]:

@@ -1,19 +1,20 @@
 """Chess for azcore: facts, settings and their checks; the other files of this folder have the rest.
 
 `rules.py` has the rules, `encoding.py` the planes, `notation.py` the texts, `board.py` boards to
-draw, `pgn.py` transcripts, `book.py` opening books, `oracle.py` the same game by the library
-python-chess, and README.md the specifications in tables.
+draw, `pgn.py` transcripts, `book.py` opening books, `tables.py` tablebases, `oracle.py` the same
+game by the library python-chess, and README.md the specifications in tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import Board, CompiledGame, Facts, Rules, TranscriptFormat
+from azcore.game import Board, Book, CompiledGame, Facts, Rules, Tablebase, TranscriptFormat
 
-from . import board, encoding, notation, pgn, rules
+from . import board, book, encoding, notation, pgn, rules, tables
 
 
 class Chess(CompiledGame):
@@ -73,6 +74,15 @@ class Chess(CompiledGame):
         pieces += [(1, kind, cell ^ 56) for _, kind, cell in pieces]
         rules.set_up(state, pieces, castling=15, passed=-1, clock=0, ply=0)
         return state
+
+    def is_check(self, state: Any) -> bool:
+        return bool(rules.is_check(state))
+
+    def opening_book(self, path: Path) -> Book | None:
+        return book.PolyglotBook(self, path) if path.suffix.lower() == book.SUFFIX else None
+
+    def tablebase(self, path: str) -> Tablebase:
+        return tables.Syzygy(self, path)
 
     def termination(self, state: Any) -> str:
         return notation.termination(state)

@@ -69,6 +69,9 @@ class Shogi(CompiledGame):
         """Whether the player to move may declare an entered king, whatever the setting."""
         return bool(rules.has_entered(state))
 
+    def is_check(self, state: Any) -> bool:
+        return bool(state.in_check)
+
     def termination(self, state: Any) -> str:
         return notation.termination(state)
 

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ import torch
 
 import azcore as package
 from azcore.assembly.entrants import checkpoint_of
+from azcore.networks.onnx_export import onnx_of
 from azcore.networks.saved import load_network
 
 onnx = pytest.importorskip("onnx")
@@ -25,6 +27,7 @@ def test_openvino_computes_what_torch_does(azcore: CommandLine, tmp_path: Path) 
     status, told, _ = azcore(*EXPORT, "out=go9.onnx")
     assert status == 0
     assert "written to go9.onnx" in told
+    assert "checked against torch in 4 positions: it differs by " in told
     game = package.make("go", board_size=9)
     state, observations = game.initial_state(), []
     rng = np.random.default_rng(1)
@@ -33,7 +36,8 @@ def test_openvino_computes_what_torch_does(azcore: CommandLine, tmp_path: Path) 
         legal = np.flatnonzero(game.legal_action_mask(state))
         state = game.step(state, int(rng.choice(legal)))
     planes = np.stack(observations)
-    run = openvino.Core().compile_model(str(tmp_path / "go9.onnx"), "CPU")
+    exactly = {"INFERENCE_PRECISION_HINT": "f32"}  # or bfloat16, where a CPU has it
+    run = openvino.Core().compile_model(str(tmp_path / "go9.onnx"), "CPU", exactly)
     found = run(planes)
     network, _ = load_network(checkpoint_of("pretrained/go9"), game)
     with torch.inference_mode():
@@ -46,6 +50,27 @@ def test_openvino_computes_what_torch_does(azcore: CommandLine, tmp_path: Path) 
     assert card["game"].startswith("go board_size 9, komi 7.5")
     assert card["values"] == "from -1 to 1, view of the player to move"
     assert "licence" in card
+
+
+def test_a_file_that_computes_something_else_is_not_written(
+    azcore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import azcore.commands.export_onnx as command
+
+    def altered(network: torch.nn.Module, *others: Any) -> bytes:
+        with torch.no_grad():
+            parameter = next(network.parameters())
+            kept = parameter.clone()
+            parameter.mul_(1.01)
+            content = onnx_of(network, *others)
+            parameter.copy_(kept)
+        return content
+
+    monkeypatch.setattr(command, "onnx_of", altered)
+    status, _, error = azcore(*EXPORT, "out=go9.onnx")
+    assert status == 2
+    assert "the ONNX file must give the policy_logits of torch to within 0.001" in error
+    assert not (tmp_path / "go9.onnx").exists()
 
 
 @pytest.mark.parametrize(

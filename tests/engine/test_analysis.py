@@ -95,6 +95,114 @@ def test_a_query_of_katrain(go5: Game) -> None:
     assert sum(share for share in policy if share >= 0) == pytest.approx(1)
 
 
+KATRAIN_RULES = (
+    "japanese",
+    "chinese",
+    "korean",
+    "aga",
+    "tromp-taylor",
+    "new zealand",
+    "stone_scoring",
+)
+
+
+@pytest.mark.parametrize("rules", KATRAIN_RULES)
+def test_the_rules_that_katrain_names(go5: Game, rules: str) -> None:
+    """Its RULESETS_ABBR; whether a move may take its own stones is what the name says."""
+    stones = [["B", "A1"], ["W", "A3"], ["W", "B2"], ["W", "B1"], ["B", "E5"]]
+    query = KATRAIN | {"rules": rules, "initialStones": stones, "moves": [["B", "A2"]]}
+    *_, found = ask(go5, query | {"analyzeTurns": [1]})
+    assert ("error" in found) == (rules not in ("tromp-taylor", "new zealand"))
+
+
+@pytest.mark.parametrize(
+    ("changed", "moves", "warned"),
+    [
+        # Equal visits, sweeps and refined moves: one query a move, without what is shown anyway.
+        (
+            {
+                "moves": [["B", "C3"], ["W", "D4"], ["B", "B2"]],
+                "analyzeTurns": [3],
+                "includeOwnership": False,
+                "includeMovesOwnership": False,
+                "includePolicy": False,
+                "overrideSettings": {"reportAnalysisWinratesAs": "BLACK"},
+                "priority": -500,
+            },
+            None,
+            {"rules"},
+        ),
+        # Alternatives: what is known is avoided.
+        (
+            {"avoidMoves": [{"moves": ["B2", "B3", "A1"], "player": "B", "untilDepth": 1}]},
+            lambda found: found.isdisjoint({"B2", "B3", "A1"}),
+            {"rules", "includeOwnership", "includeMovesOwnership"},
+        ),
+        # A region: what is outside is avoided, for either player.
+        (
+            {
+                "avoidMoves": [
+                    {
+                        "moves": [f"{c}{r}" for c in "ABCDE" for r in range(1, 6) if c > "B"],
+                        "player": player,
+                        "untilDepth": 1,
+                    }
+                    for player in "BW"
+                ]
+            },
+            lambda found: {move[0] for move in found} <= {"A", "B", "p"},
+            {"rules", "includeOwnership", "includeMovesOwnership"},
+        ),
+        # A handicap game, which White begins, with the noise that its settings may ask for.
+        (
+            {
+                "initialStones": [["B", "B2"], ["B", "D4"]],
+                "initialPlayer": "W",
+                "moves": [],
+                "analyzeTurns": [0],
+                "komi": 0.5,
+                "overrideSettings": {
+                    "reportAnalysisWinratesAs": "BLACK",
+                    "maxTime": 8.0,
+                    "wideRootNoise": 0.04,
+                },
+            },
+            None,
+            {"rules", "includeOwnership", "includeMovesOwnership", "overrideSettings"},
+        ),
+    ],
+)
+def test_other_queries_of_katrain(
+    go5: Game,
+    changed: dict[str, Any],
+    moves: Callable[[set[str]], bool] | None,
+    warned: set[str],
+) -> None:
+    *warnings, found = ask(go5, KATRAIN | changed)
+    assert {warning["field"] for warning in warnings} == warned
+    assert not found["isDuringSearch"]
+    assert found["rootInfo"]["visits"] == 25
+    assert moves is None or moves({info["move"] for info in found["moveInfos"]})
+
+
+def test_katrain_ponders_and_goes_on(live: Callable[..., Live]) -> None:
+    """A million visits without a time limit and a report now and then, until it is terminated."""
+    server = live(max_simulations=10**7)
+    settings = {"reportAnalysisWinratesAs": "BLACK"}
+    pondering = {"maxVisits": 1_000_000, "reportDuringSearchEvery": 0.05, "id": "QUERY:2"}
+    server.send(json.dumps(KATRAIN | pondering | {"overrideSettings": settings, "rules": "aga"}))
+    while not (found := json.loads(server.line())).get("isDuringSearch"):
+        assert "warning" in found
+    server.send('{"action": "terminate", "terminateId": "QUERY:2", "id": "QUERY:3"}')
+    server.send(json.dumps(KATRAIN | {"id": "QUERY:4", "priority": 1001}))
+    answers = [json.loads(line) for line in server.until('{"id": "QUERY:4", "isDuringSearch": fal')]
+    echoed = [answer for answer in answers if answer["id"] == "QUERY:3"]
+    assert [(one["action"], one["terminateId"]) for one in echoed] == [("terminate", "QUERY:2")]
+    ended = [one for one in answers if one["id"] == "QUERY:2" and not one["isDuringSearch"]]
+    assert len(ended) == 1
+    assert ended[0]["rootInfo"]["visits"] < 1_000_000
+
+
 def test_the_query_of_katagos_page(go5: Game) -> None:
     query = PLAIN | {
         "initialStones": [["B", "B4"], ["B", "(3,3)"]],

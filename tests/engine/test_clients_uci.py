@@ -200,6 +200,60 @@ def test_analysis_in_python_chess(start: Any) -> None:
     assert ours.analyse(mate, chess.engine.Limit(nodes=500))["score"].white().mate() == 1
 
 
+def test_what_lichess_bot_does(script: Any, tmp_path: Path) -> None:
+    """As its lib/engine_wrapper.py by default, but with less time for the first moves.
+
+    Each name of config.yml.default must be an option; python-chess raises if one is not.
+    """
+    options = {"Move Overhead": 100, "Threads": 4, "Hash": 512, "SyzygyPath": "./syzygy/"}
+    options |= {
+        "UCI_ShowWDL": True
+    }  # what is managed by python-chess, such as Ponder, it leaves out
+    engine = chess.engine.SimpleEngine.popen_uci(
+        [str(script("chess"))],
+        timeout=60,
+        debug=False,
+        setpgrp=True,
+        stderr=subprocess.DEVNULL,
+        cwd=tmp_path,
+    )
+    with engine:
+        engine.configure(options)
+        opponent = chess.engine.Opponent(name="Maia", title="BOT", rating=1500, is_engine=True)
+        engine.send_opponent_information(opponent=opponent, engine_rating=1600)
+        board, clocks = chess.Board(), {chess.WHITE: 3.0, chess.BLACK: 3.0}
+        for ply in range(8):
+            if ply < 2:
+                limit = chess.engine.Limit(time=0.3, clock_id="first move")
+            else:
+                limit = chess.engine.Limit(
+                    white_clock=clocks[chess.WHITE],
+                    black_clock=clocks[chess.BLACK],
+                    white_inc=0.1,
+                    black_inc=0.1,
+                    clock_id="real time",
+                )
+            began = time.perf_counter()
+            result = engine.play(
+                board,
+                limit,
+                info=chess.engine.INFO_ALL,
+                ponder=ply >= 2,
+                draw_offered=False,
+                root_moves=None,
+            )
+            if ply >= 2:
+                clocks[board.turn] -= time.perf_counter() - began - 0.1
+            assert result.move in board.legal_moves
+            assert isinstance(result.info["score"].relative.score(mate_score=40000), int)
+            assert board.variation_san(result.info["pv"])
+            board.push(result.move)
+        assert min(clocks.values()) > 0
+        engine.send_game_result(board, None, "Draw by agreement")
+        engine.ping()
+        engine.quit()
+
+
 def test_stop_in_python_chess(command: Command) -> None:
     async def ask() -> list[float]:
         _, engine = await chess.engine.popen_uci(command("chess"))

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -129,7 +130,7 @@ def test_the_options_that_lichess_bot_sets(make: Make) -> None:
     told = partner.hear("readyok")
     assert told == [
         "info string Threads changes nothing: evaluator.threads counts",
-        "info string SyzygyPath changes nothing: there are no tablebases",
+        "info string chess: the tablebase ./syzygy/ cannot be read: No such file or directory",
         "readyok",
     ]
     settings = partner.server.engine.settings
@@ -437,6 +438,23 @@ def test_a_network_without_draws_shows_no_chances_and_says_so(
 )
 def test_chances_sum_to_a_thousand(chances: Chances, wanted: tuple[int, ...]) -> None:
     assert per_thousand(chances) == wanted
+
+
+def test_go_mate_proves_it(make: Make) -> None:
+    partner = make()
+    lines = (Path(__file__).parents[1] / "data/chess_mates_in_two.txt").read_text().splitlines()
+    for fen in lines[:6]:
+        partner.say(f"position fen {fen}", "go mate 2")
+        *_, info, best = partner.hear("bestmove")
+        assert facts(info)["score"] == "mate"
+        assert " score mate 2 " in info
+        board, moves = chess.Board(fen), facts(info)["pv"].split()
+        assert best.split()[1] == moves[0]
+        for move in moves:
+            board.push_uci(move)
+        assert board.is_checkmate()
+        partner.say("go mate 1 nodes 5")  # there is none: a search like any other
+        assert " score cp " in partner.hear("bestmove")[-2]
 
 
 def test_a_mate_is_named_and_played(make: Make) -> None:

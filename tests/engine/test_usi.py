@@ -6,6 +6,7 @@ import random
 import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from engine.partner import Partner, make_server
 
 Make = Callable[..., Partner]
 START = "lnsgkgsnl/1r5b1/ppppppppp/9/9/9/PPPPPPPPP/1B5R1/LNSGKGSNL b - 1"
+DATA = Path(__file__).parents[1] / "data"
 MATED = "4k4/4G4/4G4/9/9/9/9/9/4K4 w - 1"
 # Black's king and ten pieces are in the far ranks; 30 points with the rooks and bishops in hand.
 ENTERED = "K8/+P+P+P+P+P4/+P+P+P+P+P4/9/9/9/9/9/8k b 2R2B 1"
@@ -207,12 +209,54 @@ def test_repetition_and_long_games_are_played_on(make: Make) -> None:
     )
 
 
-def test_problems_of_mate_are_not_solved(make: Make) -> None:
+def test_problems_of_mate_are_solved(make: Make, game: Game) -> None:
+    cshogi = pytest.importorskip("cshogi")
     partner = make()
-    partner.say("position startpos", "go mate infinite")
-    assert partner.hear("checkmate") == ["checkmate notimplemented"]
-    partner.say("go mate 1000")
-    assert partner.hear("checkmate") == ["checkmate notimplemented"]
+    lines = (DATA / "shogi_mates_in_two.txt").read_text().splitlines()
+    solved = 0
+    for sfen in [line.partition(";")[0] for line in lines[:12]]:
+        partner.say(f"position sfen {sfen}", "go mate infinite")
+        (answer,) = partner.hear("checkmate")
+        if answer == "checkmate nomate":  # the first of the two moves is quiet
+            continue
+        board, moves = cshogi.Board(sfen), answer.split()[1:]
+        assert len(moves) == 3
+        for ply, move in enumerate(moves):
+            board.push_usi(move)
+            assert board.is_check() or ply % 2
+        assert board.is_game_over()
+        solved += 1
+    assert solved == 10
+
+
+def test_what_is_no_mate_is_told(make: Make) -> None:
+    partner = make()
+    partner.say("position startpos", "go mate 10000")
+    assert partner.hear("checkmate") == ["checkmate nomate"]
+    partner.say(f"position sfen {MATED}", "go mate infinite")
+    assert partner.hear("checkmate") == ["checkmate nomate"]
+    # A pawn may not be dropped for mate; a gold may.
+    for hand, answers in (("P", {"nomate"}), ("G", {"G*1b", "G*2b"})):
+        partner.say(f"position sfen 7nk/9/7G1/9/9/9/9/9/9 b {hand} 1", "go mate infinite")
+        assert partner.hear("checkmate")[-1].split()[1] in answers
+    partner.say("position startpos moves 7g7f 7g7f", "go mate infinite")
+    assert partner.hear("checkmate")[-1] == "checkmate timeout"
+    partner.say("position startpos", "go mate soon")
+    assert "followed by milliseconds or infinite, got 'soon'" in partner.hear("checkmate")[0]
+
+
+def test_a_problem_that_takes_long_ends_when_told(make: Make) -> None:
+    partner = make()
+    long = "position sfen 8k/9/9/9/9/9/9/9/9 b 2Rb4g4s4n4l18p 1"
+    partner.say("isready", long, "go mate infinite")
+    partner.hear("readyok")
+    time.sleep(0.2)
+    partner.say("stop")
+    assert partner.hear("checkmate") == ["checkmate timeout"]
+    partner.say(long, "go mate 300")
+    assert partner.hear("checkmate") == ["checkmate timeout"]
+    partner.say(long, "go mate infinite", "position startpos", "go nodes 5")
+    assert partner.hear("bestmove")[0] == "checkmate timeout"
 
 
 def test_the_end_of_a_game_ends_pondering(make: Make) -> None:

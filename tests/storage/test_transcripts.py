@@ -113,6 +113,7 @@ class Played:
     forfeit: str | None = None
     loser: int = 1
     start: str | None = None
+    adjudicated: str | None = None
 
 
 def test_games_of_a_match_name_the_players_by_their_seats(game: Game, tmp_path: Path) -> None:
@@ -139,6 +140,16 @@ def test_games_of_a_match_name_the_players_by_their_seats(game: Game, tmp_path: 
     third = read_transcript(path, game)
     assert (third.start_text, third.actions) == (begun.start, begun.actions)
     assert third.comments == ["drawn at random", "", ""]
+
+
+def test_a_game_that_was_looked_up_has_its_result(tmp_path: Path) -> None:
+    chess = azcore.make("chess")
+    played = [
+        Played(0, 0, actions=[], outcome=outcome, loser=int(outcome > 0), adjudicated="tablebase")
+        for outcome in (1, 0, -1)
+    ]
+    paths = write_transcripts(tmp_path, chess, played, "pgn", ("one", "two"))
+    assert [read_transcript(path, chess).result for path in paths] == ["1-0", "1/2-1/2", "0-1"]
 
 
 def test_what_is_no_record_file_is_refused(game: Game, tmp_path: Path) -> None:

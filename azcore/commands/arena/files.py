@@ -120,7 +120,7 @@ def write_games(path: Path, game: Game, results: Sequence[MatchResult], *, first
                     "opening_plies": played.opening_plies,
                     "actions": " ".join(texts),
                     "outcome": played.outcome,
-                    "termination": played.forfeit or game.termination(state),
+                    "termination": played.forfeit or played.adjudicated or game.termination(state),
                     "start": played.start or "",
                 }
             )

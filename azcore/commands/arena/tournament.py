@@ -22,7 +22,13 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from azcore.arena.elo import rating_list
-from azcore.arena.match import MatchResult, derived_seed, play_match, random_openings
+from azcore.arena.match import (
+    ArenaSettings,
+    MatchResult,
+    derived_seed,
+    play_match,
+    random_openings,
+)
 from azcore.arena.players import Player
 from azcore.assembly.entrants import players_from
 from azcore.assembly.parts import Config, Settings, settings_from
@@ -31,10 +37,12 @@ from azcore.commands.arena.printed import plural, print_tournament
 from azcore.commands.arena.standings import standings_of
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
+from azcore.game import Book, Game, Tablebase
 from azcore.settings import require
+from azcore.storage.books import read_book
 from azcore.storage.run_directory import RUNS, dated
 from azcore.storage.starts import Starts
-from azcore.storage.transcripts import format_named, write_transcripts
+from azcore.storage.transcripts import OPENING, format_named, write_transcripts
 
 
 def tournament(config: Config) -> int:
@@ -56,7 +64,8 @@ def tournament(config: Config) -> int:
         )
     # Checked before files are made.
     starts = settings.arena_starts()
-    random_openings(game, 1, arena.opening_plies, settings.seed, starts)
+    book, tablebase = _known(arena, game)
+    random_openings(game, 1, arena.opening_plies, settings.seed, starts, book)
     if starts is not None and (place := starts.set_up()):
         for player in players:
             if not player.takes_positions:
@@ -71,7 +80,8 @@ def tournament(config: Config) -> int:
     folder = _new_folder(config["arena_dir"], game.name)
     console = table_console()
     pairings = [pair for pair in combinations(players, 2) if not gauntlet or pair[0] is players[0]]
-    results, interrupted = _play_all(settings, pairings, starts, folder, console)
+    ends = (starts, book, tablebase)
+    results, interrupted = _play_all(settings, pairings, ends, folder, console)
     if results:
         rated = rating_list([result.distinct for result in results], anchors)
         standings = standings_of(results, rated, arena.teaching_k)
@@ -105,6 +115,23 @@ def wanted_players(config: Mapping[str, Any]) -> list[str]:
     return [str(text) for text in (players if isinstance(players, list) else [players])]
 
 
+def _known(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase | None]:
+    """The book and the tablebase that settings name.
+
+    Raises:
+        AzcoreError: one of them cannot be used.
+    """
+    book = tablebase = None
+    if arena.book is not None:
+        require(arena.opening_plies > 0, "arena.opening_plies", "1 or more with arena.book", 0)
+        book = read_book(game, arena.book, "arena.book", plies=arena.opening_plies)
+    if arena.tablebase is not None:
+        tablebase = game.tablebase(arena.tablebase)
+        wanted = f"null for {game.name}, which knows no tablebases"
+        require(tablebase is not None, "arena.tablebase", wanted, arena.tablebase)
+    return book, tablebase
+
+
 def _anchors(ratings: Mapping[str, float], names: list[str]) -> dict[str, float]:
     for name in ratings:
         require(name in names, "arena.anchors", f"ratings of players ({', '.join(names)})", name)
@@ -133,12 +160,20 @@ def _new_folder(arena_dir: str | None, game: str) -> Path:
 def _play_all(
     settings: Settings,
     pairings: Sequence[tuple[Player, Player]],
-    starts: Starts | None,
+    ends: tuple[Starts | None, Book | None, Tablebase | None],
     folder: Path,
     console: Console,
 ) -> tuple[list[MatchResult], bool]:
-    """The finished matches, and whether Ctrl-C prevented the others."""
-    arena = settings.arena
+    """The finished matches, and whether Ctrl-C prevented the others.
+
+    Args:
+        settings: of the matches.
+        pairings: who meets whom.
+        ends: where games begin, the book of their openings, and what knows how they end.
+        folder: for the results.
+        console: to print on.
+    """
+    arena, (starts, book, tablebase) = settings.arena, ends
     sprt = settings.sprt if arena.sprt else None
     results: list[MatchResult] = []
     bar = Progress(
@@ -154,6 +189,8 @@ def _play_all(
         f"{len(pairings)} {plural(len(pairings), 'match', 'matches')} of {arena.games} games, "
         f"{arena.num_simulations} simulations a move unless a player says otherwise"
         + (f", from {starts.in_words()}" if starts else "")
+        + (f", openings of {escape(str(arena.book))}" if book else "")
+        + (f", ended by {escape(str(arena.tablebase))}" if tablebase else "")
     )
     games_written = 0
     try:
@@ -175,6 +212,8 @@ def _play_all(
                         progress=_counter(bar, task, before),
                         sprt=sprt,
                         starts=starts,
+                        book=book,
+                        tablebase=tablebase,
                     )
                 finally:
                     for player in (first, second):
@@ -191,6 +230,7 @@ def _play_all(
                         (first.name, second.name),
                         headers={"event": f"match {number + 1}"},
                         first_number=games_written,
+                        opening=OPENING if book is None else "from the book",
                     )
                 games_written += len(result.games)
                 console.print(

@@ -1,0 +1,95 @@
+"""Where a run's curves go besides its own metrics.csv: the loggers of Lightning, by name.
+
+    tensorboard   event files in logs/
+    csv           tables in logs/csv, a version for each time the run is started
+    wandb         Weights & Biases, project azcore (azcore[wandb]); files in wandb/
+    mlflow        MLflow, experiment azcore (azcore[mlflow]); files in logs/mlflow
+
+The last two obey their own environment variables, such as WANDB_MODE=offline, WANDB_DIR and
+MLFLOW_TRACKING_URI, which names a server or a database. A package registers another
+logger by an entry point of group `azcore.loggers`: a function that takes the run's directory and
+returns a logger of Lightning.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from typing import Any
+
+from lightning.pytorch import loggers
+from lightning.pytorch.loggers import Logger
+
+from azcore.errors import SettingError
+from azcore.settings import require
+from azcore.storage.run_directory import RunDirectory
+
+GROUP = "azcore.loggers"
+PROJECT = "azcore"
+Maker = Callable[[RunDirectory], Logger]
+
+
+def tensorboard(run: RunDirectory) -> Logger:
+    return loggers.TensorBoardLogger(run.logs, name="", version="")
+
+
+def csv(run: RunDirectory) -> Logger:
+    return loggers.CSVLogger(run.logs, name="csv")
+
+
+def wandb(run: RunDirectory) -> Logger:
+    _require_library("wandb", "wandb")
+    # Not in the run, which must hold no links; wandb makes some.
+    folder = os.environ.get("WANDB_DIR") or "."
+    return loggers.WandbLogger(project=PROJECT, name=run.path.name, save_dir=folder)
+
+
+def mlflow(run: RunDirectory) -> Logger:
+    _require_library("mlflow", "mlflow", "mlflow-skinny")
+    uri = os.environ.get("MLFLOW_TRACKING_URI")
+    if not uri:
+        # Files need no server and no database. MLflow 3 keeps them for those who ask.
+        os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
+        uri = f"file:{(run.logs / 'mlflow').absolute()}"
+    return loggers.MLFlowLogger(experiment_name=PROJECT, run_name=run.path.name, tracking_uri=uri)
+
+
+OWN: dict[str, Maker] = {"tensorboard": tensorboard, "csv": csv, "wandb": wandb, "mlflow": mlflow}
+
+
+def logger_of(name: Any, run: RunDirectory) -> Logger:
+    """The logger that `logger=` names.
+
+    Raises:
+        SettingError: there is no such logger, its library is missing, or it cannot be made.
+    """
+    others = {point.name: point for point in entry_points(group=GROUP)}
+    known = sorted({*OWN, *others})
+    require(isinstance(name, str) and name in known, "logger", f"one of {', '.join(known)}", name)
+    try:
+        make: Maker = OWN[name] if name in OWN else others[name].load()
+        logger = make(run)
+    except SettingError:
+        raise
+    except Exception as error:  # of a library, or of a package by others
+        raise SettingError(f"logger={name} cannot be made: {error}") from error
+    require(
+        isinstance(logger, Logger), f"what logger={name} makes", "a Logger of Lightning", logger
+    )
+    return logger
+
+
+def _require_library(name: str, *packages: str) -> None:
+    """Refuse a logger whose library is not installed.
+
+    Raises:
+        SettingError: none of the packages is there.
+    """
+    for package in packages:
+        try:
+            version(package)
+        except PackageNotFoundError:
+            continue
+        return
+    raise SettingError(f"logger={name} needs the library {name}: pip install azcore[{name}]")

@@ -1,0 +1,114 @@
+"""What an engine knows without a search: an opening book and a tablebase.
+
+The tablebase is asked first, since what it says is exact.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from azcore.chance import Purpose, generator
+from azcore.engine.thinker import EngineSettings
+from azcore.errors import GameError
+from azcore.game import Book, Game, Solved, Tablebase
+from azcore.storage.books import choose, read_book
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recalled:
+    """What is known of a position."""
+
+    actions: tuple[int, ...]  # the first is the one to play, unless they are all as good
+    value: float | None  # exact, view of the player to move; None: from the book, which has none
+
+    @property
+    def leaves_a_choice(self) -> bool:
+        """Whether a search should choose among the actions: those that keep a draw."""
+        return self.value == 0 and len(self.actions) > 1
+
+
+class Known:
+    """The book and the tablebase that settings name.
+
+    Args:
+        game: the game played.
+        settings: name the files, which are opened now.
+        seed: of the moves drawn from the book.
+
+    Raises:
+        AzcoreError: a file cannot be used; the message names it.
+    """
+
+    def __init__(self, game: Game, settings: EngineSettings, seed: int) -> None:
+        self._game, self._settings, self._seed = game, settings, seed
+        self._games = 0
+        self.book: Book | None = None
+        self.tablebase: Tablebase | None = None
+        if settings.book is not None:
+            plies = settings.book_plies
+            self.book = read_book(game, settings.book, "engine.book", plies=plies)
+        if settings.tablebase is not None:
+            self.tablebase = game.tablebase(settings.tablebase)
+            if self.tablebase is None:
+                raise GameError(
+                    f"engine.tablebase must be null for {game.name}, which knows no tablebases, "
+                    f"got {settings.tablebase}"
+                )
+
+    def begin_game(self) -> None:
+        """The book draws other moves in the next game."""
+        self._games += 1
+
+    def is_of(self, settings: EngineSettings) -> bool:
+        """Whether settings name the same files and the same use of them."""
+        return _names(settings) == _names(self._settings)
+
+    def recall(
+        self,
+        state: Any,
+        ply: int,
+        only: Sequence[int],
+        *,
+        from_book: bool,
+    ) -> Recalled | None:
+        """What is known of a position that is not over; None: nothing.
+
+        Args:
+            state: the position.
+            ply: actions played before it.
+            only: the actions to consider; empty: all.
+            from_book: whether to ask the book too.
+        """
+        solved = self._solve(state)
+        if solved is not None:
+            actions = tuple(a for a in solved.actions if not only or a in only)
+            if not actions:  # they all give something away
+                return None
+            sign = 1 if self._game.current_player(state) == 0 else -1
+            return Recalled(actions=actions, value=float(sign * solved.outcome))
+        if self.book is None or not from_book or ply >= self._settings.book_plies:
+            return None
+        found = [(a, weight) for a, weight in self.book.actions(state) if not only or a in only]
+        if not found:
+            return None
+        rng = None
+        if self._settings.book_choice == "weighted":
+            rng = generator(Purpose.BOOK, self._seed, self._games, ply)
+        return Recalled(actions=(choose(found, rng),), value=None)
+
+    def _solve(self, state: Any) -> Solved | None:
+        if self.tablebase is None:
+            return None
+        try:
+            return self.tablebase.solve(state)
+        except GameError as error:  # damaged, which is no reason to lose a game
+            print(f"azcore: without the tablebase from here on: {error}", file=sys.stderr)
+            self.tablebase = None
+            return None
+
+
+def _names(settings: EngineSettings) -> tuple[object, ...]:
+    return settings.book, settings.tablebase, settings.book_choice, settings.book_plies

@@ -1,0 +1,244 @@
+"""Proves forced wins: mates in so many moves, and mate problems (tsume) in which every move checks.
+
+The search is df-pn (Nagai 2002, "Df-pn Algorithm for Searching AND/OR Trees and Its Applications"):
+the attacker needs one move, the defender is given all, and the next position searched is the one
+that the fewest others can decide. A bound on the plies left is part of every question, so no line
+comes back to a position and what is found does not depend on the path. The bound rises by two until
+there is an answer. What is proven is played out once more by the rules, with the history of the
+game, before it is told.
+
+Letters of df-pn, for a node with its player's view: phi, how many positions must still be decided
+for this player to succeed; delta, the same for the other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from azcore.game import CompiledGame, Game
+
+INFINITE = 1 << 40
+LONGEST = 255  # plies of a mate that is looked for
+
+
+@dataclass(frozen=True, kw_only=True)
+class Proof:
+    """What is known of an attack after a search."""
+
+    line: tuple[int, ...] | None  # the mate, against the longest defence; None: none is proven
+    is_refuted: bool = False  # there is no such mate, of whatever length
+    positions: int = 0  # looked at
+
+
+class _StoppedError(Exception):
+    """There is no time left."""
+
+
+class _Child(NamedTuple):
+    action: int
+    key: Hashable
+    result: bool | None  # whether the attacker has won; None: the game goes on
+
+
+def prove(
+    game: Game,
+    state: Any,
+    *,
+    only_checks: bool,
+    most_plies: int = LONGEST,
+    goes_on: Callable[[int], bool],
+) -> Proof:
+    """Look for a forced win of the player to move.
+
+    Args:
+        game: the game played; with `only_checks` it must have `is_check`.
+        state: not terminal.
+        only_checks: whether each of the attacker's actions must give check.
+        most_plies: of the win.
+        goes_on: called with the number of positions looked at so far; False to stop.
+    """
+    search = _Search(game, game.current_player(state), only_checks, goes_on)
+    try:
+        for plies in range(1, most_plies + 1, 2):
+            if search.wins(state, plies):
+                return Proof(line=search.line(state, plies), positions=search.positions)
+            if search.is_refuted(state):
+                return Proof(line=None, is_refuted=True, positions=search.positions)
+    except _StoppedError:
+        pass
+    return Proof(line=None, positions=search.positions)
+
+
+class _Search:
+    """One attack; see `prove`."""
+
+    def __init__(
+        self, game: Game, attacker: int, only_checks: bool, goes_on: Callable[[int], bool]
+    ) -> None:
+        self._game, self._attacker = game, attacker
+        self._only_checks, self._goes_on = only_checks, goes_on
+        self._children: dict[Hashable, list[_Child]] = {}
+        self._numbers: dict[tuple[Hashable, int], tuple[int, int]] = {}  # phi, delta
+        self._won: dict[Hashable, int] = {}  # the fewest plies of a proven win
+        self._held: dict[Hashable, int] = {}  # the most plies for which the defender holds out
+        self._safe: set[Hashable] = set()  # the defender holds out for ever
+        self.positions = 0
+
+    def wins(self, state: Any, plies: int) -> bool:
+        """Whether the attacker wins within so many plies."""
+        self._numbers.clear()
+        key = self._key(state)
+        self._search(state, key, plies, INFINITE, INFINITE)
+        return self._won.get(key, INFINITE) <= plies
+
+    def is_refuted(self, state: Any) -> bool:
+        return self._key(state) in self._safe
+
+    # -- df-pn ----------------------------------------------------------------------------------
+
+    def _search(self, state: Any, key: Hashable, left: int, most_phi: int, most_delta: int) -> None:
+        """Search a position that is not over until its numbers reach one of the limits.
+
+        Args:
+            state: the position.
+            key: of the position.
+            left: plies within which the attacker must have won, 1 or more.
+            most_phi: limit of phi.
+            most_delta: limit of delta.
+        """
+        children = self._expand(state, key)
+        while True:
+            phi, delta, best, second = INFINITE, 0, -1, INFINITE
+            for i, child in enumerate(children):
+                child_phi, child_delta = self._of(child, left - 1)
+                delta = min(INFINITE, delta + child_phi)
+                if child_delta < phi:
+                    phi, second, best = child_delta, phi, i
+                elif child_delta < second:
+                    second = child_delta
+            self._numbers[key, left] = phi, delta
+            if phi == 0 or delta == 0:
+                self._decide(state, key, left, children)
+                return
+            if phi >= most_phi or delta >= most_delta:
+                return
+            child = children[best]
+            child_phi, _ = self._of(child, left - 1)
+            after = self._after(state, child.action)
+            limit = min(INFINITE, most_delta - delta + child_phi)
+            self._search(after, child.key, left - 1, limit, min(most_phi, second + 1))
+
+    def _of(self, child: _Child, left: int) -> tuple[int, int]:
+        """phi and delta of a child, in the view of the player to move there."""
+        attacks = self._attacks(child.key)
+        wins = child.result
+        if wins is None:
+            if self._won.get(child.key, INFINITE) <= left:
+                wins = True
+            elif left == 0 or self._held.get(child.key, -1) >= left or child.key in self._safe:
+                wins = False
+        if wins is None:
+            return self._numbers.get((child.key, left), (1, 1))
+        return (0, INFINITE) if wins == attacks else (INFINITE, 0)
+
+    def _decide(self, state: Any, key: Hashable, left: int, children: list[_Child]) -> None:
+        """Keep what is decided about a position for other bounds too."""
+        phi, _ = self._numbers[key, left]
+        attacks = self._attacks(key)
+        if (phi == 0) == attacks:
+            self._won[key] = min(left, self._won.get(key, INFINITE))
+            return
+        self._held[key] = max(left, self._held.get(key, -1))
+        safe = [child.result is False or child.key in self._safe for child in children]
+        if all(safe) if attacks else any(safe):
+            self._safe.add(key)
+
+    def _expand(self, state: Any, key: Hashable) -> list[_Child]:
+        """The actions that count in a position, each with where it leads."""
+        known = self._children.get(key)
+        if known is not None:
+            return known
+        self.positions += 1
+        if not self._goes_on(self.positions):
+            raise _StoppedError
+        needs_check = self._only_checks and self._attacks(key)
+        children = []
+        for action in self._game.legal_action_mask(state).nonzero()[0].tolist():
+            after = self._after(state, action)
+            result = None
+            if self._game.is_terminal(after):
+                result = self._is_won(after)
+            if needs_check and not result and not self._game.is_check(after):
+                continue
+            children.append(_Child(action, self._key(after), result))
+        self._children[key] = children
+        return children
+
+    def _after(self, state: Any, action: int) -> Any:
+        if isinstance(self._game, CompiledGame):  # the action is known to be legal
+            after = state.copy()
+            self._game.step_in_place(after, action)
+            return after
+        return self._game.step(state, action)
+
+    def _is_won(self, state: Any) -> bool:
+        return self._game.outcome(state) == (1 if self._attacker == 0 else -1)
+
+    def _key(self, state: Any) -> Hashable:
+        key = self._game.position_key(state)
+        place = self._game.state_to_text(state) if key is None else key
+        return place, self._game.current_player(state)
+
+    def _attacks(self, key: Any) -> bool:
+        """Whether the attacker is to move in a position."""
+        return bool(key[1] == self._attacker)
+
+    # -- what was proven ------------------------------------------------------------------------
+
+    def line(self, state: Any, plies: int) -> tuple[int, ...] | None:
+        """The proven line; None: the rules say something else, since they know the history.
+
+        Positions with one key may differ in what came before, such as repetitions.
+        """
+        return self._line(state, plies, {})
+
+    def _line(
+        self, state: Any, left: int, known: dict[Any, tuple[int, ...] | None]
+    ) -> tuple[int, ...] | None:
+        if self._game.is_terminal(state):
+            return () if self._is_won(state) else None
+        key = self._key(state)
+        if (key, left) in known:
+            return known[key, left]
+        if not self._goes_on(self.positions):
+            raise _StoppedError
+        found: tuple[int, ...] | None
+        if self._attacks(key):
+            found = None
+            for _, action in sorted(self._ways(state, left)):
+                rest = self._line(self._game.step(state, action), left - 1, known)
+                if rest is not None:
+                    found = (action, *rest)
+                    break
+        else:
+            found = ()
+            for action in self._game.legal_action_mask(state).nonzero()[0].tolist():
+                rest = self._line(self._game.step(state, action), left - 1, known)
+                if rest is None:
+                    found = None
+                    break
+                if len(rest) + 1 > len(found):
+                    found = (action, *rest)
+        known[key, left] = found
+        return found
+
+    def _ways(self, state: Any, left: int) -> list[tuple[int, int]]:
+        """(plies, action) of the attacker's actions that are proven to win in time."""
+        ways = []
+        for child in self._expand(state, self._key(state)):
+            plies = 0 if child.result else self._won.get(child.key, INFINITE)
+            if plies < left and child.result is not False:
+                ways.append((plies, child.action))
+        return ways

@@ -1,0 +1,128 @@
+"""Opening books for any game: from games, from positions with their best moves, or of its own.
+
+    book = read_book(game, "openings.pgn", "engine.book", plies=20)
+    book.actions(state)      # [(action, weight), ...], the largest weight first
+
+The ending of a file says what it holds:
+
+* transcripts of the game (`.sgf`, `.pgn`, ...) or game records (`.azg`): an action weighs as much
+  as games played it in that position, whoever won;
+* a format of the game's own, see `Game.opening_book`;
+* anything else is text with a position and its best moves on each line, `POSITION bm MOVES;` as in
+  EPD, which all weigh the same.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from azcore.errors import IllegalActionError, TranscriptError
+from azcore.game import Book, Game
+from azcore.settings import require
+from azcore.storage.game_file import GameFile
+from azcore.storage.puzzles import read_puzzles
+from azcore.storage.referee import Referee
+from azcore.storage.starts import RECORDS
+from azcore.storage.transcripts import read_transcripts
+
+
+class CountedBook(Book):
+    """Counts of actions in positions: pieces, player to move and legal actions, however reached.
+
+    Args:
+        game: the game of the positions.
+        played: (state, action) as often as it counts.
+    """
+
+    def __init__(self, game: Game, played: Iterable[tuple[Any, int]]) -> None:
+        self._game = game
+        self._counts: dict[Hashable, Counter[int]] = defaultdict(Counter)
+        for state, action in played:
+            self._counts[self._key(state)][action] += 1
+
+    def __len__(self) -> int:
+        """Positions."""
+        return len(self._counts)
+
+    def _key(self, state: Any) -> Hashable:
+        placement = self._game.state_to_text(state).partition(" ")[0]
+        legal = np.packbits(self._game.legal_action_mask(state)).tobytes()
+        return placement, self._game.current_player(state), legal
+
+    def actions(self, state: Any) -> list[tuple[int, float]]:
+        counts = self._counts.get(self._key(state), Counter())
+        return [(action, float(count)) for action, count in counts.most_common()]
+
+
+def read_book(game: Game, name: str, where: str, *, plies: int) -> Book:
+    """The book in a file.
+
+    Args:
+        game: the game of the book.
+        name: the path.
+        where: the setting that names it, for errors.
+        plies: of a game in the file, so many are in the book.
+
+    Raises:
+        SettingError: there is no such file, or nothing in it.
+        AzcoreError: it cannot be read, or is of another game; the message says where.
+    """
+    path = Path(name)
+    require(path.is_file(), where, "a file", name)
+    own = game.opening_book(path)
+    if own is not None:
+        return own
+    suffixes = {
+        suffix
+        for form in game.transcript_formats().values()
+        for suffix in (form.suffix, *form.other_suffixes)
+    }
+    suffix = path.suffix.lower()
+    if suffix == RECORDS or suffix in suffixes:
+        played = _of_games(game, path, plies)
+    else:
+        played = _of_positions(game, path)
+    book = CountedBook(game, played)
+    require(len(book) > 0, where, "a file with games or positions", name)
+    return book
+
+
+def choose(found: Sequence[tuple[int, float]], rng: np.random.Generator | None) -> int:
+    """An action of a book: drawn by weight, or the heaviest where there is no generator."""
+    if rng is None:
+        return found[0][0]
+    weights = np.array([weight for _, weight in found])
+    return found[int(rng.choice(len(found), p=weights / weights.sum()))][0]
+
+
+def _of_games(game: Game, path: Path, plies: int) -> Iterator[tuple[Any, int]]:
+    for number, (start, actions) in enumerate(_games(game, path), 1):
+        state = game.initial_state() if start is None else game.state_from_text(start)
+        for action in actions[:plies]:
+            yield state, action
+            try:
+                state = game.step(state, action)
+            except IllegalActionError as error:
+                raise IllegalActionError(f"{path}, game {number}: {error}") from error
+
+
+def _games(game: Game, path: Path) -> Iterator[tuple[str | None, Sequence[int]]]:
+    if path.suffix.lower() == RECORDS:
+        for record in Referee(game).read(GameFile(path)):
+            yield record.start, record.actions.tolist()
+    else:
+        for transcript in read_transcripts(path, game):
+            if isinstance(transcript, TranscriptError):
+                raise transcript
+            yield transcript.start_text, transcript.actions
+
+
+def _of_positions(game: Game, path: Path) -> Iterator[tuple[Any, int]]:
+    for puzzle in read_puzzles(path, game):
+        for action in sorted(puzzle.solutions):
+            yield puzzle.state, action
