@@ -71,7 +71,7 @@ LOG = logging.getLogger("uvicorn.error")
 
 
 class Guest(Protocol):
-    """What serves one page for as long as its web socket lasts: `Room` or `Inside`."""
+    """What serves one page for as long as its web socket lasts: `Room`, `Inside` or `Sees`."""
 
     def do(self, order: object) -> None:
         """Obey an order."""
@@ -88,6 +88,7 @@ def make_app(
     runs: Runs,
     make_room: MakeRoom,
     make_inside: MakeRoom,
+    make_sees: MakeRoom,
     settings: WebSettings,
     token: str | None,
 ) -> ASGIApp:
@@ -98,6 +99,7 @@ def make_app(
         runs: to watch.
         make_room: makes a room from its `send` and `later`.
         make_inside: the same for the page that looks into a search.
+        make_sees: the same for the page of what the network sees.
         settings: of the page.
         token: what a visitor must know; None: nothing.
     """
@@ -108,6 +110,9 @@ def make_app(
 
     def inside(_: Request) -> FileResponse:
         return FileResponse(STATIC / "inside.html")
+
+    def sees(_: Request) -> FileResponse:
+        return FileResponse(STATIC / "sees.html")
 
     def watch(_: Request) -> FileResponse:
         return FileResponse(STATIC / "watch.html")
@@ -134,6 +139,9 @@ def make_app(
     async def to_inside(socket: WebSocket) -> None:
         await visitors.welcome(socket, make_inside)
 
+    async def to_sees(socket: WebSocket) -> None:
+        await visitors.welcome(socket, make_sees)
+
     def players(_: Request) -> JSONResponse:
         return JSONResponse([entry.plain for entry in shelf.entries()])
 
@@ -142,12 +150,14 @@ def make_app(
         Route("/players.json", players),
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/inside", inside),
+        Route("/sees", sees),
         Route("/watch", watch),
         Route("/runs.json", listed),
         Route("/run.json", curves),
         Route("/report", report),
         WebSocketRoute("/room", to_room),
         WebSocketRoute("/inside/room", to_inside),
+        WebSocketRoute("/sees/room", to_sees),
     ]
     return Guard(Starlette(routes=routes), settings.host, token)
 
