@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 import shutil
+import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,8 +18,12 @@ import pytest
 from websockets.sync.client import connect
 
 import azcore
+from azcore.commands.compare.compare import compare
 from azcore.commands.train import train
 from azcore.game.symmetries import symmetry_names
+from azcore.report.rules_facts import facts_of
+from azcore.report.side_by_side import cost, foreseen, halfway
+from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from azcore.web.sees import NOW, sections
 from conftest import compose
@@ -177,6 +184,104 @@ def test_names_of_planes_are_checked(wrong: list[Any]) -> None:
         azcore.game.Facts(**facts, plane_names=wrong)
 
 
+# -- games in step ------------------------------------------------------------------------------
+
+
+def test_the_first_game_and_the_latest(place: str, runs: Path) -> None:
+    found = json.loads(get(place, "/games.json?run=noughts"))
+    records = list(GameFile(runs / "noughts/games/records.azg").read())
+    assert [game["why"] for game in found["games"]] == ["first", "last"]
+    for game, record in zip(found["games"], (records[0], records[-1]), strict=True):
+        assert len(game["moves"]) == len(game["players"]) == len(record)
+        assert game["index"] == record.game_index
+        assert "data-on" in game["svg"]
+    assert found["games"][0]["step"] == 0 < found["games"][1]["step"]
+    assert 'class="az-board az-shared"' in found["definitions"]
+
+
+def test_games_of_a_damaged_file_are_left_out(place: str, runs: Path) -> None:
+    (runs / "bad/games").mkdir(parents=True)
+    shutil.copy(runs / "noughts/metrics.csv", runs / "bad")
+    (runs / "bad/games/records.azg").write_bytes(b"AZG3" + b"x" * 99)
+    try:
+        assert json.loads(get(place, "/games.json?run=bad")) == {"definitions": "", "games": []}
+    finally:
+        shutil.rmtree(runs / "bad")
+
+
+# -- runs side by side --------------------------------------------------------------------------
+
+
+def test_facts_of_rules_are_those_of_random_games() -> None:
+    facts = facts_of(azcore.make("tic_tac_toe"))
+    assert facts == facts_of(azcore.make("tic_tac_toe"))
+    assert facts.games == 200
+    assert sum(facts.results) == pytest.approx(1)
+    # By exhaustion, random play is 58.5 % wins, 12.7 % draws and 28.8 % losses of X.
+    assert facts.results == pytest.approx((0.585, 0.127, 0.288), abs=0.11)
+    assert 7 < facts.length < 8.3
+    assert 4.8 < facts.tree < math.log10(math.factorial(9))
+
+
+def test_where_a_curve_is_halfway_and_what_a_move_costs() -> None:
+    assert halfway([0.0, 0.4, None, 0.5, 1.0, 0.2], [0, 1, 2, 3, 4, 5]) == 3
+    assert halfway([1.0, 0.5], [0, 1]) is None
+    assert halfway([None, 3.0], [0, 1]) is None
+    rows = [
+        {"games": "10", "game_length": "6", "seconds": "10", "evaluations": "900"}
+        | {"search_share": "0.25", "network_share": "0.5"},
+        {"games": "30", "game_length": "7", "seconds": "20", "evaluations": "2000"}
+        | {"search_share": "0.25", "network_share": "0.25"},
+    ]
+    assert cost(rows) == pytest.approx((2000 / 200, 12.5 / 200))
+    assert cost([]) is None
+    assert foreseen({"value_loss": "0.25", "value_target_variance": "0.5"}) == 0.5
+    assert foreseen({"value_loss": "0.25"}) is None
+
+
+def test_three_runs_of_different_games_on_one_page(place: str, runs: Path) -> None:
+    page = get(place, "/side-by-side?run=noughts&run=go3&run=go2")
+    table = page[page.index("<h2>The rules</h2>") :]
+    rows = dict(re.findall(r'<th scope="row">([^<]*)</th>((?:<td>[^<]*</td>)*)', table))
+    told = {name: re.findall("<td>([^<]*)", cells) for name, cells in rows.items()}
+    assert told["Actions there are"] == ["9", "10", "5"]
+    assert told["Planes that the network sees"] == ["2 of 3 × 3", "17 of 3 × 3", "17 of 2 × 2"]
+    assert told["Optimizer steps"] == ["20"] * 3
+    assert told["Rating over its own random play"][0].endswith(" Elo")
+    data = json.loads(re.findall('id="data">(.*?)</script>', page)[0])
+    assert [run["title"] for run in data["runs"]] == ["Tic tac toe", "Go 3×3", "Go 2×2"]
+    for run in data["runs"]:
+        assert run["x"]["step"] == [10, 20]
+        assert {len(curve) for curve in run["curves"].values()} == {2}
+        assert all(value is not None for value in run["curves"]["accuracy"])
+        assert [game["why"] for game in run["games"]] == ["first", "last"]
+
+
+def test_only_two_to_four_runs_that_are_listed(place: str) -> None:
+    for query, words in (
+        ("run=noughts", "must be 2 to 4, got 1"),
+        ("run=noughts&run=noughts", "must be 2 to 4, got 1"),
+        ("", "must be 2 to 4, got 0"),
+        ("run=noughts&run=..", "there is no run named '..' here"),
+    ):
+        with pytest.raises(urllib.error.HTTPError) as refused:
+            get(place, f"/side-by-side?{query}")
+        assert refused.value.code == 404
+        assert words in refused.value.read().decode()
+
+
+def test_a_page_of_runs_by_command(runs: Path, tmp_path: Path, capsys: Any) -> None:
+    where = [f"run_dir={tmp_path / 'new'}", "command=compare", "compare.side_by_side=true"]
+    assert compare(compose(*where, f"compare.runs=[{runs / 'noughts'},{runs / 'go2'}]")) == 0
+    path = tmp_path / "new/side_by_side.html"
+    assert f"side by side {path}" in capsys.readouterr().out
+    assert "<h1>Tic tac toe · Go 2×2</h1>" in path.read_text()
+    with pytest.raises(azcore.AzcoreError, match=r"must be 2 to 4, got 1"):
+        compare(compose(*where, f"compare.runs=[{runs / 'noughts'}]"))
+    with pytest.raises(azcore.AzcoreError, match=r"one game: .*side_by_side=true sets different"):
+        compare(compose("command=compare", f"compare.runs=[{runs}]"))
+
+
 # -- in a browser -------------------------------------------------------------------------------
 
 
@@ -204,3 +309,58 @@ def test_a_run_is_met_as_it_was(place: str, width: int) -> None:
         assert page.locator("[data-plane]").count() == before
         page.click("#back-to-game")
         page.locator("#board svg").wait_for()
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@WIDTHS
+def test_a_run_that_goes_on_shows_its_games_in_step(place: str, runs: Path, width: int) -> None:
+    live, table = runs / "live", (runs / "noughts/metrics.csv").read_text().splitlines(True)
+    records = [record.to_bytes() for record in GameFile(runs / "noughts/games/records.azg").read()]
+    (live / "games").mkdir(parents=True)
+    (live / "metrics.csv").write_text("".join(table[:2]))
+    (live / "games/records.azg").write_bytes(records[0])
+    try:
+        with browsing(width, reduced_motion="reduce") as page:
+            page.goto(f"http://{place}/watch#run=live")
+            page.locator("#films figure svg").wait_for()
+            assert page.locator("#films figure").count() == 1
+            page.click("[data-films=next]")
+            page.locator("#films .says", has_text="1: X plays").wait_for()
+            (live / "games/records.azg").write_bytes(b"".join(records))
+            (live / "metrics.csv").write_text("".join(table))
+            page.locator("#films figure").nth(1).wait_for()
+            page.locator("#films .says", has_text="1: X plays").nth(1).wait_for()
+            page.click("[data-films=next]")
+            page.locator("#films .says", has_text="2: O plays").nth(1).wait_for()
+            page.locator("[data-films=play]").click()
+            page.locator("#films .count", has_text="4 of").wait_for()
+    finally:
+        shutil.rmtree(live)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
+@WIDTHS
+def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width: int) -> None:
+    path = tmp_path / "side_by_side.html"
+    with browsing(width) as page:
+        page.goto(f"http://{place}/watch#run=noughts&run=go3&run=go2")
+        with page.expect_download() as saved:
+            page.click("#save")
+        assert saved.value.suggested_filename == path.name
+        saved.value.save_as(path)
+        page.click("#side-by-side")
+        page.locator("#films figure").nth(2).wait_for()
+    with browsing(width, offline=True) as page:  # no server, no network
+        page.goto(path.as_uri())
+        page.locator("#films figure svg").nth(2).wait_for()
+        assert page.locator("#charts .plot svg").count() >= 6
+        page.click("[data-films=next]")
+        page.locator("#films .says", has_text="1: X plays").wait_for()
+        page.locator("#films .says", has_text="1: black plays").nth(1).wait_for()
+        page.click("[data-why=first]")
+        page.locator("#films figcaption", has_text="Go 3×3, step 0").wait_for()
+        page.locator("input[value=evaluations]").check(force=True)
+        page.locator('svg[aria-label*="over evaluations of networks"]').first.wait_for()
+        page.locator("tr", has_text="Actions there are").get_by_text("10").wait_for()
