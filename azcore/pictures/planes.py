@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from azcore.game import FloatArray
 from azcore.pictures.picture import FONT, XMLNS
@@ -10,6 +11,8 @@ from azcore.pictures.svg import escaped, tag, text
 
 CELL = 20
 MOST_DIGITS = 3  # of a value written into its cell
+
+Whole = npt.NDArray[np.int64]
 
 
 def draw_plane(values: FloatArray, maximum: float, name: str) -> str:
@@ -40,7 +43,7 @@ def draw_plane(values: FloatArray, maximum: float, name: str) -> str:
     )
 
 
-def in_words(values: FloatArray) -> str:
+def in_words(values: Whole) -> str:
     """A plane in a few words."""
     if (values == values.flat[0]).all():
         return f"{int(values.flat[0])} in every cell"
@@ -49,7 +52,7 @@ def in_words(values: FloatArray) -> str:
     return f"{count} of {values.size} cells{largest}"
 
 
-def _shades(values: FloatArray, maximum: float) -> str:
+def _shades(values: Whole, maximum: float) -> str:
     parts = ""
     for value in np.unique(values[values > 0]).tolist():
         cells = np.argwhere(values == value).tolist()

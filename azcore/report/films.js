@@ -51,6 +51,7 @@ function together(host, games, start = 0) {
   let ply = 0, timer = null;
   const control = {
     get ply() { return ply; },
+    get isAtEnd() { return ply === longest; },
     get isPlaying() { return timer !== null; },
     go(wanted) {
       ply = Math.max(0, Math.min(longest, wanted));

@@ -41,7 +41,8 @@ def facts_of(game: Game, seed: int = 1) -> RulesFacts:
         GameError: a game does not end within `max_game_length`.
     """
     rng = np.random.default_rng(seed)
-    plies, legal, results, trees = 0, 0, [0, 0, 0], []
+    plies, legal, results = 0, 0, [0, 0, 0]
+    trees: list[float] = []
     while len(trees) < MOST_GAMES and plies < MOST_PLIES:
         state, tree, length = game.initial_state(), 0.0, 0
         while not game.is_terminal(state):

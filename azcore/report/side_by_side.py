@@ -41,7 +41,7 @@ LATELY = 5  # generations that say what games are like now
 AXES = ("seconds", "step", "games", "evaluations")
 UNKNOWN = "–"
 
-Row = Mapping[str, str]
+Row = dict[str, str]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -135,9 +135,9 @@ class Shelf:
             except AzcoreError:
                 continue
             seconds = _seconds(run)
-            last = newest.step or 0
-            stems = {step: f"step-{step}" for step in run.step_checkpoints() if step < last}
-            for step, stem in {**stems, last: "last"}.items():
+            end = newest.step or 0
+            stems = {step: f"step-{step}" for step in run.step_checkpoints() if step < end}
+            for step, stem in {**stems, end: "last"}.items():
                 when = seconds.get(step, 0.0 if step == 0 else None)
                 found.append(
                     replace(

@@ -180,6 +180,7 @@ async function showGames() {
   const now = run ? `${run.name} ${run.games}` : ''
   if (now === filmed) return
   const isSame = filmed.startsWith(`${run?.name} `)
+  if (isSame && control?.isPlaying && !control.isAtEnd) return  // a newer game waits for its turn
   filmed = now
   const { definitions, games } = run ? await read(`/games.json?run=${encodeURIComponent(run.name)}`) : { games: [] }
   if (filmed !== now) return
