@@ -55,7 +55,7 @@ Tiny = Callable[..., dict[str, Any]]
         (
             ["command=fly"],
             "one of train, arena, engine, play, web, export, import, info, publish, predict, "
-            "puzzles, ladder, tune, bench, check, compare, report, new, got 'fly'",
+            "puzzles, ladder, lesson, tune, bench, check, compare, report, new, got 'fly'",
         ),
         (["command=tune"], "command=tune needs checkpoint=PATH"),
         (["command=tune", "tune.parameters.search.c_int=[1,2]"], "did you mean tune.parameters"),
