@@ -306,7 +306,11 @@ class TestResume:
         ("arena", "peers=[pgx]", "peers is for command=bench, got peers=[pgx] with command=arena"),
         ("engine", "search.num_simulations=9", "engine.num_simulations is the number there"),
         ("engine", "search.dirichlet_fraction=0", "is for command=train, bench, check, got"),
-        ("engine", "run_dir=here", "is for command=train, tune, compare, report, got run_dir=here"),
+        (
+            "engine",
+            "run_dir=here",
+            "is for command=train, lesson, tune, compare, report, got run_dir=here",
+        ),
         ("play", "engine.num_simulations=9", "play.num_simulations is the number there"),
         ("play", "arena.num_simulations=9", "is for command=train, arena, puzzles, tune, got"),
         ("play", "players=[random]", "checkpoint=PATH is who plays against you"),

@@ -22,7 +22,8 @@ PLAYER = "search/tic_tac_toe"
 
 @pytest.fixture(name="place", scope="module")
 def place_fixture(tmp_path_factory: Any) -> Iterator[str]:
-    with served(compose(f"web.runs={tmp_path_factory.mktemp('runs')}")) as place:
+    runs = tmp_path_factory.mktemp("runs")
+    with served(compose(f"web.runs={runs}", "evaluator.precision=float32")) as place:
         yield place
 
 

@@ -63,7 +63,8 @@ def runs_fixture(tmp_path_factory: Any) -> Path:
 
 @pytest.fixture(name="place", scope="module")
 def place_fixture(runs: Path) -> Iterator[str]:
-    with served(compose(f"web.runs={runs}", "web.num_simulations=5")) as place:
+    exact = ["evaluator.backend=torch", "evaluator.precision=float32"]
+    with served(compose(f"web.runs={runs}", "web.num_simulations=5", *exact)) as place:
         yield place
 
 
@@ -145,7 +146,8 @@ def test_planes_turned_and_what_the_network_says_of_them(place: str, runs: Path)
     assert 'd="M0 0h20' in first
     assert 'd="M40 0h20' in second
     assert [view["name"] for view in seen["views"]] == names
-    assert len({view["value"] for view in seen["views"]}) > 1  # the network knows no symmetry
+    # The network knows no symmetry.
+    assert len({(view["value"], view["share"]) for view in seen["views"]}) > 1
 
 
 class Neighbours(Evaluator):
