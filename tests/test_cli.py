@@ -324,7 +324,7 @@ class TestResume:
         ("compare", "arena.games=2", "got arena.games=2 with command=compare"),
         ("compare", "game=go", "with command=compare; runs say what was played"),
         ("new", "game=go", "with command=new; name=NAME is what the new game is called"),
-        ("new", "run_dir=here", "run_dir is for command=train, tune, compare"),
+        ("new", "run_dir=here", "run_dir is for command=train, lesson, tune, compare"),
         ("train", "checkpoint=here", "with command=train; resume=RUN resumes a run, init=RUN"),
         ("train", "games=[a.sgf]", "games is for command=import, got games=[a.sgf]"),
         ("import", "supervised.games=[a.sgf]", "games=[...] are the files that are read"),

@@ -24,7 +24,7 @@ class RulesFacts:
         length: plies of a game.
         results: shares of games that seat 0 won, that were drawn, and that seat 1 won.
         tree: the common logarithm of the number of games, if all were as wide as these: the
-            legal actions of a game multiplied, which is Shannon's estimate for chess.
+            legal actions of a game multiplied, as Shannon (1950) did.
     """
 
     games: int
