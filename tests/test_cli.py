@@ -55,7 +55,7 @@ Tiny = Callable[..., dict[str, Any]]
         (
             ["command=fly"],
             "one of train, arena, engine, play, web, export, import, info, publish, predict, "
-            "puzzles, ladder, tune, bench, check, compare, report, new, got 'fly'",
+            "puzzles, ladder, lesson, tune, bench, check, compare, report, new, got 'fly'",
         ),
         (["command=tune"], "command=tune needs checkpoint=PATH"),
         (["command=tune", "tune.parameters.search.c_int=[1,2]"], "did you mean tune.parameters"),
@@ -306,7 +306,11 @@ class TestResume:
         ("arena", "peers=[pgx]", "peers is for command=bench, got peers=[pgx] with command=arena"),
         ("engine", "search.num_simulations=9", "engine.num_simulations is the number there"),
         ("engine", "search.dirichlet_fraction=0", "is for command=train, bench, check, got"),
-        ("engine", "run_dir=here", "is for command=train, tune, compare, report, got run_dir=here"),
+        (
+            "engine",
+            "run_dir=here",
+            "is for command=train, lesson, tune, compare, report, got run_dir=here",
+        ),
         ("play", "engine.num_simulations=9", "play.num_simulations is the number there"),
         ("play", "arena.num_simulations=9", "is for command=train, arena, puzzles, tune, got"),
         ("play", "players=[random]", "checkpoint=PATH is who plays against you"),
@@ -320,7 +324,7 @@ class TestResume:
         ("compare", "arena.games=2", "got arena.games=2 with command=compare"),
         ("compare", "game=go", "with command=compare; runs say what was played"),
         ("new", "game=go", "with command=new; name=NAME is what the new game is called"),
-        ("new", "run_dir=here", "run_dir is for command=train, tune, compare"),
+        ("new", "run_dir=here", "run_dir is for command=train, lesson, tune, compare"),
         ("train", "checkpoint=here", "with command=train; resume=RUN resumes a run, init=RUN"),
         ("train", "games=[a.sgf]", "games is for command=import, got games=[a.sgf]"),
         ("import", "supervised.games=[a.sgf]", "games=[...] are the files that are read"),

@@ -192,6 +192,14 @@ COMMANDS = {
         obeys="ladder seed",
         instead={"run_dir": "ladder.folder is where runs are"},
     ),
+    "lesson": Command(
+        run="azcore.commands.lesson:lesson",
+        obeys="lesson run_dir seed",
+        instead={
+            "game": "lesson.games are what is trained",
+            "trainer.max_time": "lesson.minutes is the time there",
+        },
+    ),
     "tune": Command(
         run="azcore.commands.tune.tune:tune",
         obeys=f"game checkpoint tune arena.num_simulations arena.opening_plies run_dir {SEARCHING}",

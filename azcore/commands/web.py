@@ -27,6 +27,7 @@ from azcore.web.inside import Inside
 from azcore.web.orders import Later, Tell
 from azcore.web.room import Room
 from azcore.web.runs import Runs
+from azcore.web.sees import Sees
 from azcore.web.settings import WebSettings
 from azcore.web.shelf import Shelf
 
@@ -81,7 +82,10 @@ def page(config: Mapping[str, Any], settings: WebSettings, token: str | None) ->
     def inside(send: Tell, _: Later) -> Inside:
         return Inside(shelf=shelf, search=search, gumbel=gumbel, send=send)
 
-    return make_app(shelf, Runs(Path(settings.runs)), room, inside, settings, token)
+    def sees(send: Tell, _: Tell) -> Sees:
+        return Sees(shelf=shelf, send=send)
+
+    return make_app(shelf, Runs(Path(settings.runs)), room, inside, sees, settings, token)
 
 
 def server_of(app: ASGIApp) -> uvicorn.Server:

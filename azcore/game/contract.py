@@ -78,6 +78,7 @@ class Game(ABC):
         self.action_planes = facts.action_planes
         self.observation_shape = facts.observation_shape
         self.observation_maximum = np.array(facts.maximum_of_planes, np.float32)  # [C]
+        self.plane_names = None if facts.plane_names is None else tuple(facts.plane_names)
         self.max_game_length = facts.max_game_length
         self.dirichlet_alpha = facts.dirichlet_alpha
         self.symmetries = facts.symmetries

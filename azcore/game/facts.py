@@ -16,6 +16,7 @@ BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float32]
 IntArray = npt.NDArray[np.int32]
 PROTOCOLS = ("gtp", "uci", "usi")
+LONGEST_NAME = 80  # of a plane
 MOST_ACTIONS = 65_536  # trees and game records store an action in two bytes
 
 
@@ -49,6 +50,9 @@ class Facts:
         observation_shape: (C, H, W).
         observation_maximum: the largest value of each plane, C numbers from 1 to 255; None: 1 in
             all. Networks divide by it, so that a counter weighs no more than a piece.
+        plane_names: what each plane holds, C different texts of at most 80 characters, for people
+            who look at planes. Planes whose names have the same part after the last comma are shown
+            together, such as `own stones, 1 ply ago`. None: planes are numbered.
         max_game_length: the length that no game exceeds, in plies.
         score_maximum: the largest absolute value of `Game.score`; None: the game has no score.
         dirichlet_alpha: concentration of the root noise, inversely proportional to the usual number
@@ -69,6 +73,7 @@ class Facts:
     action_planes: int | None = None
     observation_shape: tuple[int, int, int]
     observation_maximum: Sequence[int] | None = None
+    plane_names: Sequence[str] | None = None
     max_game_length: int
     score_maximum: float | None = None
     dirichlet_alpha: float
@@ -92,6 +97,12 @@ class Facts:
             self._refuse(
                 "observation_maximum", f"{planes} whole numbers from 1 to 255", repr(maximum)
             )
+        names = self.plane_names
+        if names is not None and not (
+            len(set(names)) == len(names) == planes and all(map(_is_name, names))
+        ):
+            want = f"{planes} different texts of at most {LONGEST_NAME} characters, or None"
+            self._refuse("plane_names", want, repr(names))
         if self.protocol not in PROTOCOLS:
             self._refuse("protocol", f"one of {', '.join(PROTOCOLS)}", repr(self.protocol))
         if len(self.seat_names) != 2 or self.seat_names[0] == self.seat_names[1]:
@@ -122,3 +133,7 @@ class Facts:
 
     def _refuse(self, fact: str, want: str, got: str) -> None:
         raise GameError(f"{self.name}: {fact} must be {want}, got {got}")
+
+
+def _is_name(text: object) -> bool:
+    return isinstance(text, str) and 0 < len(text) <= LONGEST_NAME and text.isprintable()

@@ -8,13 +8,14 @@
 Begin with `picture.py`; `films.py` draws whole games and `files.py` writes SVG and PNG files.
 `geometry.py` says where places lie, `surface.py` draws the empty board, `pieces.py` the pieces
 (with `staunton.py` and `kanji.py`), `layers.py` what a search has to say about a position,
-`words.py` says a position in words, and `palette.py` holds the colours. `svg.py` writes elements
-and escapes texts: games are by strangers.
+`words.py` says a position in words, `planes.py` draws what the network sees of it, and `palette.py`
+holds the colours. `svg.py` writes elements and escapes texts: games are by strangers.
 """
 
 from azcore.pictures.films import film, shared
 from azcore.pictures.layers import Hint, Layers, heat_of, line_of, owners_of
 from azcore.pictures.picture import Picture, draw, draw_board, overlay, title_of
+from azcore.pictures.planes import draw_plane
 
 __all__ = [
     "Hint",
@@ -22,6 +23,7 @@ __all__ = [
     "Picture",
     "draw",
     "draw_board",
+    "draw_plane",
     "film",
     "heat_of",
     "line_of",

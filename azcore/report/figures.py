@@ -83,6 +83,15 @@ CHARTS = (
         percent=True,
     ),
     Chart(
+        section="learning",
+        name="reuse",
+        title="Samples of a position",
+        unit="samples",
+        explanation="How often each position of self-play has been drawn for learning so far, on "
+        "average (the replay ratio): more make more of few games, too many learn them by heart.",
+        series=(Series(column="samples_per_position", label="samples"),),
+    ),
+    Chart(
         section="targets",
         name="ownership_loss",
         title="Ownership loss",
@@ -159,6 +168,17 @@ CHARTS = (
             Series(column="draw_rate", label="draws"),
         ),
         percent=True,
+    ),
+    Chart(
+        section="games",
+        name="repeats",
+        title="Repeated games",
+        unit="% of games",
+        explanation="Games that are the same, move by move, as another of their generation: they "
+        "teach nothing new.",
+        series=(Series(column="duplicate_rate", label="repeated"),),
+        percent=True,
+        to_hundred=False,
     ),
     Chart(
         section="resignation",

@@ -33,6 +33,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
+from azcore import report
 from azcore.web.orders import Later, RefusedError, Tell
 from azcore.web.runs import Runs
 from azcore.web.settings import WebSettings
@@ -40,9 +41,12 @@ from azcore.web.shelf import Shelf
 from azcore.web.view import Plain
 
 STATIC = Path(__file__).with_name("static")
+# Scripts that reports, which are whole in one file, share with the page.
+OF_REPORTS = [Path(report.__file__).with_name(name) for name in ("films.js", "films.css")]
 LARGEST_MESSAGE = 1 << 18  # bytes of an order: a pasted game
 MOST_WAITING = 64  # orders of a page that are not obeyed yet; more, and it is cut off
 MOST_UNREAD = 64  # messages that a page has not taken yet; more, and its orders wait
+SIDE_BY_SIDE = "side_by_side.html"  # the name of the page of several runs as a file
 COOKIE = "azcore-token"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANYWHERE = ("0.0.0.0", "::")
@@ -72,7 +76,7 @@ LOG = logging.getLogger("uvicorn.error")
 
 
 class Guest(Protocol):
-    """What serves one page for as long as its web socket lasts: `Room` or `Inside`."""
+    """What serves one page for as long as its web socket lasts: `Room`, `Inside` or `Sees`."""
 
     def do(self, order: object) -> None:
         """Obey an order."""
@@ -89,6 +93,7 @@ def make_app(
     runs: Runs,
     make_room: MakeRoom,
     make_inside: MakeRoom,
+    make_sees: MakeRoom,
     settings: WebSettings,
     token: str | None,
 ) -> ASGIApp:
@@ -99,6 +104,7 @@ def make_app(
         runs: to watch.
         make_room: makes a room from its `send` and `later`.
         make_inside: the same for the page that looks into a search.
+        make_sees: the same for the page of what the network sees.
         settings: of the page.
         token: what a visitor must know; None: nothing.
     """
@@ -109,6 +115,9 @@ def make_app(
 
     def inside(_: Request) -> FileResponse:
         return FileResponse(STATIC / "inside.html")
+
+    def sees(_: Request) -> FileResponse:
+        return FileResponse(STATIC / "sees.html")
 
     def watch(_: Request) -> FileResponse:
         return FileResponse(STATIC / "watch.html")
@@ -122,12 +131,28 @@ def make_app(
         except RefusedError as error:
             return PlainTextResponse(str(error), status_code=404)
 
-    def report(request: Request) -> Response:
+    def games(request: Request) -> Response:
+        try:
+            return JSONResponse(runs.games(request.query_params.get("run", "")))
+        except RefusedError as error:
+            return PlainTextResponse(str(error), status_code=404)
+
+    def report_of(request: Request) -> Response:
         try:
             page = runs.report(request.query_params.get("run", ""))
         except RefusedError as error:
             return PlainTextResponse(str(error), status_code=404)
         return HTMLResponse(page, headers={POLICY_HEADER: REPORT_POLICY})
+
+    def side_by_side(request: Request) -> Response:
+        query = request.query_params
+        try:
+            page = runs.side_by_side(query.getlist("run"))
+        except RefusedError as error:
+            return PlainTextResponse(str(error), status_code=404)
+        kept = f'attachment; filename="{SIDE_BY_SIDE}"' if query.get("save") else "inline"
+        headers = {POLICY_HEADER: REPORT_POLICY, "content-disposition": kept}
+        return HTMLResponse(page, headers=headers)
 
     async def to_room(socket: WebSocket) -> None:
         await visitors.welcome(socket, make_room)
@@ -135,22 +160,34 @@ def make_app(
     async def to_inside(socket: WebSocket) -> None:
         await visitors.welcome(socket, make_inside)
 
+    async def to_sees(socket: WebSocket) -> None:
+        await visitors.welcome(socket, make_sees)
+
     def players(_: Request) -> JSONResponse:
         return JSONResponse([entry.plain for entry in shelf.entries()])
 
     routes = [
         Route("/", page),
         Route("/players.json", players),
+        *(Route(f"/static/{path.name}", _file(path)) for path in OF_REPORTS),
         Mount("/static", StaticFiles(directory=STATIC)),
         Route("/inside", inside),
+        Route("/sees", sees),
         Route("/watch", watch),
         Route("/runs.json", listed),
         Route("/run.json", curves),
-        Route("/report", report),
+        Route("/games.json", games),
+        Route("/report", report_of),
+        Route("/side-by-side", side_by_side),
         WebSocketRoute("/room", to_room),
         WebSocketRoute("/inside/room", to_inside),
+        WebSocketRoute("/sees/room", to_sees),
     ]
     return Guard(Starlette(routes=routes), settings.host, token)
+
+
+def _file(path: Path) -> Callable[[Request], FileResponse]:
+    return lambda _: FileResponse(path)
 
 
 class Guard:

@@ -8,14 +8,18 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from azcore.arena.elo import fit_ratings
-from azcore.errors import AzcoreError
+from azcore.errors import AzcoreError, SettingError
+from azcore.pictures import shared
 from azcore.report.doctor import HISTORY, findings, numbers_of
 from azcore.report.figures import CHARTS, SECTIONS, chart_data
+from azcore.report.films import Films
 from azcore.report.report import ANCHOR, Report
+from azcore.report.side_by_side import render_side_by_side
 from azcore.report.tables import (
     cell,
     columns_of,
@@ -35,6 +39,7 @@ from azcore.web.view import Plain
 AXES = ("seconds", "step", "games", "evaluations")
 MOST_POINTS = 300  # of a curve on the page
 MOST_KEPT = 64  # runs and reports in memory
+MOST_FILMED = 8  # runs whose games are in memory
 
 
 class Runs:
@@ -48,6 +53,8 @@ class Runs:
         self._folder = folder
         self._kept: dict[tuple[str, str], tuple[object, Any]] = {}  # by kind and name
         self._lock = threading.Lock()
+        self._films: dict[str, Films] = {}  # by run
+        self._filming = threading.Lock()  # apart: rules may have to be compiled
 
     def listed(self) -> list[Plain]:
         """A few words on each run, the newest first."""
@@ -71,6 +78,40 @@ class Runs:
         run = self._run(name)
         page: str = self._cached("report", name, run, _report)
         return page
+
+    def games(self, name: str) -> Plain:
+        """The first game of a run and the latest, to be stepped through together.
+
+        Raises:
+            RefusedError: there is no such run.
+        """
+        run = self._run(name)
+        with self._filming:
+            films = self._films.pop(name, None) or Films(run)
+            self._films[name] = films
+            while len(self._films) > MOST_FILMED:
+                self._films.pop(next(iter(self._films)))
+            shown = films.shown()
+        drawn = [game.film for game in shown if game.film is not None]
+        return {
+            "definitions": shared(drawn) if drawn else "",
+            "games": [
+                {**game.data, "svg": "" if game.film is None else game.film.svg} for game in shown
+            ],
+        }
+
+    def side_by_side(self, names: Sequence[str]) -> str:
+        """One page with two to four runs in columns, as `command=compare` writes it.
+
+        Raises:
+            RefusedError: there is no such run, or there are too few or too many.
+        """
+        runs = [(name, self._run(name)) for name in dict.fromkeys(names)]
+        with self._filming:
+            try:
+                return render_side_by_side(runs)
+            except SettingError as error:
+                raise RefusedError(str(error)) from error
 
     def _names(self) -> list[str]:
         found = {}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +15,7 @@ from azcore.errors import AzcoreError, SettingError
 from azcore.game import Game
 from azcore.game.registry import installed_games, unprepared
 from azcore.pictures import title_of
+from azcore.report.tables import cell, count, last_of_each, read_rows
 from azcore.storage.checkpoint import KEY, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.web.shared import SharedEvaluator
@@ -36,6 +36,9 @@ class Entry:
         title: of the game, with its settings.
         player: what plays.
         group: `shipped`, `runs` or `search`.
+        run: of which it is a checkpoint; empty: of none.
+        step: optimizer steps of the checkpoint; None: it is of no run.
+        seconds: how long the run had been going on; None: its table does not say.
     """
 
     name: str
@@ -43,9 +46,12 @@ class Entry:
     title: str
     player: str
     group: str
+    run: str = ""
+    step: int | None = None
+    seconds: float | None = None
 
     @property
-    def plain(self) -> dict[str, str]:
+    def plain(self) -> dict[str, Any]:
         return dict(vars(self))
 
 
@@ -123,18 +129,25 @@ class Shelf:
             run = RunDirectory(path.parent.parent)
             if path.parent.parent.is_symlink() or path.parent.is_symlink():
                 continue
-            name = run.path.relative_to(self._runs)
-            steps = [f"step-{step}" for step in run.step_checkpoints()]
-            when = time.strftime("%d %b %H:%M", time.localtime(path.stat().st_mtime))
+            name = str(run.path.relative_to(self._runs))
             try:
-                newest = _entry(f"{run.path}@last", path, f"{name}, last ({when})", "runs")
+                newest = _entry(f"{run.path}@last", path, name, "runs")
             except AzcoreError:
                 continue
-            found.append(newest)
-            for stem in reversed(steps):
-                player = f"{name}, {stem.replace('-', ' ')}"
+            seconds = _seconds(run)
+            end = newest.step or 0
+            stems = {step: f"step-{step}" for step in run.step_checkpoints() if step < end}
+            for step, stem in {**stems, end: "last"}.items():
+                when = seconds.get(step, 0.0 if step == 0 else None)
                 found.append(
-                    Entry(**{**vars(newest), "name": f"{run.path}@{stem}", "player": player})
+                    replace(
+                        newest,
+                        name=f"{run.path}@{stem}",
+                        player=f"{name}, {_moment(step, when)}",
+                        run=name,
+                        step=step,
+                        seconds=when,
+                    )
                 )
         return found
 
@@ -161,9 +174,29 @@ class Shelf:
 
 
 def _entry(name: str, path: Path, player: str, group: str) -> Entry:
-    identity = read_checkpoint(path)[KEY]["game"]
+    checkpoint = read_checkpoint(path)
+    identity = checkpoint[KEY]["game"]
     title = in_words(identity["name"], identity["settings"])
-    return Entry(name=name, game=identity["name"], title=title, player=player, group=group)
+    step = checkpoint["global_step"] if group == "runs" else None
+    return Entry(
+        name=name, game=identity["name"], title=title, player=player, group=group, step=step
+    )
+
+
+def _seconds(run: RunDirectory) -> dict[int, float]:
+    """How long a run had been going on after each generation, by optimizer steps; ascending."""
+    rows = last_of_each(read_rows(run.metrics), ("generation",))
+    found = {count(row, "step"): cell(row, "seconds") for row in rows}
+    return dict(sorted((step, seconds) for step, seconds in found.items() if seconds is not None))
+
+
+def _moment(step: int, seconds: float | None) -> str:
+    """When a checkpoint was made, as `after 5 min, step 400`."""
+    if seconds is None:
+        return f"step {step:,}"
+    if seconds < 60:
+        return f"after {seconds:.0f} s, step {step:,}"
+    return f"after {seconds / 60:.0f} min, step {step:,}"
 
 
 def in_words(name: str, settings: Any) -> str:

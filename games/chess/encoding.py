@@ -35,6 +35,24 @@ MAXIMUM = [1] * NUM_PLANES
 MAXIMUM[MOVE_COUNT_PLANE] = MOST_MOVES
 MAXIMUM[NO_PROGRESS_PLANE] = rules.FIFTY_MOVES
 
+_KINDS = ("pawns", "knights", "bishops", "rooks", "queens", "king")
+_OF_A_POSITION = [
+    *(f"own {kind}" for kind in _KINDS),
+    *(f"opponent's {kind}" for kind in _KINDS),
+    "occurred before",
+    "occurred twice before",
+]
+_AGES = ["", ", 1 ply ago", *(f", {plies} plies ago" for plies in range(2, rules.NUM_BOARDS))]
+PLANE_NAMES = [f"{name}{ago}" for ago in _AGES for name in _OF_A_POSITION] + [
+    "White to move",
+    "moves played",
+    "may castle king side",
+    "may castle queen side",
+    "opponent may castle king side",
+    "opponent may castle queen side",
+    "plies without progress",
+]
+
 # The eight bits of a row as eight bytes, the lowest bit first in memory.
 BYTES_OF_ROW = np.unpackbits(
     np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little"

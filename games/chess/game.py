@@ -43,6 +43,7 @@ class Chess(CompiledGame):
                 action_planes=rules.NUM_PLANES,
                 observation_shape=(encoding.NUM_PLANES, 8, 8),
                 observation_maximum=encoding.MAXIMUM,
+                plane_names=encoding.PLANE_NAMES,
                 max_game_length=max_plies,
                 dirichlet_alpha=0.3,  # AlphaZero's
                 seat_names=("white", "black"),

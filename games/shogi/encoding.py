@@ -34,6 +34,26 @@ MOST_MOVES = 255
 MAXIMUM = ([1] * PRISONERS + [*SUPPLY, *SUPPLY]) * NUM_STEPS + [1, MOST_MOVES]
 
 
+_IN_HAND = ("pawns", "lances", "knights", "silvers", "golds", "bishops", "rooks")
+_KINDS = (
+    *_IN_HAND,
+    "king",
+    *(f"promoted {kind}" for kind in ("pawns", "lances", "knights", "silvers")),
+    *("horses", "dragons"),
+)
+_OF_A_POSITION = [
+    *(f"own {kind}" for kind in _KINDS),
+    *(f"opponent's {kind}" for kind in _KINDS),
+    *("occurred before", "occurred twice before", "occurred three times before"),
+    *(f"own {kind} in hand" for kind in _IN_HAND),
+    *(f"opponent's {kind} in hand" for kind in _IN_HAND),
+]
+_AGES = ["", ", 1 ply ago", *(f", {plies} plies ago" for plies in range(2, NUM_STEPS))]
+PLANE_NAMES = [f"{name}{ago}" for ago in _AGES for name in _OF_A_POSITION] + [
+    "Black to move",
+    "moves played",
+]
+
 # [seat to move, code on the board]: the plane of a piece within its step, times 81. Empty squares
 # (code 0) write to a repetition plane, which is overwritten later: faster than testing each square.
 _black = [REPEATS, *range(2 * NUM_TYPES)]

@@ -46,6 +46,7 @@ class Shogi(CompiledGame):
                 action_planes=rules.NUM_ACTIONS // 81,
                 observation_shape=(encoding.NUM_PLANES, 9, 9),
                 observation_maximum=encoding.MAXIMUM,
+                plane_names=encoding.PLANE_NAMES,
                 max_game_length=max_plies,
                 dirichlet_alpha=0.15,  # AlphaZero's (Silver et al. 2018, Methods)
                 protocol="usi",

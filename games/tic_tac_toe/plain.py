@@ -43,6 +43,7 @@ class TicTacToePlain(Game):
                 settings={},
                 num_actions=9,
                 observation_shape=(2, 3, 3),
+                plane_names=("own marks", "opponent's marks"),
                 max_game_length=9,
                 dirichlet_alpha=1.0,  # about 10 / legal actions, like AlphaZero's three
                 symmetries=tuple(Symmetry(cells=m.ravel(), actions=m.ravel()) for m in mapped),

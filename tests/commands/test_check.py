@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.commands.check.planes import drawn_planes
+from azcore.commands.check.planes import drawn_planes, named_planes
 from azcore.commands.check.report import check
 from azcore.commands.new import write_package
 from azcore.commands.train import train
@@ -112,6 +112,11 @@ def test_planes_are_drawn_side_by_side() -> None:
         "planes 1, 3, 5: all 0",
         "plane 4: all 1",
     ]
+    names = list("abcdefg")
+    assert named_planes(observation, names, 1) == ["plane 0: a", "plane 4: e"]
+    assert named_planes(observation, names, None) == [
+        f"plane {i}: {names[i]}" for i in (0, 2, 4, 6)
+    ]
     narrow = drawn_planes(observation, most=None, width=10)
     assert [line for line in narrow if "plane " in line][:2] == ["plane 0", "plane 2"]
 
@@ -131,6 +136,7 @@ def test_report(compose: Compose, capsys: pytest.CaptureFixture[str], name: str)
         "3,024",
         "sees in the middle of a random game: ",
         "plane 0   plane 1",
+        "plane 1: opponent's marks",
         "rules, a ply of random play",
         "evaluations/s",
         "plies × 16 simulations, about",

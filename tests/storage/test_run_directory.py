@@ -93,7 +93,19 @@ def test_every_setting_is_the_runs_or_of_whoever_goes_on() -> None:
             "engine",
             "fork",
         ),
-        *("games", "import", "init", "ladder", "name", "new", "out", "peers", "play", "players"),
+        *(
+            "games",
+            "import",
+            "init",
+            "ladder",
+            "lesson",
+            "name",
+            "new",
+            "out",
+            "peers",
+            "play",
+            "players",
+        ),
         *("programs", "publish", "puzzles", "resume", "run_dir", "tune", "web", "what"),
     }
 

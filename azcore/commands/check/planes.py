@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -42,6 +42,13 @@ def drawn_planes(observation: FloatArray, *, most: int | None, width: int) -> li
         lines.append(f"not drawn: {_planes(left)}")
     lines += [f"{_planes(planes)}: all {value}" for value, planes in sorted(constant.items())]
     return lines
+
+
+def named_planes(observation: FloatArray, names: Sequence[str], most: int | None) -> list[str]:
+    """What planes hold, a line each: those that are drawn, and constant ones that are not 0."""
+    varied = [i for i, plane in enumerate(observation) if (plane != plane.flat[0]).any()][:most]
+    full = [i for i, plane in enumerate(observation) if plane.all() and plane.min() == plane.max()]
+    return [f"plane {plane}: {names[plane]}" for plane in sorted([*varied, *full])]
 
 
 def _board(plane: int, values: npt.NDArray[np.int64]) -> list[str]:

@@ -11,7 +11,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from azcore.commands.check.planes import drawn_planes
+from azcore.commands.check.planes import drawn_planes, named_planes
 from azcore.commands.console import table_console
 from azcore.game import BoolArray, CompiledGame, Game
 from azcore.game.registry import make
@@ -170,6 +170,9 @@ def _print_observation(console: Console, game: Game, most: int | None) -> None:
     console.print(game.render(state) + "\n", markup=False)
     lines = drawn_planes(game.observation(state), most=most, width=min(console.width, 110))
     console.print("\n".join(lines).rstrip() + "\n", markup=False)
+    if game.plane_names is not None:
+        named = named_planes(game.observation(state), game.plane_names, most)
+        console.print("\n".join(named) + "\n", markup=False)
     for action in actions[len(actions) // 2 :]:
         state = game.step(state, action)
     # The kit cannot know who should have won, so show it to the author.

@@ -10,6 +10,9 @@ The command writes into the compared folder or `run_dir`:
 comparison.csv           one row per match
 ratings.csv              one row per checkpoint
 figure.png, figure.svg   if matplotlib is installed
+
+With `compare.side_by_side=true` it plays no match: it writes `side_by_side.html`, a page of two to
+four runs in columns, of one game or of several.
 """
 
 from __future__ import annotations
@@ -31,9 +34,10 @@ from azcore.arena.match import play_match
 from azcore.arena.players import Player, RandomPlayer, SearchPlayer
 from azcore.assembly.parts import Config, Settings
 from azcore.commands.compare.means import MeanPoint, Pool, Rated, mean_curves
-from azcore.commands.compare.runs import DIGEST, Run, find_runs, labels
+from azcore.commands.compare.runs import DIGEST, Run, find_runs, labels, named_runs
 from azcore.commands.compare.settings import CompareSettings
 from azcore.errors import SettingError
+from azcore.report.side_by_side import render_side_by_side
 from azcore.search.evaluators import UniformEvaluator
 from azcore.settings import build
 from azcore.storage.run_directory import RUNS, dated
@@ -56,6 +60,7 @@ MATCHES = [
 ]
 RATINGS = ["run", "variant", "seed", "step", "evaluations", "seconds", "rating", "low", "high"]
 FILES = ["comparison.csv", "ratings.csv", "ratings.csv.tmp", "figure.png", "figure.svg"]
+SIDE_BY_SIDE = "side_by_side.html"
 RANDOM, SEARCH = "random", "search"  # the anchors; no checkpoint of a run has these names
 
 
@@ -66,6 +71,8 @@ def compare(config: Config) -> int:
         AzcoreError: a setting or a run cannot be used; matches already played stay saved.
     """
     options = _settings(config)
+    if options.side_by_side:
+        return _write_side_by_side(config["run_dir"], options.runs)
     runs = find_runs(options.runs, config["device"], options.checkpoints)
     for run in runs:
         for kept in run.kept:
@@ -100,6 +107,25 @@ def compare(config: Config) -> int:
     console.print(f"ratings {folder / 'ratings.csv'}")
     _print_last(console, rated, curves, pool, options)
     _draw(folder, rated, curves, pool.values[SEARCH], options, console)
+    return 0
+
+
+def _write_side_by_side(run_dir: str | None, folders: Sequence[str]) -> int:
+    """Write the page of runs in columns and print its path; 0.
+
+    Raises:
+        SettingError: there are too few runs or too many, or the page cannot be written.
+    """
+    page = render_side_by_side([(name, run) for name, run in named_runs(folders).items()])
+    folder = _folder(run_dir, folders)
+    path = folder / SIDE_BY_SIDE
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        require_no_link(path)
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise SettingError(f"{path} cannot be written: {error.strerror}") from error
+    print(f"side by side {path}, {path.stat().st_size / 1e3:,.0f} kB")
     return 0
 
 

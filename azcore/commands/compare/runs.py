@@ -98,6 +98,25 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
     return sorted(runs, key=lambda run: (run.seed, run.variant))
 
 
+def named_runs(folders: Iterable[str]) -> dict[str, RunDirectory]:
+    """The runs in some folders by name, whatever they play, in the order given.
+
+    Raises:
+        SettingError: a folder has none.
+    """
+    found: dict[str, RunDirectory] = {}
+    for folder in folders:
+        root = Path(folder)
+        inside = sorted(path.parent for path in root.rglob("config.yaml"))
+        if not inside:
+            raise SettingError(f"compare.runs: there is no run in {folder}")
+        for path in inside:
+            short = path.name if path == root else path.relative_to(root).as_posix()
+            name = short if short not in found else str(path)
+            found[name] = RunDirectory(path)
+    return found
+
+
 def _variant(name: str) -> str:
     """`network=sep_res,seed=2` without the seed."""
     return ",".join(part for part in name.split(",") if not part.startswith("seed="))
@@ -123,7 +142,8 @@ def _require_comparable(
         game, other = configs[first].get("game"), config.get("game")
         if game != other:
             raise SettingError(
-                f"compare.runs must be of one game: {first} has {game}, {name} has {other}"
+                f"compare.runs must be of one game: {first} has {game}, {name} has {other}; "
+                "compare.side_by_side=true sets different games side by side, without matches"
             )
         for earlier in of_variant.setdefault(variants[name], []):
             changed = differences(configs[earlier], config)

@@ -21,6 +21,7 @@ class CompareSettings:
     num_simulations: int
     rivals: int
     x: str
+    side_by_side: bool
     after_sweep: bool
 
     def __post_init__(self) -> None:

@@ -61,7 +61,7 @@ const HEAR = {
     $('who').textContent = [message.settings, message.who].filter(Boolean).join(' · ')
     options($('people'), [['0', message.seats[0]], ['1', message.seats[1]], ['01', 'both sides'], ['', 'none, watch']], null)
     options($('layer'), Object.entries(LAYERS).filter(([name]) => message.hasBoard && (name !== 'owner' || message.predicts.includes('ownership'))), view.layer)
-    options($('opponent'), players.filter(p => p.title === message.title).map(p => [p.name, p.player]), message.player)
+    showOpponents(message)
     $('files').replaceChildren(...message.formats.map(name => {
       const button = document.createElement('button')
       button.textContent = `Save as ${name.toUpperCase()}`
@@ -116,6 +116,42 @@ function statusOf(message) {
   return (message.engine ? `${name}: azcore is thinking ...` : `${name} to move`) + note
 }
 
+// -- a run as it was -----------------------------------------------------------------------------
+
+const checkpointsOf = run => players.filter(player => player.run === run)
+const duration = seconds => seconds < 60 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`
+
+// When a checkpoint was made, in words.
+function moment({ step, seconds }) {
+  const steps = `step ${step.toLocaleString('en')}`
+  if (step === 0) return 'before it learned anything'
+  return seconds === null ? `at ${steps}` : `after ${duration(seconds)}, ${steps}`
+}
+
+// A slider over the checkpoints of a run; onMove is told while it moves, onChoose once it rests.
+function slider(range, members, chosen, onMove, onChoose = () => {}) {
+  Object.assign(range, { min: 0, max: members.length - 1, value: members.findIndex(member => member.name === chosen) })
+  const tell = () => {
+    range.setAttribute('aria-valuetext', moment(members[range.value]))
+    onMove(members[range.value])
+  }
+  range.oninput = tell
+  range.onchange = () => onChoose(members[range.value])
+  tell()
+}
+
+function showOpponents(message) {
+  const same = players.filter(player => player.title === message.title)
+  const chosen = players.find(player => player.name === message.player)
+  const members = chosen?.run ? checkpointsOf(chosen.run) : []
+  // A run is one opponent: the slider says at which time.
+  const listed = same.filter(player => !player.run || (player.run === chosen?.run ? player === chosen : player === checkpointsOf(player.run).at(-1)))
+  options($('opponent'), listed.map(player => [player.name, player.run || player.player]), message.player)
+  $('as-it-was').hidden = members.length < 2
+  if (members.length < 2) return
+  slider($('moment'), members, message.player, member => { $('moment-text').textContent = moment(member) }, member => open({ ...kept(), player: member.name }))
+}
+
 // -- controls ------------------------------------------------------------------------------------
 
 function options(select, pairs, chosen) {
@@ -159,6 +195,7 @@ const ACTS = {
   'copy-text': () => copy(position.text, $('copy-text')),
   share: () => copy(link(), $('share')),
   inside: () => { isLeaving = true; location.href = link().replace('/#', '/inside#') },
+  sees: () => { isLeaving = true; location.href = link().replace('/#', '/sees#') },
   home: () => { isLeaving = true; location.href = '/' },
 }
 for (const [id, act] of Object.entries(ACTS)) $(id).addEventListener('click', act)
@@ -172,7 +209,7 @@ $('opponent').addEventListener('change', () => open({ ...kept(), player: $('oppo
 
 const KEYS = {
   ArrowLeft: ACTS.back, ArrowRight: ACTS.forth, Home: ACTS.first, End: ACTS.end,
-  u: ACTS.undo, h: ACTS.hint, f: ACTS.flip, n: ACTS.new, i: ACTS.inside,
+  u: ACTS.undo, h: ACTS.hint, f: ACTS.flip, n: ACTS.new, i: ACTS.inside, s: ACTS.sees,
   a: () => $('analyse').click(),
   p: () => document.querySelector('[data-choice=pass]')?.click(),
   Escape: () => board.putBack(),
@@ -229,6 +266,32 @@ function open(game) {
   else if (!socket || socket.readyState === WebSocket.CLOSED) connect()
 }
 
+function element(name, text) {
+  const made = document.createElement(name)
+  made.textContent = text
+  return made
+}
+
+// A run and the times of its life at which one can meet it.
+function runCard(run) {
+  const members = checkpointsOf(run)
+  const card = document.createElement('div')
+  card.className = 'card run'
+  card.dataset.run = run
+  const when = element('span', '')
+  const range = document.createElement('input')
+  Object.assign(range, { type: 'range', ariaLabel: `Time in the run ${run}`, hidden: members.length < 2 })
+  const play = element('button', 'Play')
+  play.className = 'main'
+  play.addEventListener('click', () => open({ player: play.dataset.player, people: [0], moves: [] }))
+  card.append(element('b', members[0].title), element('span', run), range, when, play)
+  slider(range, members, members.at(-1).name, member => {
+    when.textContent = `As it was ${moment(member)}`
+    play.dataset.player = member.name
+  })
+  return card
+}
+
 function showPlayers() {
   $('start').hidden = false
   const parts = []
@@ -239,15 +302,13 @@ function showPlayers() {
     title.textContent = words
     const cards = document.createElement('div')
     cards.className = 'cards'
-    for (const player of members) {
+    const runs = new Set(members.map(player => player.run))
+    if (group === 'runs') for (const run of runs) cards.append(runCard(run))
+    else for (const player of members) {
       const card = document.createElement('button')
       card.className = 'card'
-      const game = document.createElement('b')
-      game.textContent = player.title
-      const who = document.createElement('span')
-      who.textContent = player.player
-      card.append(game, who)
       card.dataset.player = player.name
+      card.append(element('b', player.title), element('span', player.player))
       card.addEventListener('click', () => open({ player: player.name, people: [0], moves: [] }))
       cards.append(card)
     }

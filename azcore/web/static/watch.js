@@ -34,6 +34,7 @@ async function look() {
     for (const name of shown) curves.set(name, await read(`/run.json?run=${encodeURIComponent(name)}`))
     complain('')
     show()
+    await showGames()
   } catch (error) {
     complain(error instanceof TypeError ? 'The server does not answer. Trying again ...' : error.message)
   }
@@ -48,6 +49,7 @@ function choose(name, on) {
   shown = shown.filter(other => other !== name)
   if (on) shown = [...shown, name].slice(-MOST_SHOWN)
   history.replaceState(null, '', `#${new URLSearchParams(shown.map(run => ['run', run]))}`)
+  showGames().catch(error => complain(error.message))
   if (on && !curves.has(name)) read(`/run.json?run=${encodeURIComponent(name)}`).then(found => { curves.set(name, found); show() }).catch(error => complain(error.message))
   show()
 }
@@ -123,6 +125,10 @@ function frame(name, title, says, section) {
 
 function show() {
   showRuns()
+  const query = new URLSearchParams(shown.map(run => ['run', run]))
+  $('compare').hidden = shown.length < 2 || shown.length > 4
+  $('side-by-side').href = `/side-by-side?${query}`
+  $('save').href = `/side-by-side?${query}&save=1`
   const axis = document.querySelector('input[name=axis]:checked').value
   const found = shown.filter(name => curves.has(name)).map(name => [name, curves.get(name)])
   const several = found.length > 1
@@ -162,6 +168,37 @@ function show() {
   }
   for (const [name, { figure }] of frames) figure.hidden = !seen.has(name)
   for (const part of $('charts').children) part.hidden = !part.querySelector('figure:not([hidden])')
+}
+
+// -- games ---------------------------------------------------------------------------------------
+
+let filmed = ''     // the run and how many games it had when its games were fetched
+let control = null  // of the games
+
+async function showGames() {
+  const run = runs.find(one => one.name === shown[0])
+  const now = run ? `${run.name} ${run.games}` : ''
+  if (now === filmed) return
+  const isSame = filmed.startsWith(`${run?.name} `)
+  if (isSame && control?.isPlaying && !control.isAtEnd) return  // a newer game waits for its turn
+  filmed = now
+  const { definitions, games } = run ? await read(`/games.json?run=${encodeURIComponent(run.name)}`) : { games: [] }
+  if (filmed !== now) return
+  $('games').hidden = !games.length
+  if (!games.length) return
+  document.querySelector('#games h2').textContent = games.length > 1 ? `The first game of ${run.name} and its latest` : `The first game of ${run.name}`
+  $('definitions').innerHTML = definitions
+  const goesOn = run.age < FRESH && !matchMedia('(prefers-reduced-motion: reduce)').matches
+  const plays = control && isSame ? control.isPlaying : goesOn
+  const ply = control && isSame && !plays ? control.ply : 0
+  control?.play(false)
+  control = together($('films'), games.map(game => {
+    const element = document.createElement('div')
+    element.innerHTML = game.svg
+    const weights = game.step ? `weights of step ${game.step.toLocaleString('en')}` : 'nothing learned yet'
+    return { ...game, element, title: game.why === 'first' ? `First game, ${weights}` : `Latest game, number ${(game.index + 1).toLocaleString('en')}, ${weights}` }
+  }), ply)
+  control.play(plays)
 }
 
 for (const input of document.querySelectorAll('input[name=axis]')) input.addEventListener('change', show)

@@ -24,6 +24,7 @@ class ConnectFour(CompiledGame):
                 settings={},
                 num_actions=rules.COLUMNS,
                 observation_shape=(2, rules.ROWS, rules.COLUMNS),
+                plane_names=("own stones", "opponent's stones"),
                 max_game_length=rules.ROWS * rules.COLUMNS,
                 dirichlet_alpha=10 / rules.COLUMNS,  # the papers': about 10 / legal actions
                 symmetries=encoding.symmetries(),

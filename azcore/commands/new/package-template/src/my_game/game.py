@@ -46,6 +46,7 @@ class MyGame(CompiledGame):
                 settings={"board_size": board_size, "in_a_row": in_a_row},
                 num_actions=num_cells,
                 observation_shape=(encoding.NUM_PLANES, board_size, board_size),
+                plane_names=("own stones", "opponent's stones"),  # optional, for people
                 max_game_length=num_cells,  # no game is longer, in plies
                 dirichlet_alpha=10 / num_cells,  # papers: about 10 / usual number of legal actions
                 symmetries=encoding.symmetries(board_size),

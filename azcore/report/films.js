@@ -1,0 +1,75 @@
+// Games side by side that step together. Each board is a film: a picture in which each element says
+// at which positions it is seen, so this script shows and hides, and draws no board.
+"use strict";
+
+class Film {  // game: seats, moves, players (a seat a ply), ended, and boards (texts) if it has no pictures
+  constructor(element, game) {
+    Object.assign(this, { element, game, svg: element.querySelector("svg") });
+    const spansOf = (part) => part.dataset.on.split(" ").map((span) => span.split("-").map(Number));
+    this.scenes = this.svg ? [...this.svg.querySelectorAll("[data-on]")].map((part) => ({ part, spans: spansOf(part) })) : [];
+    if (!this.svg) this.text = element.appendChild(document.createElement("pre"));
+    for (const part of this.svg ? this.svg.querySelectorAll(":scope > title, .az-heat") : []) part.remove();
+  }
+
+  get length() { return this.game.moves.length; }
+
+  show(wanted) {  // the position after so many plies, or the last one; returns what happened there
+    const ply = Math.min(wanted, this.length);
+    if (this.text) this.text.textContent = this.game.boards[ply];
+    for (const { part, spans } of this.scenes)
+      part.setAttribute("visibility", spans.some(([first, last = first]) => first <= ply && ply <= last) ? "visible" : "hidden");
+    const { seats, players, moves, ended, length } = this.game;
+    const says = ply === 0 ? "The game begins" : `${ply}: ${seats[players[ply - 1]]} plays ${moves[ply - 1]}`;
+    return ply < this.length ? says : length > ply ? `${says}; the rest is not shown` : `${says} – ${ended}`;
+  }
+}
+
+// Puts films into a host with one slider for all. Each of games has its film's element and a title.
+function together(host, games, start = 0) {
+  const make = (name, attributes, parent, text = "") => {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.textContent = text;
+    parent.append(made);
+    return made;
+  };
+  host.replaceChildren();
+  host.classList.add("together");
+  const row = make("div", { class: "films" }, host);
+  const films = games.map((game) => {
+    const figure = make("figure", {}, row);
+    make("figcaption", {}, figure, game.title);
+    figure.append(game.element);
+    game.element.hidden = false;
+    return { film: new Film(game.element, game), says: make("p", { class: "says" }, figure) };
+  });
+  const longest = Math.max(0, ...films.map(({ film }) => film.length));
+  const bar = make("div", { class: "together-bar", role: "group", "aria-label": "Step through the games" }, host);
+  const buttons = [["back", "‹", "One ply back"], ["play", "▶", "Play"], ["next", "›", "One ply on"]].map(([name, sign, words]) => [name, make("button", { type: "button", "data-films": name, "aria-label": words }, bar, sign)]);
+  const slider = make("input", { type: "range", min: 0, max: longest, value: 0, "aria-label": "Ply" }, bar);
+  const count = make("span", { class: "count" }, bar);
+  let ply = 0, timer = null;
+  const control = {
+    get ply() { return ply; },
+    get isAtEnd() { return ply === longest; },
+    get isPlaying() { return timer !== null; },
+    go(wanted) {
+      ply = Math.max(0, Math.min(longest, wanted));
+      slider.value = ply;
+      count.textContent = `${ply} of ${longest}`;
+      for (const { film, says } of films) says.textContent = film.show(ply);
+    },
+    play(on) {
+      clearInterval(timer);
+      timer = on ? setInterval(() => { if (!host.isConnected) control.play(false); else control.go(ply < longest ? ply + 1 : 0); }, 700) : null;
+      const [, button] = buttons[1];
+      button.textContent = on ? "❚❚" : "▶";
+      button.setAttribute("aria-label", on ? "Stop" : "Play");
+    },
+  };
+  const acts = { back: () => control.go(ply - 1), next: () => control.go(ply + 1), play: () => control.play(timer === null) };
+  for (const [name, button] of buttons) button.addEventListener("click", () => { if (name !== "play") control.play(false); acts[name](); });
+  slider.addEventListener("input", () => { control.play(false); control.go(Number(slider.value)); });
+  control.go(start);
+  return control;
+}

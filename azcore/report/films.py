@@ -1,0 +1,102 @@
+"""The first and the latest game of a run as films, which pages show side by side.
+
+No network is asked, so this takes milliseconds and suits a run that goes on.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from azcore.errors import AzcoreError
+from azcore.game import Game
+from azcore.game.registry import make
+from azcore.pictures import Picture
+from azcore.report.chosen import Chooser, Chosen
+from azcore.report.games import MAX_PLIES, ended_by, filmed
+from azcore.storage.game_record import GameRecord
+from azcore.storage.referee import Referee
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.start_states import StartStates
+
+WANTED = ("first", "last")
+
+
+@dataclass(frozen=True)
+class Filmed:
+    """A game to step through.
+
+    Attributes:
+        data: plain values for films.js.
+        film: all its positions; None: the game has no boards to draw, and `data` has texts.
+    """
+
+    data: dict[str, Any]
+    film: Picture | None
+
+
+class Films:
+    """The games of a run to be shown. What was replayed once is kept. Not thread-safe.
+
+    Args:
+        run: may have no games yet, or still be running.
+    """
+
+    def __init__(self, run: RunDirectory) -> None:
+        self._chooser = Chooser(run.records)
+        self._referees: dict[str, Referee] = {}
+        self._shown: dict[int, Filmed] = {}
+
+    def shown(self) -> list[Filmed]:
+        """The first game and the latest one that has ended; fewer if the run has no more."""
+        kept, self._shown = self._shown, {}
+        found = []
+        for chosen in self._chooser.choose():
+            whys = [why for why in WANTED if why in chosen.why]
+            if not whys:
+                continue
+            try:
+                game = kept.get(chosen.place) or self._replayed(chosen)
+            except (AzcoreError, OSError, LookupError, TypeError):
+                continue  # the report says what is wrong with it
+            self._shown[chosen.place] = game
+            found.append(Filmed({**game.data, "why": whys[-1]}, game.film))
+        return found
+
+    def _replayed(self, chosen: Chosen) -> Filmed:
+        record = self._chooser.record(chosen)
+        name = json.dumps(record.game, sort_keys=True)
+        if name not in self._referees:
+            self._referees[name] = Referee(make(record.game["name"], **record.game["settings"]))
+        self._referees[name].check(record, "a game to be shown")
+        return film_of(self._referees[name].game, record)
+
+
+def film_of(game: Game, record: GameRecord) -> Filmed:
+    """A record that was played by the rules of `game`, up to `MAX_PLIES` plies."""
+    state = StartStates(game).of(record.start)
+    states, moves = [state], []
+    for action in record.actions[:MAX_PLIES].tolist():
+        moves.append(game.action_to_notation(state, action))
+        state = game.step(state, action)
+        states.append(state)
+    drawn = filmed(game, states)
+    data = {
+        "seats": list(game.seat_names),
+        "moves": moves,
+        "players": [game.current_player(each) for each in states[:-1]],
+        "boards": [] if drawn else [game.render(each) for each in states],
+        "length": len(record),
+        "ended": _ending(game, state, record),
+        "index": record.game_index,
+        "step": record.weights_version,
+    }
+    return Filmed(data, drawn)
+
+
+def _ending(game: Game, state: Any, record: GameRecord) -> str:
+    names = game.seat_names
+    who = {1: f"{names[0]} wins", 0: "a draw", -1: f"{names[1]} wins"}[record.outcome]
+    how = ended_by(game, state, record)
+    return f"{who}: {how}" if how and how != who else who

@@ -1,0 +1,66 @@
+"""What the rules of a game are like, counted in random games."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from azcore.errors import GameError
+from azcore.game import Game
+
+MOST_GAMES = 200
+MOST_PLIES = 20_000  # of all of them together; a game that has begun is played to its end
+
+
+@dataclass(frozen=True, kw_only=True)
+class RulesFacts:
+    """Means over games of uniformly random play.
+
+    Attributes:
+        games: how many were played.
+        legal: legal actions of a position.
+        length: plies of a game.
+        results: shares of games that seat 0 won, that were drawn, and that seat 1 won.
+        tree: the common logarithm of the number of games, if all were as wide as these: the
+            legal actions of a game multiplied, as Shannon (1950) did.
+    """
+
+    games: int
+    legal: float
+    length: float
+    results: tuple[float, float, float]
+    tree: float
+
+
+def facts_of(game: Game, seed: int = 1) -> RulesFacts:
+    """The facts of a game; the same whenever they are asked for.
+
+    Raises:
+        GameError: a game does not end within `max_game_length`.
+    """
+    rng = np.random.default_rng(seed)
+    plies, legal, results = 0, 0, [0, 0, 0]
+    trees: list[float] = []
+    while len(trees) < MOST_GAMES and plies < MOST_PLIES:
+        state, tree, length = game.initial_state(), 0.0, 0
+        while not game.is_terminal(state):
+            if length == game.max_game_length:
+                raise GameError(f"{game.name}: no end after {length} plies")
+            actions = np.flatnonzero(game.legal_action_mask(state))
+            legal, tree = legal + len(actions), tree + math.log10(len(actions))
+            state = game.step(state, int(rng.choice(actions)))
+            length += 1
+        plies += length
+        trees.append(tree)
+        results[1 - game.outcome(state)] += 1
+    count = len(trees)
+    won, drawn, lost = (number / count for number in results)
+    return RulesFacts(
+        games=count,
+        legal=legal / max(1, plies),
+        length=plies / count,
+        results=(won, drawn, lost),
+        tree=sum(trees) / count,
+    )

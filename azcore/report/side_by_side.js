@@ -1,0 +1,90 @@
+// The page of several runs: their charts on shared axes, and their games in step.
+
+const NAMES = { seconds: "time", step: "optimizer steps", games: "games of self-play", evaluations: "evaluations of networks" };
+const several = new Set(data.runs.map((run) => run.title)).size < data.runs.length;
+const labels = data.runs.map((run) => (several ? `${run.title}, ${run.name}` : run.title));
+
+// A run's rating as a share of its own range, from its first to its highest.
+function share(values) {
+  const first = values[0], range = Math.max(...values) - first;
+  return values.map((value) => (range > 0 ? (value - first) / range : null));
+}
+
+const CHARTS = [
+  { title: "Rating over random play", unit: "Elo", says: "From the matches of each run, random play of its own game being 0; the true rating lies in the band 95 times of 100.", of: (run) => run.rating.value, band: (run) => [run.rating.low, run.rating.high], x: (run) => run.rating.x },
+  { title: "Rating as a share of its own range", unit: "% of the way", says: "The same curve from its first point, 0 %, to its highest, 100 %: who got there sooner.", percent: true, of: (run) => share(run.rating.value), x: (run) => run.rating.x },
+  { title: "Policy: the search's choice foreseen", unit: "% of positions", says: "How often the network's favourite move is the one that the search visits most.", percent: true, of: (run) => run.curves.accuracy },
+  { title: "Value: the result foreseen", unit: "% of the variance", says: "How much of the result the network foresees: 0 % is no better than always saying the average, 100 % is certain and right.", percent: true, of: (run) => run.curves.foreseen },
+  { title: "Length of games", unit: "plies", says: "Moves of both players in an average game of self-play.", of: (run) => run.curves.length, low: 0 },
+  { title: "Wins of the first player", unit: "% of games", says: "The first mover's edge in self-play; draws are apart.", percent: true, of: (run) => run.curves.first, low: 0, high: 1 },
+  { title: "Draws", unit: "% of games", says: "Games of self-play that nobody wins.", percent: true, of: (run) => run.curves.draws, low: 0, high: 1 },
+  { title: "Evaluations in a second", unit: "per second", says: "Positions that the network judges in a second of self-play, on the machine of the run.", of: (run) => run.curves.speed, low: 0 },
+];
+
+// Curves with points of their own, on one axis: every x of any of them, with gaps.
+function merged(curves) {
+  const x = [...new Set(curves.flatMap((curve) => curve.x.filter((value) => value !== null)))].sort((a, b) => a - b);
+  const place = new Map(x.map((value, i) => [value, i]));
+  const spread = (curve, list) => {
+    const found = new Array(x.length).fill(null);
+    curve.x.forEach((value, i) => { if (value !== null) found[place.get(value)] = list[i]; });
+    return found;
+  };
+  return [x, spread];
+}
+
+function drawCharts() {
+  const kind = document.querySelector("input[name=axis]:checked").value;
+  for (const [number, chart] of CHARTS.entries()) {
+    const figure = document.getElementById(`chart-${number}`);
+    const curves = data.runs.map((run, i) => ({ i, x: (chart.x ? chart.x(run) : run.x)[kind], y: chart.of(run), band: chart.band && chart.band(run) }))
+      .filter((curve) => curve.y.some((value) => value !== null));
+    figure.hidden = !curves.length;
+    if (!curves.length) continue;
+    const [x, spread] = merged(curves);
+    const longest = Math.max(...x, 0), unit = kind !== "seconds" ? 1 : longest > 7200 ? 3600 : longest > 120 ? 60 : 1;
+    const format = chart.percent ? percent : short;
+    draw(figure.querySelector(".plot"), {
+      x: x.map((value) => value / unit), xFormat: short, title: chart.title, yName: chart.unit, height: 250,
+      xName: kind === "seconds" ? { 1: "seconds", 60: "minutes", 3600: "hours" }[unit] : NAMES[kind],
+      yFormat: format, yExact: chart.percent ? percent : exact, low: chart.low ?? null, high: chart.high ?? null,
+      lines: [], heads: null, marker: null, pick: null,
+      series: curves.map((curve) => ({
+        label: labels[curve.i], colour: `var(--s${curve.i})`, dashed: curve.i % 2 === 1, y: spread(curve, curve.y),
+        ...(curve.band ? { bandLow: spread(curve, curve.band[0]), bandHigh: spread(curve, curve.band[1]) } : {}),
+      })),
+    });
+  }
+}
+
+for (const [number, chart] of CHARTS.entries()) {
+  const figure = element("figure", { class: "card", id: `chart-${number}` }, null, document.getElementById("charts"));
+  const caption = element("figcaption", {}, null, figure);
+  element("h3", {}, chart.title, caption);
+  element("p", {}, chart.says, caption);
+  element("div", { class: "plot" }, null, figure);
+}
+
+let control = null;
+function showGames(why) {
+  for (const button of document.querySelectorAll("[data-why]")) button.setAttribute("aria-pressed", button.dataset.why === why);
+  const host = document.getElementById("films");
+  if (control) control.play(false);
+  for (const film of host.querySelectorAll("[id^=film-]")) document.getElementById("store").append(film);
+  const games = data.runs.flatMap((run, i) => run.games
+    .filter((game) => game.why === why || (run.games.length === 1))
+    .map((game) => ({ ...game, element: document.getElementById(`film-${i}-${game.why}`), title: `${labels[i]}, step ${game.step.toLocaleString("en")}` })));
+  host.closest("section").hidden = !games.length;
+  if (games.length) control = together(host, games);
+}
+
+for (const button of document.querySelectorAll("[data-why]")) button.addEventListener("click", () => showGames(button.dataset.why));
+for (const input of document.querySelectorAll("input[name=axis]")) input.addEventListener("change", drawCharts);
+showGames("last");
+drawCharts();
+let before = window.innerWidth;
+window.addEventListener("resize", () => {
+  if (window.innerWidth === before) return;  // phones resize when their address bar hides
+  before = window.innerWidth;
+  drawCharts();
+});

@@ -1,0 +1,354 @@
+"""Two to four runs in columns, of one game or of several: one page, which opens offline too.
+
+The page is `side_by_side.html` with scripts, styles and the runs' numbers as JSON inserted, like
+`report.html`. All data comes from the run directories. Ratings of different games have no common
+scale: each is measured against random play of its own game, and as a share of its own range.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from azcore.arena.elo import fit_ratings
+from azcore.errors import AzcoreError, SettingError
+from azcore.game import Game
+from azcore.game.registry import make
+from azcore.pictures import shared, title_of
+from azcore.report.figures import setting
+from azcore.report.films import Filmed, Films
+from azcore.report.report import ANCHOR, duration, json_for_script
+from azcore.report.rules_facts import RulesFacts, facts_of
+from azcore.report.tables import (
+    cell,
+    count,
+    last_of_each,
+    rating_curve,
+    read_rows,
+    scores,
+    thinned,
+)
+from azcore.storage.run_directory import RunDirectory
+from azcore.storage.run_settings import own_settings
+
+FEWEST, MOST = 2, 4  # runs on a page
+POINTS = 300  # of a curve
+LATELY = 5  # generations that say what games are like now
+AXES = ("seconds", "step", "games", "evaluations")
+UNKNOWN = "–"
+
+Row = dict[str, str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Column:
+    """What the page tells of one run."""
+
+    name: str
+    title: str
+    rows: list[Row]
+    config: dict[str, Any]
+    game: Game | None
+    facts: RulesFacts | None
+    rating: dict[str, Any]
+    films: list[Filmed]
+    curves: dict[str, list[float | None]] = field(default_factory=dict)
+    x: dict[str, list[float | None]] = field(default_factory=dict)
+
+
+def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:
+    """The page as text.
+
+    Args:
+        runs: each with the name that it is to have on the page.
+
+    Raises:
+        SettingError: there are too few or too many.
+    """
+    if not FEWEST <= len(runs) <= MOST:
+        raise SettingError(f"runs side by side must be {FEWEST} to {MOST}, got {len(runs)}")
+    columns = [_column(name, run) for name, run in runs]
+    films = [game.film for column in columns for game in column.films if game.film is not None]
+    folder = Path(__file__).parent
+
+    def read(*names: str) -> str:
+        return "".join((folder / name).read_text(encoding="utf-8") for name in names)
+
+    data = {
+        "runs": [
+            {
+                "name": column.name,
+                "title": column.title,
+                "x": column.x,
+                "curves": column.curves,
+                "rating": column.rating,
+                "games": [game.data for game in column.films],
+            }
+            for column in columns
+        ]
+    }
+    parts = {
+        "title": html.escape(" · ".join(dict.fromkeys(column.title for column in columns))),
+        "css": read("report.css", "films.css", "side_by_side.css"),
+        "rules": _table(columns, RULES),
+        "course": _table(columns, COURSE),
+        "definitions": shared(films) if films else "",
+        "boards": "".join(_boards(number, column) for number, column in enumerate(columns)),
+        "data": json_for_script(data),
+        "js": read("charts.js", "films.js", "side_by_side.js"),
+    }
+    # In one pass, so that braces in inserted text are not replaced again.
+    template = read("side_by_side.html")
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: parts[match[1]], template)
+
+
+def _column(name: str, run: RunDirectory) -> Column:
+    try:
+        config = own_settings(run)
+    except AzcoreError:
+        config = {}
+    rows = last_of_each(read_rows(run.metrics), ("generation",))
+    matches = last_of_each(read_rows(run.matches), ("generation", "player", "opponent"))
+    drawn = [rows[i] for i in thinned(len(rows), POINTS)]
+    game = _game(config)
+    try:
+        facts = None if game is None else facts_of(game)
+    except AzcoreError:
+        facts = None
+    return Column(
+        name=name,
+        title=_title(config),
+        rows=rows,
+        config=config,
+        game=game,
+        facts=facts,
+        rating=rating_curve(matches, rows, fit_ratings(scores(matches), ANCHOR)),
+        films=Films(run).shown(),
+        curves={curve: [of(row) for row in drawn] for curve, of in CURVES.items()},
+        x={axis: [cell(row, axis) for row in drawn] for axis in AXES},
+    )
+
+
+def _game(config: Mapping[str, Any]) -> Game | None:
+    given = config.get("game")
+    if not isinstance(given, dict) or not isinstance(given.get("name"), str):
+        return None
+    settings = {key: value for key, value in given.items() if key != "name"}
+    try:
+        return make(given["name"], **settings)
+    except (AzcoreError, TypeError):
+        return None
+
+
+def _title(config: Mapping[str, Any]) -> str:
+    given = config.get("game")
+    if not isinstance(given, dict):
+        return title_of("")
+    size = given.get("board_size")
+    title = title_of(str(given.get("name", "")))
+    return f"{title} {size}×{size}" if isinstance(size, int) else title
+
+
+# -- curves -------------------------------------------------------------------------------------
+
+
+def foreseen(row: Row) -> float | None:
+    """The share of the results' variance that the network foresees; below 0 it knows nothing."""
+    loss, variance = cell(row, "value_loss"), cell(row, "value_target_variance")
+    if loss is None or not variance:
+        return None
+    return round(max(-0.25, 1 - loss / variance), 4)
+
+
+def _of(column: str) -> Callable[[Row], float | None]:
+    return lambda row: cell(row, column)
+
+
+CURVES: dict[str, Callable[[Row], float | None]] = {
+    "accuracy": _of("policy_accuracy"),
+    "foreseen": foreseen,
+    "length": _of("game_length"),
+    "draws": _of("draw_rate"),
+    "first": _of("seat0_win_rate"),
+    "speed": _of("evaluations_per_s"),
+}
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+def _rules(tell: Callable[[Game], str]) -> Callable[[Column], str]:
+    return lambda column: UNKNOWN if column.game is None else tell(column.game)
+
+
+def _random(tell: Callable[[RulesFacts], str]) -> Callable[[Column], str]:
+    return lambda column: UNKNOWN if column.facts is None else tell(column.facts)
+
+
+def _percent(share: float | None) -> str:
+    return UNKNOWN if share is None else f"{100 * share:.0f} %"
+
+
+def _whole(column: str) -> Callable[[Column], str]:
+    return lambda run: f"{count(run.rows[-1], column):,}" if run.rows else UNKNOWN
+
+
+def _lately(row: str) -> Callable[[Column], float | None]:
+    """The mean of a column over the latest generations."""
+
+    def mean(run: Column) -> float | None:
+        found = [value for each in run.rows[-LATELY:] if (value := cell(each, row)) is not None]
+        return sum(found) / len(found) if found else None
+
+    return mean
+
+
+def _results(column: Column) -> str:
+    first, draws = _lately("seat0_win_rate")(column), _lately("draw_rate")(column)
+    if first is None or draws is None:
+        return UNKNOWN
+    return " / ".join(f"{100 * share:.0f}" for share in (first, draws, 1 - first - draws)) + " %"
+
+
+def _length(column: Column) -> str:
+    length = _lately("game_length")(column)
+    return UNKNOWN if length is None else f"{length:.0f} plies"
+
+
+def _simulations(column: Column) -> str:
+    value = setting(column.config, "search.num_simulations")
+    return f"{value:,}" if isinstance(value, int) else UNKNOWN
+
+
+def _network(column: Column) -> str:
+    found = [setting(column.config, f"network.{key}") for key in ("name", "blocks", "channels")]
+    name, blocks, channels = found
+    return f"{name}, {blocks} × {channels}" if all(found) else UNKNOWN
+
+
+def _time(column: Column) -> str:
+    seconds = cell(column.rows[-1], "seconds") if column.rows else None
+    return UNKNOWN if seconds is None else duration(seconds)
+
+
+def cost(rows: Sequence[Row]) -> tuple[float, float] | None:
+    """Evaluations and seconds of self-play for a move, over the run; None if it does not say."""
+    plies, seconds, games_before, seconds_before = 0.0, 0.0, 0.0, 0.0
+    for row in rows:
+        games, total, length = (cell(row, name) for name in ("games", "seconds", "game_length"))
+        shares = [cell(row, name) for name in ("search_share", "network_share")]
+        if games is None or total is None:
+            continue
+        playing = sum(share for share in shares if share is not None)
+        plies += (games - games_before) * (length or 0.0)
+        seconds += (total - seconds_before) * playing
+        games_before, seconds_before = games, total
+    evaluations = cell(rows[-1], "evaluations") if rows else None
+    return (evaluations / plies, seconds / plies) if plies and evaluations else None
+
+
+def _evaluations_a_move(column: Column) -> str:
+    found = cost(column.rows)
+    return UNKNOWN if found is None else f"{found[0]:,.0f}"
+
+
+def _seconds_a_move(column: Column) -> str:
+    found = cost(column.rows)
+    return UNKNOWN if found is None else f"{1e3 * found[1]:,.2g} ms"
+
+
+def _rating(column: Column) -> str:
+    rating = column.rating
+    if not rating["value"]:
+        return UNKNOWN
+    half = (rating["high"][-1] - rating["low"][-1]) / 2
+    return f"{rating['value'][-1]:+,.0f} ± {half:,.0f} Elo"
+
+
+def halfway(values: Sequence[float | None], x: Sequence[float | None]) -> float | None:
+    """Where a curve first reached the middle between its first value and its highest."""
+    known = [(v, at) for v, at in zip(values, x, strict=True) if v is not None and at is not None]
+    if len(known) < 2 or max(known)[0] <= known[0][0]:
+        return None
+    middle = (known[0][0] + max(known)[0]) / 2
+    return next(at for value, at in known if value >= middle)
+
+
+def _half(of: Callable[[Column], Sequence[float | None]]) -> Callable[[Column], str]:
+    def tell(column: Column) -> str:
+        values = of(column)
+        x = column.rating["x"] if values is column.rating["value"] else column.x
+        at, evaluations = halfway(values, x["seconds"]), halfway(values, x["evaluations"])
+        if at is None or evaluations is None:
+            return UNKNOWN
+        return f"{duration(at)}, {evaluations:,.0f} evaluations"
+
+    return tell
+
+
+Rows = tuple[tuple[str, Callable[[Column], str]], ...]
+RULES: Rows = (
+    ("Actions there are", _rules(lambda game: f"{game.num_actions:,}")),
+    (
+        "Planes that the network sees",
+        _rules(lambda game: "{} of {} × {}".format(*game.observation_shape)),
+    ),
+    ("Ways to turn the board", _rules(lambda game: str(len(game.symmetries) + 1))),
+    ("Alpha of the noise at the root", _rules(lambda game: f"{game.dirichlet_alpha:.3g}")),
+    ("Longest game allowed", _rules(lambda game: f"{game.max_game_length:,} plies")),
+    ("Legal actions, on average", _random(lambda facts: f"{facts.legal:.1f}")),
+    ("Length, on average", _random(lambda facts: f"{facts.length:.0f} plies")),
+    (
+        "First player wins / draws / loses",
+        _random(lambda facts: " / ".join(f"{100 * s:.0f}" for s in facts.results) + " %"),
+    ),
+    ("Games there are, about", _random(lambda facts: f"10^{facts.tree:.0f}")),
+    ("Counted in", _random(lambda facts: f"{facts.games} random games")),
+)
+COURSE: Rows = (
+    ("Network, blocks × channels", _network),
+    ("Simulations of a full search", _simulations),
+    ("Time", _time),
+    ("Games of self-play", _whole("games")),
+    ("Evaluations", _whole("evaluations")),
+    ("Optimizer steps", _whole("step")),
+    ("Evaluations for a move", _evaluations_a_move),
+    ("Time for a move, beside others", _seconds_a_move),
+    ("Rating over its own random play", _rating),
+    ("Half of the rating was there after", _half(lambda column: column.rating["value"])),
+    ("Half of the policy's accuracy after", _half(lambda column: column.curves["accuracy"])),
+    ("Half of the value's foresight after", _half(lambda column: column.curves["foreseen"])),
+    ("Length of its games now", _length),
+    ("First player wins / draws / loses now", _results),
+)
+
+
+def _table(columns: Sequence[Column], rows: Rows) -> str:
+    heads = "".join(
+        f'<th scope="col"><span class="run s{i}">{html.escape(column.title)}</span>'
+        f"<small>{html.escape(column.name)}</small></th>"
+        for i, column in enumerate(columns)
+    )
+    body = "".join(
+        f'<tr><th scope="row">{label}</th>'
+        + "".join(f"<td>{html.escape(tell(column))}</td>" for column in columns)
+        + "</tr>"
+        for label, tell in rows
+    )
+    return (
+        '<div class="card scroll" tabindex="0"><table class="facts-table"><thead><tr><td></td>'
+        f"{heads}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _boards(number: int, column: Column) -> str:
+    return "".join(
+        f'<div id="film-{number}-{game.data["why"]}" hidden>'
+        + ("" if game.film is None else game.film.svg)
+        + "</div>"
+        for game in column.films
+    )

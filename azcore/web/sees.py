@@ -1,0 +1,138 @@
+"""What the network sees of a position, and what symmetries do: a visitor's room of `/sees`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from azcore.engine.thinker import Line
+from azcore.errors import AzcoreError
+from azcore.game import FloatArray, Game
+from azcore.game.symmetries import SymmetryTables, symmetry_names
+from azcore.pictures import draw, draw_plane
+from azcore.search.evaluators import Evaluator
+from azcore.web.orders import RefusedError, Tell, line_of_order, text_of
+from azcore.web.shelf import Shelf, in_words
+from azcore.web.view import Plain
+
+NOW = "Now"  # the head of planes whose name has no comma
+
+
+class Sees:
+    """The planes of one position.
+
+    `do` is called by one thread at a time; `send` gives the page a message.
+
+    Args of the constructor:
+        shelf: the players.
+        send: gives the page a message.
+    """
+
+    def __init__(self, *, shelf: Shelf, send: Tell) -> None:
+        self._shelf, self._send = shelf, send
+        self._line: Line | None = None
+        self._evaluator: Evaluator | None = None
+        self._title, self._which = "", 0
+        self._orders: dict[str, Callable[[Mapping[str, Any]], None]] = {
+            "open": self._open,
+            "turn": self._turn,
+        }
+
+    def do(self, order: object) -> None:
+        """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
+        try:
+            if not isinstance(order, dict) or order.get("do") not in self._orders:
+                raise RefusedError("the page sent an order that this server does not know")
+            if self._line is None and order["do"] != "open":
+                raise RefusedError("no position is open")
+            self._orders[order["do"]](order)
+        except AzcoreError as error:
+            self._send({"what": "error", "says": str(error)})
+
+    def close(self) -> None:
+        """Nothing goes on here."""
+
+    def _open(self, order: Mapping[str, Any]) -> None:
+        name = text_of(order, "player", 1000)
+        entry = self._shelf.entry(name)
+        game, evaluator, _ = self._shelf.load(name)
+        self._line = line_of_order(game, order)
+        self._evaluator = None if entry.group == "search" else evaluator
+        self._title = f"{in_words(game.name, game.settings)} · {entry.player}"
+        self._turn({"symmetry": 0, **order})
+
+    def _turn(self, order: Mapping[str, Any]) -> None:
+        """Show the planes through one of the game's symmetries."""
+        assert self._line is not None
+        game, state = self._line.game, self._line.state
+        names = symmetry_names(game)
+        which = order.get("symmetry")
+        if type(which) is not int or not 0 <= which < len(names):
+            raise RefusedError(f"symmetry must be a whole number from 0 to {len(names) - 1}")
+        tables = SymmetryTables(game)
+        seen = game.observation(state)[None]
+        shown = tables.map_observations(seen, np.array([which]))[0]
+        planes, height, width = game.observation_shape
+        self._send(
+            {
+                "what": "sees",
+                "title": self._title,
+                "seat": game.seat_names[game.current_player(state)],
+                "shape": f"{planes} planes of {height} × {width}",
+                "svg": draw(game, state).svg,
+                "symmetries": names,
+                "symmetry": which,
+                "sections": sections(game, shown),
+                "views": self._views(game, state, tables, names),
+            }
+        )
+
+    def _views(
+        self, game: Game, state: Any, tables: SymmetryTables, names: list[str]
+    ) -> list[Plain]:
+        """What the network says of the position through each symmetry; its moves turned back."""
+        if self._evaluator is None or game.is_terminal(state):
+            return []
+        which = np.arange(len(tables))
+        seen = np.repeat(game.observation(state)[None].astype(np.uint8), len(tables), 0)
+        logits, values = self._evaluator.evaluate(tables.map_observations(seen, which))
+        legal = game.legal_action_mask(state)
+        views = []
+        for name, actions, row, value in zip(names, tables.actions, logits, values, strict=True):
+            back = np.empty_like(row)
+            back[actions] = row
+            policy = _softmax(np.where(legal, back, -np.inf))
+            best = int(policy.argmax())
+            views.append(
+                {
+                    "name": name,
+                    "value": round(float(value), 3),
+                    "best": game.action_to_notation(state, best),
+                    "share": round(float(policy[best]), 4),
+                }
+            )
+        return views
+
+
+def sections(game: Game, observation: FloatArray) -> list[Plain]:
+    """The planes as pictures in the parts that their names tell, those of zeros by name alone."""
+    names = game.plane_names or [f"plane {i}" for i in range(len(observation))]
+    found: dict[str, Plain] = {}
+    for number, (name, plane) in enumerate(zip(names, observation, strict=True)):
+        what, _, when = name.rpartition(", ")
+        what, when = (what, when) if what else (name, NOW)
+        part = found.setdefault(when, {"name": when, "planes": [], "zeros": []})
+        if plane.any():
+            svg = draw_plane(plane, float(game.observation_maximum[number]), name)
+            part["planes"].append({"number": number, "name": what, "svg": svg})
+        else:
+            part["zeros"].append(what)
+    return list(found.values())
+
+
+def _softmax(logits: FloatArray) -> FloatArray:
+    powers = np.exp(logits - logits.max())
+    shares: FloatArray = powers / powers.sum()
+    return shares

@@ -1,0 +1,92 @@
+// What the network sees of a position: the server draws the planes, this page shows them.
+
+const $ = id => document.getElementById(id)
+const percent = part => `${(100 * part).toFixed(part < 0.1 ? 1 : 0)}%`
+const signed = number => (number > 0 ? '+' : number < 0 ? '−' : '') + Math.abs(number).toFixed(2)
+const OPEN = 2  // parts that are open at first; older positions are closed
+
+let socket = null
+let position = null
+let closed = null  // the parts that the visitor has closed or opened
+
+function tell(order) {
+  if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order))
+}
+
+function complain(words) {
+  $('message').textContent = words
+  $('message').hidden = !words
+}
+
+function connect() {
+  socket = new WebSocket(`${location.protocol === 'https:' ? 'wss' : 'ws'}://${location.host}/sees/room`)
+  socket.onopen = () => tell({ ...position, symmetry: Number($('symmetry').value || 0), do: 'open' })
+  socket.onmessage = event => {
+    const message = JSON.parse(event.data)
+    complain(message.what === 'error' ? message.says : '')
+    if (message.what === 'sees') show(message)
+  }
+  socket.onclose = event => {
+    complain(event.reason || 'The server does not answer. Trying again ...')
+    setTimeout(connect, 1500)
+  }
+}
+
+function make(name, text, parent) {
+  const made = document.createElement(name)
+  made.textContent = text
+  parent?.append(made)
+  return made
+}
+
+function drawn({ number, name, svg }) {
+  const figure = document.createElement('figure')
+  figure.dataset.plane = number
+  figure.innerHTML = svg
+  const caption = make('figcaption', '', figure)
+  make('small', number, caption)
+  caption.append(name)
+  return figure
+}
+
+function part(section, i) {
+  const details = document.createElement('details')
+  details.open = closed?.get(section.name) ?? i < OPEN
+  make('summary', section.name, details)
+  const planes = make('div', '', details)
+  planes.className = 'planes'
+  planes.append(...section.planes.map(drawn))
+  if (section.zeros.length) make('p', `Zeros: ${section.zeros.join(', ')}.`, details)
+  return details
+}
+
+function show(message) {
+  $('game-title').textContent = message.title
+  $('picture').innerHTML = message.svg
+  $('said').textContent = `${message.seat[0].toUpperCase()}${message.seat.slice(1)} is to move, and sees the board from its own side.`
+  $('lead').textContent = `${message.shape}, numbered as the network gets them. The stronger the colour, the larger the number.`
+  $('turning').hidden = message.symmetries.length < 2
+  $('symmetry').replaceChildren(...message.symmetries.map((name, i) => new Option(name, i, false, i === message.symmetry)))
+  $('views-part').hidden = !message.views.length
+  $('views').tBodies[0].replaceChildren(...message.views.map((view, i) => {
+    const row = document.createElement('tr')
+    row.className = i === message.symmetry ? 'here' : ''
+    for (const text of [view.name, signed(view.value), view.best, percent(view.share)]) make('td', text, row)
+    return row
+  }))
+  const before = [...$('sections').querySelectorAll('details')]
+  if (before.length) closed = new Map(before.map(details => [details.firstChild.textContent, details.open]))
+  $('sections').replaceChildren(...message.sections.map(part))
+}
+
+$('symmetry').addEventListener('change', () => tell({ do: 'turn', symmetry: Number($('symmetry').value) }))
+
+const given = new URLSearchParams(location.hash.slice(1))
+try {
+  const players = given.get('player') ? [] : await (await fetch('/players.json')).json()
+  position = { player: given.get('player') ?? players[0].name, start: given.get('start'), moves: given.get('moves')?.split(' ') ?? [] }
+  $('back-to-game').href = `/#${new URLSearchParams({ ...(given.size ? Object.fromEntries(given) : { player: position.player, people: '0' }) })}`
+  connect()
+} catch {
+  complain('The server does not answer. Is it running?')
+}
