@@ -295,6 +295,21 @@ class Game(ABC):
             InvalidTextError: not a position.
         """
 
+    def swap_colours(self, text: str) -> str | None:
+        """The text of the position with the seats exchanged, to move and all; optional.
+
+        `text` is one of `state_to_text`. Whoever is to move there must see the same as before and
+        have the same actions, by which the kit finds an observation from the wrong view. A game
+        that turns the board with the player to move turns it here too. None, for every text: the
+        seats are too different, or the observation tells them apart.
+        """
+        return None
+
+    @property
+    def has_swap_colours(self) -> bool:
+        """Whether the game states `swap_colours`."""
+        return type(self).swap_colours is not Game.swap_colours
+
     @abstractmethod
     def render(self, state: Any) -> str:
         """The board as several lines of text for a terminal."""
