@@ -25,7 +25,7 @@ from azcore.testing.ends import check_end
 from azcore.testing.positions import Keys
 from azcore.testing.rules import check_over_or_legal, check_steady, check_steps, checked_step
 from azcore.testing.texts import StateTexts, check_action_texts, check_nonsense
-from azcore.testing.view import View, content
+from azcore.testing.view import SeatContrast, View, content
 
 # Identities that wrong rules break as well, although the fault is not in symmetries or texts.
 _FOLLOWS = frozenset(
@@ -166,6 +166,8 @@ class _RandomGames:
         self.keys = Keys(checker)
         self.boards = Boards(checker)
         self.interpreted = interpreted(checker.game)
+        self.contrast = SeatContrast()
+        self.ever_legal = np.zeros(checker.game.num_actions, np.bool_)
         self.known: dict[Any, tuple[Any, ...]] = {}  # see `check_steady`
         self.positions = 0
         self.lengths: list[int] = []  # plies of each game
@@ -208,6 +210,7 @@ class _RandomGames:
                 break
             self._expect_to_end()
             self.legal_counts.append(int(view.legal_action_mask.sum()))
+            self.ever_legal |= view.legal_action_mask
             action = int(rng.choice(np.flatnonzero(view.legal_action_mask)))
             if self.oracle is not None:
                 self.oracle.step(state, action)
@@ -225,6 +228,7 @@ class _RandomGames:
             what = f"the state of ply {ply}, at the end"
             checker.expect_same(Identity.UNTOUCHED, checker.look(states[ply]), views[ply], what)
         self.batches.check(states, views)
+        self.contrast.note(views)
         if views[-1].is_terminal:
             self.lengths.append(len(checker.actions))
             self.outcomes[views[-1].outcome] += 1
@@ -317,26 +321,40 @@ class _RandomGames:
 
     def warnings(self) -> list[str]:
         """What random games make doubtful and no identity forbids."""
-        game, games, found = self.checker.game, len(self.lengths), []
-        wins = {1: "seat 0", -1: "seat 1"}
-        for outcome, seat in wins.items():
-            if games >= _ENOUGH and self.outcomes[outcome] == games:
+        games, found = len(self.lengths), []
+        decided = self.outcomes[1] + self.outcomes[-1]
+        for outcome, seat in ((1, 0), (-1, 1)):
+            if decided >= _ENOUGH and self.outcomes[outcome] == decided:
                 found.append(
-                    f"{seat} won all {games} random games: is the outcome told by the player to "
-                    f"move, and not by seat 0?"
+                    f"seat {seat} won all {decided} random games that were decided: is the outcome "
+                    "told by the player to move, and not by seat 0?"
                 )
-        if games >= _ENOUGH and self.outcomes[0] == games:
+        if games >= _ENOUGH and not decided:
             found.append(f"all {games} random games were drawn: does the outcome see a win?")
         if not games:
             found.append("no random game ended: no outcome was checked")
+        if self.contrast.is_blind_to_seats:
+            found.append(
+                "the observation seems not to change with the seat to move: show the player to "
+                "move first, or fill a plane that tells the seat (right if all pieces belong to "
+                "both seats)"
+            )
+        return found + self._never_checked()
+
+    def _never_checked(self) -> list[str]:
+        """Identities that the game has and no position of these random games put to the test."""
+        game, compiled = self.checker.game, isinstance(self.checker.game, CompiledGame)
         expected = {
             Identity.SYMMETRY: "no start looks like its image" if game.symmetries else "",
             Identity.ENDS: "no end had one" if game.has_ownership or game.has_score else "",
+            Identity.VIEW: "swap_colours gave no text" if self.state_texts.swap_colours else "",
+            Identity.INTERPRETED: "the rules came compiled" if compiled else "",
         }
-        for identity, why in expected.items():
-            if why and not self.checker.checks[identity]:
-                found.append(f"never checked, because {why}: {identity.value}")
-        return found
+        return [
+            f"never checked, because {why}: {identity.value}"
+            for identity, why in expected.items()
+            if why and not self.checker.checks[identity]
+        ]
 
     def report(self) -> Report:
         game = self.checker.game
@@ -346,6 +364,7 @@ class _RandomGames:
             games=len(self.lengths),
             mean_length=sum(self.lengths) / max(1, len(self.lengths)),
             longest=max(self.lengths, default=0),
+            ever_legal=int(self.ever_legal.sum()),
             mean_legal_actions=sum(self.legal_counts) / max(1, len(self.legal_counts)),
             seat_0_wins=self.outcomes[1],
             draws=self.outcomes[0],
