@@ -141,7 +141,9 @@ def test_games_of_a_match_name_the_players_by_their_seats(game: Game, tmp_path: 
     assert third.comments == ["drawn at random", "", ""]
 
 
-def test_what_is_no_record_file_is_refused(game: Game, tmp_path: Path) -> None:
+def test_what_is_no_record_file_is_refused(
+    game: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a.sgf").write_bytes(b"(;SZ[3]C[\xff])")
     (tmp_path / "b.sgf").write_text("(;SZ[19])")
     os.mkfifo(tmp_path / "pipe.sgf")  # would be waited for
@@ -159,8 +161,12 @@ def test_what_is_no_record_file_is_refused(game: Game, tmp_path: Path) -> None:
         with pytest.raises(kind, match=told) as caught:
             read_transcript(tmp_path / name, game)
         assert str(caught.value).count("transcript") <= 1
+    plain = azcore.make("tic_tac_toe")
+    with pytest.raises(GameError, match=r"tic_tac_toe: .* must be one of json, got 'sgf'"):
+        format_named(plain, "sgf")
+    monkeypatch.setattr(plain, "transcript_formats", dict)
     with pytest.raises(GameError, match="tic_tac_toe has no format for transcripts"):
-        format_named(azcore.make("tic_tac_toe"), None)
+        format_named(plain, None)
     with pytest.raises(GameError, match="must be one of sgf, got 'pgn'"):
         format_named(game, "pgn")
     (tmp_path / "file").write_text("")
@@ -286,7 +292,7 @@ def test_training_writes_some_games_of_each_generation_and_resume_the_same(
 
 
 def test_training_refuses_a_format_that_the_game_lacks(tiny: Tiny, tmp_path: Path) -> None:
-    with pytest.raises(GameError, match="tic_tac_toe has no format"):
-        train(tiny("export.per_generation=1", "run_dir=run"))
+    with pytest.raises(GameError, match=r"tic_tac_toe: .* must be one of json, got 'sgf'"):
+        train(tiny("export.per_generation=1", "export.format=sgf", "run_dir=run"))
     assert not (tmp_path / "run").exists()
     assert "game=tic_tac_toe" in TINY
