@@ -106,7 +106,7 @@ class Heartbeat:
     max_game_length: int
     _made: float | None = field(default=None, init=False)  # None: nothing was played yet
     _since: float = field(default=0.0, init=False)  # of time.monotonic(), when a game ended
-    _wait: float = field(default=HEARTBEAT, init=False)  # seconds without a game to the next line
+    _wait: float = field(default=0.0, init=False)  # seconds without a game to the next line
 
     def beat(self, made: float, wanted: float, unit: str) -> None:
         """Note what has been made of a generation's games; between two rounds of self-play."""

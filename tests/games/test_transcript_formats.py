@@ -138,7 +138,8 @@ def test_a_transcript_holds_what_files_can() -> None:
 def test_damaged_texts_are_refused_and_nothing_else_happens(which: str) -> None:
     game, form = format_of(which)
     transcript = replace(random_transcript(game, form, 3), actions=played(game, 3, 30), comments=())
-    transcript = replace(transcript, comments=["said {x}"] * 30, result=None)
+    said = ["said {x}"] * len(transcript.actions)
+    transcript = replace(transcript, comments=said, result=None)
     data = form.write(transcript).encode()
     rng = random.Random(0)
     refused, told = 0, []
