@@ -91,16 +91,18 @@ class TrainingDisplay:
 
 @dataclass
 class Heartbeat:
-    """Says in the terminal that self-play is alive, where no game ends for long.
+    """Says in the terminal that games are under way, where none ends for long.
 
     A game that never ends, or whose `max_game_length` is far too high, would train in silence.
 
     Args:
+        what: goes on, such as self-play.
         say: prints a line.
         longest: returns the plies of the longest game in play.
         max_game_length: of the game.
     """
 
+    what: str
     say: Callable[[str], None]
     longest: Callable[[], int]
     max_game_length: int
@@ -108,17 +110,16 @@ class Heartbeat:
     _since: float = field(default=0.0, init=False)  # of time.monotonic(), when a game ended
     _wait: float = field(default=0.0, init=False)  # seconds without a game to the next line
 
-    def beat(self, made: float, wanted: float, unit: str) -> None:
-        """Note what has been made of a generation's games; between two rounds of self-play."""
+    def beat(self, made: float) -> None:
+        """Note what has been made so far, by which it is known that a game has ended."""
         now = time.monotonic()
-        if self._made is None:
-            self.say(f"self-play begins; the first generation needs {wanted:,.0f} {unit}")
         if made != self._made:
             self._made, self._since, self._wait = made, now, HEARTBEAT
         elif now - self._since >= self._wait:
             self.say(
-                f"self-play goes on: no game has ended for {now - self._since:.0f} s; the longest "
-                f"has {self.longest():,} plies, max_game_length is {self.max_game_length:,}"
+                f"{self.what} goes on: no game has ended for {now - self._since:.0f} s; the "
+                f"longest has {self.longest():,} plies, max_game_length is "
+                f"{self.max_game_length:,}"
             )
             self._wait *= 2
 

@@ -240,11 +240,15 @@ class TrainingLoop:
         """What happens in the terminal while a generation's games are played."""
         if self._settings.supervised.enabled:
             return lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit)
-        length = self._settings.game.max_game_length
-        heart = Heartbeat(terminal.say, source.longest_in_play, length)
+        length, is_first = self._settings.game.max_game_length, True
+        heart = Heartbeat("self-play", terminal.say, source.longest_in_play, length)
 
         def progress(made: float, wanted: float, unit: str) -> None:
-            heart.beat(made, wanted, unit)
+            nonlocal is_first
+            if is_first:
+                terminal.say(f"self-play begins; the first generation needs {wanted:,} {unit}")
+            is_first = False
+            heart.beat(made)
             terminal.show("self-play", made, wanted, unit)
 
         return progress

@@ -75,24 +75,23 @@ class Clock:
 def test_a_line_says_when_no_game_ends_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, lines, longest = Clock(), [], [7]
     monkeypatch.setattr(display, "time", clock)
-    heart = Heartbeat(lines.append, lambda: longest[0], 10_000)
-    heart.beat(0, 500, "positions")
-    assert lines == ["self-play begins; the first generation needs 500 positions"]
+    heart = Heartbeat("self-play", lines.append, lambda: longest[0], 10_000)
+    heart.beat(0)
     for seconds, longest[0] in ((29, 90), (2, 1234), (30, 2000), (30, 3000)):
         clock.now += seconds
-        heart.beat(0, 500, "positions")
-    assert lines[1:] == [
+        heart.beat(0)
+    assert lines == [
         "self-play goes on: no game has ended for 31 s; the longest has 1,234 plies, "
         "max_game_length is 10,000",
         "self-play goes on: no game has ended for 61 s; the longest has 2,000 plies, "
         "max_game_length is 10,000",
     ]
-    heart.beat(12, 500, "positions")  # one has ended: all begins anew
+    heart.beat(12)  # one has ended: all begins anew
     clock.now += 29
-    heart.beat(12, 500, "positions")
+    heart.beat(12)
     clock.now += 2
-    heart.beat(0, 500, "positions")  # of the next generation
-    assert len(lines) == 3
+    heart.beat(0)  # of the next generation
+    assert len(lines) == 2
 
 
 @pytest.mark.parametrize("backend", ["inline", "process"])
@@ -106,7 +105,10 @@ def test_a_run_knows_how_long_its_games_are(
     train(tiny("run_dir=run", "trainer.max_steps=4", f"backend={backend}"))
     told = capsys.readouterr().out
     assert told.index("self-play begins; the first generation needs") < told.index("generation 0")
-    longest = re.findall(r"the longest has (\d+) plies, max_game_length is 9", told)
+    assert "the match with random goes on: no game has ended for 0 s; the longest has 4" in told
+    longest = re.findall(
+        r"self-play goes on: .*; the longest has (\d+) plies, max_game_length is 9", told
+    )
     assert 0 < max(map(int, longest)) < 9
 
 
