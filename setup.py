@@ -27,6 +27,7 @@ setup(
             "**/*.js",
             "**/*.css",
             "commands/new/package-template/**/*",
+            "commands/new/package-template-plain/**/*",
         ],
         "azcore.conf": ["**/*.yaml"],
         "azcore.games": ["*/pretrained/*.ckpt"],

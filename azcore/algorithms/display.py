@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
+
+HEARTBEAT = 30.0  # seconds without a finished game until a line says so; twice that for the next
 
 
 @dataclass
@@ -83,6 +87,41 @@ class TrainingDisplay:
         if left is not None:
             parts.append(f"left {timedelta(seconds=max(0, round(left)))}")
         self.say(fitted(parts, self.console.width if self.console.is_terminal else None))
+
+
+@dataclass
+class Heartbeat:
+    """Says in the terminal that games are under way, where none ends for long.
+
+    A game that never ends, or whose `max_game_length` is far too high, would train in silence.
+
+    Args:
+        what: goes on, such as self-play.
+        say: prints a line.
+        longest: returns the plies of the longest game in play.
+        max_game_length: of the game.
+    """
+
+    what: str
+    say: Callable[[str], None]
+    longest: Callable[[], int]
+    max_game_length: int
+    _made: float | None = field(default=None, init=False)  # None: nothing was played yet
+    _since: float = field(default=0.0, init=False)  # of time.monotonic(), when a game ended
+    _wait: float = field(default=0.0, init=False)  # seconds without a game to the next line
+
+    def beat(self, made: float) -> None:
+        """Note what has been made so far, by which it is known that a game has ended."""
+        now = time.monotonic()
+        if made != self._made:
+            self._made, self._since, self._wait = made, now, HEARTBEAT
+        elif now - self._since >= self._wait:
+            self.say(
+                f"{self.what} goes on: no game has ended for {now - self._since:.0f} s; the "
+                f"longest has {self.longest():,} plies, max_game_length is "
+                f"{self.max_game_length:,}"
+            )
+            self._wait *= 2
 
 
 def fitted(parts: list[str], width: int | None) -> str:

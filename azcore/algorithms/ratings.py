@@ -17,7 +17,7 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from azcore.algorithms.display import TrainingDisplay
+from azcore.algorithms.display import Heartbeat, TrainingDisplay
 from azcore.algorithms.metrics import RATING
 from azcore.arena.elo import PairScore, Rating, fit_ratings
 from azcore.arena.match import MatchResult, play_match
@@ -111,6 +111,9 @@ class ArenaRating(Callback):
         self._table.keep_before(self._data.loader.generation)
         assert isinstance(pl_module, LearnerModule)
         if trainer.global_step == 0:
+            self._terminal.say(
+                "the first weights are rated by some matches before self-play begins"
+            )
             self._rate(pl_module, 0, self._settings.seed)
             first = self._run.step_checkpoint(0)
             pl_module.save_weights(first, pl_module.playing, 0)  # an opponent for later weights
@@ -140,7 +143,16 @@ class ArenaRating(Callback):
             pl_module.log_dict({RATING: rating.value, **interval})
 
     def _play(self, player: Player, opponent: Player, seed: int) -> tuple[MatchResult, float]:
-        arena = self._settings.arena
+        arena, plies = self._settings.arena, 0
+        match, length = f"the match with {opponent.name}", self._settings.game.max_game_length
+        heart = Heartbeat(match, self._terminal.say, lambda: plies, length)
+
+        def progress(done: int) -> None:
+            nonlocal plies
+            plies += 1  # in each game that is not over
+            heart.beat(done)
+            self._terminal.show(f"rating: {opponent.name}", done, arena.games, "games")
+
         began = time.perf_counter()
         result = play_match(
             self._settings.game,
@@ -150,9 +162,7 @@ class ArenaRating(Callback):
             opening_plies=arena.opening_plies,
             seed=seed,
             starts=self._starts,
-            progress=lambda done: self._terminal.show(
-                f"rating: {opponent.name}", done, arena.games, "games"
-            ),
+            progress=progress,
         )
         return result, time.perf_counter() - began
 

@@ -31,7 +31,7 @@ from azcore.algorithms.algorithm import Algorithm, WhoPlays
 from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.alphazero import AlphaZero
 from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeCheckpointIO, rewind
-from azcore.algorithms.display import LearnerProgress, TrainingDisplay
+from azcore.algorithms.display import Heartbeat, LearnerProgress, TrainingDisplay
 from azcore.algorithms.loggers import logger_of
 from azcore.algorithms.metrics import METRICS, GenerationMetrics, Hyperparameters
 from azcore.algorithms.ratings import ArenaRating
@@ -41,7 +41,7 @@ from azcore.algorithms.supervised import Supervised
 from azcore.assembly.parts import Config, Settings
 from azcore.assembly.selfplay import NetworkWeights
 from azcore.errors import AzcoreError, CheckpointError, SettingError
-from azcore.learner.data import SelfPlayData
+from azcore.learner.data import Progress, SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.learner.overlap import OverlappingSelfPlay
 from azcore.learner.settings import TrainerSettings
@@ -150,7 +150,7 @@ class TrainingLoop:
             batch_size=settings.learner.batch_size,
             steps_per_generation=settings.learner.steps_per_generation,
             seed=settings.seed,
-            progress=lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit),
+            progress=self._progress(source, terminal),
             on_games=on_games,
         )
         try:
@@ -240,6 +240,23 @@ class TrainingLoop:
             run=self._run,
             terminal=self._terminal,
         )
+
+    def _progress(self, source: GameSource, terminal: TrainingDisplay) -> Progress:
+        """What happens in the terminal while a generation's games are played."""
+        if self._settings.supervised.enabled:
+            return lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit)
+        length, is_first = self._settings.game.max_game_length, True
+        heart = Heartbeat("self-play", terminal.say, source.longest_in_play, length)
+
+        def progress(made: float, wanted: float, unit: str) -> None:
+            nonlocal is_first
+            if is_first:
+                terminal.say(f"self-play begins; the first generation needs {wanted:,} {unit}")
+            is_first = False
+            heart.beat(made)
+            terminal.show("self-play", made, wanted, unit)
+
+        return progress
 
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
         settings, network = self._settings, self._module.playing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from azcore.commands import COMMANDS
-from azcore.errors import GameError, SettingError
+from azcore.errors import CheckpointError, GameError, SettingError
 
 if TYPE_CHECKING:
     from azcore.storage.run_directory import RunDirectory
@@ -97,6 +98,8 @@ def settings_of(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         config.command == "play" and config.checkpoint is not None
     ):
         config = of_players(config, overrides)
+    if config.command == "engine" and config.checkpoint is not None:
+        config = of_engine(config, overrides)
     return plain_settings(config) if config.fork is None else forked(config, overrides)
 
 
@@ -344,6 +347,19 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
         for key, value in identity["settings"].items():
             if f"game.{key}" not in overridden and key in config.game:
                 config.game[key] = value
+    return config
+
+
+def of_engine(config: DictConfig, overrides: list[str]) -> DictConfig:
+    """The settings with the game of the engine's checkpoint, unless `game=` chose one.
+
+    A game that is chosen need not be looked up, which takes a second. A checkpoint that cannot be
+    used is for the engine to report, in words of its protocol.
+    """
+    if any(override.key_or_group == "game" for override in parsed(overrides)):
+        return config
+    with suppress(CheckpointError, SettingError):
+        return of_players(config, overrides)
     return config
 
 

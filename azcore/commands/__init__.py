@@ -252,7 +252,7 @@ COMMANDS = {
     ),
     "new": Command(
         run="azcore.commands.new:new_package",
-        obeys="name new",
+        obeys="name new kind",
         instead={"game": "name=NAME is what the new game is called"},
     ),
 }

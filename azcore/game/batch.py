@@ -13,6 +13,7 @@ Letters: B roots, S positions described at once, T longest path in plies.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -34,10 +35,12 @@ from azcore.game.compiled import (
     STEP,
     RuleFunctions,
 )
-from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS
+from azcore.game.contract import OUTCOMES, OUTCOMES_IN_WORDS, texts_along
 from azcore.game.faults import broken_promise, game_faults, raised
 from azcore.game.positions import Positions
 from azcore.game.rule_table import RULE_SOURCES, rule_table, rules_of
+
+MOVES_SHOWN = 60  # the last ones of a game at fault, some lines of text
 
 
 class Paths(NamedTuple):
@@ -145,6 +148,25 @@ _PROMISES = {
 def make_batch(game: Game, size: int) -> GameBatch:
     """The batch for a game, compiled if the game is."""
     return CompiledBatch(game, size) if isinstance(game, CompiledGame) else PlainBatch(game, size)
+
+
+def after_moves(game: Game, state: Any, actions: Sequence[int]) -> str:
+    """The moves of a game and the board that they lead to, to be told with a fault.
+
+    Args:
+        game: whose texts may be at fault as well; then there is nothing to show.
+        state: in which the game began.
+        actions: its plies.
+    """
+    try:
+        texts = texts_along(game, state, actions)
+        for action in actions:
+            state = game.step(state, action)
+        moves = " ".join(texts[-MOVES_SHOWN:])
+        more = f"{len(texts) - MOVES_SHOWN} plies and " if len(texts) > MOVES_SHOWN else ""
+        return f"\nafter {more}{moves}\n{game.render(state)}"
+    except Exception:  # another fault must not hide the one to report
+        return ""
 
 
 class PlainBatch(GameBatch):

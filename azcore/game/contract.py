@@ -27,10 +27,13 @@ from azcore.game import faults
 from azcore.game.board import Board
 from azcore.game.facts import BoolArray, Facts, FloatArray, Setting
 from azcore.game.knowledge import Book, Tablebase
+from azcore.game.moves_format import NAME as MOVES_FORMAT
+from azcore.game.moves_format import moves_format
 from azcore.game.transcript import TranscriptFormat
 
 OUTCOMES = (-1, 0, 1)
 OUTCOMES_IN_WORDS = "-1, 0 or +1"
+PLAIN_FORM = "_plain"  # ends the name of a game that states another's rules without compiling
 
 
 class Game(ABC):
@@ -91,6 +94,16 @@ class Game(ABC):
     def identity(self) -> dict[str, Any]:
         """Name, version and settings, which weights and game records must share."""
         return {"name": self.name, "version": self.version, "settings": dict(self.settings)}
+
+    def is_played_as(self, identity: Mapping[str, Any]) -> bool:
+        """Whether weights for the game of this identity can play this one.
+
+        That is the same game, or its other form: `NAME_plain`, with the same version and settings,
+        states the rules of NAME once more, with the same actions and planes.
+        """
+        name = str(identity["name"]).removesuffix(PLAIN_FORM)
+        same = name == self.name.removesuffix(PLAIN_FORM)
+        return same and {**identity, "name": self.name} == self.identity
 
     def __repr__(self) -> str:
         settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
@@ -338,6 +351,21 @@ class Game(ABC):
             InvalidTextError: not a position.
         """
 
+    def swap_colours(self, text: str) -> str | None:
+        """The text of the position with the seats exchanged, to move and all; optional.
+
+        `text` is one of `state_to_text`. Whoever is to move there must see the same as before and
+        have the same actions, by which the kit finds an observation from the wrong view. A game
+        that turns the board with the player to move turns it here too. None, for every text: the
+        seats are too different, or the observation tells them apart.
+        """
+        return None
+
+    @property
+    def has_swap_colours(self) -> bool:
+        """Whether the game states `swap_colours`."""
+        return type(self).swap_colours is not Game.swap_colours
+
     @abstractmethod
     def render(self, state: Any) -> str:
         """The board as several lines of text for a terminal."""
@@ -357,10 +385,10 @@ class Game(ABC):
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
         """The transcript formats of this game by name, such as `sgf`; the usual one first.
 
-        Empty by default. A format whose library is not installed is listed as well, and raises a
-        GameError when it is used.
+        By default moves as text in JSON, which suits every game (`moves_format`). A format whose
+        library is not installed is listed as well, and raises a GameError when it is used.
         """
-        return {}
+        return {MOVES_FORMAT: moves_format(self)}
 
 
 def texts_along(game: Game, state: Any, actions: Sequence[int]) -> list[str]:

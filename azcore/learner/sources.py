@@ -43,6 +43,10 @@ class GameSource(ABC):
     def close(self) -> None:  # noqa: B027
         """Play no more."""
 
+    def longest_in_play(self) -> int:
+        """Plies of the longest game in play; 0: none is."""
+        return 0
+
     @abstractmethod
     def take_statistics(self) -> ActorStatistics:
         """The cost of games since the last call."""
@@ -90,6 +94,9 @@ class SelfPlay(GameSource):
     def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
         self._crew.set_weights(self._weights_in_play(), self._find_threshold())
         return self._crew.play(wanted.positions, progress, num_games=wanted.games)
+
+    def longest_in_play(self) -> int:
+        return self._crew.longest_in_play()
 
     def _find_threshold(self) -> float | None:
         """The threshold of resignation for the games to come."""

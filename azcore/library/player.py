@@ -72,7 +72,7 @@ class Player:
         Raises:
             GameError: naming both.
         """
-        if game.identity != self.game.identity:
+        if not game.is_played_as(self.game.identity):
             raise GameError(f"{self.name} plays {self.game}, got {game}")
 
     def __repr__(self) -> str:

@@ -100,7 +100,7 @@ def load_network(path: Path, game: Game) -> tuple[nn.Module, int]:
 def network_of(checkpoint: dict[str, Any], path: Path, game: Game) -> tuple[nn.Module, int]:
     """`load_network` for a checkpoint that was already read from `path`."""
     ours = checkpoint[KEY]
-    if ours["game"] != game.identity:
+    if not game.is_played_as(ours["game"]):
         raise CheckpointError(
             f"{path}: this checkpoint's game must be {game.identity}, "
             f"got {short_repr.repr(ours['game'])}"

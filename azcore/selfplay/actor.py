@@ -130,6 +130,9 @@ class Actor(Crew):
                 records += self._workers[worker].play_wave()
         return records
 
+    def longest_in_play(self) -> int:
+        return max(worker.longest_in_play for worker in self._workers)
+
     @property
     def statistics(self) -> ActorStatistics:
         each = [worker.statistics for worker in self._workers]

@@ -123,6 +123,10 @@ class Crew(ABC):
     def bytes_needed(self, legal_actions: int) -> int:
         """Bytes of full search trees whose positions have `legal_actions` legal actions."""
 
+    @abstractmethod
+    def longest_in_play(self) -> int:
+        """Plies of the longest game in play, or of one that was a moment ago."""
+
     @property
     @abstractmethod
     def statistics(self) -> ActorStatistics:

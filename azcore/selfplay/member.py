@@ -32,6 +32,7 @@ class Round(NamedTuple):
 
     records: list[GameRecord]
     statistics: WorkerStatistics
+    longest: int  # plies, of the process's games in play
 
 
 class Member:
@@ -48,7 +49,8 @@ class Member:
     def round(self, worker: int) -> Round:
         """The `worker` is counted among those of this process."""
         records = self._actor.play_round(worker)
-        return Round(records, self._actor.take_statistics_of(worker))
+        statistics = self._actor.take_statistics_of(worker)
+        return Round(records, statistics, self._actor.longest_in_play())
 
     def weights(self, packed: bytes, version: int, resign_threshold: float | None) -> None:
         self._actor.set_weights(self._unpack(packed, version), resign_threshold)

@@ -70,6 +70,7 @@ class ProcessCrew(Crew):
             for local in range(len(numbers))
         ]
         self._states: list[list[dict[str, Any]]] | None = None  # of each process, if still true
+        self._longest = [0] * len(self._places)  # plies, of each worker's process
         self._counting = threading.Lock()
         self.reset_statistics()
 
@@ -94,6 +95,7 @@ class ProcessCrew(Crew):
                 ended.set_exception(error)
                 return
             self._count(answer.result().statistics)
+            self._longest[worker] = answer.result().longest
             ended.set_result(answer.result().records)
 
         member.ask("round", local).add_done_callback(on_answer)
@@ -131,6 +133,9 @@ class ProcessCrew(Crew):
         """What all processes answer to a request, in their order."""
         asked = [member.ask(method, *values) for member in self._members]
         return [answer.result() for answer in asked]
+
+    def longest_in_play(self) -> int:
+        return max(self._longest)
 
     # -- statistics -------------------------------------------------------------------------------
 

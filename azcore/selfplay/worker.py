@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 
 from azcore.chance import Purpose, generator
-from azcore.errors import CheckpointError, GameFileError, InvalidTextError
+from azcore.errors import CheckpointError, FaultyGameError, GameFileError, InvalidTextError
 from azcore.game import FloatArray, Game
+from azcore.game.batch import after_moves
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
@@ -132,6 +133,11 @@ class Worker:
         """Bytes of full search trees whose positions have `legal_actions` legal actions."""
         return self._search.bytes_needed(legal_actions)
 
+    @property
+    def longest_in_play(self) -> int:
+        """Plies of its longest game in play."""
+        return max(len(in_play.actions) for in_play in self._games)
+
     def set_evaluator(
         self, evaluator: Evaluator, weights_version: int, resign_threshold: float | None
     ) -> None:
@@ -203,7 +209,7 @@ class Worker:
         in_play.policy_plies -= 1
         in_play.add_opening_ply(action, self.game.current_player(state))
         search.advance(row, action)
-        search.states.is_over(row, len(in_play.actions))  # or too long
+        self._is_over(row)  # or too long
 
     def _move(self, row: int) -> GameRecord | None:
         """Resign, or choose and play a move; return the record if the game ended."""
@@ -235,11 +241,21 @@ class Worker:
         in_play.best_child_values.append(best_child)
         in_play.players.append(player)
         search.advance(row, action)
-        if not search.states.is_over(row, len(in_play.actions)):
+        if not self._is_over(row):
             return None
         record = self._finished(in_play, search.states.outcome(row))
         self._games[row] = self._new_game(row, in_play)
         return record
+
+    def _is_over(self, row: int) -> bool:
+        """Whether the game at a root is over; a fault that shows here is told with its moves."""
+        in_play = self._games[row]
+        try:
+            return self._search.states.is_over(row, len(in_play.actions))
+        except FaultyGameError as error:
+            start = self._start_states.of(in_play.start)
+            moves = after_moves(self.game, start, in_play.actions)
+            raise FaultyGameError(f"{error}{moves}") from error
 
     def _is_full_search(self, row: int) -> bool:
         """Whether the next move of a row gets a full search (Wu 2019, section 3.1)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from copy import copy
 from dataclasses import replace
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from azcore.game import CompiledGame, Game
 from azcore.game.compiled import RULES
+from azcore.game.faults import described, folder_of
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
 from azcore.testing.view import View, content, view_of
@@ -67,17 +69,75 @@ def interpreted(game: Game) -> CompiledGame | None:
 def check_interpreted(checker: Checker, twin: CompiledGame, state: Any, view: View) -> None:
     """`twin`, the game with interpreted rules, must give the same view and the same next record."""
     identity = Identity.INTERPRETED
+    action = -1
+    if not view.is_terminal:
+        action = int(checker.rng.choice(np.flatnonzero(view.legal_action_mask)))
+    check_overflow(checker, twin, state, view, action)
     # Integers of fixed width wrap in compiled code; NumPy's do the same with a warning.
     with np.errstate(over="ignore"), checker.during(identity, "an interpreted rule"):
         check_whole_numbers(checker, twin, state, view)
         checker.expect_same(identity, view_of(twin, state), view, "interpreted")
         if not view.is_terminal:
-            action = int(checker.rng.choice(np.flatnonzero(view.legal_action_mask)))
             got = content(twin.step(state, action)) or ()
             want = content(checker.game.step(state, action)) or ()
             names = twin.state_dtype.names or ()
             differ = [n for n, a, b in zip(names, got, want, strict=True) if a != b]
             checker.expect(identity, not differ, f"step with {action}: fields {differ} differ")
+
+
+def check_overflow(
+    checker: Checker, twin: CompiledGame, state: Any, view: View, action: int
+) -> None:
+    """Numbers in interpreted rules must not outgrow their fields, as compiled ones do in silence.
+
+    Those that also wrap in 64 bits are meant to, such as a hash.
+    """
+    rules, planes = twin.rules, np.zeros(twin.observation_shape, np.uint8)
+    listed = np.zeros(twin.num_actions, np.int32)
+    calls: list[tuple[str, Callable[[Any], Any]]] = [
+        ("observe", lambda record: rules.observe(record, planes)),
+        ("is_terminal", rules.is_terminal),
+    ]
+    if view.is_terminal:
+        calls.append(("outcome", rules.outcome))
+    else:
+        calls.append(("legal_actions", lambda record: rules.legal_actions(record, listed)))
+        calls.append(("step", lambda record: rules.step(record, action)))
+    for name, call in calls:
+        checker.checks[Identity.INTERPRETED] += 1
+        try:
+            with np.errstate(over="raise"):
+                call(state.copy())
+        except FloatingPointError as error:
+            if not _wraps_in_64_bits(call, state):
+                found = described(error, folder_of(type(checker.game).__module__))
+                checker.fail(
+                    Identity.INTERPRETED,
+                    f"in {name} a number outgrows its field and wraps around: {found}\n"
+                    "  hint: a wider field, or int(...) before the sum",
+                )
+        except Exception:
+            return  # what it raises is told by the checks that follow
+
+
+def _wraps_in_64_bits(call: Callable[[Any], Any], state: Any) -> bool:
+    """Whether a rule overflows on a record whose whole numbers all have 64 bits."""
+    fields = []
+    for name in state.dtype.names:
+        base, shape = state.dtype[name].base, state.dtype[name].shape
+        is_narrow = base.kind in "iu" and base.itemsize < 8
+        fields.append((name, np.dtype(np.int64) if is_narrow else base, shape))
+    record = np.zeros(1, np.dtype((np.record, np.dtype(fields))))[0]
+    for name in state.dtype.names:
+        record[name] = state[name]
+    try:
+        with np.errstate(over="raise"):
+            call(record)
+    except FloatingPointError:
+        return True
+    except Exception:
+        return False
+    return False
 
 
 class _WholeBytes(np.ndarray):

@@ -61,6 +61,7 @@ class Report:
     mean_length: float  # plies
     longest: int  # plies
     mean_legal_actions: float  # per position that is not terminal
+    ever_legal: int  # actions that were legal in some position
     seat_0_wins: int
     draws: int
     seat_1_wins: int

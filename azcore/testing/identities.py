@@ -25,15 +25,17 @@ from azcore.testing.ends import check_end
 from azcore.testing.positions import Keys
 from azcore.testing.rules import check_over_or_legal, check_steady, check_steps, checked_step
 from azcore.testing.texts import StateTexts, check_action_texts, check_nonsense
-from azcore.testing.view import View, content
+from azcore.testing.view import SeatContrast, View, content
 
-# Identities that a rule breaks which compiling has changed, besides `Identity.INTERPRETED`.
+# Identities that wrong rules break as well, although the fault is not in symmetries or texts.
 _FOLLOWS = frozenset(
     {
         *(Identity.SYMMETRY, Identity.VIEW, Identity.ACTION_TEXT, Identity.STATE_TEXT),
-        *(Identity.KEY, Identity.ENDS, Identity.BOARD, Identity.ORACLE),
+        *(Identity.KEY, Identity.ENDS, Identity.BOARD, Identity.ORACLE, Identity.GARBAGE),
     }
 )
+_LOOK_POSITIONS = 300  # in which to look for the cause of an error in the rules alone
+_LOOK_SECONDS = 10.0  # at most
 _ENOUGH = 20  # random games, to doubt a result that all of them have
 _INTERPRETED = 1 / 20  # share of positions; interpreted rules are a hundred times slower
 _INTERPRETED_ENDS = 1 / 4  # share of terminal positions, the only ones with an outcome
@@ -46,7 +48,7 @@ def check_game(
     seconds: float = math.inf,
     seed: int = 0,
     oracle: Game | None = None,
-    swap_colours: Callable[[str], str] | None = None,
+    swap_colours: Callable[[str], str | None] | None = None,
     colour_planes: Collection[int] = (),
 ) -> Report:
     """Play random games and check every identity of the contract on their positions.
@@ -67,7 +69,8 @@ def check_game(
             differs) and, where the shapes are equal, on observations within 1e-6.
         swap_colours: maps a state's text to the text with the colours of all pieces and the player
             to move swapped (and the board turned, if the game shows it from the mover's side).
-            Both states must have the same mask and the same observation.
+            Both states must have the same mask and the same observation. None: what the game itself
+            states, if it does.
         colour_planes: planes that `swap_colours` may change, such as one for the seat to move.
 
     Raises:
@@ -75,6 +78,8 @@ def check_game(
     """
     checker = Checker(game, np.random.default_rng(seed))
     _check_static_facts(checker)
+    if swap_colours is None and game.has_swap_colours:
+        swap_colours = game.swap_colours
     games = _RandomGames(
         checker,
         None if oracle is None else OracleGame(checker, oracle),
@@ -134,6 +139,13 @@ def _starts(checker: Checker) -> list[Any]:
     return starts
 
 
+def _text_or_number(game: Game, state: Any, action: int) -> str:
+    try:
+        return game.action_to_text(state, action)
+    except Exception:  # texts are not what is being looked at
+        return str(action)
+
+
 class _RandomGames:
     """Checks random games one after the other, and collects numbers for the report."""
 
@@ -154,6 +166,8 @@ class _RandomGames:
         self.keys = Keys(checker)
         self.boards = Boards(checker)
         self.interpreted = interpreted(checker.game)
+        self.contrast = SeatContrast()
+        self.ever_legal = np.zeros(checker.game.num_actions, np.bool_)
         self.known: dict[Any, tuple[Any, ...]] = {}  # see `check_steady`
         self.positions = 0
         self.lengths: list[int] = []  # plies of each game
@@ -187,18 +201,16 @@ class _RandomGames:
             views.append(view)
             handed_out.append(game.observation(state))
             try:
-                self._check_position(state, view)
+                self._check_position(states, view)
             except ContractError as error:
                 self._look_deeper(error, states, views)
                 raise
-            self.keys.check(states, view)
-            self.boards.check(state, view)
             self.positions += 1
             if view.is_terminal or not self.in_time:
                 break
-            goes_on = len(checker.actions) < game.max_game_length
-            checker.expect(Identity.LENGTH, goes_on, f"no end after {len(checker.actions)} plies")
+            self._expect_to_end()
             self.legal_counts.append(int(view.legal_action_mask.sum()))
+            self.ever_legal |= view.legal_action_mask
             action = int(rng.choice(np.flatnonzero(view.legal_action_mask)))
             if self.oracle is not None:
                 self.oracle.step(state, action)
@@ -216,6 +228,7 @@ class _RandomGames:
             what = f"the state of ply {ply}, at the end"
             checker.expect_same(Identity.UNTOUCHED, checker.look(states[ply]), views[ply], what)
         self.batches.check(states, views)
+        self.contrast.note(views)
         if views[-1].is_terminal:
             self.lengths.append(len(checker.actions))
             self.outcomes[views[-1].outcome] += 1
@@ -232,63 +245,116 @@ class _RandomGames:
         checker.expect(Identity.MASK, listed == legal, f"{legal}, but the rules list {listed}")
         return view
 
-    def _check_position(self, state: Any, view: View) -> None:
-        checker = self.checker
+    def _check_position(self, states: list[Any], view: View) -> None:
+        """Check the last of the states of the game in play: its rules first, then the rest."""
+        checker, state = self.checker, states[-1]
         fields = content(state)
         check_over_or_legal(checker, view)
         if self.oracle is not None:
             self.oracle.check(state, view)
         check_steady(checker, state, view, self.known)
         check_steps(checker, state, view)
-        check_action_texts(checker, state, view)
-        self.state_texts.check(state, view)
-        self.mapped.check(view)
-        if view.is_terminal:
-            check_end(checker, state, view, self.mapped.played)
         # At random, since a fixed interval may match the length of the games; the first always.
         share = _INTERPRETED_ENDS if view.is_terminal else _INTERPRETED
         drawn = self.positions == 0 or checker.rng.random() < share
         if self.interpreted is not None and drawn:
             check_interpreted(checker, self.interpreted, state, view)
             self.keys.check_interpreted(state)
+        check_action_texts(checker, state, view)
+        self.state_texts.check(state, view)
+        self.mapped.check(view)
+        if view.is_terminal:
+            check_end(checker, state, view, self.mapped.played)
         checker.expect(Identity.UNTOUCHED, content(state) == fields, "the record has changed")
         checker.expect_same(Identity.UNTOUCHED, checker.look(state), view, "looked at again")
+        self.keys.check(states, view)
+        self.boards.check(state, view)
 
     def _look_deeper(self, error: ContractError, states: list[Any], views: list[View]) -> None:
-        """Raise the cause of an error if compiled rules went wrong before it, unseen.
+        """Raise the cause of an error in texts or symmetries if it lies in the rules.
 
-        Only some positions are checked against the interpreted rules, which are slow. A rule that
-        compiling has changed breaks symmetries and texts as well, and they would be blamed.
+        Wrong rules break symmetries and texts as well, often before the check that names them has
+        met the fault: interpreted rules are slow, so only some positions are checked against them,
+        and a rule may go wrong in rare positions only.
         """
-        if error.identity not in _FOLLOWS or self.interpreted is None:
+        if error.identity not in _FOLLOWS:
             return
-        checker, moves = self.checker, list(self.checker.moves)
-        for ply, (state, view) in enumerate(zip(states, views, strict=True)):
-            checker.state, checker.moves = state, moves[:ply]
-            check_interpreted(checker, self.interpreted, state, view)
+        checker, way, moves = self.checker, list(self.checker.actions), list(self.checker.moves)
+        if self.interpreted is not None:
+            for ply, (state, view) in enumerate(zip(states, views, strict=True)):
+                checker.state, checker.actions, checker.moves = state, way[:ply], moves[:ply]
+                check_interpreted(checker, self.interpreted, state, view)
+        if error.identity is Identity.ORACLE:  # it tells more than the rules alone can
+            return
+        deadline = time.monotonic() + _LOOK_SECONDS
+        looked = 0
+        while looked < _LOOK_POSITIONS and time.monotonic() < deadline:
+            looked += self._play_by_rules(deadline)
+
+    def _play_by_rules(self, deadline: float) -> int:
+        """Play a random game of which only the rules are checked; its positions."""
+        checker, game = self.checker, self.checker.game
+        checker.actions, checker.moves, state, count = [], [], game.initial_state(), 0
+        while time.monotonic() < deadline:
+            checker.state = state
+            view = self._look(state)
+            check_over_or_legal(checker, view)
+            check_steady(checker, state, view, self.known)
+            if self.interpreted is not None:
+                check_interpreted(checker, self.interpreted, state, view)
+            count += 1
+            if view.is_terminal:
+                break
+            self._expect_to_end()
+            action = int(checker.rng.choice(np.flatnonzero(view.legal_action_mask)))
+            successor = checked_step(checker, state, action, view)
+            checker.actions.append(action)
+            checker.moves.append(_text_or_number(game, state, action))
+            state = successor
+        return count
+
+    def _expect_to_end(self) -> None:
+        """The game in play is not over, and not as long as one may be."""
+        plies = len(self.checker.actions)
+        message = f"no end after {plies} plies"
+        self.checker.expect(Identity.LENGTH, plies < self.checker.game.max_game_length, message)
 
     def warnings(self) -> list[str]:
         """What random games make doubtful and no identity forbids."""
-        game, games, found = self.checker.game, len(self.lengths), []
-        wins = {1: "seat 0", -1: "seat 1"}
-        for outcome, seat in wins.items():
-            if games >= _ENOUGH and self.outcomes[outcome] == games:
+        games, found = len(self.lengths), []
+        decided = self.outcomes[1] + self.outcomes[-1]
+        for outcome, seat in ((1, 0), (-1, 1)):
+            if decided >= _ENOUGH and self.outcomes[outcome] == decided:
                 found.append(
-                    f"{seat} won all {games} random games: is the outcome told by the player to "
-                    f"move, and not by seat 0?"
+                    f"seat {seat} won all {decided} random games that were decided: is the outcome "
+                    "told by the player to move, and not by seat 0?"
                 )
-        if games >= _ENOUGH and self.outcomes[0] == games:
+        if games >= _ENOUGH and not decided:
             found.append(f"all {games} random games were drawn: does the outcome see a win?")
         if not games:
             found.append("no random game ended: no outcome was checked")
+        if self.contrast.is_blind_to_seats:
+            found.append(
+                "the observation seems not to change with the seat to move: show the player to "
+                "move first, or fill a plane that tells the seat (right if all pieces belong to "
+                "both seats)"
+            )
+        return found + self._never_checked()
+
+    def _never_checked(self) -> list[str]:
+        """Identities that the game has and no position of these random games put to the test."""
+        game, compiled = self.checker.game, isinstance(self.checker.game, CompiledGame)
         expected = {
             Identity.SYMMETRY: "no start looks like its image" if game.symmetries else "",
             Identity.ENDS: "no end had one" if game.has_ownership or game.has_score else "",
+            Identity.VIEW: "swap_colours gave no text" if self.state_texts.swap_colours else "",
+            Identity.INTERPRETED: "the rules came compiled" if compiled else "",
         }
-        for identity, why in expected.items():
-            if why and not self.checker.checks[identity]:
-                found.append(f"never checked, because {why}: {identity.value}")
-        return found
+        return [
+            f"never checked, because {why}: {identity.value}"
+            for identity, why in expected.items()
+            if why and not self.checker.checks[identity]
+        ]
 
     def report(self) -> Report:
         game = self.checker.game
@@ -298,6 +364,7 @@ class _RandomGames:
             games=len(self.lengths),
             mean_length=sum(self.lengths) / max(1, len(self.lengths)),
             longest=max(self.lengths, default=0),
+            ever_legal=int(self.ever_legal.sum()),
             mean_legal_actions=sum(self.legal_counts) / max(1, len(self.legal_counts)),
             seat_0_wins=self.outcomes[1],
             draws=self.outcomes[0],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from azcore.errors import IllegalActionError
 from azcore.testing.checker import Checker
 from azcore.testing.contract import Identity
-from azcore.testing.view import View, content
+from azcore.testing.view import View, content, view_of
 
 _STEPS = 4  # illegal actions tried per position, and as many legal ones besides the one played
 
@@ -48,6 +49,15 @@ def checked_step(checker: Checker, state: Any, action: int, view: View) -> Any:
     apart = successor is not state and content(state) == fields
     checker.expect(Identity.UNTOUCHED, apart, f"step with action {action} changed its argument")
     checker.expect_same(Identity.UNTOUCHED, checker.look(state), view, f"after step with {action}")
+    with checker.during(Identity.STEP, f"step with legal action {action}, a second time"):
+        again = checker.game.step(state, action)
+        same = content(again) == content(successor)
+    what = f"step with action {action} leads to another state the second time"
+    checker.expect(Identity.STEADY, same, what)
+    if content(successor) is None:  # a Python object shows its parts only by what is asked of it
+        want = view_of(checker.game, successor)
+        seen = replace(view_of(checker.game, again), observation=want.observation)
+        checker.expect_same(Identity.STEADY, seen, want, what)
     return successor
 
 

@@ -97,7 +97,7 @@ class StateTexts:
     def __init__(
         self,
         checker: Checker,
-        swap_colours: Callable[[str], str] | None,
+        swap_colours: Callable[[str], str | None] | None,
         colour_planes: Collection[int],
     ) -> None:
         self.checker = checker
@@ -125,18 +125,34 @@ class StateTexts:
         placement = text.split()[0]
         self._check_read_back(text, again, seen, view, placement)
         if self.swap_colours is not None:
-            self._check_colours(self.swap_colours(text), seen)
+            with checker.during(Identity.VIEW, f"swap_colours of {text!r}"):
+                swapped = self.swap_colours(text)
+            if swapped is not None:
+                self._check_colours(swapped, seen)
         self.placements.append(placement)
         checker.expect(identity, drawn(game, state).strip() != "", "render draws nothing")
-        # Text cut within the placement is no position; cut later it may be one (FEN's counters).
-        cut = int(checker.rng.integers(len(placement)))
-        for nonsense in (text[:cut], text + "?", text + "\0", text + " é", "²" + text[1:]):
+        self._check_cut(text[: int(checker.rng.integers(len(placement)))])
+        for nonsense in (text + "?", text + "\0", text + " é", "²" + text[1:]):
             checker.expect_refusal(Identity.GARBAGE, InvalidTextError, "state_from_text", nonsense)
         part = text[: int(checker.rng.integers(len(text)))]
         self._check_state_or_refused(part)
         if checker.rng.random() < _DAMAGED:
             for damaged in _damaged(checker, text):
                 self._check_state_or_refused(damaged)
+
+    def _check_cut(self, text: str) -> None:
+        """Text cut within the placement is no position, unless it is one in full.
+
+        A text that holds the moves so far, cut, is that of an earlier position. Cut after the
+        placement, a text may leave out what has a default, such as FEN's counters.
+        """
+        checker, identity, refusal = self.checker, Identity.GARBAGE, InvalidTextError
+        what = f"state_from_text of {text!r}"
+        again: str | None = None
+        with suppress(refusal), checker.during(identity, what, refusal):
+            again = checker.game.state_to_text(checker.game.state_from_text(text))
+        message = f"{what} gave the position {again!r}, want InvalidTextError for a text cut short"
+        checker.expect(identity, again in (None, text), message)
 
     def _check_state_or_refused(self, text: str) -> None:
         """`text` must describe some position or raise InvalidTextError."""

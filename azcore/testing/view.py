@@ -9,6 +9,9 @@ import numpy as np
 
 from azcore.game import BoolArray, FloatArray, Game
 
+_ENOUGH_PAIRS = 50  # of positions, to judge observations by
+_CONTRAST = 0.75  # half is what observations have that ignore the seat; those that see it, 1 and up
+
 
 @dataclass(frozen=True, kw_only=True)
 class View:
@@ -31,6 +34,31 @@ def view_of(game: Game, state: Any) -> View:
         outcome=game.outcome(state) if over else 0,
         observation=np.array(game.observation(state)),
     )
+
+
+class SeatContrast:
+    """Compares observations a ply and two plies apart, over many games.
+
+    Where own pieces come first, or a plane tells the seat, a change of the seat to move changes
+    much. Where observations ignore the seat, two plies change about twice as much as one.
+    """
+
+    def __init__(self) -> None:
+        self._compared = 0  # pairs
+        self._one = self._two = 0  # values that differ after one ply, and after two
+
+    def note(self, views: list[View]) -> None:
+        """Count the differences in the positions of a game."""
+        for now, after, later in zip(views, views[1:], views[2:], strict=False):
+            if now.current_player == later.current_player != after.current_player:
+                self._compared += 1
+                self._one += int((now.observation != after.observation).sum())
+                self._two += int((now.observation != later.observation).sum())
+
+    @property
+    def is_blind_to_seats(self) -> bool:
+        """Whether the observations seem not to depend on the seat to move."""
+        return self._compared >= _ENOUGH_PAIRS and self._one < _CONTRAST * self._two
 
 
 def difference(got: View, want: View, tolerance: float = 0.0) -> str | None:

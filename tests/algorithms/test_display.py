@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ import pytest
 from rich.console import Console
 from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
 
-from azcore.algorithms.display import TrainingDisplay
+from azcore.algorithms import display
+from azcore.algorithms.display import Heartbeat, TrainingDisplay
 from azcore.algorithms.metrics import CURVES, METRICS
 from azcore.commands.train import train
 from azcore.learner import module
@@ -59,6 +61,55 @@ def test_lines_fit_the_terminal(width: int, more: dict[str, float]) -> None:
 
 def test_a_pipe_gets_one_line() -> None:
     assert len(told({**ROW, **PLAYED, **RESIGNED}, 80, is_terminal=False)) == 1
+
+
+class Clock:
+    """Stands where the module `time` is looked up, and moves when told."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+def test_a_line_says_when_no_game_ends_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock, lines, longest = Clock(), [], [7]
+    monkeypatch.setattr(display, "time", clock)
+    heart = Heartbeat("self-play", lines.append, lambda: longest[0], 10_000)
+    heart.beat(0)
+    for seconds, longest[0] in ((29, 90), (2, 1234), (30, 2000), (30, 3000)):
+        clock.now += seconds
+        heart.beat(0)
+    assert lines == [
+        "self-play goes on: no game has ended for 31 s; the longest has 1,234 plies, "
+        "max_game_length is 10,000",
+        "self-play goes on: no game has ended for 61 s; the longest has 2,000 plies, "
+        "max_game_length is 10,000",
+    ]
+    heart.beat(12)  # one has ended: all begins anew
+    clock.now += 29
+    heart.beat(12)
+    clock.now += 2
+    heart.beat(0)  # of the next generation
+    assert len(lines) == 2
+
+
+@pytest.mark.parametrize("backend", ["inline", "process"])
+def test_a_run_knows_how_long_its_games_are(
+    tiny: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    backend: str,
+) -> None:
+    monkeypatch.setattr(display, "HEARTBEAT", -1.0)
+    train(tiny("run_dir=run", "trainer.max_steps=4", f"backend={backend}"))
+    told = capsys.readouterr().out
+    assert told.index("self-play begins; the first generation needs") < told.index("generation 0")
+    assert "the match with random goes on: no game has ended for 0 s; the longest has 4" in told
+    longest = re.findall(
+        r"self-play goes on: .*; the longest has (\d+) plies, max_game_length is 9", told
+    )
+    assert 0 < max(map(int, longest)) < 9
 
 
 def test_games_of_others_have_no_length_and_no_speed() -> None:

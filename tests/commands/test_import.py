@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-import azcore
+from azcore import make
 from azcore.assembly.parts import settings_from
 from azcore.commands import import_games as command
 from azcore.commands.train import train
@@ -55,12 +55,12 @@ def rows(output: str) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def chess() -> Game:
-    return azcore.make("chess")
+    return make("chess")
 
 
 @pytest.fixture(scope="module")
 def go() -> Game:
-    return azcore.make("go", board_size=5, komi=0.5)
+    return make("go", board_size=5, komi=0.5)
 
 
 def test_many_games_of_one_file_and_the_reasons_why_some_are_left_out(
@@ -211,9 +211,19 @@ def test_one_sentence_for_what_cannot_be_done(
     assert sorted(os.listdir()) == ["a.pgn", "there.azg"]
 
 
-def test_a_game_without_transcripts_has_none_to_import(azcore: CommandLine) -> None:
+def test_games_of_any_game_are_imported_from_moves(azcore: CommandLine) -> None:
+    """A game without formats of its own has one line of JSON a game."""
     words = ("command=import", "game=tic_tac_toe", "games=[a.pgn]", "out=e.azg")
-    assert "tic_tac_toe has no format for transcripts" in azcore(*words)[2]
+    Path("a.pgn").write_text(pgn(LONG, "1-0"))
+    assert "must name files of tic_tac_toe that end in .json, .jsonl, got" in azcore(*words)[2]
+    game = make("tic_tac_toe")
+    form = game.transcript_formats()["json"]
+    rows = form.write(Transcript(actions=[0, 3, 1, 4, 2])), form.write(Transcript(actions=[4]))
+    Path("a.json").write_text("".join(rows))
+    words = ("command=import", "game=tic_tac_toe", "games=[a.json]", "out=e.azg", ALL)
+    assert azcore(*words)[0] == 0
+    (record,) = Referee(game).read(GameFile(Path("e.azg")))
+    assert (record.actions.tolist(), record.outcome) == ([0, 3, 1, 4, 2], 1)
 
 
 def test_an_error_midway_leaves_no_file(

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+import azcore
 from azcore.commands import COMMANDS
-from azcore.commands.new import write_package
+from azcore.commands.new import KINDS, write_package
 from azcore.errors import AzcoreError
+from azcore.game import CompiledGame, Game
+from azcore.testing import check_game
 from fresh_environment import FreshEnvironment
 
 ROOT = Path(__file__).parents[2]
@@ -88,6 +93,34 @@ def test_names_are_put_in_everywhere(tmp_path: Path, name: str, kind: str) -> No
     if name != "my_game":
         left = [path for path in files if re.search("(?i)my_?game|My game", path.read_text())]
         assert left == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_both_kinds_keep_the_contract(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written = write_package(f"pebbles_{kind}", tmp_path, kind)
+    monkeypatch.syspath_prepend(str(written / "src"))
+    made = importlib.import_module(f"pebbles_{kind}.game")
+    game = getattr(made, f"Pebbles{kind.capitalize()}")(board_size=3)
+    assert isinstance(game, CompiledGame) == (kind == "compiled")
+    report = check_game(game, num_positions=300)
+    assert report.warnings == ()
+    # Both are the same game to whoever reads positions and actions.
+    oracle = azcore.make("tic_tac_toe_plain")
+    assert check_game(game, oracle=without_words(oracle), num_positions=100).positions >= 100
+
+
+def without_words(oracle: Game) -> Game:
+    """Tic-tac-toe whose games end in the words of the template."""
+    words = {True: "3 in a row", False: "full board"}
+    oracle.termination = lambda state: words[oracle.outcome(state) != 0]  # type: ignore[method-assign]
+    return oracle
+
+
+def test_another_kind_is_refused(azcore: Callable[..., tuple[int, str, str]]) -> None:
+    status, _, errors = azcore("command=new", "name=pebbles", "kind=fast")
+    assert (status, errors) == (2, "azcore: kind must be one of compiled, plain, got 'fast'\n")
 
 
 @pytest.mark.slow

@@ -171,7 +171,7 @@ def test_values_in_words(value: float, seat: int, said: str) -> None:
         (["game=chess"], "Nf3\na6\nNd4\na5\nNc3\nh5\nNb5", "Nb5 may mean any of N"),
         (["game=shogi"], "P*5e", "P*5e (action"),
         (["game=tic_tac_toe"], "pass", "got 'pass' (help lists what can be typed)"),
-        (["game=tic_tac_toe"], "save x.sgf", "tic_tac_toe has no format for transcripts\n"),
+        (["game=tic_tac_toe"], "save x.sgf", "must end in .json, got 'x.sgf'\n"),
     ],
 )
 def test_bad_input_gets_one_sentence_and_the_prompt_again(

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import hydra
 import numpy as np
 import pytest
 from sgfmill import sgf
@@ -20,6 +21,7 @@ from azcore.arena.match import MatchGame, MatchResult, play_match
 from azcore.arena.players import RandomPlayer
 from azcore.assembly.entrants import KINDS, Kind, players_from
 from azcore.assembly.parts import settings_from
+from azcore.cli.overrides import settings_of
 from azcore.commands.arena import tournament as module
 from azcore.commands.arena.standings import club_ratings
 from azcore.commands.train import train
@@ -130,6 +132,29 @@ def test_a_checkpoint_alone_meets_what_it_should_beat(
     (kept,) = (tmp_path / "runs/arena/tic_tac_toe").iterdir()
     met = [(line["player"], line["opponent"]) for line in rows(kept / "matches.csv")]
     assert met == [("first@last", "random"), ("first@last", "search")]
+
+
+def test_a_network_plays_the_other_form_of_its_game(azcore: Command, run: Path) -> None:
+    play = ["command=arena", "players=[first,random]", "arena.games=2", "arena.num_simulations=4"]
+    status, output, _ = azcore(*play, "game=tic_tac_toe_plain")
+    assert status == 0
+    assert "first@last" in output
+    changed = library.make("tic_tac_toe_plain")
+    changed.version = 2
+    assert not changed.is_played_as(library.make("tic_tac_toe").identity)
+    assert not library.make("chess_plain").is_played_as(library.make("tic_tac_toe").identity)
+
+
+def test_an_engine_takes_the_game_of_its_checkpoint(compose: Compose, run: Path) -> None:
+    def chosen(*overrides: str) -> str:
+        words = ["command=engine", *overrides]
+        with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+            config = settings_of(hydra.compose("config", words), words)
+        return str(config["game"]["name"])
+
+    assert chosen("checkpoint=first") == "tic_tac_toe"
+    assert chosen("checkpoint=first", "game=chess") == "chess"
+    assert chosen("checkpoint=lost.ckpt") == chosen() == "go"  # the engine tells what is wrong
 
 
 def test_the_game_of_a_checkpoint_is_taken_with_its_settings(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -163,8 +164,14 @@ def test_a_game_without_end(faulty: Install, num_simulations: int) -> None:
         seed=3,
         evaluator=UniformEvaluator(game),
     )
-    with pytest.raises(FaultyGameError, match=r"False after 9 plies, want .* max_game_length = 9"):
+    with pytest.raises(
+        FaultyGameError, match=r"False after 9 plies, want .* max_game_length = 9"
+    ) as caught:
         actor.play(200)
+    if num_simulations == 1:  # the game itself came there, so its moves and board are shown
+        *_, moves, third, second, first, letters = str(caught.value).splitlines()
+        assert re.fullmatch("after( [abc][123]){9}", moves)
+        assert [third, second, first, letters] == ["3 . . .", "2 . . .", "1 . . .", "  a b c"]
 
 
 def test_only_what_a_game_raises_is_its_fault(faulty: Install) -> None:

@@ -18,7 +18,7 @@ import azcore
 from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
 from azcore.game import Game, Transcript, TranscriptFormat
 
-FORMATS = ["go sgf", "chess pgn", "shogi kif", "shogi csa"]
+FORMATS = ["go sgf", "chess pgn", "shogi kif", "shogi csa", "tic_tac_toe json"]
 ALPHABET = "aZ0 9{}()[]<>\\\\;:,.*'\"%+-/!?#$&|=_^~`\n\né囲碁棋😀\u2028\ufeff\u3000\x85\t\r\x00"
 PHRASES = (
     "*",
@@ -36,13 +36,16 @@ PHRASES = (
 GNUGO = shutil.which("gnugo", path="/usr/games:/usr/bin:/bin")
 
 
+WITH_MOVES = '{"game": {"name": "tic_tac_toe", "version": 1, "settings": {}}, "moves": MOVES}'
+
+
 @cache
 def game_of(name: str) -> Game:
-    return (
-        azcore.make(name, board_size=5, komi=0.5)
-        if name == "go"
-        else azcore.make(name, max_plies=99)
-    )
+    settings: dict[str, dict[str, Any]] = {
+        "go": {"board_size": 5, "komi": 0.5},
+        "tic_tac_toe": {},
+    }
+    return azcore.make(name, **settings.get(name, {"max_plies": 99}))
 
 
 def format_of(which: str) -> tuple[Game, TranscriptFormat]:
@@ -135,7 +138,8 @@ def test_a_transcript_holds_what_files_can() -> None:
 def test_damaged_texts_are_refused_and_nothing_else_happens(which: str) -> None:
     game, form = format_of(which)
     transcript = replace(random_transcript(game, form, 3), actions=played(game, 3, 30), comments=())
-    transcript = replace(transcript, comments=["said {x}"] * 30, result=None)
+    said = ["said {x}"] * len(transcript.actions)
+    transcript = replace(transcript, comments=said, result=None)
     data = form.write(transcript).encode()
     rng = random.Random(0)
     refused, told = 0, []
@@ -498,8 +502,35 @@ def test_cshogi_reads_our_records() -> None:
         assert csa.var_info["EVENT"] == "杯"
 
 
-def test_games_without_formats_have_none() -> None:
-    assert azcore.make("tic_tac_toe").transcript_formats() == {}
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("[]", "a game has the parts"),
+        ('{"moves": []}', "a game has the parts"),
+        ('{"game": 7, "moves": []}', "a game must be of {'name': 'tic_tac_toe'"),
+        (WITH_MOVES.replace("MOVES", "7"), "moves must be text, got '7'"),
+        (WITH_MOVES.replace("MOVES", '["b2", "b2"]'), "move 2: .*b2.* is not legal"),
+        (WITH_MOVES.replace("MOVES", '[], "comments": ["one"]'), "a comment an action, 0, got 1"),
+        (WITH_MOVES.replace("MOVES", '[], "headers": {"round": "1"}'), "one of event, site, date"),
+        (WITH_MOVES.replace("MOVES", '[], "result": "X wins"'), "is not over, so its result must"),
+        ("[" * 100_000, "a game is a line of JSON"),
+    ],
+)
+def test_moves_that_are_no_game(text: str, told: str) -> None:
+    """Each in one sentence that begins with the game."""
+    _, form = format_of("tic_tac_toe json")
+    with pytest.raises(InvalidTextError, match=f"^tic_tac_toe: .*{told}"):
+        form.read(text)
+
+
+def test_moves_are_read_by_either_form_of_a_game() -> None:
+    game, form = format_of("tic_tac_toe json")
+    other = azcore.make("tic_tac_toe_plain").transcript_formats()["json"]
+    transcript = Transcript(actions=played(game, 4), comments=["one"], players=("A", "B"))
+    read = other.read(form.write(transcript))
+    assert (read.actions, read.comments[0], read.players) == (transcript.actions, "one", ("A", "B"))
+    assert read.outcome == game.outcome(after(game, transcript.actions))
+    assert other.read(form.write(Transcript(actions=[4], result="O resigned"))).outcome == 1
     assert issubclass(InvalidTextError, AzcoreError)
 
 

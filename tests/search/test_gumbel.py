@@ -244,6 +244,94 @@ def test_value_of_the_root_is_that_of_the_improved_policy() -> None:
 # -- whole searches -----------------------------------------------------------------------------
 
 
+class TwoBoxes(Game):
+    """Dots and boxes with two boxes side by side: whoever closes one moves again.
+
+    Lines 0 to 2 and 3 border the left box, 3 to 6 the right one. The state is (lines drawn as
+    bits, boxes of seat 0 minus those of seat 1, seat to move).
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            Facts(
+                name="two_boxes",
+                version=1,
+                settings={},
+                num_actions=7,
+                observation_shape=(1, 1, 7),
+                max_game_length=7,
+                dirichlet_alpha=1.0,
+            )
+        )
+
+    def initial_state(self) -> Any:
+        return 0, 0, 0
+
+    def current_player(self, state: Any) -> int:
+        return int(state[2])
+
+    def legal_action_mask(self, state: Any) -> BoolArray:
+        return np.array([not state[0] >> line & 1 for line in range(7)])
+
+    def step(self, state: Any, action: int) -> Any:
+        drawn, lead, seat = state[0] | 1 << action, state[1], state[2]
+        boxes = [mask for mask in (0b1111, 0b1111000) if mask >> action & 1]
+        closed = sum(drawn & mask == mask for mask in boxes)
+        lead += closed if seat == 0 else -closed
+        return drawn, lead, seat if closed else 1 - seat
+
+    def is_terminal(self, state: Any) -> bool:
+        return bool(state[0] == 2**7 - 1)
+
+    def outcome(self, state: Any) -> int:
+        return int(np.sign(state[1]))
+
+    def observation(self, state: Any) -> FloatArray:
+        return (~self.legal_action_mask(state)).astype(np.float32).reshape(1, 1, 7)
+
+    def action_to_text(self, state: Any, action: int) -> str:
+        return str(action)
+
+    def text_to_action(self, state: Any, text: str) -> int:
+        return int(text)
+
+    def state_to_text(self, state: Any) -> str:
+        return str(state)
+
+    def state_from_text(self, text: str) -> Any:
+        raise NotImplementedError
+
+    def render(self, state: Any) -> str:
+        return str(state)
+
+    def best(self, state: Any) -> int:
+        """The outcome under best play, view of seat 0."""
+        if self.is_terminal(state):
+            return self.outcome(state)
+        legal = np.flatnonzero(self.legal_action_mask(state)).tolist()
+        found = [self.best(self.step(state, action)) for action in legal]
+        return max(found) if state[2] == 0 else min(found)
+
+
+@pytest.mark.parametrize("rescale", [True, False])
+def test_values_keep_their_sign_where_a_seat_moves_again(rescale: bool) -> None:
+    """With four lines left, and simulations enough to see all ends, the search plays perfectly."""
+    game, rng = TwoBoxes(), np.random.default_rng(1)
+    settings = gumbel_settings(600, rescale=rescale)
+    search = Search(game=game, num_trees=1, evaluator=UniformEvaluator(game), settings=settings)
+    told = 0
+    for _ in range(25):
+        state = random_position(game, 3, rng)
+        search.start(0, state)
+        result = search.run([0])[0]
+        sign = 1 if state[2] == 0 else -1
+        assert result.best_action is not None
+        assert game.best(game.step(state, result.best_action)) == game.best(state)
+        assert result.value == pytest.approx(sign * game.best(state), abs=0.25)
+        told += game.best(state) != 0
+    assert 5 < told < 25
+
+
 @pytest.mark.rules
 @pytest.mark.parametrize("rows", [1, 3])
 def test_whole_searches_equal_mctx(rows: int) -> None:

@@ -152,7 +152,9 @@ def test_a_game_that_was_looked_up_has_its_result(tmp_path: Path) -> None:
     assert [read_transcript(path, chess).result for path in paths] == ["1-0", "1/2-1/2", "0-1"]
 
 
-def test_what_is_no_record_file_is_refused(game: Game, tmp_path: Path) -> None:
+def test_what_is_no_record_file_is_refused(
+    game: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "a.sgf").write_bytes(b"(;SZ[3]C[\xff])")
     (tmp_path / "b.sgf").write_text("(;SZ[19])")
     os.mkfifo(tmp_path / "pipe.sgf")  # would be waited for
@@ -170,8 +172,12 @@ def test_what_is_no_record_file_is_refused(game: Game, tmp_path: Path) -> None:
         with pytest.raises(kind, match=told) as caught:
             read_transcript(tmp_path / name, game)
         assert str(caught.value).count("transcript") <= 1
+    plain = azcore.make("tic_tac_toe")
+    with pytest.raises(GameError, match=r"tic_tac_toe: .* must be one of json, got 'sgf'"):
+        format_named(plain, "sgf")
+    monkeypatch.setattr(plain, "transcript_formats", dict)
     with pytest.raises(GameError, match="tic_tac_toe has no format for transcripts"):
-        format_named(azcore.make("tic_tac_toe"), None)
+        format_named(plain, None)
     with pytest.raises(GameError, match="must be one of sgf, got 'pgn'"):
         format_named(game, "pgn")
     (tmp_path / "file").write_text("")
@@ -297,7 +303,7 @@ def test_training_writes_some_games_of_each_generation_and_resume_the_same(
 
 
 def test_training_refuses_a_format_that_the_game_lacks(tiny: Tiny, tmp_path: Path) -> None:
-    with pytest.raises(GameError, match="tic_tac_toe has no format"):
-        train(tiny("export.per_generation=1", "run_dir=run"))
+    with pytest.raises(GameError, match=r"tic_tac_toe: .* must be one of json, got 'sgf'"):
+        train(tiny("export.per_generation=1", "export.format=sgf", "run_dir=run"))
     assert not (tmp_path / "run").exists()
     assert "game=tic_tac_toe" in TINY

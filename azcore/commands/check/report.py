@@ -120,6 +120,7 @@ def _facts(game: Game, report: Report) -> list[tuple[str, ...]]:
     played = "game" if report.games == 1 else "games"
     rows: list[tuple[str, ...]] = [
         ("actions", f"{game.num_actions:,}"),
+        ("actions that were ever legal", f"{report.ever_legal:,}"),
         ("observation", shape),
         ("largest values of its planes", _maxima(game)),
         ("planes that stayed zero", ranges(~_used_planes(game))),

@@ -1,7 +1,8 @@
 """`command=new`: writes the package of a new game, which is complete and passes the kit.
 
 The template next to this file is itself such a package, for a game called `my_game`, and is linted,
-type-checked and tested unchanged; a new package is a copy with that name replaced.
+type-checked and tested unchanged; a new package is a copy with that name replaced. One of the kind
+`plain` has some files of another template in place of the compiled ones.
 """
 
 from __future__ import annotations
@@ -25,10 +26,17 @@ from azcore.errors import GameError, SettingError
 from azcore.settings import require
 
 TEMPLATE = "package-template"  # with a hyphen, or builds would take it for a package of azcore
+KINDS = {  # folders of files, of which later ones replace earlier ones
+    "compiled": (TEMPLATE,),
+    "plain": (TEMPLATE, f"{TEMPLATE}-plain"),
+}
 TEMPLATE_NAME = "my_game"
 # Names that the template's game.py uses itself; a class of such a name would hide them. A Python
 # keyword such as None cannot name a class either.
-_TAKEN = ("Any", "Board", "CompiledGame", "GameError", "IllegalActionError", "Rules")
+_TAKEN = (
+    *("Any", "Board", "BoolArray", "CompiledGame", "Facts", "FloatArray", "Game", "GameError"),
+    *("IllegalActionError", "Rules", "State"),
+)
 
 
 def new_package(config: Mapping[str, Any]) -> int:
@@ -38,13 +46,14 @@ def new_package(config: Mapping[str, Any]) -> int:
         SettingError: a name or folder is missing or cannot be used.
         GameError: the name is taken.
     """
-    name, place = config["name"], config["new"]
+    name, place, kind = config["name"], config["new"], config["kind"]
     folder = place.get("path") if isinstance(place, dict) else place
     if name is None:
         raise SettingError("command=new needs name=NAME, what the game is to be called")
     require(isinstance(folder, str | int), "new.path", "a folder", folder)  # 7 is a name too
+    require(kind in KINDS, "kind", f"one of {', '.join(KINDS)}", kind)
     # Hydra accepts ~ only in quotes, where no shell expands it.
-    written = write_package(str(name), Path(os.path.expanduser(str(folder))))
+    written = write_package(str(name), Path(os.path.expanduser(str(folder))), kind)
     print(f"{written} holds a complete game, to be made into yours; next:")
     print(f"  pip install -e {shlex.quote(str(written))}")
     print(f"  python -m azcore command=check game={name}")
@@ -52,13 +61,14 @@ def new_package(config: Mapping[str, Any]) -> int:
     return 0
 
 
-def write_package(name: str, folder: Path) -> Path:
+def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     """Write the package of a game called `name` into `folder`, which is created if necessary.
 
     Args:
         name: of the game, of its package and of the folder that holds it; a lower-case word such
             as `my_game`.
         folder: where to put it.
+        kind: `compiled`, with rules that azcore compiles, or `plain`, with any object as state.
 
     Returns:
         The folder written, `folder / name`.
@@ -72,14 +82,17 @@ def write_package(name: str, folder: Path) -> Path:
     target = folder / name
     if target.exists() or target.is_symlink():
         raise SettingError(f"{target} exists already; nothing was written")
-    kind = "".join(word.capitalize() for word in name.split("_"))
+    title = "".join(word.capitalize() for word in name.split("_"))
     words = {
         TEMPLATE_NAME: name,
-        "MyGame": f"{kind}Game" if kind in _TAKEN or keyword.iskeyword(kind) else kind,
+        "MyGame": f"{title}Game" if title in _TAKEN or keyword.iskeyword(title) else title,
         "My game": name.replace("_", " ").capitalize(),
     }
+    if kind == "plain":
+        words['"numba", '] = ""  # of the dependencies
     try:
-        _copy(files("azcore.commands.new") / TEMPLATE, target, words)
+        for template in KINDS[kind]:
+            _copy(files("azcore.commands.new") / template, target, words)
     except OSError as error:
         raise SettingError(f"{target} cannot be written: {error.strerror}") from error
     return target
@@ -112,7 +125,7 @@ def _importable(name: str) -> bool:
 
 def _copy(source: Traversable, target: Path, words: dict[str, str]) -> None:
     """Copy a folder with `words` replaced in names and texts."""
-    target.mkdir(parents=True)
+    target.mkdir(parents=True, exist_ok=True)
     for entry in source.iterdir():
         if entry.name == "__pycache__":  # of an installed template, which pip has compiled
             continue
