@@ -938,7 +938,7 @@ WIRING = [
     ),
     Fault(
         "a process that is started again plays other games",
-        "azcore/selfplay/processes.py",
+        "azcore/selfplay/remote.py",
         "for request in self._requests:",
         "for request in self._requests[1:]:",
         ("tests/selfplay/test_processes.py",),

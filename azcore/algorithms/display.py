@@ -10,6 +10,10 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from azcore.selfplay.crew import ActorStatistics
+
+MOST_MEMBERS = 16  # with a line each after a generation
+
 
 @dataclass
 class TrainingDisplay:
@@ -127,6 +131,33 @@ def _held_out(row: dict[str, float]) -> list[str]:
         f"held out {row['held_out_accuracy']:.1%} predicted, loss "
         f"{row['held_out_policy_loss']:.2f} policy {row['held_out_value_loss']:.2f} value"
     ]
+
+
+def members_in_words(statistics: ActorStatistics, step: int) -> list[str]:
+    """A line about each process or actor of self-play; with many of them, about the slowest.
+
+    Args:
+        statistics: of the generation.
+        step: the learner's.
+    """
+    members = statistics.members
+    shown = sorted(members, key=lambda member: member.evaluations)[:MOST_MEMBERS]
+    if len(members) <= MOST_MEMBERS:
+        shown = members
+    seconds = statistics.seconds or 1.0
+    lines = [
+        f"         {member.name}: {member.games / seconds:,.1f} games/s, "
+        f"{member.evaluations / seconds:,.0f} evaluations/s, weights {step - member.version:,} "
+        f"steps old, restarted {member.restarted:,} times"
+        for member in shown
+    ]
+    if len(members) > len(shown):
+        restarted = sum(member.restarted for member in members)
+        lines.append(
+            f"         and {len(members) - len(shown):,} that are faster; restarted "
+            f"{restarted:,} times in all"
+        )
+    return lines
 
 
 class LearnerProgress(Callback):

@@ -10,6 +10,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.tensorboard.summary import hparams
 
+from azcore.algorithms.display import members_in_words
 from azcore.learner.data import SelfPlayData
 from azcore.learner.health import dead_channels, gradient_norm
 from azcore.learner.module import LearnerModule
@@ -125,6 +126,7 @@ class GenerationMetrics(Callback):
         data: provides the games to describe.
         more: returns what the algorithm adds to a row.
         report: called with each row.
+        say: called with a line for each process or actor of self-play.
         warn: called with a sentence for each thing that begins to look wrong.
     """
 
@@ -134,10 +136,11 @@ class GenerationMetrics(Callback):
         data: SelfPlayData,
         more: Callable[[], dict[str, float]],
         report: Callable[[dict[str, float]], None],
+        say: Callable[[str], None],
         warn: Callable[[str], None],
     ) -> None:
         self._table, self._data = table, data
-        self._more, self._report, self._warn = more, report, warn
+        self._more, self._report, self._say, self._warn = more, report, say, warn
         self._doctor = RunDoctor([])
         self._seconds = 0.0  # of the whole run, resumed parts included
         self._evaluations = 0  # the same
@@ -198,6 +201,8 @@ class GenerationMetrics(Callback):
         for logger in trainer.loggers:
             logger.log_metrics(curves, step=trainer.global_step)
         self._report(row)
+        for line in members_in_words(stats, trainer.global_step):
+            self._say(line)
         for sentence in self._doctor.examine(row):
             self._warn(sentence)
 
