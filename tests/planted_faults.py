@@ -944,6 +944,13 @@ WIRING = [
         ("tests/selfplay/test_processes.py",),
     ),
     Fault(
+        "calls of a Ray actor in the order of arrival",
+        "azcore/selfplay/ray_actors.py",
+        "if turn != self._turn:",
+        "if False:",
+        ("tests/selfplay/test_ray.py",),
+    ),
+    Fault(
         "a game that has ended goes on after a resume",
         "azcore/learner/data.py",
         "source = without_ended(source, {record.game_index for record in since})",

@@ -86,6 +86,19 @@ class TrainingDisplay:
             parts.append(f"rating {self.rating}")
         if left is not None:
             parts.append(f"left {timedelta(seconds=max(0, round(left)))}")
+        self._say_fitted(parts)
+
+    def members(self, statistics: ActorStatistics, step: int) -> None:
+        """Print a line for each process or actor of self-play; none for threads.
+
+        Args:
+            statistics: of the generation.
+            step: the learner's.
+        """
+        for parts in _members(statistics, step):
+            self._say_fitted(["", *parts])
+
+    def _say_fitted(self, parts: list[str]) -> None:
         self.say(fitted(parts, self.console.width if self.console.is_terminal else None))
 
 
@@ -133,30 +146,26 @@ def _held_out(row: dict[str, float]) -> list[str]:
     ]
 
 
-def members_in_words(statistics: ActorStatistics, step: int) -> list[str]:
-    """A line about each process or actor of self-play; with many of them, about the slowest.
-
-    Args:
-        statistics: of the generation.
-        step: the learner's.
-    """
-    members = statistics.members
-    shown = sorted(members, key=lambda member: member.evaluations)[:MOST_MEMBERS]
-    if len(members) <= MOST_MEMBERS:
-        shown = members
-    seconds = statistics.seconds or 1.0
+def _members(statistics: ActorStatistics, step: int) -> list[list[str]]:
+    """What is told of each process or actor of self-play; with many, of the slowest."""
+    members, seconds = statistics.members, statistics.seconds or 1.0
+    shown = members
+    if len(members) > MOST_MEMBERS:
+        shown = sorted(members, key=lambda member: member.evaluations)[:MOST_MEMBERS]
     lines = [
-        f"         {member.name}: {member.games / seconds:,.1f} games/s, "
-        f"{member.evaluations / seconds:,.0f} evaluations/s, weights {step - member.version:,} "
-        f"steps old, restarted {member.restarted:,} times"
+        [
+            f"{member.name}:",
+            f"{member.games / seconds:,.1f} games/s",
+            f"{member.evaluations / seconds:,.0f} evaluations/s",
+            f"weights {step - member.version:,} steps old",
+            f"restarted {member.restarted:,} times",
+        ]
         for member in shown
     ]
     if len(members) > len(shown):
         restarted = sum(member.restarted for member in members)
-        lines.append(
-            f"         and {len(members) - len(shown):,} that are faster; restarted "
-            f"{restarted:,} times in all"
-        )
+        more = f"and {len(members) - len(shown):,} faster ones"
+        lines.append([more, f"all restarted {restarted:,} times"])
     return lines
 
 

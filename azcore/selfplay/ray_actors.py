@@ -12,7 +12,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import math
 import queue
+import re
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -66,7 +68,7 @@ class RayCrew(RemoteCrew):
     ) -> None:
         workers = -(-len(settings.shares()) // actors)
         cpus = float(workers) if placement.num_cpus is None else placement.num_cpus
-        cluster = RayCluster(placement.address, max(1.0, cpus * actors), placement.wait)
+        cluster = RayCluster(placement.address, max(1, math.ceil(cpus * actors)), placement.wait)
         options = {
             "num_cpus": cpus,
             "num_gpus": placement.num_gpus,
@@ -334,8 +336,10 @@ class RayLink(Link):
 def _how(error: BaseException) -> str:
     """How an actor ended, after its name."""
     text = str(error)
-    if "node" in text and ("died" in text or "dead" in text):
+    if re.search(r"\bnode (has |was |is )?(died|dead|terminated)", text):
         return "with its node"
+    if "running low on memory" in text:
+        return "for want of memory"
     lines = [line.strip() for line in text.splitlines() if "Error: " in line]
     return f"by an error, {lines[-1]}," if lines else "by itself"
 
@@ -393,7 +397,8 @@ class _TurnsOfDesk:
     async def ask(self, turn: int, method: str, values: tuple[Any, ...]) -> Done:
         if turn != self._turn:
             self._waiting[turn] = asyncio.get_running_loop().create_future()
-            await self._waiting.pop(turn)
+            await self._waiting[turn]
+            del self._waiting[turn]
         answer: Future[Answer] = Future()
         self._thread.submit(self._do, method, values, answer)
         self._turn += 1

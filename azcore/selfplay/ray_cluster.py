@@ -40,7 +40,7 @@ class RayCluster:
         SettingError: ray is not installed, or no cluster answers.
     """
 
-    def __init__(self, address: str | None, cpus: float, wait: float) -> None:
+    def __init__(self, address: str | None, cpus: int, wait: float) -> None:
         for name, value in {**ENVIRONMENT, **({} if address else LOOPBACK)}.items():
             os.environ.setdefault(name, value)
         try:

@@ -305,12 +305,13 @@ class RemoteMember:
         while True:
             link = self._link
             try:
-                number, is_well, value = link.receive()
-            except (LostMemberError, MovedMemberError) as end:
-                if self._is_over(link, end):
-                    return
-                continue
-            except Exception as error:  # an answer that cannot be read: a fault of ours
+                try:
+                    number, is_well, value = link.receive()
+                except (LostMemberError, MovedMemberError) as end:
+                    if self._is_over(link, end):
+                        return
+                    continue
+            except Exception as error:  # an answer that cannot be read, or no new member begins
                 self.close(error)
                 return
             with self._lock:
