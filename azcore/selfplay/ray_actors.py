@@ -408,11 +408,14 @@ class _TurnsOfDesk:
         return is_well, value
 
     def _do(self, method: str, values: tuple[Any, ...], answer: Future[Answer]) -> None:
-        if method == OPEN:
-            self._desk = Desk(*values)
-        elif method == SHUT:
-            self._desk.close()
-        else:
-            self._desk.ask((0, method, values), answer.set_result)
-            return
-        answer.set_result((0, True, None))
+        try:
+            if method == OPEN:
+                self._desk = Desk(*values)
+            elif method == SHUT:
+                self._desk.close()
+            else:
+                self._desk.ask((0, method, values), answer.set_result)
+                return
+            answer.set_result((0, True, None))
+        except Exception as error:  # a fault of ours
+            answer.set_exception(error)
