@@ -2,12 +2,17 @@
 
     python examples/bench_scale.py                  # Go on a 9x9 board, as scale=laptop has it
     python examples/bench_scale.py game=chess --pairs 9 --seconds 20
+    python examples/bench_scale.py --pairs 0 --generations 0 --actors 1 2 4 8 16
 
-Two questions, each answered by the median of the pairs' ratios, since a machine's speed drifts:
+Three questions. The first two are answered by the median of the pairs' ratios, since a machine's
+speed drifts:
 
-    process / inline       evaluations/s of self-play with the same workers, games and network
+    process / inline       evaluations/s of self-play with the same workers, games and network;
+    ray / inline           the same in actors of a Ray that is begun for it
     overlap / alternate    seconds of training to the same number of steps, which takes as many
                            games, with self-play in processes; below 1, overlap is faster
+    actors                 evaluations/s of more and more actors of Ray, one worker each, whose
+                           network takes no processor, only time: what the crew itself costs
 
 Whatever else the machine does disturbs both halves of a pair alike, but not equally.
 """
@@ -20,9 +25,10 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from contextlib import closing
-from dataclasses import replace
+import time
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -31,15 +37,31 @@ from omegaconf import OmegaConf
 
 from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
 from azcore.assembly.parts import settings_from
-from azcore.assembly.selfplay import NetworkWeights
+from azcore.assembly.selfplay import NetworkWeights, make_actor
+from azcore.game import ByteArray, FloatArray
 from azcore.networks import build_network
+from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.selfplay.actor import Actor
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.crew import Crew
+from azcore.selfplay.crew import Crew, Recipe, Weights
+from azcore.selfplay.ray_actors import RayCrew
 from azcore.selfplay.speed import evaluations_per_s
 from azcore.storage.run_directory import RunDirectory
 
-INLINE = BackendSettings(name="inline", processes=None, restarts=0)
-PROCESS = BackendSettings(name="process", processes=None, restarts=0)
+INLINE, PROCESS, RAY = (
+    BackendSettings(
+        name=name,
+        processes=None,
+        restarts=0,
+        address=None,
+        actors=None,
+        num_cpus=None,
+        num_gpus=0.0,
+        wait=60.0,
+    )
+    for name in ("inline", "process", "ray")
+)
+GAMES = 16  # of each worker that only waits
 
 
 def main() -> None:
@@ -48,11 +70,20 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=7)
     parser.add_argument("--seconds", type=float, default=10.0, help="of each half of a pair")
     parser.add_argument("--generations", type=int, default=4, help="of each run; 0: no runs")
+    parser.add_argument("--actors", type=int, nargs="*", default=[], help="such as 1 2 4 8 16")
+    parser.add_argument("--latency", type=float, default=0.05, help="seconds, of a batch there")
     options = parser.parse_args()
     settings = options.settings or ["game=go"]
-    told("process / inline", backends(settings, options.pairs, options.seconds))
+    if options.pairs:
+        for backend in (PROCESS, RAY):
+            pairs = backends(settings, backend, options.pairs, options.seconds)
+            told(f"{backend.name} / inline", pairs)
     if options.generations:
         told("overlap / alternate", schedules(settings, options.pairs, options.generations))
+    for actors in options.actors:
+        rate = waiting(actors, options.latency, options.seconds)
+        most = actors * GAMES / options.latency
+        print(f"{actors} actors: {rate:,.0f} evaluations/s, {rate / most:.3f} of {most:,.0f}")
 
 
 def told(what: str, pairs: Sequence[tuple[float, float]]) -> None:
@@ -61,8 +92,10 @@ def told(what: str, pairs: Sequence[tuple[float, float]]) -> None:
     print(f"{what}: {statistics.median(ratios):.3f}, the median of {each}", flush=True)
 
 
-def backends(words: Sequence[str], pairs: int, seconds: float) -> list[tuple[float, float]]:
-    """Evaluations/s of processes and of threads, in turn."""
+def backends(
+    words: Sequence[str], backend: BackendSettings, pairs: int, seconds: float
+) -> list[tuple[float, float]]:
+    """Evaluations/s of a backend and of threads, in turn."""
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         config: Any = OmegaConf.to_container(
             hydra.compose("config", overrides=[*words]), resolve=True
@@ -80,14 +113,82 @@ def backends(words: Sequence[str], pairs: int, seconds: float) -> list[tuple[flo
         return crew
 
     threads = crew_of(INLINE, settings.selfplay.num_games)
-    with closing(crew_of(PROCESS, threads.settings.num_games)) as processes:
+    with closing(crew_of(backend, threads.settings.num_games)) as others:
         found = []
         for number in range(pairs):
-            order = [processes, threads] if number % 2 else [threads, processes]
+            order = [others, threads] if number % 2 else [threads, others]
             rates = {id(crew): evaluations_per_s(crew, seconds) for crew in order}
-            found.append((rates[id(processes)], rates[id(threads)]))
-            print("evaluations/s: process {:,.0f}, inline {:,.0f}".format(*found[-1]), flush=True)
+            found.append((rates[id(others)], rates[id(threads)]))
+            each = "evaluations/s: {} {:,.0f}, inline {:,.0f}"
+            print(each.format(backend.name, *found[-1]), flush=True)
     return found
+
+
+class WaitingEvaluator(Evaluator):
+    """A network that takes no processor, only time.
+
+    Args:
+        settings: of the run whose game it judges.
+        latency: seconds of each call.
+    """
+
+    def __init__(self, settings: Any, latency: float) -> None:
+        self._judge, self._latency = UniformEvaluator(settings.game), latency
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        time.sleep(self._latency)
+        return self._judge.evaluate(observations)
+
+
+@dataclass(frozen=True)
+class WaitingWeights(Weights):
+    settings: Any
+    latency: float
+    version: int = 0
+
+    def evaluator(self, callers: int) -> Evaluator:
+        return WaitingEvaluator(self.settings, self.latency)
+
+    def packed(self) -> bytes:
+        return bytes(10**7)  # as a network of 2.5 million parameters would be
+
+
+@dataclass(frozen=True)
+class WaitingRecipe(Recipe):
+    config: Any
+    selfplay: Any
+    latency: float
+
+    def build(
+        self, numbers: Sequence[int], process: int
+    ) -> tuple[Actor, Callable[[bytes, int], Weights]]:
+        settings = settings_from(self.config)
+        evaluator = WaitingEvaluator(settings, self.latency)
+        actor = make_actor(settings, self.selfplay, evaluator, None, numbers)
+        return actor, lambda _, version: WaitingWeights(settings, self.latency, version)
+
+
+def waiting(actors: int, latency: float, seconds: float) -> float:
+    """Evaluations/s of so many actors whose network only takes time."""
+    with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+        config: Any = OmegaConf.to_container(
+            hydra.compose("config", overrides=["game=tic_tac_toe"]), resolve=True
+        )
+    settings = settings_from(config)
+    selfplay = replace(settings.selfplay, num_games=GAMES * actors, workers=actors)
+    with ExitStack() as stack:
+        crew = RayCrew(
+            game=settings.selfplay_game,
+            settings=selfplay,
+            recipe=WaitingRecipe(config, selfplay, latency),
+            actors=actors,
+            placement=RAY,
+            restarts=0,
+            say=print,
+        )
+        stack.enter_context(closing(crew))
+        crew.set_weights(WaitingWeights(settings, latency))
+        return evaluations_per_s(crew, seconds)
 
 
 def schedules(words: Sequence[str], pairs: int, generations: int) -> list[tuple[float, float]]:

@@ -938,10 +938,17 @@ WIRING = [
     ),
     Fault(
         "a process that is started again plays other games",
-        "azcore/selfplay/processes.py",
+        "azcore/selfplay/remote.py",
         "for request in self._requests:",
         "for request in self._requests[1:]:",
         ("tests/selfplay/test_processes.py",),
+    ),
+    Fault(
+        "calls of a Ray actor in the order of arrival",
+        "azcore/selfplay/ray_actors.py",
+        "if turn != self._turn:",
+        "if False:",
+        ("tests/selfplay/test_ray.py",),
     ),
     Fault(
         "a game that has ended goes on after a resume",

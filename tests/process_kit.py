@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import azcore
 from azcore.errors import SettingError
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.crew import Recipe, Weights
+from azcore.selfplay.backend import BackendSettings
+from azcore.selfplay.crew import Amount, Crew, Recipe, Weights
 from azcore.selfplay.processes import ProcessCrew
+from azcore.selfplay.ray_actors import RayCrew
 from azcore.selfplay.schedule import SelfPlaySettings
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 from selfplay_kit import selfplay_settings
 
 GAME = azcore.make("tic_tac_toe")
+HERE = {"PYTHONPATH": str(Path(__file__).parent)}
 
 
 @dataclass(frozen=True)
@@ -90,5 +96,65 @@ def small_crew(
         processes=processes,
         restarts=2,
         say=say,
-        environment={"PYTHONPATH": str(Path(__file__).parent)},
+        environment=HERE,
     )
+
+
+def small_ray_crew(
+    settings: SelfPlaySettings,
+    actors: int,
+    *,
+    address: str,
+    num_cpus: float = 1.0,
+    wait: float = 60.0,
+    say: Callable[[str], None] = lambda _: None,
+) -> RayCrew:
+    return RayCrew(
+        game=GAME,
+        settings=settings,
+        recipe=SmallRecipe(settings),
+        actors=actors,
+        placement=BackendSettings(
+            name="ray",
+            processes=None,
+            restarts=2,
+            address=address,
+            actors=actors,
+            num_cpus=num_cpus,
+            num_gpus=0.0,
+            wait=wait,
+        ),
+        restarts=2,
+        say=say,
+        environment=HERE,
+    )
+
+
+def history(crew: Crew, at_round: Callable[[int], None] = lambda _: None) -> list[Any]:
+    """All that three generations of a crew make, with a state saved after each."""
+    made: list[Any] = []
+    count = 0
+
+    def progress(_made: Amount) -> None:
+        nonlocal count
+        count += 1
+        at_round(count)
+
+    for version in range(3):
+        crew.set_weights(HashWeights(version), -0.9 if version else None)
+        made += [record.to_bytes() for record in crew.play(150, progress)]
+        made.append(crew.state_dict())
+    return made
+
+
+def is_alive(pid: int) -> bool:
+    with contextlib.suppress(OSError):
+        return not Path(f"/proc/{pid}/stat").read_text().split(")")[1].startswith(" Z")
+    return False
+
+
+def gone(processes: list[int], seconds: float = 20.0) -> bool:
+    end = time.monotonic() + seconds
+    while any(map(is_alive, processes)) and time.monotonic() < end:
+        time.sleep(0.05)
+    return not any(map(is_alive, processes))

@@ -12,7 +12,10 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
+from azcore.selfplay.crew import ActorStatistics
+
 HEARTBEAT = 30.0  # seconds without a finished game until a line says so; twice that for the next
+MOST_MEMBERS = 16  # with a line each after a generation
 
 
 @dataclass
@@ -86,6 +89,19 @@ class TrainingDisplay:
             parts.append(f"rating {self.rating}")
         if left is not None:
             parts.append(f"left {timedelta(seconds=max(0, round(left)))}")
+        self._say_fitted(parts)
+
+    def members(self, statistics: ActorStatistics, step: int) -> None:
+        """Print a line for each process or actor of self-play; none for threads.
+
+        Args:
+            statistics: of the generation.
+            step: the learner's.
+        """
+        for parts in _members(statistics, step):
+            self._say_fitted(["", *parts])
+
+    def _say_fitted(self, parts: list[str]) -> None:
         self.say(fitted(parts, self.console.width if self.console.is_terminal else None))
 
 
@@ -166,6 +182,29 @@ def _held_out(row: dict[str, float]) -> list[str]:
         f"held out {row['held_out_accuracy']:.1%} predicted, loss "
         f"{row['held_out_policy_loss']:.2f} policy {row['held_out_value_loss']:.2f} value"
     ]
+
+
+def _members(statistics: ActorStatistics, step: int) -> list[list[str]]:
+    """What is told of each process or actor of self-play; with many, of the slowest."""
+    members, seconds = statistics.members, statistics.seconds or 1.0
+    shown = members
+    if len(members) > MOST_MEMBERS:
+        shown = sorted(members, key=lambda member: member.evaluations)[:MOST_MEMBERS]
+    lines = [
+        [
+            f"{member.name}:",
+            f"{member.games / seconds:,.1f} games/s",
+            f"{member.evaluations / seconds:,.0f} evaluations/s",
+            f"weights {step - member.version:,} steps old",
+            f"restarted {member.restarted:,} times",
+        ]
+        for member in shown
+    ]
+    if len(members) > len(shown):
+        restarted = sum(member.restarted for member in members)
+        more = f"and {len(members) - len(shown):,} faster ones"
+        lines.append([more, f"all restarted {restarted:,} times"])
+    return lines
 
 
 class LearnerProgress(Callback):

@@ -14,6 +14,7 @@ from azcore.learner.data import SelfPlayData
 from azcore.learner.health import dead_channels, gradient_norm
 from azcore.learner.module import LearnerModule
 from azcore.report.doctor import HISTORY, RunDoctor, numbers_of
+from azcore.selfplay.crew import ActorStatistics
 from azcore.storage.checkpoint import like
 from azcore.storage.table import Table
 from azcore.storage.targets import TARGETS
@@ -127,6 +128,7 @@ class GenerationMetrics(Callback):
         data: provides the games to describe.
         more: returns what the algorithm adds to a row.
         report: called with each row.
+        report_members: called with the work of self-play and the learner's step.
         warn: called with a sentence for each thing that begins to look wrong.
     """
 
@@ -136,10 +138,12 @@ class GenerationMetrics(Callback):
         data: SelfPlayData,
         more: Callable[[], dict[str, float]],
         report: Callable[[dict[str, float]], None],
+        report_members: Callable[[ActorStatistics, int], None],
         warn: Callable[[str], None],
     ) -> None:
         self._table, self._data = table, data
         self._more, self._report, self._warn = more, report, warn
+        self._report_members = report_members
         self._doctor = RunDoctor([])
         self._seconds = 0.0  # of the whole run, resumed parts included
         self._evaluations = 0  # the same
@@ -200,6 +204,7 @@ class GenerationMetrics(Callback):
         for logger in trainer.loggers:
             logger.log_metrics(curves, step=trainer.global_step)
         self._report(row)
+        self._report_members(stats, trainer.global_step)
         for sentence in self._doctor.examine(row):
             self._warn(sentence)
 

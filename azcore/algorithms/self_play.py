@@ -18,6 +18,7 @@ from azcore.selfplay.actor import Actor
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Crew
 from azcore.selfplay.processes import ProcessCrew
+from azcore.selfplay.ray_actors import RayCrew
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import with_games, with_workers
 from azcore.storage.run_directory import RunDirectory, Sizes
@@ -94,7 +95,7 @@ def crew_of_run(
         say: called with the sizes and the measurements, as a line of text.
 
     Raises:
-        SettingError: the backend cannot have so many processes.
+        SettingError: the backend cannot have so many processes or actors, or those where they are.
     """
     workers = settings.selfplay.workers
     assert workers is not None
@@ -103,21 +104,37 @@ def crew_of_run(
     def actor_of(tried: SelfPlaySettings) -> Actor:
         return make_actor(settings, tried, evaluator, starts)
 
+    backend.require_device(settings.device.type)
+    members = backend.members_for(workers)
     selfplay, trials = with_games(settings.selfplay, settings.device.type, actor_of)
-    processes = backend.processes_for(workers)
     tried = ", ".join(f"{trial.num_games}: {trial.evaluations_per_s:,.0f}" for trial in trials)
     rates = f"; evaluations/s by games: {tried}" if trials else ""
-    where = f" in {processes} process{'es' * (processes > 1)}" if processes else ""
+    where = ""
+    if members:
+        kinds = ("actor", "actors") if backend.name == "ray" else ("process", "processes")
+        where = f" in {members} {kinds[members > 1]}"
     say(f"self-play {selfplay.num_games} games on {workers} threads{where}{rates}")
-    if not processes:
+    if not members:
         return actor_of(selfplay)
     recipe = RecipeOfRun(config, settings.evaluation, selfplay)
+    environment = {"OMP_NUM_THREADS": str(recipe.threads(-(-workers // members)))}
+    if backend.name == "ray":
+        return RayCrew(
+            game=settings.selfplay_game,
+            settings=selfplay,
+            recipe=recipe,
+            actors=members,
+            placement=backend,
+            restarts=backend.restarts,
+            say=say,
+            environment={"GOMP_SPINCOUNT": "10000", **environment},  # see azcore.cli.application
+        )
     return ProcessCrew(
         game=settings.selfplay_game,
         settings=selfplay,
         recipe=recipe,
-        processes=processes,
+        processes=members,
         restarts=backend.restarts,
         say=say,
-        environment={"OMP_NUM_THREADS": str(recipe.threads(-(-workers // processes)))},
+        environment=environment,
     )

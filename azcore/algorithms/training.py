@@ -194,6 +194,7 @@ class TrainingLoop:
                 self._data,
                 self._algorithm.metrics,
                 terminal.generation,
+                terminal.members,
                 lambda sentence: terminal.say(f"look at this: {sentence}"),
             ),
             Checkpoints(run, lambda: rating.rated_step),  # save

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from azcore.settings import require
 
-NAMES = ("inline", "process")
+NAMES = ("inline", "process", "ray")
 MOST_PROCESSES = 1024  # more than a machine has cores
+MOST_ACTORS = 100_000  # more than Ray has been tried with
 MOST_RESTARTS = 1000
+MOST_UNITS = 1024.0  # CPUs or GPUs of an actor
+LONGEST_WAIT = 86_400.0  # seconds: a day
+ADDRESS = re.compile(r"auto|(ray://)?([\w.-]+|\[[\da-fA-F:]+\]):\d{1,5}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -18,41 +23,90 @@ class BackendSettings:
     name: str
     processes: int | None  # None: one for each worker
     restarts: int
+    address: str | None  # of a Ray cluster; None: one of this run's own
+    actors: int | None  # None: one for each worker
+    num_cpus: float | None  # of an actor; None: one for each of its workers
+    num_gpus: float  # the same
+    wait: float  # seconds
 
     def __post_init__(self) -> None:
         require(self.name in NAMES, "backend.name", f"one of {', '.join(NAMES)}", self.name)
-        require(
-            self.processes is None or 1 <= self.processes <= MOST_PROCESSES,
-            "backend.processes",
-            f"1 to {MOST_PROCESSES:,}, or null",
-            self.processes,
-        )
-        require(
-            self.processes is None or self.name != "inline",
-            "backend.processes",
-            "null with backend=inline, which has no processes of its own",
-            self.processes,
-        )
+        for key, value, most in (
+            ("processes", self.processes, MOST_PROCESSES),
+            ("actors", self.actors, MOST_ACTORS),
+        ):
+            within = value is None or 1 <= value <= most
+            require(within, f"backend.{key}", f"1 to {most:,}, or null", value)
         require(
             0 <= self.restarts <= MOST_RESTARTS,
             "backend.restarts",
             f"0 to {MOST_RESTARTS:,}",
             self.restarts,
         )
+        require(
+            self.address is None or ADDRESS.fullmatch(self.address) is not None,
+            "backend.address",
+            "auto, HOST:PORT, ray://HOST:PORT or null",
+            self.address,
+        )
+        require(
+            self.num_cpus is None or 0 <= self.num_cpus <= MOST_UNITS,
+            "backend.num_cpus",
+            f"0 to {MOST_UNITS:,.0f}, or null",
+            self.num_cpus,
+        )
+        require(
+            0 <= self.num_gpus <= MOST_UNITS,
+            "backend.num_gpus",
+            f"0 to {MOST_UNITS:,.0f}",
+            self.num_gpus,
+        )
+        require(
+            1 <= self.wait <= LONGEST_WAIT, "backend.wait", f"1 to {LONGEST_WAIT:,.0f}", self.wait
+        )
+        self._require_of("process", "which has no processes of its own", "processes")
+        self._require_of("ray", "which has no actors", "address", "actors", "num_cpus", "num_gpus")
 
-    def processes_for(self, workers: int) -> int:
-        """The number of processes for so many workers; 0: they run in this one.
+    def _require_of(self, name: str, why: str, *keys: str) -> None:
+        for key in keys:
+            value = getattr(self, key)
+            require(
+                not value or self.name == name,
+                f"backend.{key}",
+                f"{'0' if key == 'num_gpus' else 'null'} with backend={self.name}, {why}",
+                value,
+            )
+
+    def members_for(self, workers: int) -> int:
+        """The number of processes or actors for so many workers; 0: they run in this process.
 
         Raises:
-            SettingError: more processes than workers.
+            SettingError: more of them than workers.
         """
         if self.name == "inline":
             return 0
-        processes = workers if self.processes is None else self.processes
-        require(
-            processes <= workers,
-            "backend.processes",
-            f"at most selfplay.workers, {workers}",
-            processes,
+        key, stated = (
+            ("actors", self.actors) if self.name == "ray" else ("processes", self.processes)
         )
-        return processes
+        members = workers if stated is None else stated
+        require(
+            members <= workers, f"backend.{key}", f"at most selfplay.workers, {workers}", members
+        )
+        return members
+
+    def require_device(self, device_type: str) -> None:
+        """Check that Ray's actors have what the run's process measures its network on.
+
+        Raises:
+            SettingError: one has a GPU, and the other has none.
+        """
+        if self.name == "ray":
+            is_gpu = device_type == "cuda"
+            require(
+                (self.num_gpus > 0) == is_gpu,
+                "backend.num_gpus",
+                "above 0 with device=cuda, as each actor needs a part of one"
+                if is_gpu
+                else f"0 with device={device_type}, on which the run measures its network",
+                self.num_gpus,
+            )

@@ -6,7 +6,8 @@
 Workers play rounds of `WAVES` waves. After each round the crew knows whether there are enough
 games, and one worker may be a round ahead of another. So the games that end in a call of `play`
 depend on the number of games and of workers, never on timing or place: `Actor` runs the workers on
-threads of this process, `ProcessCrew` in processes of their own, and both return the same games.
+threads of this process, `ProcessCrew` in processes of their own and `RayCrew` in a cluster, and all
+return the same games.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from azcore.errors import CheckpointError
@@ -45,6 +46,16 @@ class Amount(NamedTuple):
 NOTHING = Amount(0, 0)
 
 
+class MemberStatistics(NamedTuple):
+    """The work of a part of the crew that is elsewhere, since the last reset."""
+
+    name: str  # of the part
+    games: int  # finished ones
+    evaluations: int
+    version: int  # of its weights
+    restarted: int  # how often it was lost and begun again, ever
+
+
 @dataclass
 class ActorStatistics:
     """The work of self-play since the last reset, for logs; seconds of wall time."""
@@ -53,6 +64,7 @@ class ActorStatistics:
     remembered: int = 0  # positions whose evaluation was cached
     seconds: float = 0.0
     network_seconds: float = 0.0  # per worker, on average
+    members: list[MemberStatistics] = field(default_factory=list)  # none in this process
 
 
 class Weights(ABC):

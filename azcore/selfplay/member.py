@@ -1,25 +1,20 @@
-"""A process of self-play: answers the requests of a `ProcessCrew` until that goes away.
+"""A member of a crew: some of the run's workers, in a process somewhere, and what it can be asked.
 
-It is given a `Recipe` and the numbers of its workers, and holds nothing that would be missed: the
-crew knows all that it has asked for. Requests are answered as if they were done one after another,
-while rounds of different workers run side by side. `BEGIN` is what Python runs: first of all it
-watches for the end of the crew's process, upon which, however it came, the system closes the
-connection.
+It is built of a `Recipe` and the numbers of its workers, and holds nothing that would be missed:
+the crew knows all that it has asked for. How requests come and answers go is no matter of this
+file.
 """
 
 from __future__ import annotations
 
-import contextlib
 import pickle
-import threading
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from multiprocessing.connection import Connection
 from typing import Any, NamedTuple
 
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.crew import Weights
+from azcore.selfplay.crew import Recipe, Weights
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
 
@@ -64,55 +59,55 @@ class Member:
     def bytes_needed(self, legal_actions: int) -> int:
         return self._actor.bytes_needed(legal_actions)
 
-
-# Importing the rest takes seconds. With -m, the classes here would be those of __main__.
-BEGIN = """
-import os, select, sys, threading
-def watch():
-    hangup = select.poll()
-    hangup.register(int(sys.argv[1]), 0)
-    hangup.poll()
-    os._exit(0)
-threading.Thread(target=watch, daemon=True).start()
-from azcore.selfplay.member import serve
-serve(int(sys.argv[1]))
-"""
+    def leave_rounds(self) -> None:
+        self._actor.leave_rounds()
 
 
-def serve(descriptor: int) -> None:
-    """Answer all requests; if the workers cannot be built, that error is every answer.
+class Desk:
+    """Answers requests as if they were done one after another; rounds run side by side.
+
+    Ask it on one thread. If the workers cannot be built, that error is every answer.
 
     Args:
-        descriptor: of the connection to the crew.
+        recipe: builds the workers.
+        numbers: of its workers among those of the run.
+        process: its number.
     """
-    connection, sending = Connection(descriptor), threading.Lock()
-    recipe, numbers, process = connection.recv()
-    built: Future[Member] = Future()
-    try:
-        built.set_result(Member(*recipe.build(numbers, process)))
-    except BaseException as error:
-        built.set_exception(error)
 
-    def answer(number: int, method: str, values: tuple[Any, ...]) -> None:
+    def __init__(self, recipe: Recipe, numbers: Sequence[int], process: int) -> None:
+        self._built: Future[Member] = Future()
+        try:
+            self._built.set_result(Member(*recipe.build(numbers, process)))
+        except BaseException as error:
+            self._built.set_exception(error)
+        self._threads = [ThreadPoolExecutor(1, "self-play") for _ in numbers]  # one for each worker
+        self._rounds: list[Future[None]] = []
+
+    def ask(self, request: Request, answer: Callable[[Answer], None]) -> None:
+        """Do it, now or when its worker is free, and then call `answer`, on any thread."""
+        _, method, values = request
+        if method == Member.round.__name__:
+            self._rounds.append(self._threads[values[0]].submit(self._do, request, answer))
+        else:
+            wait(self._rounds)
+            self._rounds.clear()
+            self._do(request, answer)
+
+    def _do(self, request: Request, answer: Callable[[Answer], None]) -> None:
+        number, method, values = request
         done: Answer
         try:
-            done = (number, True, getattr(built.result(), method)(*values))
+            done = (number, True, getattr(self._built.result(), method)(*values))
         except BaseException as error:
             done = (number, False, _sendable(error))
-        with sending:
-            connection.send(done)
+        answer(done)
 
-    threads = [ThreadPoolExecutor(1, "self-play") for _ in numbers]  # one for each worker
-    rounds: list[Future[None]] = []
-    with contextlib.suppress(EOFError, OSError):  # the crew is gone
-        while True:
-            request: Request = connection.recv()
-            if request[1] == Member.round.__name__:
-                rounds.append(threads[request[2][0]].submit(answer, *request))
-            else:
-                wait(rounds)
-                rounds.clear()
-                answer(*request)
+    def close(self) -> None:
+        """Leave all rounds, and begin no more."""
+        if self._built.exception() is None:
+            self._built.result().leave_rounds()
+        for thread in self._threads:
+            thread.shutdown(wait=False, cancel_futures=True)
 
 
 def _sendable(error: BaseException) -> BaseException:

@@ -17,6 +17,7 @@ from azcore.algorithms.display import Heartbeat, TrainingDisplay
 from azcore.algorithms.metrics import CURVES, METRICS
 from azcore.commands.train import train
 from azcore.learner import module
+from azcore.selfplay.crew import ActorStatistics, MemberStatistics
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 
@@ -57,6 +58,27 @@ def test_lines_fit_the_terminal(width: int, more: dict[str, float]) -> None:
     assert " ".join(" ".join(lines).split()) == " ".join(
         told({**ROW, **more}, width, is_terminal=False)[0].split()
     )
+
+
+@pytest.mark.parametrize(("count", "lines"), [(0, 0), (2, 2), (20, 17)])
+def test_each_actor_has_a_line_and_of_many_the_slowest(count: int, lines: int) -> None:
+    members = [MemberStatistics(f"actor {n}", 3, 1000 * n, 40, 1) for n in range(count)]
+    out = io.StringIO()
+    console = Console(file=out, width=100)
+    terminal = TrainingDisplay(console=console, max_steps=100, max_seconds=None)
+    terminal.members(ActorStatistics(seconds=10.0, members=members), 48)
+    told = out.getvalue().splitlines()
+    assert len(told) == lines
+    if count:
+        assert told[1].split("  ")[1:] == [
+            "actor 1:",
+            "0.3 games/s",
+            "100 evaluations/s",
+            "weights 8 steps old",
+            "restarted 1 times",
+        ]
+    if count == 20:
+        assert "and 4 faster ones  all restarted 20 times" in told[-1]
 
 
 def test_a_pipe_gets_one_line() -> None:

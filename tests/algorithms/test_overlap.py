@@ -117,7 +117,10 @@ def test_backends_give_the_same_run(tiny: Tiny, tmp_path: Path, stop: int) -> No
         (["schedule=sometimes"], "schedule must be one of alternate, overlap, got 'sometimes'"),
         (["backend.processes=2"], "null with backend=inline"),
         ([*PROCESS, "backend.processes=3"], "at most selfplay.workers, 2, got 3"),
-        (["backend.name=cloud"], "backend.name must be one of inline, process, got 'cloud'"),
+        (["backend.name=cloud"], "backend.name must be one of inline, process, ray, got 'cloud'"),
+        (["backend.address=auto"], "backend.address must be null with backend=inline"),
+        (["backend=ray", "backend.address=nowhere"], "auto, HOST:PORT, ray://HOST:PORT or null"),
+        (["backend=ray", "backend.num_gpus=1"], "backend.num_gpus must be 0 with device=cpu"),
     ],
 )
 def test_what_cannot_be_is_refused(tiny: Tiny, changed: list[str], sentence: str) -> None:

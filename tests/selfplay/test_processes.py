@@ -7,51 +7,30 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from azcore.errors import CheckpointError, LostProcessError, SettingError
-from azcore.selfplay.crew import Amount, Crew
-from azcore.selfplay.processes import ProcessCrew, divided
-from process_kit import HashWeights, small_actor, small_crew, small_settings
+from azcore.selfplay.crew import Amount
+from azcore.selfplay.processes import ProcessCrew, ProcessLink
+from azcore.selfplay.remote import divided
+from process_kit import (
+    HashWeights,
+    gone,
+    history,
+    is_alive,
+    small_actor,
+    small_crew,
+    small_settings,
+)
 
 
 def pids(crew: ProcessCrew) -> list[int]:
-    return [member._process.pid for member in crew._members]
-
-
-def history(crew: Crew, at_round: Callable[[int], None] = lambda _: None) -> list[Any]:
-    """All that three generations of a crew make, with a state saved after each."""
-    made: list[Any] = []
-    count = 0
-
-    def progress(_made: Amount) -> None:
-        nonlocal count
-        count += 1
-        at_round(count)
-
-    for version in range(3):
-        crew.set_weights(HashWeights(version), -0.9 if version else None)
-        made += [record.to_bytes() for record in crew.play(150, progress)]
-        made.append(crew.state_dict())
-    return made
-
-
-def is_alive(pid: int) -> bool:
-    with contextlib.suppress(OSError):
-        return not Path(f"/proc/{pid}/stat").read_text().split(")")[1].startswith(" Z")
-    return False
-
-
-def gone(processes: list[int], seconds: float = 20.0) -> bool:
-    end = time.monotonic() + seconds
-    while any(map(is_alive, processes)) and time.monotonic() < end:
-        time.sleep(0.05)
-    return not any(map(is_alive, processes))
+    links = [member._link for member in crew._members]
+    return [link.process.pid for link in links if isinstance(link, ProcessLink)]
 
 
 @pytest.mark.parametrize(

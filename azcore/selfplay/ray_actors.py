@@ -1,0 +1,421 @@
+"""A crew whose members are in actors of a Ray cluster: on this machine, or on many.
+
+Each member has an actor as its home. Ray places it where the resources are free that it needs, and
+the weights go through Ray's object store, once for each version. An actor or a node that is lost is
+a lost link, see `azcore.selfplay.remote`. While the home of a member waits for a place for too
+long, the member is a guest in another's actor; it goes home with the next weights. So all games go
+on whatever comes and goes, and are the games of threads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import math
+import queue
+import re
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import azcore
+from azcore.errors import SettingError
+from azcore.game import Game
+from azcore.selfplay.backend import BackendSettings
+from azcore.selfplay.crew import Recipe
+from azcore.selfplay.member import Answer, Desk, Request
+from azcore.selfplay.ray_cluster import RayCluster
+from azcore.selfplay.remote import Link, LostMemberError, MovedMemberError, RemoteCrew
+from azcore.selfplay.schedule import SelfPlaySettings
+
+OPEN, SHUT = "open", "shut"  # what a `Host` can be asked besides the methods of `Member`
+LOOK_AGAIN = 0.5  # seconds between looks for a place
+Done = tuple[bool, Any]  # True: what a method returned, False: its error
+
+
+class RayCrew(RemoteCrew):
+    """Workers in Ray's actors; close it, or they go on until this process ends.
+
+    Args:
+        game: the game as self-play plays it.
+        settings: number of games and workers, and how moves are chosen.
+        recipe: builds the workers in each actor.
+        actors: how many; at most one for each worker.
+        placement: where the cluster is, and what each actor needs.
+        restarts: see `RemoteCrew`.
+        say: the same.
+        environment: of the actors, besides that of their nodes.
+
+    Raises:
+        SettingError: ray is not installed, no cluster answers, or none of its nodes can have an
+            actor.
+    """
+
+    def __init__(
+        self,
+        *,
+        game: Game,
+        settings: SelfPlaySettings,
+        recipe: Recipe,
+        actors: int,
+        placement: BackendSettings,
+        restarts: int,
+        say: Callable[[str], None],
+        environment: dict[str, str] | None = None,
+    ) -> None:
+        workers = -(-len(settings.shares()) // actors)
+        cpus = float(workers) if placement.num_cpus is None else placement.num_cpus
+        cluster = RayCluster(placement.address, max(1, math.ceil(cpus * actors)), placement.wait)
+        options = {
+            "num_cpus": cpus,
+            "num_gpus": placement.num_gpus,
+            "max_restarts": 0,  # the crew does it, with all that the lost one was asked
+            "scheduling_strategy": "SPREAD",
+            "runtime_env": {"env_vars": environment or {}},
+        }
+        self._hosts = Hosts(cluster, options, actors, placement.wait, say)
+        self._recipe = recipe
+        try:
+            self._hosts.wait_for_one()
+            super().__init__(
+                game=game,
+                settings=settings,
+                members=actors,
+                called="self-play actor",
+                restarts=restarts,
+                say=say,
+            )
+        except BaseException:
+            self._hosts.close()
+            raise
+
+    def _link(self, number: int, numbers: Sequence[int]) -> Link:
+        return RayLink(self._hosts, (self._recipe, numbers, number))
+
+    def _published(self, packed: bytes) -> Any:
+        return self._hosts.cluster.ray.put(packed)  # an argument of a call, it is the bytes there
+
+    def close(self) -> None:
+        super().close()
+        self._hosts.close()
+
+
+class PlacedActor:
+    """An actor as it is known here.
+
+    Args:
+        cluster: that it is in.
+        options: what it needs.
+        since: `time.monotonic()` from which its place is waited for.
+
+    Attributes:
+        handle: Ray's.
+        is_ready: whether it has a place and has begun.
+        failure: why it is lost; None: it is not.
+        links: that lead to it.
+    """
+
+    def __init__(self, cluster: RayCluster, options: dict[str, Any], since: float) -> None:
+        self._cluster = cluster
+        self.handle = cluster.ray.remote(Host).options(**options).remote(azcore.__version__)
+        self.since, self.is_ready, self.links = since, False, 0
+        self.failure: str | None = None
+        self.handle.begun.remote().future().add_done_callback(self._on_begun)
+
+    def _on_begun(self, begun: Future[None]) -> None:
+        """Called on the thread that Ray's own calls need, so it makes none."""
+        error = begun.exception()
+        if error is None:
+            self.is_ready = True
+        elif self.failure is None:
+            self.failure = _how(error)
+
+    def lose(self, how: str) -> None:
+        """Know it as lost; if it is not, because it could not be reached, it ends."""
+        if self.failure is None:
+            self.failure = how
+            with contextlib.suppress(Exception):
+                self._cluster.ray.kill(self.handle)
+
+    @property
+    def is_usable(self) -> bool:
+        return self.is_ready and self.failure is None
+
+
+class Hosts:
+    """The actors of a crew: the home of each member.
+
+    Args:
+        cluster: to place them in; closed with them.
+        options: what each needs.
+        count: how many.
+        wait: seconds after which a member without a place becomes a guest.
+        say: called with a sentence.
+    """
+
+    def __init__(
+        self,
+        cluster: RayCluster,
+        options: dict[str, Any],
+        count: int,
+        wait: float,
+        say: Callable[[str], None],
+    ) -> None:
+        self.cluster, self.wait, self.say = cluster, wait, say
+        self._options = options
+        self._lock = threading.Lock()
+        self._homes = [self._placed(time.monotonic()) for _ in range(count)]
+        self._is_closed = False
+
+    def _placed(self, since: float) -> PlacedActor:
+        return PlacedActor(self.cluster, self._options, since)
+
+    def wait_for_one(self) -> None:
+        """Wait until the first actor has begun.
+
+        Raises:
+            SettingError: no node can ever have one, or all have failed.
+        """
+        end, is_told = time.monotonic() + self.wait, False
+        while not any(home.is_usable for home in self._homes):
+            if all(home.failure for home in self._homes):
+                raise SettingError(f"no actor begins in the Ray cluster: {self._homes[0].failure}")
+            if time.monotonic() > end and not is_told:
+                is_told = True
+                self._require_possible()
+                self.say(f"self-play waits for a place in the Ray cluster: {self.needs()} an actor")
+            time.sleep(0.02)
+
+    def _require_possible(self) -> None:
+        needs = self._options["num_cpus"], self._options["num_gpus"]
+        if not self.cluster.has_node_for(*needs):
+            cpus, gpus = self.cluster.most()
+            raise SettingError(
+                f"backend.num_cpus and backend.num_gpus must fit a node of the Ray cluster, whose "
+                f"largest has {cpus:g} CPUs and {gpus:g} GPUs, got {needs[0]:g} and {needs[1]:g}"
+            )
+
+    def needs(self) -> str:
+        """What an actor needs, in words."""
+        return f"{self._options['num_cpus']:g} CPUs and {self._options['num_gpus']:g} GPUs"
+
+    def home(self, number: int) -> PlacedActor:
+        """A member's own actor; a new one, if it is lost."""
+        with self._lock:
+            return self._home(number)
+
+    def _home(self, number: int) -> PlacedActor:
+        if self._homes[number].failure is not None and not self._is_closed:
+            self._homes[number] = self._placed(time.monotonic())
+        return self._homes[number]
+
+    def place_for(self, number: int) -> PlacedActor:
+        """Where a member should begin: at home, or as a guest if there is no place for long."""
+        with self._lock:
+            home = self._home(number)
+            if home.is_ready or time.monotonic() < home.since + self.wait:
+                return home
+            return self._other(number) or home
+
+    def _other(self, number: int) -> PlacedActor | None:
+        others = [home for n, home in enumerate(self._homes) if n != number and home.is_usable]
+        return min(others, key=lambda other: other.links, default=None)
+
+    def leave(self, number: int) -> bool:
+        """Whether a member should leave its home, which has no place; calls there are forgotten."""
+        with self._lock:
+            home = self._homes[number]
+            if self._is_closed or home.is_ready or self._other(number) is None:
+                return False
+            home.lose("without a place")
+            self._homes[number] = self._placed(home.since)  # the need for one stays known
+            return True
+
+    def close(self) -> None:
+        """End all actors and the connection."""
+        with self._lock:
+            if self._is_closed:
+                return
+            self._is_closed = True
+            for home in self._homes:
+                home.lose("closed")
+            self.cluster.close()
+
+
+class RayLink(Link):
+    """A `Desk` in an actor.
+
+    Args:
+        hosts: the actors.
+        what: the arguments of the desk.
+    """
+
+    _ids = itertools.count()
+
+    def __init__(self, hosts: Hosts, what: tuple[Recipe, Sequence[int], int]) -> None:
+        self._hosts, self._number = hosts, what[2]
+        self._actor = hosts.place_for(self._number)
+        self._actor.links += 1
+        self._is_home = self._actor is hosts.home(self._number)
+        self._desk = next(RayLink._ids)
+        self._turns = itertools.count()
+        self._arrived: queue.SimpleQueue[tuple[int, Future[Done]] | None] = queue.SimpleQueue()
+        self._is_told = False
+        self._call(-1, OPEN, what)
+
+    def send(self, request: Request) -> None:
+        self._call(*request)
+
+    def _call(self, number: int, method: str, values: tuple[Any, ...]) -> None:
+        try:
+            ask = self._actor.handle.ask.remote
+            done = ask(self._desk, next(self._turns), method, *values).future()
+        except Exception as error:
+            done = Future()
+            done.set_exception(error)
+        done.add_done_callback(lambda done: self._arrived.put((number, done)))
+
+    def receive(self) -> Answer:
+        while True:
+            with contextlib.suppress(queue.Empty):
+                arrived = self._arrived.get(timeout=self._patience())
+                if arrived is None:
+                    raise LostMemberError("here")
+                number, done = arrived
+                is_well, value = self._result(done)
+                if number >= 0:
+                    return number, is_well, value
+                continue
+            self._look_elsewhere()
+
+    def _patience(self) -> float | None:
+        """Seconds to wait for an answer before looking for another place; None: for ever."""
+        if self._actor.is_ready:
+            return None
+        return max(LOOK_AGAIN, self._actor.since + self._hosts.wait - time.monotonic())
+
+    def _look_elsewhere(self) -> None:
+        if self._actor.is_ready or self._actor.failure is not None:
+            return
+        if self._hosts.leave(self._number):
+            raise MovedMemberError("waits for a place, and its games go on in another actor")
+        if not self._is_told:
+            self._is_told = True
+            self._hosts.say(
+                f"self-play actor {self._number} waits for a place: {self._hosts.needs()}"
+            )
+
+    def _result(self, done: Future[Done]) -> Done:
+        error = done.exception()
+        if error is None:
+            return done.result()
+        errors = self._hosts.cluster.ray.exceptions
+        if isinstance(error, errors.RayTaskError) or not isinstance(error, errors.RayError):
+            if isinstance(getattr(error, "cause", None), errors.RaySystemError):
+                raise SettingError(
+                    "every node of the Ray cluster must have what the run has, such as its game: "
+                    f"{_how(error)}"
+                )
+            raise error  # a fault of ours
+        self._actor.lose(_how(error))
+        raise LostMemberError(_how(error))
+
+    def end(self) -> None:
+        self._arrived.put(None)
+        self._actor.links -= 1
+        if self._actor.failure is None:
+            self._call(-1, SHUT, ())
+
+    def is_better_elsewhere(self) -> bool:
+        return not self._is_home and self._hosts.home(self._number).is_usable
+
+
+def _how(error: BaseException) -> str:
+    """How an actor ended, after its name."""
+    text = str(error)
+    if re.search(r"\bnode (has |was |is )?(died|dead|terminated)", text):
+        return "with its node"
+    if "running low on memory" in text:
+        return "for want of memory"
+    lines = [line.strip() for line in text.splitlines() if "Error: " in line]
+    return f"by an error, {lines[-1]}," if lines else "by itself"
+
+
+# -- in the cluster --------------------------------------------------------------------------------
+
+
+class Host:
+    """An actor: a process of the cluster in which one or more members have their desks.
+
+    Calls may arrive in another order than they were made in, so each has its turn.
+
+    Args:
+        version: of azcore where the run is.
+    """
+
+    def __init__(self, version: str) -> None:
+        self._wrong = None
+        if version != azcore.__version__:
+            self._wrong = SettingError(
+                f"azcore must be {version} on every node of the Ray cluster, as where the run is, "
+                f"got {azcore.__version__}"
+            )
+        self._desks: dict[int, _TurnsOfDesk] = {}
+
+    async def begun(self) -> None:
+        """Answer once the actor has begun."""
+
+    async def ask(self, desk: int, turn: int, method: str, *values: Any) -> Done:
+        """What a request to a desk brings.
+
+        Args:
+            desk: its number.
+            turn: the number of the call among those to this desk.
+            method: of `Member`, or OPEN or SHUT.
+            values: of the request.
+        """
+        if self._wrong is not None:
+            return False, self._wrong
+        done = await self._desks.setdefault(desk, _TurnsOfDesk()).ask(turn, method, values)
+        if method == SHUT:
+            del self._desks[desk]
+        return done
+
+
+class _TurnsOfDesk:
+    """A desk that is asked in the order of turns, on a thread of its own."""
+
+    def __init__(self) -> None:
+        self._desk: Desk
+        self._turn = 0
+        self._waiting: dict[int, asyncio.Future[None]] = {}
+        self._thread = ThreadPoolExecutor(1, "desk")
+
+    async def ask(self, turn: int, method: str, values: tuple[Any, ...]) -> Done:
+        if turn != self._turn:
+            self._waiting[turn] = asyncio.get_running_loop().create_future()
+            await self._waiting[turn]
+            del self._waiting[turn]
+        answer: Future[Answer] = Future()
+        self._thread.submit(self._do, method, values, answer)
+        self._turn += 1
+        if (following := self._waiting.get(self._turn)) is not None:
+            following.set_result(None)
+        _, is_well, value = await asyncio.wrap_future(answer)
+        return is_well, value
+
+    def _do(self, method: str, values: tuple[Any, ...], answer: Future[Answer]) -> None:
+        try:
+            if method == OPEN:
+                self._desk = Desk(*values)
+            elif method == SHUT:
+                self._desk.close()
+            else:
+                self._desk.ask((0, method, values), answer.set_result)
+                return
+            answer.set_result((0, True, None))
+        except Exception as error:  # a fault of ours
+            answer.set_exception(error)

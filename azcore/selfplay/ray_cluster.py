@@ -1,0 +1,134 @@
+"""A connection to a Ray cluster, or to one that is begun here for as long as the connection lasts.
+
+Ray pickles between its machines: whoever reaches a cluster can run code on it. One that is begun
+here listens on the loopback interface alone, and asks for a token.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+from azcore.errors import SettingError
+
+# Read as ray is imported, or by the processes that it starts.
+ENVIRONMENT = {
+    "RAY_USAGE_STATS_ENABLED": "0",  # sends nothing
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # as it will be; without, each import warns of it
+}
+# Ray's switch for systems whose firewalls ask about open ports; here it does the same.
+LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+_ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level=50)"
+
+
+class RayCluster:
+    """A connection, which is closed when it ends; one that was there before is left open.
+
+    Args:
+        address: auto, HOST:PORT or ray://HOST:PORT; None: begin one on this machine.
+        cpus: for its actors, if it begins here.
+        wait: seconds in which it must have answered.
+
+    Raises:
+        SettingError: ray is not installed, or no cluster answers.
+    """
+
+    def __init__(self, address: str | None, cpus: int, wait: float) -> None:
+        for name, value in {**ENVIRONMENT, **({} if address else LOOPBACK)}.items():
+            os.environ.setdefault(name, value)
+        try:
+            import ray
+        except ImportError:
+            raise SettingError(
+                "backend=ray needs the package ray: pip install 'azcore[ray]'"
+            ) from None
+        self.ray: Any = ray
+        self._is_ours = not ray.is_initialized()
+        if not self._is_ours:
+            return
+        if address:
+            _require_answer(address, wait)
+        with signals_kept():
+            try:
+                ray.init(
+                    address=address or "local",
+                    log_to_driver=False,
+                    logging_level=50,
+                    **({} if address else {"num_cpus": cpus, "include_dashboard": False}),
+                )
+            except Exception as error:
+                where = f"backend.address={address or 'null'}"
+                raise SettingError(f"{where}: Ray does not begin: {_reason(str(error))}") from error
+        _silence(ray)
+
+    def most(self) -> tuple[float, float]:
+        """CPUs and GPUs of the node with the most of them; 0 while there is none."""
+        nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        each = [(float(node.get("CPU", 0)), float(node.get("GPU", 0))) for node in nodes]
+        return max(each, key=lambda node: node[::-1], default=(0.0, 0.0))
+
+    def has_node_for(self, cpus: float, gpus: float) -> bool:
+        """Whether some node could have an actor of this size, were it free."""
+        nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
+        return any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes)
+
+    def close(self) -> None:
+        """Disconnect; a cluster that was begun here ends."""
+        if self._is_ours:
+            self._is_ours = False
+            with signals_kept():
+                self.ray.shutdown()
+
+
+def _require_answer(address: str, wait: float) -> None:
+    """Connect for a try, in a process of its own: here Ray would wait for minutes, then exit."""
+    asking = [sys.executable, "-c", _ASK, address]
+    try:
+        asked = subprocess.run(
+            asking, capture_output=True, text=True, timeout=wait, stdin=subprocess.DEVNULL
+        )
+    except subprocess.TimeoutExpired:
+        raise SettingError(
+            f"backend.address={address}: no Ray cluster answered within {wait:g} s; begin one with "
+            "ray start --head, or leave backend.address=null for one of this run's own"
+        ) from None
+    if asked.returncode:
+        raise SettingError(
+            f"backend.address={address}: no Ray cluster to join: {_reason(asked.stderr)}"
+        )
+
+
+def _reason(text: str) -> str:
+    """The last line of a traceback, or of a message, without the name of the error."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
+    last = (errors or lines or ["no reason given"])[-1]
+    return re.sub(r"^[\w.]*(Error|Exception): ", "", last)
+
+
+@contextlib.contextmanager
+def signals_kept() -> Iterator[None]:
+    """Ray puts a handler of its own in the place of ours."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    kept = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, kept)
+
+
+def _silence(ray: Any) -> None:
+    """Keep the cluster's reports of lost nodes, a page each, off standard output.
+
+    Ray prints them even if it is to print nothing; what they mean for a run, its crew says.
+    """
+    ray._private.worker.print_to_stdstream = lambda *_, **__: None

@@ -1,0 +1,364 @@
+"""A crew whose workers run elsewhere, in members that are reached by links.
+
+Each member has some of the run's workers, with the numbers that they would have here, so the games
+are the same however many members there are and wherever they are.
+
+A member that is lost is begun again. Its crew remembers what it has asked since the member last got
+weights: the games in play at that moment, the weights, and rounds. All of it is asked again, and
+answers that are there already are dropped. Since a game is a function of weights, seed and index,
+the new member plays what the lost one played: the loss costs time, and no game.
+
+`processes.py` and `ray_actors.py` say what a link is.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from azcore.errors import LostProcessError
+from azcore.game import Game
+from azcore.selfplay.crew import ActorStatistics, Crew, MemberStatistics, Weights
+from azcore.selfplay.member import Answer, Request, Round
+from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.worker import WorkerStatistics
+from azcore.storage.game_record import GameRecord
+
+
+class LostMemberError(Exception):
+    """A link leads to no member any more; the text says how it ended, such as `by signal 9`."""
+
+
+class MovedMemberError(Exception):
+    """A member is to be begun elsewhere and is not to blame; the text says why."""
+
+
+class Link(ABC):
+    """A way to one member, which begins with it and ends with it.
+
+    `RemoteMember` sends, ends and asks for better places under a lock, and receives on a thread.
+    """
+
+    @abstractmethod
+    def send(self, request: Request) -> None:
+        """Send a request; if the member is lost, `receive` says so."""
+
+    @abstractmethod
+    def receive(self) -> Answer:
+        """Wait for the next answer.
+
+        Raises:
+            LostMemberError: the member is lost, or has been ended here.
+            MovedMemberError: see there.
+        """
+
+    @abstractmethod
+    def end(self) -> None:
+        """End the member."""
+
+    @abstractmethod
+    def is_better_elsewhere(self) -> bool:
+        """Whether another link would now lead to the place that the member should have."""
+
+
+class RemoteCrew(Crew):
+    """Workers elsewhere; close it, or they go on until this process ends.
+
+    Args:
+        game: the game as self-play plays it.
+        settings: number of games and workers, and how moves are chosen.
+        members: how many; at most one for each worker.
+        called: what a member is called, with its number, such as `self-play process`.
+        restarts: how often in a row a member is begun again before it has answered anything.
+        say: called with a sentence about each loss, on any thread.
+    """
+
+    def __init__(
+        self,
+        *,
+        game: Game,
+        settings: SelfPlaySettings,
+        members: int,
+        called: str,
+        restarts: int,
+        say: Callable[[str], None],
+    ) -> None:
+        super().__init__()
+        self.game, self.settings = game, settings
+        shared = divided(len(settings.shares()), members)
+        self._members = [
+            RemoteMember(
+                f"{called} {number}", numbers, self._linked(number, numbers), restarts, say
+            )
+            for number, numbers in enumerate(shared)
+        ]
+        self._places = [  # of each worker: its member, and its number there
+            (number, local)
+            for number, numbers in enumerate(shared)
+            for local in range(len(numbers))
+        ]
+        self._states: list[list[dict[str, Any]]] | None = None  # of each member, if still true
+        self._longest = [0] * len(self._places)  # plies, of the games of each worker's member
+        self._counting = threading.Lock()
+        self._version = 0
+        self.reset_statistics()
+
+    @abstractmethod
+    def _link(self, number: int, numbers: Sequence[int]) -> Link:
+        """A new link to a new member.
+
+        Args:
+            number: of the member.
+            numbers: of its workers among those of the run.
+        """
+
+    @abstractmethod
+    def _published(self, packed: bytes) -> Any:
+        """Weights as requests carry them to all members."""
+
+    def _linked(self, number: int, numbers: Sequence[int]) -> Callable[[], Link]:
+        return lambda: self._link(number, numbers)
+
+    def set_weights(self, weights: Weights, resign_threshold: float | None = None) -> None:
+        message = (self._published(weights.packed()), weights.version, resign_threshold)
+        states = self._states_of_members()
+        given = [
+            member.go_on_from(state, message)
+            for member, state in zip(self._members, states, strict=True)
+        ]
+        for done in given:
+            done.result()
+        self._version = weights.version
+
+    def begin_round(self, worker: int) -> Future[list[GameRecord]]:
+        self._states = None
+        member, local = self._places[worker]
+        ended: Future[list[GameRecord]] = Future()
+
+        def on_answer(answer: Future[Round]) -> None:
+            error = answer.exception()
+            if error is not None:
+                ended.set_exception(error)
+                return
+            self._count(member, answer.result())
+            self._longest[worker] = answer.result().longest
+            ended.set_result(answer.result().records)
+
+        self._members[member].ask("round", local).add_done_callback(on_answer)
+        return ended
+
+    def leave_rounds(self) -> None:
+        self.close()  # nothing that they hold is missed
+
+    def close(self) -> None:
+        for member in self._members:
+            member.close()
+
+    def bytes_needed(self, legal_actions: int) -> int:
+        return sum(self._of_all("bytes_needed", legal_actions))
+
+    def worker_states(self) -> list[dict[str, Any]]:
+        return [state for states in self._states_of_members() for state in states]
+
+    def load_worker_states(self, states: list[dict[str, Any]]) -> None:
+        left = iter(states)
+        shared = [list(itertools.islice(left, len(member.numbers))) for member in self._members]
+        loaded = [
+            member.go_on_from(own, None) for member, own in zip(self._members, shared, strict=True)
+        ]
+        for done in loaded:
+            done.result()
+        self._states = shared
+
+    def _states_of_members(self) -> list[list[dict[str, Any]]]:
+        if self._states is None:
+            self._states = self._of_all("states")
+        return self._states
+
+    def _of_all(self, method: str, *values: Any) -> list[Any]:
+        """What all members answer to a request, in their order."""
+        asked = [member.ask(method, *values) for member in self._members]
+        return [answer.result() for answer in asked]
+
+    def longest_in_play(self) -> int:
+        return max(self._longest)
+
+    # -- statistics -------------------------------------------------------------------------------
+
+    def _count(self, member: int, done: Round) -> None:
+        more = done.statistics
+        with self._counting:
+            self._counted.evaluations += more.evaluations
+            self._counted.remembered += more.remembered
+            self._counted.network_seconds += more.network_seconds
+            self._games[member] += len(done.records)
+            self._evaluations[member] += more.evaluations
+
+    @property
+    def statistics(self) -> ActorStatistics:
+        with self._counting:
+            return ActorStatistics(
+                evaluations=self._counted.evaluations,
+                remembered=self._counted.remembered,
+                seconds=self._seconds,
+                network_seconds=self._counted.network_seconds / len(self._places),
+                members=[
+                    MemberStatistics(
+                        member.name, games, evaluations, self._version, member.restarted
+                    )
+                    for member, games, evaluations in zip(
+                        self._members, self._games, self._evaluations, strict=True
+                    )
+                ],
+            )
+
+    def reset_statistics(self) -> None:
+        with self._counting:
+            self._seconds = 0.0
+            self._counted = WorkerStatistics()
+            self._games = [0] * len(self._members)
+            self._evaluations = [0] * len(self._members)
+
+
+def divided(workers: int, members: int) -> list[list[int]]:
+    """The numbers of each member's workers, as equal as possible in number."""
+    bounds = [workers * member // members for member in range(members + 1)]
+    return [list(range(first, end)) for first, end in itertools.pairwise(bounds)]
+
+
+class RemoteMember:
+    """One member and all that it was asked since it last got weights.
+
+    Args:
+        name: what it is called.
+        numbers: of its workers among those of the run.
+        link: makes a new link to it.
+        restarts: see `RemoteCrew`.
+        say: the same.
+
+    Attributes:
+        restarted: how often it was lost and begun again.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        numbers: Sequence[int],
+        link: Callable[[], Link],
+        restarts: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self.name, self.numbers = name, numbers
+        self.restarted = 0
+        self._new_link, self._restarts, self._say = link, restarts, say
+        self._lock = threading.Lock()  # of all below
+        self._requests: list[Request] = []  # to repeat after a loss
+        self._asked: dict[int, Future[Any]] = {}  # without an answer yet
+        self._next_request = itertools.count()
+        self._losses = 0  # since the last answer
+        self._is_closed = False
+        with self._lock:
+            self._begin()
+        threading.Thread(target=self._listen, name=name, daemon=True).start()
+
+    def ask(self, method: str, *values: Any) -> Future[Any]:
+        """Send a request; its answer, which also comes after a loss."""
+        with self._lock:
+            return self._ask(method, values)
+
+    def go_on_from(
+        self, states: list[dict[str, Any]], weights: tuple[Any, int, float | None] | None
+    ) -> Future[Any]:
+        """Load the states, or set the weights that come after them; forget what was asked before.
+
+        Args:
+            states: of its workers, which have them already if there are weights.
+            weights: values of `Member.weights`.
+        """
+        with self._lock:
+            self._requests = []
+            if weights is None:
+                return self._ask("load", (states,))
+            self._requests.append((next(self._next_request), "load", (states,)))
+            if not self._is_closed and self._link.is_better_elsewhere():
+                self._link.end()
+                self._begin()
+            return self._ask("weights", weights)
+
+    def _ask(self, method: str, values: tuple[Any, ...]) -> Future[Any]:
+        answer: Future[Any] = Future()
+        request = (next(self._next_request), method, values)
+        if self._is_closed:
+            answer.set_exception(self._ended())
+            return answer
+        self._requests.append(request)
+        self._asked[request[0]] = answer
+        self._link.send(request)
+        return answer
+
+    def _begin(self) -> None:
+        """Begin the member, and ask it what it, or the one before it, was asked."""
+        self._link = self._new_link()
+        for request in self._requests:
+            self._link.send(request)
+
+    def _listen(self) -> None:
+        while True:
+            link = self._link
+            try:
+                try:
+                    number, is_well, value = link.receive()
+                except (LostMemberError, MovedMemberError) as end:
+                    if self._is_over(link, end):
+                        return
+                    continue
+            except Exception as error:  # an answer that cannot be read, or no new member begins
+                self.close(error)
+                return
+            with self._lock:
+                answer = self._asked.pop(number, None) if link is self._link else None
+                if answer is None:  # asked twice
+                    continue
+                self._losses = 0
+            if is_well:
+                answer.set_result(value)
+            else:
+                answer.set_exception(value)
+
+    def _is_over(self, link: Link, end: LostMemberError | MovedMemberError) -> bool:
+        """Begin the lost member again; True if it was closed, or lost too often."""
+        with self._lock:
+            if self._is_closed:
+                return True
+            if link is not self._link:  # it has begun elsewhere already
+                return False
+            link.end()
+            if isinstance(end, MovedMemberError):
+                self._say(f"{self.name} {end}")
+                self._begin()
+                return False
+            self._losses += 1
+            if self._losses <= self._restarts:
+                self.restarted += 1
+                self._say(f"{self.name} ended {end} and is started again")
+                self._begin()
+                return False
+        self.close(LostProcessError(f"{self.name} ended {end}, {self._losses} times in a row"))
+        return True
+
+    def close(self, why: Exception | None = None) -> None:
+        """End the member; whoever waits for an answer gets an error."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                self._link.end()
+            waiting, self._asked = list(self._asked.values()), {}
+        for answer in waiting:
+            answer.set_exception(why or self._ended())
+
+    def _ended(self) -> LostProcessError:
+        return LostProcessError(f"{self.name} has ended")

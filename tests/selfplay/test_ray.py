@@ -1,0 +1,198 @@
+"""Self-play in a Ray cluster of two nodes on this machine: the games of threads, whatever dies."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from azcore.errors import SettingError
+from azcore.selfplay import ray_actors
+from azcore.selfplay.ray_actors import Host, RayCrew, RayLink
+from azcore.selfplay.ray_cluster import ENVIRONMENT, LOOPBACK, RayCluster, signals_kept
+from conftest import TINY
+from process_kit import (
+    HashWeights,
+    SmallRecipe,
+    gone,
+    history,
+    small_actor,
+    small_ray_crew,
+    small_settings,
+)
+from run_kit import fingerprint
+
+A_NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
+PATIENCE = 120.0  # seconds until something must have happened on a busy machine
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A head without CPUs, so that self-play is on the two other nodes, with one each."""
+    pytest.importorskip("ray", reason="azcore[ray] is not installed")
+    os.environ.update(ENVIRONMENT | LOOPBACK)
+    import ray
+    from ray.cluster_utils import Cluster
+
+    head = {**A_NODE, "num_cpus": 0, "include_dashboard": False}
+    with signals_kept():
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        try:
+            for _ in range(2):
+                cluster.add_node(**A_NODE)
+            with contextlib.closing(RayCluster(cluster.address, 1, PATIENCE)):
+                yield cluster
+        finally:
+            ray.shutdown()
+            cluster.shutdown()
+
+
+def links(crew: RayCrew) -> list[RayLink]:
+    found = [member._link for member in crew._members]
+    return [link for link in found if isinstance(link, RayLink)]
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
+    """An actor is killed, then a node; with another node, the guest goes home."""
+    import ray
+
+    settings = small_settings(3)
+    threads = small_actor(settings)
+    wanted = history(threads)
+    said: list[str] = []
+    crew = small_ray_crew(settings, 2, address=cluster.address, say=said.append)
+    with contextlib.closing(crew):
+        until(lambda: all(home.is_usable for home in crew._hosts._homes))
+        assert history(crew) == wanted
+        counted, known = crew.statistics, threads.statistics
+        assert (counted.evaluations, counted.remembered) == (known.evaluations, known.remembered)
+        assert sum(member.evaluations for member in counted.members) == counted.evaluations
+        assert crew.bytes_needed(9) == threads.bytes_needed(9)
+        assert not said
+
+        crew.load_state_dict(small_actor(settings).state_dict())
+        crew._hosts.wait = 1.0
+
+        def harm(count: int) -> None:
+            if count == 1:  # in the first round
+                ray.kill(links(crew)[0]._actor.handle)
+            if count == 3:
+                cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+
+        assert history(crew, harm) == wanted
+        (homeless,) = [link._number for link in links(crew) if not link._is_home]
+        assert any("its games go on in another actor" in sentence for sentence in said)
+        assert any(sentence.endswith("is started again") for sentence in said)
+        assert sum(member.restarted for member in crew.statistics.members) >= 2
+
+        cluster.add_node(**A_NODE)
+        until(lambda: crew._hosts.home(homeless).is_usable)
+        crew.set_weights(HashWeights(0))
+        assert all(link._is_home for link in links(crew))
+
+
+def test_what_no_node_has(cluster: Any) -> None:
+    wanted = "whose largest has 1 CPUs and 0 GPUs, got 64 and 0"
+    with pytest.raises(SettingError, match=wanted):
+        small_ray_crew(small_settings(2), 2, address=cluster.address, num_cpus=64, wait=1)
+
+
+DRIVER = """
+import os, sys, ray
+from process_kit import HashWeights, small_ray_crew, small_settings
+crew = small_ray_crew(small_settings(2), 2, address=sys.argv[1])
+crew.set_weights(HashWeights(0))
+handles = [member._link._actor.handle for member in crew._members]
+pids = [handle.__ray_call__.remote(lambda self: os.getpid()) for handle in handles]
+print(*ray.get(pids), flush=True)
+crew.play_while(lambda made: True)
+"""
+
+
+@pytest.mark.slow
+def test_no_actor_outlives_a_killed_driver(cluster: Any) -> None:
+    here = Path(__file__).parent
+    with subprocess.Popen(
+        [sys.executable, "-c", DRIVER, cluster.address],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": f"{here}:{here.parent}"},
+    ) as process:
+        assert process.stdout is not None
+        actors = [int(word) for word in process.stdout.readline().split()]
+        assert len(actors) == 2
+        assert not gone(actors, 0)
+        process.kill()
+    assert gone(actors, PATIENCE)
+
+
+def azcore(*words: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "azcore", *TINY, "selfplay.workers=2", *words]
+    return subprocess.run(command, capture_output=True, text=True, timeout=600)
+
+
+def test_a_run_is_the_same_run(tmp_path: Path) -> None:
+    """By a Ray of its own, which is gone afterwards."""
+    pytest.importorskip("ray", reason="azcore[ray] is not installed")
+    for name, more in ("threads", []), ("actors", ["backend=ray", "backend.actors=2"]):
+        done = azcore(f"run_dir={tmp_path / name}", *more)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert fingerprint(tmp_path / "actors") == fingerprint(tmp_path / "threads")
+    assert "2 threads in 2 actors" in done.stdout
+    assert "self-play actor 1: " in done.stdout
+    assert not done.stderr
+
+
+def test_no_cluster_answers() -> None:
+    pytest.importorskip("ray", reason="azcore[ray] is not installed")
+    asked = "from azcore.selfplay.ray_cluster import RayCluster; RayCluster('127.0.0.1:1', 1, 2)"
+    done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True)
+    sentence = "backend.address=127.0.0.1:1: no Ray cluster answered within 2 s"
+    assert sentence in done.stderr
+
+
+def test_ray_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SettingError, match=r"pip install 'azcore\[ray\]'"):
+        RayCluster(None, 1, 1)
+
+
+def test_calls_have_their_turns() -> None:
+    """However they arrive; and another version of azcore answers none."""
+
+    async def asked(version: str) -> list[Any]:
+        host = Host(version)
+        settings = small_settings(2)
+        calls: list[tuple[int, str, tuple[Any, ...]]] = [
+            (0, "open", (SmallRecipe(settings), [0, 1], 0)),
+            (1, "weights", (b"hashes", 3, None)),
+            (2, "round", (1,)),
+            (3, "states", ()),
+        ]
+        asking = [host.ask(7, turn, method, *values) for turn, method, values in reversed(calls)]
+        answers = await asyncio.gather(*asking)
+        await host.ask(7, 4, ray_actors.SHUT)
+        return answers[::-1]
+
+    answers = asyncio.run(asked(ray_actors.azcore.__version__))
+    assert [is_well for is_well, _ in answers] == [True] * 4
+    played = answers[3][1][1]["games"][0]["actions"]
+    assert len(played) > 0
+    is_well, error = asyncio.run(asked("0.0.0"))[3]
+    assert not is_well
+    assert "azcore must be 0.0.0 on every node" in str(error)
