@@ -65,9 +65,8 @@ def test_command_lines_compose_and_are_obeyed(page: str) -> None:
             here = [w for w in told if w.partition("=")[2] not in OF_PACKAGES]
             here = [w for w in here if "network.reduction" not in w]
             # Of values that are swept over, such as seed=4,5, the first.
-            hydra.compose(
-                "config", overrides=[re.sub(r"^(\w+=\w+),[\w,]+$", r"\1", w) for w in here]
-            )
+            first = [re.sub(r"^([\w.]+=[^,\[{'\"]+),.*$", r"\1", word) for word in here]
+            hydra.compose("config", overrides=first)
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)
