@@ -142,7 +142,7 @@ def game_section(name: str, page: str) -> str:
             "The largest value is the game's `observation_maximum`, by which networks divide.\n",
             "| Planes | Hold | Largest value |",
             "|:--|:--|:--|",
-            *plane_rows(page, game.observation_maximum),
+            *plane_rows(page, [int(value) for value in game.observation_maximum]),
             f"\nWhat {seat} sees in the middle of a random game, as `command=check` prints it:\n",
             "```text",
             game.render(state).rstrip() + "\n",
