@@ -84,7 +84,7 @@ fix: $(STAMP) ## lay out the code and mend what ruff can
 	$(BIN)/ruff check --fix
 
 site: $(STAMP) ## build the documentation as a site: build/site/index.html
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict -q
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
 	@echo 'build/site/index.html; with the search: $(BIN)/python -m http.server -b 127.0.0.1 -d build/site'
 
 wheel: $(STAMP) ## build dist/*.tar.gz and dist/*.whl

@@ -48,7 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     # No proxy that is there answers, so a build that asks another machine for anything fails.
     nowhere = dict.fromkeys(("http_proxy", "https_proxy"), "http://127.0.0.1:9")
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "-q", "-d", str(folder)],
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "-d", str(folder)],
         cwd=ROOT,
         env={**os.environ, **nowhere, "NO_MKDOCS_2_WARNING": "1"},
         capture_output=True,
@@ -113,6 +113,8 @@ def test_a_games_page_lists_each_plane_once(maker: ModuleType, name: str) -> Non
     if name == "go":  # the last two are those of several komi or board sizes
         planes = [plane for plane in planes if plane < game.observation_shape[0]]
     assert sorted(planes) == list(range(game.observation_shape[0]))
+    overview = (ROOT / "docs" / "games.md").read_text()
+    assert re.search(rf"^\| `{name}` .* \| {len(planes)} \|", overview, re.MULTILINE)
     rows = list(maker.plane_rows(page, game.observation_maximum))
     assert len(rows) == len([group for group, _ in maker.planes_of(page) if group[0] < len(planes)])
 
