@@ -20,7 +20,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 .PHONY: help install play train test check format lint types imports test-all test-fast test-rules kill-test speed \
-	audit fix wheel clean
+	audit fix site wheel clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "%-12s %s\n", $$1, $$2}'
@@ -82,6 +82,10 @@ audit: $(STAMP) ## ask PyPI for known vulnerabilities of the pinned versions
 fix: $(STAMP) ## lay out the code and mend what ruff can
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
+
+site: $(STAMP) ## build the documentation as a site: build/site/index.html
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict
+	@echo 'build/site/index.html; with the search: $(BIN)/python -m http.server -b 127.0.0.1 -d build/site'
 
 wheel: $(STAMP) ## build dist/*.tar.gz and dist/*.whl
 	$(BIN)/python -m build

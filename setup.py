@@ -19,6 +19,7 @@ for folder, find in MOVED.items():
 
 setup(
     packages=packages,
+    include_package_data=False,  # package_data says it all
     package_dir={"azcore": "azcore", **{f"azcore.{folder}": folder for folder in MOVED}},
     package_data={
         "azcore": [

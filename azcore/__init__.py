@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from azcore.library.settings import compose
     from azcore.pictures import draw, film
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "AzcoreError": "azcore.errors",

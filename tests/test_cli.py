@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -362,24 +360,6 @@ def test_what_commands_obey_are_settings(compose: Tiny, command: str) -> None:
     assert {*told.obeys.split(), *told.instead} <= known | groups
     for key in told.instead:  # those of another command's and those within a group of its own
         assert not told.is_told_by(key)
-
-
-def test_the_command_lines_of_the_documents_are_obeyed() -> None:
-    folder = Path(__file__).parents[1]
-    lines = [
-        line
-        for page in (folder / "README.md", *sorted((folder / "docs").glob("*.md")))
-        for line in re.findall(
-            r"^(?:exec )?python -m azcore (.+)$",
-            page.read_text().replace("\\\n", " "),
-            re.MULTILINE,
-        )
-    ]
-    assert len(lines) > 20
-    for line in lines:
-        words = [w for w in shlex.split(line, comments=True) if "=" in w and "hydra." not in w]
-        name = next((w for w in words if w.startswith("command=")), "command=train")
-        require_obeyed(name.partition("=")[2], words, swept=False)
 
 
 def test_names_that_settings_once_had_are_taken_with_a_word(

@@ -95,8 +95,13 @@ def offer(game: Game) -> None:
 def make(name: str, **settings: Setting) -> Game:
     """A game by its registry name, ready to play.
 
-    Arguments and errors are those of `unprepared`; rules that cannot be compiled raise a
-    `FaultyGameError` too.
+    Args:
+        name: a game of azcore's own or of any installed plugin.
+        settings: the game's own, such as `board_size`; omitted ones take the game's defaults.
+
+    Raises:
+        GameError: no such game, no such setting, or a value the game refuses.
+        FaultyGameError: the game's own code raises, or cannot be compiled; the text says where.
     """
     game = unprepared(name, **settings)
     try:

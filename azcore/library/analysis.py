@@ -200,20 +200,21 @@ class Analysis:
             yield self.game.action_to_notation(state, action)
             state = self.game.step(state, action)
 
-    def picture(self, layer: str = "visits") -> Picture:
+    def picture(self, layer: str = "visits", *, theme: str = "auto") -> Picture:
         """The board with what the search says drawn over it.
 
         Args:
             layer: `visits`, `prior` (the network's policy), `line` (the expected line) or `none`.
+            theme: `light`, `dark`, or `auto` for that of the page.
 
         Raises:
-            SettingError: there is no such layer.
+            AzcoreError: there is no such layer or theme.
         """
         layers = ("visits", "prior", "line", "none")
         require(layer in layers, "layer", f"one of {', '.join(layers)}", layer)
         board = self.game.board(self.state)
         if board is None or layer == "none":
-            return draw(self.game, self.state)
+            return draw(self.game, self.state, theme=theme)
         if layer == "line":
             drawn = Layers(line=line_of(self.game, self.state, self.line))
         else:
@@ -221,7 +222,7 @@ class Analysis:
             shares = result.policy_target() if layer == "visits" else result.priors
             by_action = dict(zip(result.actions.tolist(), shares.tolist(), strict=True))
             drawn = Layers(heat=heat_of(board, by_action))
-        return draw(self.game, self.state, layers=drawn)
+        return draw(self.game, self.state, layers=drawn, theme=theme)
 
     def _title(self) -> str:
         seat = self.game.seat_names[self.game.current_player(self.state)]

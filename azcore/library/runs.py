@@ -113,7 +113,7 @@ class Run:
                 if (value := cell(row, name)) is not None
             }
             found.append(numbers | ratings.get(int(numbers.get("step", -1)), {}))
-        rated = ["elo", "elo_low", "elo_high"] if ratings else []
+        rated = ["elo", "elo_low", "elo_high"] if ratings and found else []
         return Columns.of_rows([*names, *rated], found)
 
     def _ratings(self) -> dict[int, dict[str, float]]:

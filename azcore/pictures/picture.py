@@ -7,8 +7,10 @@ shadows; pieces; what lies over them; hands; the layers of a search.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from html import unescape
 from typing import Any, NamedTuple
 
 from azcore.errors import GameError
@@ -50,6 +52,10 @@ class Picture:
     targets: Mapping[str, tuple[float, float, float, float]] = field(default_factory=dict)
     listed: tuple[tuple[int, str], ...] = ()
     definitions: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        title = unescape("".join(re.findall("<title>(.*?)</title>", self.svg)[:1]))
+        return f"Picture of {self.width:g} × {self.height:g}: {title}"
 
     def _repr_svg_(self) -> str:
         return self.svg

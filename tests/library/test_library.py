@@ -191,6 +191,15 @@ def test_an_interrupted_search_can_go_on(monkeypatch: pytest.MonkeyPatch) -> Non
 # -- runs and players ----------------------------------------------------------------------------
 
 
+def test_a_picture_says_what_it_shows() -> None:
+    game = azcore.make("tic_tac_toe")
+    assert repr(azcore.draw(game, game.initial_state())) == "Picture of 342 × 342: Tic tac toe"
+    light = azcore.search(game, simulations=9).picture("visits", theme="light")
+    assert "var(" not in light.svg  # so that it is the same outside a page
+    with pytest.raises(GameError, match="theme must be one of auto, light, dark, got 'blue'"):
+        azcore.search(game, simulations=1).picture(theme="blue")
+
+
 def test_a_run_says_what_it_made(run: azcore.Run) -> None:
     metrics = run.metrics
     assert metrics["step"] == [4, 8]
@@ -422,7 +431,9 @@ def test_columns_print_and_escape() -> None:
     assert Columns.of_rows(["a"], [{"a": 1}, {}])["a"][0] == 1
 
 
-def test_a_notebook_shows_progress_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_notebook_shows_progress_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     shown: list[str] = []
 
     class Handle:
@@ -447,8 +458,11 @@ def test_a_notebook_shows_progress_in_one_line(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "IPython", IPython)  # type: ignore[arg-type]
     monkeypatch.setitem(sys.modules, "IPython.display", Display)  # type: ignore[arg-type]
     monkeypatch.setattr(progress, "EVERY", 0.0)
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as kernels do
     display = progress.display_for(quiet=False)(console=None, max_steps=8, max_seconds=None)
     with display:
         display.show("self-play", 1, 4, "games")
         display.show("self-play", 4, 4, "games")
+        display.say("a long line " * 20)
+    assert capsys.readouterr().out == "a long line " * 20 + "\n"  # and nothing that moves a cursor
     assert shown == ["self-play 1 of 4 games", "self-play 4 of 4 games", " "]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import azcore
+from pages_kit import run_blocks, shorten
 
 PAGE = (Path(__file__).parents[2] / "docs" / "library.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
@@ -26,21 +26,11 @@ def of_others(block: str) -> str | None:
 def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a reader runs them, one after the other; but training takes seconds, not minutes."""
     monkeypatch.chdir(tmp_path)
-    train, resume = azcore.train, azcore.Run.resume
-    small = ("selfplay.num_games=16", "learner.steps_per_generation=5", "arena.games=2")
-
-    def briefly(game: Any, *changes: str, minutes: float, **settings: Any) -> Any:
-        return train(game, *changes, *small, minutes=minutes / 60, quiet=True, **settings)
-
-    def on(run: Any, *, minutes: float) -> Any:
-        return resume(run, minutes=minutes / 60, quiet=True)
-
-    monkeypatch.setattr(azcore, "train", briefly)
-    monkeypatch.setattr(azcore.Run, "resume", on)
-    names: dict[str, Any] = {"__name__": "__main__"}
-    for block in PYTHON:
-        if not of_others(block):
-            exec(compile(block, f"docs/library.md: {block[:60]!r}", "exec"), names)
+    search, arena = azcore.search, azcore.arena
+    shorten(monkeypatch)
+    monkeypatch.setattr(azcore, "search", search)  # the page counts simulations
+    monkeypatch.setattr(azcore, "arena", arena)
+    names = run_blocks("docs/library.md", skip=of_others)
     assert names["found"].simulations == 253
     assert names["run"].metrics.height >= 1
     assert (tmp_path / "position.svg").exists()
