@@ -111,9 +111,7 @@ class ArenaRating(Callback):
         self._table.keep_before(self._data.loader.generation)
         assert isinstance(pl_module, LearnerModule)
         if trainer.global_step == 0:
-            self._terminal.say(
-                "the first weights are rated by some matches before self-play begins"
-            )
+            self._terminal.say("before self-play begins, matches rate the first weights")
             self._rate(pl_module, 0, self._settings.seed)
             first = self._run.step_checkpoint(0)
             pl_module.save_weights(first, pl_module.playing, 0)  # an opponent for later weights
