@@ -1,0 +1,72 @@
+"""The wheel is whole: without a checkout azcore predicts, serves its page and writes a package."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import azcore
+from fresh_environment import FreshEnvironment
+
+ROOT = Path(__file__).parents[1]
+PREDICT = """
+import azcore, pathlib, sys
+player = azcore.load("pretrained/go9")
+said = player.predict(player.game.initial_state())
+home = pathlib.Path(azcore.__file__)
+print(home.is_relative_to(sys.prefix), azcore.__version__, said.policy.shape)
+"""
+SERVE = """
+import re, subprocess, sys, urllib.request
+command = [sys.executable, "-m", "azcore", "command=web", "web.port=0", "web.open=false"]
+with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as server:
+    address = re.search(r"http\\S+/", server.stdout.readline())[0]
+    page = urllib.request.urlopen(address).read().decode()
+    for file in re.findall(r"/(static/[\\w.]+)", page):
+        print(file, urllib.request.urlopen(address + file).status)
+    server.terminate()
+"""
+
+
+def test_there_is_one_version() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == azcore.__version__
+    changes = (ROOT / "CHANGELOG.md").read_text()
+    cut = re.findall(r"^## \[([\d.]+)\] - \d{4}-\d\d-\d\d$", changes, re.MULTILINE)
+    assert cut[0] == azcore.__version__
+    assert changes.index("## [Unreleased]\n") < changes.index(f"## [{cut[0]}]")
+
+
+@pytest.mark.slow
+def test_the_wheel_works_without_a_checkout(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    for folder in ("azcore", "games", "conf"):
+        clutter = shutil.ignore_patterns("__pycache__")
+        shutil.copytree(ROOT / folder, source / folder, ignore=clutter)
+    for name in ("pyproject.toml", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "-o", tmp_path, source]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("azcore-*.whl")
+    shutil.rmtree(source)
+    fresh = FreshEnvironment.make(tmp_path / "environment")
+    (packages,) = (tmp_path / "environment" / "lib").glob("python*/site-packages")
+    shutil.unpack_archive(wheel, packages, "zip")
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    for name, script in (("predict", PREDICT), ("serve", SERVE)):
+        (tmp_path / f"{name}.py").write_text(script)
+    said = fresh.succeed("python ../predict.py", empty).split()
+    assert said == ["True", azcore.__version__, "(82,)"]
+    info = fresh.succeed("python -m azcore command=info checkpoint=pretrained", empty)
+    assert "pooled_res" in info
+    served = fresh.succeed("python ../serve.py", empty).split()
+    assert served == ["static/page.css", "200", "static/main.js", "200"]
+    written = fresh.succeed("python -m azcore command=new name=my_game; ls my_game", empty)
+    assert "pyproject.toml" in written
