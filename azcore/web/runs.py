@@ -175,8 +175,8 @@ def _title(run: RunDirectory) -> str:
         game = own_settings(run).get("game", {})
     except AzcoreError:
         game = {}
-    game = game if isinstance(game, dict) else {"name": game}
-    return in_words(str(game.get("name", "unknown game")), game)
+    settings = dict(game) if isinstance(game, dict) else {"name": game}
+    return in_words(str(settings.pop("name", "unknown game")), settings)
 
 
 def _curves(run: RunDirectory) -> Plain:

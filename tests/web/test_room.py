@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import queue
 import threading
 import time
 import urllib.error
@@ -19,8 +20,9 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import azcore
+from azcore.commands.engine import thinking_search
 from azcore.engine.server import Loaded
-from azcore.engine.thinker import Line, Thought
+from azcore.engine.thinker import EngineSettings, Line, Thought
 from azcore.errors import SettingError
 from azcore.game import FloatArray
 from azcore.search.evaluators import Evaluator, UniformEvaluator
@@ -28,6 +30,7 @@ from azcore.search.predictions import Chances, Prediction
 from azcore.settings import build
 from azcore.web import view
 from azcore.web.app import make_app
+from azcore.web.room import Room
 from azcore.web.runs import Runs
 from azcore.web.settings import WebSettings
 from azcore.web.shared import SharedEvaluator
@@ -460,3 +463,28 @@ def test_a_run_that_goes_on_is_played_with_its_newest_weights(tmp_path: Path) ->
     last.unlink()
     with pytest.raises(SettingError, match="is not there any more"):
         shelf.load(name)
+
+
+def test_what_an_engine_decided_too_late_is_not_played(compose: Compose, tmp_path: Path) -> None:
+    config, game = compose(f"web.runs={tmp_path}"), azcore.make("tic_tac_toe")
+    told: list[dict[str, Any]] = []
+    decided: queue.Queue[object] = queue.Queue()
+    room = Room(
+        shelf=Shelf(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path),
+        search=thinking_search(config),
+        engine=build(EngineSettings, config["engine"], "engine"),
+        settings=build(WebSettings, config["web"], "web"),
+        send=told.append,
+        later=decided.put,
+    )
+    order = {"do": "open", "player": "search/tic_tac_toe", "people": [0], "simulations": 20}
+    room.do({**order, "moves": ["b2"]})
+    late = decided.get(timeout=PATIENCE)
+    room.do({"do": "undo"})
+    room.do({"do": "play", "ply": 0, "action": 1})
+    room.do(late)
+    moves = [message["texts"] for message in told if message["what"] == "position"]
+    assert moves[-1] == ["b3"]
+    room.do(decided.get(timeout=PATIENCE))
+    room.close()
+    assert len([m for m in told if m["what"] == "position"][-1]["texts"]) == 2

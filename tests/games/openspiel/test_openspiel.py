@@ -105,6 +105,17 @@ def test_plays_with_parameters(spiel_id: str) -> None:
     check_game(make(spiel_id), num_positions=60)
 
 
+def test_the_first_to_move_is_seat_0_whoever_that_is() -> None:
+    """OpenSpiel's player 1 begins here, and wins the middle column."""
+    game = make("start_at(history=0;1;2,game=tic_tac_toe())")
+    state, seats = game.initial_state(), []
+    for action in (4, 3, 7):
+        seats.append(game.current_player(state))
+        state = game.step(state, action)
+    assert seats == [0, 1, 0]
+    assert (game.is_terminal(state), game.outcome(state)) == (True, 1)
+
+
 def test_agrees_with_our_own_game() -> None:
     ours = azcore.make("tic_tac_toe")
     report = check_game(ours, oracle=make("tic_tac_toe"), num_positions=300)
