@@ -25,6 +25,8 @@ from azcore.testing import (
     random_states,
     record_playthrough,
 )
+from azcore.testing.checker import Checker
+from azcore.testing.texts import StateTexts
 
 INTERPRETED = bool(numba.config.DISABLE_JIT)
 
@@ -663,6 +665,30 @@ def test_a_plain_state_changed_later_is_seen():
     for method in ("action_to_text", "text_to_action"):
         setattr(History, method, lambda self, state, x, m=method: getattr(PLAIN(), m)(state[0], x))
     broken(History(), Identity.UNTOUCHED, "observation")
+
+
+class Moves(PLAIN):
+    """Tic-tac-toe whose positions are told by the moves so far, in one word."""
+
+    def state_to_text(self, state):
+        return ",".join(["moves", *state])
+
+    def state_from_text(self, text):
+        first, *moves = text.split(",")
+        if first != "moves" or not all(re.fullmatch("[abc][123]", move) for move in moves):
+            raise InvalidTextError("no moves")
+        return tuple(moves)
+
+
+def test_a_text_that_holds_the_moves_may_be_cut_between_them():
+    game = Moves()
+    checker = Checker(game, np.random.default_rng(1))
+    texts = StateTexts(checker, None, ())
+    for cut in ("moves", "moves,b2", "moves,b2,a1", "moves,b2,", "moves,b2,a", "mov", ""):
+        texts._check_cut(cut)
+    game.state_from_text = lambda text: Moves.state_from_text(game, text.rstrip(","))
+    with pytest.raises(ContractError, match="gave the position 'moves,b2', want InvalidTextError"):
+        texts._check_cut("moves,b2,")
 
 
 # -- faults of compiled rules --------------------------------------------------------------------
