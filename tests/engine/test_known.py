@@ -34,6 +34,7 @@ from protocol_kit import Live, make_engine
 TABLES = str(Path(__file__).parents[1] / "data/syzygy")
 WON = "position fen 8/8/8/8/8/1k6/8/R3K3 w - - 0 1"
 LOST = "position fen 8/8/8/8/8/8/kp5K/8 w - - 0 1"
+BLACK_WINS = "position fen 8/8/8/8/8/8/kp5K/8 b - - 0 1"
 DRAWN = "position fen 8/8/8/8/8/4k3/4P3/4K3 w - - 0 1"
 PGN = "\n".join(f'[Result "*"]\n\n1. {move} *\n' for move in ("e4", "e4", "d4", "c4"))
 Make = Callable[..., Partner]
@@ -162,6 +163,8 @@ def test_the_tablebase_moves_and_tells_the_exact_value(make: Make) -> None:
     assert told.endswith(" tbhits 1 pv a1c1")
     told = partner_searches(partner, LOST, "go nodes 50")
     assert " score cp -10000 " in told
+    told = partner_searches(partner, BLACK_WINS, "go nodes 50")
+    assert " score cp 10000 " in told  # in the view of the player to move
     told = partner_searches(partner, DRAWN, "go nodes 50")
     assert " score cp 0 " in told  # by the search it would be more: a pawn ahead
     assert " nodes 50 " in told  # which of the moves that draw
