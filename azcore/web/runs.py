@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +38,7 @@ from azcore.web.view import Plain
 
 AXES = ("seconds", "step", "games", "evaluations")
 MOST_POINTS = 300  # of a curve on the page
-MOST_KEPT = 64  # runs and reports in memory
+MOST_KEPT = 64  # runs, or reports, in memory
 MOST_FILMED = 8  # runs whose games are in memory
 
 
@@ -51,8 +51,7 @@ class Runs:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._kept: dict[tuple[str, str], tuple[object, Any]] = {}  # by kind and name
-        self._lock = threading.Lock()
+        self._curves, self._reports = Kept(_curves), Kept(_report)
         self._films: dict[str, Films] = {}  # by run
         self._filming = threading.Lock()  # apart: rules may have to be compiled
 
@@ -67,7 +66,7 @@ class Runs:
             RefusedError: there is no such run.
         """
         run = self._run(name)
-        return {**self._cached("curves", name, run, _curves), "age": _age(run)}
+        return {**self._curves.of(run), "age": _age(run)}
 
     def report(self, name: str) -> str:
         """The page about a run, as `command=report` writes it.
@@ -76,7 +75,7 @@ class Runs:
             RefusedError: there is no such run.
         """
         run = self._run(name)
-        page: str = self._cached("report", name, run, _report)
+        page: str = self._reports.of(run)
         return page
 
     def games(self, name: str) -> Plain:
@@ -128,7 +127,7 @@ class Runs:
 
     def _listed(self, name: str) -> Plain:
         run = RunDirectory(self._folder / name)
-        curves = self._cached("curves", name, run, _curves)
+        curves = self._curves.of(run)
         last = {axis: next(reversed(curves["x"][axis]), None) for axis in AXES}
         rating = curves["rating"]
         return {
@@ -140,18 +139,30 @@ class Runs:
             "player": f"{run.path}@last" if (run.checkpoints / "last.ckpt").is_file() else None,
         }
 
-    def _cached(self, kind: str, name: str, run: RunDirectory, make: Any) -> Any:
-        """What `make` makes of a run, made again when its tables have changed."""
+
+class Kept:
+    """What a function makes of runs, made again when a run's tables have changed.
+
+    Args of the constructor:
+        make: called by one thread at a time.
+    """
+
+    def __init__(self, make: Callable[[RunDirectory], Any]) -> None:
+        self._make = make
+        self._made: dict[Path, tuple[object, Any]] = {}  # by run, with a stamp of its tables
+        self._lock = threading.Lock()
+
+    def of(self, run: RunDirectory) -> Any:
         stamp = tuple(_stamp(path) for path in (run.metrics, run.matches, run.gate))
         with self._lock:
-            kept = self._kept.get((kind, name))
-            if kept is None or kept[0] != stamp:
-                kept = stamp, make(run)
-                self._kept.pop((kind, name), None)
-                self._kept[kind, name] = kept
-                while len(self._kept) > MOST_KEPT:
-                    self._kept.pop(next(iter(self._kept)))
-            return kept[1]
+            made = self._made.get(run.path)
+            if made is None or made[0] != stamp:
+                made = stamp, self._make(run)
+                self._made.pop(run.path, None)
+                self._made[run.path] = made
+                while len(self._made) > MOST_KEPT:
+                    self._made.pop(next(iter(self._made)))
+            return made[1]
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -68,6 +68,7 @@ class Shelf:
         self._loaded: OrderedDict[tuple[str, float], Loaded] = OrderedDict()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
+        self._read: dict[Path, tuple[float, Entry]] = {}  # last checkpoints, by when written
 
     def entries(self) -> list[Entry]:
         """Everyone there is now; what cannot be read is left out."""
@@ -123,17 +124,23 @@ class Shelf:
 
     def _of_runs(self) -> list[Entry]:
         """The last checkpoint of each run and those that were rated, newest run first."""
-        last = [p for p in self._runs.glob("**/checkpoints/last.ckpt") if p.is_file()]
+        written = {path: _written(path) for path in self._runs.glob("**/checkpoints/last.ckpt")}
+        there = {path: when for path, when in written.items() if when is not None}
+        read = {}
         found = []
-        for path in sorted(last, key=lambda p: -p.stat().st_mtime)[:MOST_RUNS]:
+        for path in sorted(there, key=lambda p: -there[p])[:MOST_RUNS]:
             run = RunDirectory(path.parent.parent)
             if path.parent.parent.is_symlink() or path.parent.is_symlink():
                 continue
             name = str(run.path.relative_to(self._runs))
+            known = self._read.get(path)
             try:
-                newest = _entry(f"{run.path}@last", path, name, "runs")
+                if known is None or known[0] != there[path]:
+                    known = there[path], _entry(f"{run.path}@last", path, name, "runs")
             except AzcoreError:
                 continue
+            read[path] = known
+            newest = known[1]
             seconds = _seconds(run)
             end = newest.step or 0
             stems = {step: f"step-{step}" for step in run.step_checkpoints() if step < end}
@@ -149,6 +156,7 @@ class Shelf:
                         seconds=when,
                     )
                 )
+        self._read = read
         return found
 
     def _without_network(self) -> list[Entry]:
@@ -171,6 +179,14 @@ class Shelf:
                 )
             )
         return found
+
+
+def _written(path: Path) -> float | None:
+    """When a file was written; None: there is none, or no longer."""
+    try:
+        return path.stat().st_mtime if path.is_file() else None
+    except OSError:
+        return None
 
 
 def _entry(name: str, path: Path, player: str, group: str) -> Entry:
