@@ -38,7 +38,15 @@ def commands(page: str) -> list[str]:
 def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training takes seconds where a page says minutes; matches and searches are short."""
     train, resume, arena, search = azcore.train, azcore.Run.resume, azcore.arena, azcore.search
-    small = ("selfplay.num_games=16", "learner.steps_per_generation=5", "arena.games=2")
+    small = (
+        "selfplay.num_games=16",
+        "learner.steps_per_generation=5",
+        "learner.batch_size=32",
+        "network.blocks=1",
+        "network.channels=8",
+        "arena.games=2",
+        "arena.num_simulations=4",
+    )
 
     def briefly(game: Any, *changes: str, minutes: float, **settings: Any) -> Any:
         return train(game, *changes, *small, minutes=minutes / 60, quiet=True, **settings)
@@ -47,7 +55,7 @@ def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
         return resume(run, minutes=minutes / 60, quiet=True)
 
     def few(players: Any, **settings: Any) -> Any:
-        return arena(players, **{**settings, "games": 2, "quiet": True})
+        return arena(players, **{**settings, "games": 2, "simulations": 4, "quiet": True})
 
     def hasty(*given: Any, simulations: int = 100, **settings: Any) -> Any:
         return search(*given, simulations=max(8, simulations // 20), **settings)
