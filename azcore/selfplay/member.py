@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
+from azcore.errors import AzcoreError
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.crew import Recipe, Weights
 from azcore.selfplay.worker import WorkerStatistics
@@ -116,5 +117,7 @@ def _sendable(error: BaseException) -> BaseException:
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
+        if isinstance(error, AzcoreError):  # one that is made of more than its text
+            return AzcoreError(str(error))
         return RuntimeError("\n".join(traceback.format_exception(error)))
     return error

@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from azcore.errors import CheckpointError, LostProcessError, SettingError
+from azcore.errors import AzcoreError, CheckpointError, LostProcessError, SettingError
 from azcore.selfplay.crew import Amount
+from azcore.selfplay.member import _sendable
 from azcore.selfplay.processes import ProcessCrew, ProcessLink
 from azcore.selfplay.remote import divided
 from process_kit import (
@@ -164,3 +165,13 @@ def test_no_process_outlives_a_killed_driver(
 def test_workers_are_divided_evenly() -> None:
     assert divided(5, 2) == [[0, 1], [2, 3, 4]]
     assert divided(3, 3) == [[0], [1], [2]]
+
+
+def test_an_error_that_cannot_travel_arrives_with_its_sentence() -> None:
+    class OddError(AzcoreError):
+        def __init__(self, what: str, where: str) -> None:
+            super().__init__(f"{what} in {where}")
+
+    sent = _sendable(OddError("a fault", "a file"))
+    assert type(sent) is AzcoreError
+    assert str(sent) == "a fault in a file"
