@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from azcore.arena.elo import fit_ratings
 from azcore.errors import AzcoreError, SettingError
@@ -40,6 +40,8 @@ AXES = ("seconds", "step", "games", "evaluations")
 MOST_POINTS = 300  # of a curve on the page
 MOST_KEPT = 64  # runs, or reports, in memory
 MOST_FILMED = 8  # runs whose games are in memory
+SHARE = 0.01  # of a core's time that is spent on showing a run that goes on
+LONGEST_REST = 30.0  # seconds until it is read again, such as after its rules were compiled
 
 
 class Runs:
@@ -52,8 +54,9 @@ class Runs:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._curves, self._reports = Kept(_curves), Kept(_report)
-        self._films: dict[str, Films] = {}  # by run
+        self._films: dict[Path, Films] = {}  # by run
         self._filming = threading.Lock()  # apart: rules may have to be compiled
+        self._games = Kept(self._filmed, MOST_FILMED)
 
     def listed(self) -> list[Plain]:
         """A few words on each run, the newest first."""
@@ -84,10 +87,13 @@ class Runs:
         Raises:
             RefusedError: there is no such run.
         """
-        run = self._run(name)
+        found: Plain = self._games.of(self._run(name))
+        return found
+
+    def _filmed(self, run: RunDirectory) -> Plain:
         with self._filming:
-            films = self._films.pop(name, None) or Films(run)
-            self._films[name] = films
+            films = self._films.pop(run.path, None) or Films(run)
+            self._films[run.path] = films
             while len(self._films) > MOST_FILMED:
                 self._films.pop(next(iter(self._films)))
             shown = films.shown()
@@ -143,26 +149,38 @@ class Runs:
 class Kept:
     """What a function makes of runs, made again when a run's tables have changed.
 
+    It takes at most `SHARE` of a core's time for each run, however short the run's generations are.
+
     Args of the constructor:
         make: called by one thread at a time.
+        most: runs in memory.
     """
 
-    def __init__(self, make: Callable[[RunDirectory], Any]) -> None:
-        self._make = make
-        self._made: dict[Path, tuple[object, Any]] = {}  # by run, with a stamp of its tables
+    def __init__(self, make: Callable[[RunDirectory], Any], most: int = MOST_KEPT) -> None:
+        self._make, self._most = make, most
+        self._made: dict[Path, _Made] = {}  # by run
         self._lock = threading.Lock()
 
     def of(self, run: RunDirectory) -> Any:
         stamp = tuple(_stamp(path) for path in (run.metrics, run.matches, run.gate))
         with self._lock:
             made = self._made.get(run.path)
-            if made is None or made[0] != stamp:
-                made = stamp, self._make(run)
+            if made is None or (made.stamp != stamp and time.monotonic() >= made.until):
+                began = time.thread_time()
+                what = self._make(run)
+                rest = min(LONGEST_REST, (time.thread_time() - began) / SHARE)
+                made = _Made(what, stamp, time.monotonic() + rest)
                 self._made.pop(run.path, None)
                 self._made[run.path] = made
-                while len(self._made) > MOST_KEPT:
+                while len(self._made) > self._most:
                     self._made.pop(next(iter(self._made)))
-            return made[1]
+            return made.what
+
+
+class _Made(NamedTuple):
+    what: Any
+    stamp: object  # of the tables that it was made of
+    until: float  # on the monotonic clock: it is not made again before
 
 
 def _stamp(path: Path) -> tuple[int, int] | None:

@@ -6,6 +6,7 @@ import csv
 import http.client
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +16,8 @@ import pytest
 
 from azcore.algorithms.metrics import METRICS
 from azcore.commands.train import train
+from azcore.storage.run_directory import RunDirectory
+from azcore.web.runs import Kept
 from conftest import compose
 from web_kit import served
 
@@ -90,10 +93,35 @@ def test_curves_change_with_the_table(place: str, runs: Path) -> None:
     assert curves["columns"]["policy_loss"] == [3, 2.9]
     assert [chart["name"] for chart in curves["charts"]] == ["policy_loss"]
     write(runs / "deep/table", 4)
-    assert json.loads(get(place, "/run.json?run=deep/table")[1])["x"]["step"] == [10, 20, 30, 40]
+    until = time.monotonic() + 60
+    while curves["x"]["step"] == [10, 20] and time.monotonic() < until:
+        time.sleep(0.1)
+        curves = json.loads(get(place, "/run.json?run=deep/table")[1])
+    assert curves["x"]["step"] == [10, 20, 30, 40]
     true = json.loads(get(place, "/run.json?run=true")[1])
     assert len(true["rating"]["value"]) == len(true["rating"]["x"]["evaluations"]) > 0
     assert {"policy_loss", "value_loss", "length"} <= {chart["name"] for chart in true["charts"]}
+
+
+def test_a_run_is_read_for_a_hundredth_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = 1000.0
+    monkeypatch.setattr("azcore.web.runs.time.monotonic", lambda: clock)
+    monkeypatch.setattr("azcore.web.runs.time.thread_time", iter([0.0, 0.1, 5.0, 9.0]).__next__)
+    made: list[int] = []
+    kept, run = Kept(lambda _: made.append(len(made)) or len(made)), RunDirectory(tmp_path)
+    run.metrics.write_text("1")
+    assert kept.of(run) == 1  # in a tenth of a second
+    run.metrics.write_text("12")
+    clock += 9.9
+    assert kept.of(run) == 1
+    clock += 0.2
+    assert kept.of(run) == 2  # in four seconds, as when rules are compiled
+    run.metrics.write_text("123")
+    clock += 29.9
+    assert kept.of(run) == 2
+    assert len(made) == 2
 
 
 def test_tables_are_read_once(place: str, runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
