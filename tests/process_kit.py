@@ -16,7 +16,7 @@ from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Amount, Crew, Recipe, Weights
-from azcore.selfplay.processes import ProcessCrew
+from azcore.selfplay.processes import ProcessCrew, ProcessLink
 from azcore.selfplay.ray_actors import RayCrew
 from azcore.selfplay.schedule import SelfPlaySettings
 from reference_mcts import HashEvaluator
@@ -158,3 +158,9 @@ def gone(processes: list[int], seconds: float = 20.0) -> bool:
     while any(map(is_alive, processes)) and time.monotonic() < end:
         time.sleep(0.05)
     return not any(map(is_alive, processes))
+
+
+def pids(crew: ProcessCrew) -> list[int]:
+    """Of the crew's processes, in the order of their numbers."""
+    links = [member._link for member in crew._members]
+    return [link.process.pid for link in links if isinstance(link, ProcessLink)]

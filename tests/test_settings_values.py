@@ -20,6 +20,7 @@ from azcore.commands.export import export_settings
 from azcore.commands.import_games import ImportSettings
 from azcore.commands.ladder import recipes_from
 from azcore.commands.lesson import LessonSettings
+from azcore.commands.plan import PlanSettings
 from azcore.commands.play import PlaySettings
 from azcore.commands.publish import PublishSettings
 from azcore.commands.puzzles import PuzzleSettings
@@ -50,6 +51,7 @@ BUILDERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "export": lambda config: export_settings(config["export"]),
     "import": lambda config: build(ImportSettings, config["import"], "import"),
     "ladder": lambda config: recipes_from(config["ladder"]),
+    "plan": lambda config: build(PlanSettings, config["plan"], "plan"),
     "lesson": lambda config: build(LessonSettings, config["lesson"], "lesson"),
     "publish": lambda config: build(PublishSettings, config["publish"], "publish"),
     "puzzles": lambda config: build(

@@ -16,7 +16,7 @@ from azcore.learner.overlap import OverlappingSelfPlay
 from azcore.selfplay.crew import NOTHING, Amount, Crew, without_ended
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
-from process_kit import GAME, HashWeights, small_actor, small_crew, small_settings
+from process_kit import GAME, HashWeights, pids, small_actor, small_crew, small_settings
 from reference_mcts import HashEvaluator
 
 WORKERS = 3
@@ -177,7 +177,7 @@ def test_a_killed_process_costs_no_game() -> None:
     with closing(Learner(crew)) as learner:
         for generation in range(1, 4):
             learner.begin(500 * generation, 500 * (generation + 1))
-            os.kill(crew._members[generation % 2]._process.pid, signal.SIGKILL)
+            os.kill(pids(crew)[generation % 2], signal.SIGKILL)
         begun, known = begun_and_known(learner.games, learner.state())
     assert len(said) == 3
     assert begun == known

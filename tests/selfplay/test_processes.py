@@ -16,22 +16,17 @@ import pytest
 from azcore.errors import AzcoreError, CheckpointError, LostProcessError, SettingError
 from azcore.selfplay.crew import Amount
 from azcore.selfplay.member import _sendable
-from azcore.selfplay.processes import ProcessCrew, ProcessLink
 from azcore.selfplay.remote import divided
 from process_kit import (
     HashWeights,
     gone,
     history,
     is_alive,
+    pids,
     small_actor,
     small_crew,
     small_settings,
 )
-
-
-def pids(crew: ProcessCrew) -> list[int]:
-    links = [member._link for member in crew._members]
-    return [link.process.pid for link in links if isinstance(link, ProcessLink)]
 
 
 @pytest.mark.parametrize(
@@ -122,8 +117,7 @@ def test_an_interrupt_ends_all_processes() -> None:
 
 DRIVER = """
 import sys
-from process_kit import HashWeights, small_crew, small_settings
-from test_processes import pids
+from process_kit import HashWeights, pids, small_crew, small_settings
 crew = small_crew(small_settings(2), 2)
 print(*pids(crew), flush=True)
 crew.set_weights(HashWeights(0))

@@ -337,7 +337,9 @@ def _served_guests(act: Callable[..., None], tmp_path: Path) -> Iterator[tuple[s
     config = compose(f"web.runs={tmp_path}")
     settings = build(WebSettings, {**config["web"], "port": 0, "open": False}, "web")
     shelf = Shelf(lambda *_: pytest.fail("nothing is loaded"), tmp_path)
-    with served_app(make_app(shelf, Runs(tmp_path), make, make, settings, None), settings) as place:
+    with served_app(
+        make_app(shelf, Runs(tmp_path), make, make, make, settings, None), settings
+    ) as place:
         yield place, guests
 
 
