@@ -232,9 +232,11 @@ def test_inside_a_search_step_by_step(page: Any, place: str) -> None:
     assert sum(visits) == 50
     page.locator("#tree .node").nth(1).click()
     page.locator("#where", has_text="After").wait_for()
+    assert "science.aar6404" in (page.get_attribute("#paper", "href") or "")
     page.select_option("#rule", "gumbel")
     page.locator("#where", has_text="root").wait_for()
     page.locator("#heads", has_text="log P").wait_for()
+    page.locator("#paper", has_text="Danihelka").wait_for()
     page.check("#unturned")
     page.locator("#story", has_text="nobody turns the sign").wait_for()
     page.click("#back-to-game")

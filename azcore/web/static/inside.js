@@ -7,11 +7,13 @@ const RULES = { puct: 'PUCT', gumbel: 'Gumbel' }
 const number = (value, digits = 3) => (value < 0 ? '−' : '') + Math.abs(value).toFixed(digits)
 const capital = text => text.charAt(0).toUpperCase() + text.slice(1)
 const signed = value => (value > 0 ? '+' : '') + number(value)
-// What the two terms of a score are called, by rule, and the formula.
+const ALPHAZERO = ['Silver et al. 2018, the search of AlphaZero', 'https://doi.org/10.1126/science.aar6404']
+const GUMBEL = ['Danihelka et al. 2022, planning with Gumbel', 'https://openreview.net/forum?id=bERaNdoegnO']
+// What the two terms of a score are called, by rule, the formula, and where it comes from.
 const TERMS = {
-  puct: { names: ['Q', 'U'], says: 'score(a) = Q(a) + U(a),  U(a) = C · P(a) · √N / (1 + N(a))' },
-  considered: { names: ['g + log P', 'σ(Q)'], says: 'score(a) = g(a) + log P(a) + σ(Q(a)), among the moves whose turn it is (sequential halving)' },
-  improved: { names: ['π′', '−N(a)/N'], says: 'score(a) = π′(a) − N(a) / (1 + ΣN)' },
+  puct: { paper: ALPHAZERO, names: ['Q', 'U'], says: 'score(a) = Q(a) + U(a),  U(a) = C · P(a) · √N / (1 + N(a))' },
+  considered: { paper: GUMBEL, names: ['g + log P', 'σ(Q)'], says: 'score(a) = g(a) + log P(a) + σ(Q(a)), among the moves whose turn it is (sequential halving)' },
+  improved: { paper: GUMBEL, names: ['π′', '−N(a)/N'], says: 'score(a) = π′(a) − N(a) / (1 + ΣN)' },
 }
 
 let socket = null
@@ -93,9 +95,10 @@ function showNode({ node }) {
   const judge = node.over ? `Over: ${node.over}.` : `${capital(node.seat)} to move. ${shown.hasNetwork ? 'The network gives it' : 'Without a network it is worth'} ${signed(node.value)}; ` +
     (node.visits > 1 ? `the mean of all ${node.visits} values from here on is ${signed(node.mean)}.` : 'no simulation went on from here.')
   $('said').textContent = judge
-  const { names, says } = TERMS[node.rule]
+  const { paper, names, says } = TERMS[node.rule]
   const chosen = node.edges.find(edge => edge.next)
   $('formula').textContent = node.over ? '' : says
+  ;[$('paper').textContent, $('paper').href] = paper
   $('filled').textContent = !chosen ? '' : node.rule === 'puct'
     ? `${chosen.text}: ${number(chosen.terms[0])} + ${number(node.rate)} · ${number(chosen.p)} · √${node.under} / (1 + ${chosen.n}) = ${number(chosen.score)}, the highest`
     : `${chosen.text}: ${number(chosen.terms[0])} ${chosen.terms[1] < 0 ? '−' : '+'} ${number(Math.abs(chosen.terms[1]))} = ${number(chosen.score)}, the highest`
