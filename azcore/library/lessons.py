@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 from torch import Tensor
@@ -15,6 +16,7 @@ from azcore.networks.saved import describe_run, network_of
 from azcore.settings import require
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile
+from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory
@@ -53,19 +55,21 @@ def batches(run: RunDirectory, steps: int, size: int | None) -> Batches:
     require(steps >= 1, "steps", "1 or more", steps)
     require(size is None or size >= 1, "size", "1 or more", size)
     settings = _settings(run)
+    window = settings.replay.window_games
     buffer = ReplayBuffer(
         game=settings.game,
-        window_games=settings.replay.window_games,
+        window_games=window,
         augment=settings.replay.augment,
         root_value_share=settings.replay.root_value_share,
         surprise_share=settings.replay.surprise_share,
         targets=settings.network.targets,
     )
-    referee, found = Referee(settings.game), []
+    referee = Referee(settings.game)
+    found: deque[GameRecord] = deque(maxlen=window)  # a run may hold a million games
     for number, record in enumerate(GameFile(run.records).read()):
         referee.check(record, f"{run.records}, game {number}")
         found.append(record)
-    buffer.extend(found[-settings.replay.window_games :])
+    buffer.extend(found)
     if not found:
         raise SettingError(f"{run.path} has no games yet")
     return Batches(buffer, size or settings.learner.batch_size, steps, settings.seed)

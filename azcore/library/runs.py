@@ -12,7 +12,7 @@ from typing import Any
 
 from azcore.arena.elo import fit_ratings
 from azcore.commands.train import train_run
-from azcore.errors import SettingError
+from azcore.errors import CheckpointError, SettingError
 from azcore.game import Game, Setting
 from azcore.game.faults import game_faults
 from azcore.game.registry import make
@@ -92,9 +92,19 @@ class Run:
 
         Raises:
             GameError: it is neither installed nor defined in this process.
+            CheckpointError: the run's settings name no game.
         """
-        own = dict(self.settings["game"])
+        own = self._own_game()
+        if not isinstance(own.get("name"), str):
+            raise CheckpointError(
+                f"{self._run.config} must name a game, got {self.settings.get('game')!r:.100}"
+            )
         return make(own.pop("name"), **own)
+
+    def _own_game(self) -> dict[str, Any]:
+        """The settings of the game; empty if a damaged file has none."""
+        own = self.settings.get("game")
+        return dict(own) if isinstance(own, Mapping) else {}
 
     @property
     def metrics(self) -> Columns:
@@ -194,7 +204,7 @@ class Run:
 
     def _facts(self) -> dict[str, str]:
         """What one wants to know of a run, by title."""
-        game, metrics = dict(self.settings["game"]), self.metrics
+        game, metrics = self._own_game(), self.metrics
         words = ", ".join(f"{key} {value}" for key, value in game.items() if key != "name")
         facts = {"game": f"{game.get('name')} {words}".strip()}
         if not metrics.height:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -228,6 +229,11 @@ def test_counts_of_a_long_run_are_exact_and_a_damaged_table_is_shown(
     (tmp_path / "metrics.csv").write_text("generation,step\n0,4\n")
     assert "game" in repr(long)
     assert "tic_tac_toe" in long._repr_html_()
+    text = (tmp_path / "config.yaml").read_text()
+    (tmp_path / "config.yaml").write_text(re.sub(r"(?m)^game:\n(  .*\n)+", "game: chess\n", text))
+    assert "Run" in repr(long)
+    with pytest.raises(azcore.AzcoreError, match=r"must name a game, got 'chess'"):
+        _ = long.game
 
 
 def test_a_player_agrees_with_the_search_on_the_network(run: azcore.Run) -> None:
