@@ -38,6 +38,7 @@ from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table as Rows
 
 STEPS = 5  # of the learner that are timed
+COMPARED = ("games", "positions", "evaluations", "seconds")  # of a `Plan`, and columns of a run
 HOUR = 3600.0  # seconds
 
 
@@ -106,14 +107,13 @@ def plan(config: Config) -> int:
     trainer = trainer_settings(config["trainer"])
     settings = settings_from(config)
     require(not settings.supervised.enabled, "algorithm", "one with self-play", config["algorithm"])
-    done = None if options.run is None else _steps_of(options.run)
+    done = None if options.run is None else _taken(options.run)
     console = table_console()
     rates = measured(config, settings, backend, options, console.print)
     whole = planned(rates, settings, trainer.max_steps, options.speedup)
     console.print(_table(whole, options, trainer))
     if done is not None:
-        assert options.run is not None
-        console.print(_compared(rates, settings, Path(options.run), done))
+        console.print(_compared(rates, settings, str(options.run), done))
     return 0
 
 
@@ -211,16 +211,16 @@ def _played(crew: Crew, options: PlanSettings) -> list[GameRecord]:
     return crew.play_while(is_wanted)
 
 
-def _steps_of(run: str) -> int:
-    """The optimizer steps of a run that its table tells of.
+def _taken(run: str) -> dict[str, float]:
+    """What a run had taken at the end of its table, by column.
 
     Raises:
         SettingError: there is no such run, or it has no generation yet.
     """
-    rows = Rows(RunDirectory(Path(run)).metrics, list(METRICS))
-    found = rows.rows()
-    require(bool(found), "plan.run", "a run directory with a metrics.csv", run)
-    return rows.whole(found[-1], "step")
+    table = Rows(RunDirectory(Path(run)).metrics, list(METRICS))
+    rows = table.rows()
+    require(bool(rows), "plan.run", "a run directory with a metrics.csv", run)
+    return {name: table.number(rows[-1], name) for name in ("step", *COMPARED)}
 
 
 # -- tables -------------------------------------------------------------------------------------
@@ -250,19 +250,13 @@ def _table(whole: Plan, options: PlanSettings, trainer: TrainerSettings) -> Tabl
     return table
 
 
-def _compared(rates: Rates, settings: Settings, run: Path, steps: int) -> Table:
+def _compared(rates: Rates, settings: Settings, run: str, taken: dict[str, float]) -> Table:
     """The plan of a run that was made, beside what it took."""
-    rows = Rows(RunDirectory(run).metrics, list(METRICS))
-    last = rows.rows()[-1]
+    steps = int(taken["step"])
     told = planned(rates, settings, steps)
     table = Table("", "planned", "was", "planned ÷ was", title=f"{run}, step {steps:,}")
-    for name, guess in (
-        ("games", told.games),
-        ("positions", told.positions),
-        ("evaluations", told.evaluations),
-        ("seconds", told.seconds),
-    ):
-        was = rows.number(last, name)
+    for name in COMPARED:
+        guess, was = getattr(told, name), taken[name]
         ratio = f"{guess / was:.2f}" if was else ""
         table.add_row(name, f"{guess:,.0f}", f"{was:,.0f}", ratio)
     return table
