@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 from starlette.types import ASGIApp
@@ -24,7 +25,7 @@ PATIENCE = 60.0  # seconds for an answer on a busy machine
 def served(config: dict[str, Any], token: str | None = None) -> Iterator[str]:
     """`127.0.0.1:PORT` of a running server."""
     settings = build(WebSettings, {**config["web"], "port": 0, "open": False}, "web")
-    with served_app(page(config, settings, token), settings) as place:
+    with served_app(page(config, replace(settings, token=token)), settings) as place:
         yield place
 
 

@@ -19,12 +19,16 @@ from azcore.cli.overrides import METHOD, parsed
 from azcore.cli.plugins import package_folders
 from azcore.cli.status import tell
 
+SWITCHES = {"web": "web.beside"}  # groups that are switched on or off by their name
+
 
 def renamed(argument: str) -> str:
     """An argument with the name that its setting has now, and a word on it."""
     from azcore.storage.run_settings import MOVED
 
     key, equals, value = argument.partition("=")
+    if key in SWITCHES and value.lower() in ("true", "false"):
+        return f"{SWITCHES[key]}={value}"
     new = {"search.rule": "search", **MOVED}.get(key, key)
     if not equals or new == key:
         return argument

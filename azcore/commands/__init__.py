@@ -69,7 +69,7 @@ WHO_PLAYS = "players=[...] are who plays in command=arena"
 COMMANDS = {
     "train": Command(
         run="azcore.commands.train:train",
-        obeys=f"{TRAINING} run_dir resume init fork experiment",
+        obeys=f"{TRAINING} run_dir resume init fork experiment web",
         instead={
             "arena_dir": "run_dir is where a run is written",
             "checkpoint": "resume=RUN resumes a run, init=RUN begins another with its weights",

@@ -60,6 +60,7 @@ from azcore.storage.run_settings import (
 )
 from azcore.storage.table import Table
 from azcore.storage.transcripts import format_named
+from azcore.web.settings import WebSettings
 
 
 class Interrupted(BaseException):
@@ -90,6 +91,7 @@ def train_run(
         raise SettingError(f"init and fork both say what a run begins from, got {config[INIT]} too")
     trainer = _trainer_settings(config)  # like settings_from, checked before anything is compiled
     backend = build(BackendSettings, config["backend"], "backend")
+    web = build(WebSettings, config["web"], "web")
     settings = settings_from(config)
     if settings.supervised.enabled:
         require(backend.name == "inline", "backend", "inline without self-play", backend.name)
@@ -135,6 +137,10 @@ def train_run(
                 save_config(run, {**config, ORIGIN: start.origin})
             run.save_sizes(loop.sizes)
             terminal.say(f"run directory {run.path}")
+            if web.beside:
+                from azcore.commands.web import page_beside
+
+                until_the_end.enter_context(page_beside(config, run.path, terminal.say))
             with terminal:
                 step = loop.fit(start.checkpoint)
         interrupts.end()  # the rest takes only a moment

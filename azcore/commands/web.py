@@ -1,17 +1,21 @@
-"""`command=web`: a page to play and analyse on."""
+"""`command=web`: a page to play and analyse on, and the same page beside a run that trains."""
 
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import secrets
+import signal
 import socket
 import sys
 import threading
 import webbrowser
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -21,10 +25,13 @@ from azcore.engine.server import Loaded
 from azcore.engine.thinker import EngineSettings
 from azcore.errors import SettingError
 from azcore.search.settings import SearchSettings
+from azcore.selfplay.sizes import available_cores
 from azcore.settings import build
+from azcore.storage.run_directory import holds_a_run_in_use
 from azcore.web.app import LARGEST_MESSAGE, make_app
 from azcore.web.inside import Inside
 from azcore.web.orders import Later, Tell
+from azcore.web.pace import Pace
 from azcore.web.room import Room
 from azcore.web.runs import Runs
 from azcore.web.sees import Sees
@@ -32,6 +39,7 @@ from azcore.web.settings import WebSettings
 from azcore.web.shelf import Shelf
 
 BACKLOG = 128  # connections that wait to be accepted
+_PATIENCE = 5.0  # seconds until a page beside a run is no longer asked to end
 
 
 def serve_page(config: Mapping[str, Any]) -> int:
@@ -40,25 +48,87 @@ def serve_page(config: Mapping[str, Any]) -> int:
     Raises:
         AzcoreError: a setting cannot be used, or the port is taken.
     """
-    settings = build(WebSettings, config["web"], "web")
-    token = settings.token
-    if token is None and not settings.is_private:
-        token = secrets.token_hex(12)
-    app = page(config, settings, token)
+    settings = _settings(config)
     listening = listen(settings)
-    address = _address(settings, listening.getsockname()[1], token)
+    address = _address(settings, listening.getsockname()[1])
     print(f"azcore is at {address} until Ctrl-C", flush=True)
+    _serve(config, settings, listening, address)
+    print()
+    return 130
+
+
+@contextlib.contextmanager
+def page_beside(config: Mapping[str, Any], run: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Serve the page in a process of its own during the `with` block.
+
+    Args:
+        config: as composed.
+        run: the folder of the run that goes on; the page has those beside it too.
+        say: told where the page is.
+
+    Raises:
+        SettingError: a setting cannot be used, or the port is taken.
+    """
+    settings = _settings(config)
+    runs = Path(settings.runs)
+    if runs.resolve() not in run.resolve().parents:
+        runs = run.parent
+    settings = replace(settings, runs=str(runs))
+    with listen(settings) as listening:
+        address = _address(settings, listening.getsockname()[1])
+        name = run.resolve().relative_to(runs.resolve())
+        watching = _address(settings, listening.getsockname()[1], f"watch#{_query(run=name)}")
+        process = multiprocessing.get_context("spawn").Process(
+            target=_serve_until_left, args=(config, settings, listening, address), daemon=True
+        )
+        process.start()
+        say(f"to watch this run: {watching}")
+        try:
+            yield
+        finally:
+            process.terminate()
+            process.join(_PATIENCE)
+            process.kill()  # nothing if it has ended
+
+
+def _serve_until_left(
+    config: Mapping[str, Any], settings: WebSettings, listening: socket.socket, address: str
+) -> None:
+    """Serve the page in a process of its own, which ends with the one that began it."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: os._exit(0))  # until the server handles them
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(0)
+
+    threading.Thread(target=follow, daemon=True).start()
+    _serve(config, settings, listening, address)
+
+
+def _settings(config: Mapping[str, Any]) -> WebSettings:
+    """The group `web`, with a token where one is needed."""
+    settings = build(WebSettings, config["web"], "web")
+    if settings.token is None and not settings.is_private:
+        return replace(settings, token=secrets.token_hex(12))
+    return settings
+
+
+def _serve(
+    config: Mapping[str, Any], settings: WebSettings, listening: socket.socket, address: str
+) -> None:
+    app = page(config, settings)
     os.nice(settings.niceness)
     server = server_of(app)
     if settings.open and _has_display():
         threading.Timer(0.5, webbrowser.open, [address]).start()
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn has shut down, and says so in this way
         server.run(sockets=[listening])
-    print()
-    return 130
 
 
-def page(config: Mapping[str, Any], settings: WebSettings, token: str | None) -> ASGIApp:
+def page(config: Mapping[str, Any], settings: WebSettings) -> ASGIApp:
     """The page as an application.
 
     Raises:
@@ -72,7 +142,9 @@ def page(config: Mapping[str, Any], settings: WebSettings, token: str | None) ->
         own = config["game"] if config["game"]["name"] == game else {"name": game}
         return loaded({**config, "checkpoint": checkpoint, "game": own})
 
-    shelf = Shelf(load, Path(settings.runs))
+    runs = Path(settings.runs)
+    pace = Pace(settings.share, available_cores(), lambda: holds_a_run_in_use(runs))
+    shelf = Shelf(load, runs, pace)
 
     def room(send: Tell, later: Later) -> Room:
         return Room(
@@ -85,7 +157,7 @@ def page(config: Mapping[str, Any], settings: WebSettings, token: str | None) ->
     def sees(send: Tell, _: Tell) -> Sees:
         return Sees(shelf=shelf, send=send)
 
-    return make_app(shelf, Runs(Path(settings.runs)), room, inside, sees, settings, token)
+    return make_app(shelf, Runs(runs), room, inside, sees, settings, settings.token)
 
 
 def server_of(app: ASGIApp) -> uvicorn.Server:
@@ -125,9 +197,16 @@ def listen(settings: WebSettings) -> socket.socket:
     return listening
 
 
-def _address(settings: WebSettings, port: int, token: str | None) -> str:
+def _address(settings: WebSettings, port: int, path: str = "") -> str:
+    """Of a page; its path may end in a fragment."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
-    return f"http://{host}:{port}/" + ("" if token is None else f"?token={token}")
+    path, hash_sign, fragment = path.partition("#")
+    query = "" if settings.token is None else f"?{_query(token=settings.token)}"
+    return f"http://{host}:{port}/{path}{query}{hash_sign}{fragment}"
+
+
+def _query(**values: object) -> str:
+    return urlencode({name: str(value) for name, value in values.items()})
 
 
 def _has_display() -> bool:

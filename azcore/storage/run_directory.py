@@ -24,6 +24,7 @@ from __future__ import annotations
 import fcntl
 import json
 import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
@@ -42,6 +43,8 @@ from azcore.storage.untrusted import (
 )
 
 RUNS = Path("runs")
+LOCK = "lock"  # the name of the file that is locked while a run is in use
+_TRIES, _MOMENT = 5, 0.02  # seconds: whoever looks whether it is locked holds it for less
 MAX_SIZE = 10**6  # games or threads of self-play
 OWN = (  # prefixes of azcore's own names, including those of files being written
     *("config.yaml", "sizes.json", "checkpoints", "games", "metrics.csv", "matches.csv"),
@@ -186,15 +189,38 @@ def _lock(folder: Path) -> TextIO:
     Raises:
         SettingError: another process holds the lock.
     """
-    file = (folder / "lock").open("w")
-    try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        file.close()
-        raise SettingError(
-            f"run_dir {folder} is in use: another azcore process must stop first"
-        ) from error
+    file = (folder / LOCK).open("w")
+    for left in reversed(range(_TRIES)):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            break
+        except BlockingIOError as error:
+            if left:
+                time.sleep(_MOMENT)
+                continue
+            file.close()
+            raise SettingError(
+                f"run_dir {folder} is in use: another azcore process must stop first"
+            ) from error
     return file
+
+
+def holds_a_run_in_use(folder: Path) -> bool:
+    """Whether some process uses a run at any depth of a folder; what cannot be read does not count.
+
+    This takes each lock for a moment, shared with others who look.
+    """
+    for path in folder.glob(f"**/{LOCK}"):
+        try:
+            if path.is_symlink() or not path.is_file():
+                continue
+            with path.open() as file:
+                fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            continue
+    return False
 
 
 @contextmanager

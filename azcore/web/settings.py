@@ -16,6 +16,7 @@ class WebSettings:
     port: int
     token: str | None
     open: bool
+    beside: bool
     runs: str
     num_simulations: int
     most_seconds: float
@@ -23,6 +24,7 @@ class WebSettings:
     max_simulations: int
     memory_mb: int
     niceness: int
+    share: float
     report_seconds: float
 
     def __post_init__(self) -> None:
@@ -34,6 +36,7 @@ class WebSettings:
             self.token,
         )
         require(0 <= self.niceness <= 19, "web.niceness", "0 to 19", self.niceness)
+        require(0 < self.share <= 1, "web.share", "above 0, at most 1", self.share)
         for name in ("num_simulations", "visitors", "max_simulations", "memory_mb"):
             require(getattr(self, name) >= 1, f"web.{name}", "1 or more", getattr(self, name))
         for name in ("most_seconds", "report_seconds"):

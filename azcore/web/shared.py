@@ -8,6 +8,7 @@ import numpy as np
 
 from azcore.game import ByteArray, FloatArray
 from azcore.search.evaluators import Evaluator
+from azcore.web.pace import Pace
 
 
 class _Request:
@@ -27,10 +28,11 @@ class SharedEvaluator(Evaluator):
 
     Args of the constructor:
         evaluator: called by one thread at a time.
+        pace: of the page; None: as fast as it can.
     """
 
-    def __init__(self, evaluator: Evaluator) -> None:
-        self._evaluator = evaluator
+    def __init__(self, evaluator: Evaluator, pace: Pace | None = None) -> None:
+        self._evaluator, self._pace = evaluator, pace
         self._waiting: list[_Request] = []
         self._queue = threading.Lock()  # of `_waiting`
         self._turn = threading.Lock()  # to evaluate
@@ -49,6 +51,8 @@ class SharedEvaluator(Evaluator):
         return request.answer
 
     def _evaluate_waiting(self) -> None:
+        if self._pace is not None:
+            self._pace.wait()  # others join the batch meanwhile
         with self._queue:
             batch, self._waiting = self._waiting, []
         self.batches += 1

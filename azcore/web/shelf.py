@@ -18,6 +18,7 @@ from azcore.pictures import title_of
 from azcore.report.tables import cell, count, last_of_each, read_rows
 from azcore.storage.checkpoint import KEY, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
+from azcore.web.pace import Pace
 from azcore.web.shared import SharedEvaluator
 
 NO_NETWORK = "search/"  # before a game's name: search without a network
@@ -61,10 +62,13 @@ class Shelf:
     Args of the constructor:
         load: loads a checkpoint, named as in `checkpoint=`, or None and a game without a network.
         runs: the folder of runs.
+        pace: at which all networks together evaluate; None: as fast as they can.
     """
 
-    def __init__(self, load: Callable[[str | None, str], Loaded], runs: Path) -> None:
-        self._load, self._runs = load, runs
+    def __init__(
+        self, load: Callable[[str | None, str], Loaded], runs: Path, pace: Pace | None = None
+    ) -> None:
+        self._load, self._runs, self._pace = load, runs, pace
         self._loaded: OrderedDict[tuple[str, float], Loaded] = OrderedDict()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
@@ -100,7 +104,7 @@ class Shelf:
             key = name, self._age(entry)
             if key not in self._loaded:
                 game, evaluator, predictor = self._load(checkpoint, entry.game)
-                self._loaded[key] = Loaded(game, SharedEvaluator(evaluator), predictor)
+                self._loaded[key] = Loaded(game, SharedEvaluator(evaluator, self._pace), predictor)
                 while len(self._loaded) > MOST_LOADED:
                     self._loaded.popitem(last=False)
             self._loaded.move_to_end(key)
