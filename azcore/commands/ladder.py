@@ -105,6 +105,7 @@ def _recipe(name: str, values: Any) -> Recipe:
 
 def _climb(name: str, recipe: Recipe, folder: Path, results: tables.Table, seed: int) -> bool:
     """Train and measure a recipe, as far as that was not done already; False: interrupted."""
+    _require_puzzles(name, recipe)  # before the hours that it trains
     run, ended = folder / name, folder / f"{name}.trained"
     train = [*recipe.train, f"seed={seed}"]
     if not ended.exists():
@@ -151,6 +152,23 @@ def _climb(name: str, recipe: Recipe, folder: Path, results: tables.Table, seed:
             }
         )
     return True
+
+
+def _require_puzzles(name: str, recipe: Recipe) -> None:
+    """Refuse a recipe whose positions are not there.
+
+    Raises:
+        SettingError: naming the file.
+    """
+    for measure in recipe.measures:
+        for word in measure.line:
+            key, _, value = word.partition("=")
+            if key != "puzzles.files":
+                continue
+            for file in value.strip("[]").split(","):
+                path = Path(file.strip(" '\""))
+                wanted = "files that are there (those of azcore are in its source, under examples)"
+                require(path.is_file(), f"ladder.recipes.{name}: puzzles.files", wanted, str(path))
 
 
 def _forget(out: Path) -> None:

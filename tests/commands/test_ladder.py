@@ -83,6 +83,16 @@ def test_it_stops_and_fails_with_its_commands(
     assert not list(tmp_path.glob("runs/*.trained"))
 
 
+def test_positions_that_are_not_there_are_missed_before_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subprocess, "call", lambda words: pytest.fail(f"trains: {words}"))
+    line = ["command=puzzles", "players=[RUN]", "puzzles.files=[examples/nowhere.epd]"]
+    asked = config(tmp_path, ["tiny"], measures=[{"line": line, "least": 1.0}])
+    with pytest.raises(SettingError, match=r"must be files that are there .* got 'examples/nowher"):
+        ladder(asked)
+
+
 @pytest.mark.parametrize(
     ("climb", "changes", "why"),
     [
