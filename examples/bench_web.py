@@ -2,15 +2,19 @@
 
     python -m azcore command=web web.port=8765 web.open=false &
     python examples/bench_web.py --visitors 20 --simulations 200 --seconds 30
+    python examples/bench_web.py --seconds 120 --run runs/go/TIME    # which goes on meanwhile
 
 Each visitor plays random moves against a checkpoint, as fast as it answers. Printed are the time
 from a click to the picture with the move on it, the time until the engine has answered, simulations
-per second of all visitors together, and the server's memory before, with and after them.
+per second of all visitors together, and the server's memory before, with and after them. With a run
+beside it, its evaluations/s before, with and after them: the visitors' own work, in this program,
+takes its part of the machine too.
 """
 
 from __future__ import annotations
 
 import argparse
+import csv
 import json
 import random
 import threading
@@ -65,6 +69,32 @@ class Visitor(threading.Thread):
                 return message
 
 
+class Beside(threading.Thread):
+    """Notes when a run has written a row of its table, and how many evaluations it had made."""
+
+    def __init__(self, run: Path) -> None:
+        super().__init__(daemon=True)
+        self.table = run / "metrics.csv"
+        self.rows: list[tuple[float, int]] = []
+
+    def run(self) -> None:
+        size = -1
+        while True:
+            if self.table.stat().st_size != size:
+                size = self.table.stat().st_size
+                with self.table.open() as file:
+                    evaluations = sum(int(row["evaluations"]) for row in csv.DictReader(file))
+                self.rows.append((time.perf_counter(), evaluations))
+            time.sleep(0.05)
+
+    def rate(self, begin: float, end: float) -> float:
+        """Evaluations/s between the first and the last row in a period."""
+        rows = [row for row in self.rows[1:] if begin <= row[0] <= end]
+        if len(rows) < 2:
+            return float("nan")
+        return (rows[-1][1] - rows[0][1]) / (rows[-1][0] - rows[0][0])
+
+
 def memory_of(port: int) -> float:
     """MB of the process that listens on a port of this machine."""
     inodes = {
@@ -90,13 +120,20 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=30)
     parser.add_argument("--player", default="pretrained/go9")
     parser.add_argument("--port", type=int, default=8765)
+    parser.add_argument("--run", type=Path, help="a run that goes on on the same machine")
     options = parser.parse_args()
     place = f"127.0.0.1:{options.port}"
     warm = Visitor(place, options.player, options.simulations, time.perf_counter() + 3, 0)
     warm.start()
     warm.join()
     time.sleep(1)
+    beside = None if options.run is None else Beside(options.run)
+    alone = time.perf_counter()
+    if beside is not None:
+        beside.start()
+        time.sleep(options.seconds / 2)
     before = memory_of(options.port)
+    began = time.perf_counter()
     until = time.perf_counter() + options.seconds
     visitors = [
         Visitor(place, options.player, options.simulations, until, seed)
@@ -108,6 +145,7 @@ def main() -> None:
     amid = memory_of(options.port)
     for visitor in visitors:
         visitor.join()
+    left = time.perf_counter()
     time.sleep(2)
     clicks = 1000 * np.concatenate([visitor.clicks for visitor in visitors])
     answers = 1000 * np.concatenate([visitor.answers for visitor in visitors])
@@ -117,6 +155,13 @@ def main() -> None:
         middle, high = np.percentile(found, [50, 95])
         print(f"{name}: median {middle:.0f} ms, 95 % below {high:.0f} ms")
     print(f"{thought / options.seconds:,.0f} simulations/s in the trees that moved")
+    if beside is not None:
+        time.sleep(options.seconds / 2)
+        times = ((alone, began), (began, left), (left, time.perf_counter()))
+        first, amidst, last = (beside.rate(*period) for period in times)
+        rates = f"{first:,.0f} before, {amidst:,.0f} with them, {last:,.0f} after"
+        print(f"evaluations/s of the run: {rates}")
+        print(f"it lost {1 - 2 * amidst / (first + last):.0%}")
     after = memory_of(options.port)
     print(f"memory {before:.0f} MB before, {amid:.0f} MB with them, {after:.0f} MB after")
 
