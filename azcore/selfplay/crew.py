@@ -3,11 +3,11 @@
     crew.set_weights(weights, resign_threshold)
     records = crew.play(num_positions)       # finished games only; the others stay in play
 
-Workers play rounds of `WAVES` waves. After each round the crew knows whether there are enough
-games, and one worker may be a round ahead of another. So the games that end in a call of `play`
-depend on the number of games and of workers, never on timing or place: `Actor` runs the workers on
-threads of this process, `ProcessCrew` in processes of their own and `RayCrew` in a cluster, and all
-return the same games.
+Workers play rounds of `selfplay.round_waves` waves. After each round the crew knows whether there
+are enough games, and one worker may be a round ahead of another. So the games that end in a call of
+`play` depend on the number of games and of workers, never on timing or place: `Actor` runs the
+workers on threads of this process, `ProcessCrew` in processes of their own and `RayCrew` in a
+cluster, and all return the same games.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from azcore.storage.game_record import GameRecord
 
 if TYPE_CHECKING:
     from azcore.selfplay.actor import Actor
-
-WAVES = 16  # per round; after each round the crew checks whether there are enough games
 
 
 class Amount(NamedTuple):
@@ -193,7 +191,7 @@ class Crew(ABC):
         return self.play_while(is_wanted)
 
     def play_while(self, is_wanted: Callable[[Amount], bool]) -> list[GameRecord]:
-        """Play rounds of `WAVES` waves in all workers while `is_wanted` returns True.
+        """Play rounds in all workers while `is_wanted` returns True.
 
         Args:
             is_wanted: called with the amount so far, before the first round and after each. With

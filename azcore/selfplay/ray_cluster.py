@@ -10,13 +10,15 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from azcore.errors import SettingError
+from azcore.errors import LostProcessError, SettingError
 
 # Read as ray is imported, or by the processes that it starts.
 ENVIRONMENT = {
@@ -25,6 +27,10 @@ ENVIRONMENT = {
 }
 # Ray's switch for systems whose firewalls ask about open ports; here it does the same.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+LOOK_AT_HEAD = 5.0  # seconds between looks whether the head is there
+# Seconds without the head after which Ray ends the process (Ray 2.60, ray_config_def.h), whatever
+# it is doing.
+OF_RAY = "RAY_gcs_rpc_server_reconnect_timeout_s", 60.0
 _ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level=50)"
 
 
@@ -50,8 +56,11 @@ class RayCluster:
                 "backend=ray needs the package ray: pip install 'azcore[ray]'"
             ) from None
         self.ray: Any = ray
+        self._is_closed = threading.Event()
+        self._is_lost = False
         self._is_ours = not ray.is_initialized()
         if not self._is_ours:
+            self._head = _head_of(ray, address)
             return
         if address:
             _require_answer(address, wait)
@@ -67,6 +76,7 @@ class RayCluster:
                 where = f"backend.address={address or 'null'}"
                 raise SettingError(f"{where}: Ray does not begin: {_reason(str(error))}") from error
         _silence(ray)
+        self._head = _head_of(ray, address)
 
     def most(self) -> tuple[float, float]:
         """CPUs and GPUs of the node with the most of them; 0 while there is none."""
@@ -79,12 +89,78 @@ class RayCluster:
         nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         return any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes)
 
+    # -- the head ---------------------------------------------------------------------------------
+
+    @property
+    def patience(self) -> float:
+        """Seconds that the head may be silent, so few that Ray does not end the process before."""
+        name, seconds = OF_RAY
+        return float(os.environ.get(name, seconds)) * 2 / 3
+
+    def watch_head(
+        self, say: Callable[[str], None], then: Callable[[LostProcessError], None]
+    ) -> None:
+        """Watch on a thread whether the head is there, until the connection is closed.
+
+        Args:
+            say: called with a sentence when it is silent.
+            then: called once it has been silent for too long.
+        """
+
+        def watch() -> None:
+            while not self._is_closed.wait(LOOK_AT_HEAD):
+                try:
+                    self.require_head(say)
+                except LostProcessError as error:
+                    then(error)
+                    return
+
+        threading.Thread(target=watch, name="head of the Ray cluster", daemon=True).start()
+
+    def require_head(self, say: Callable[[str], None] = lambda _: None) -> None:
+        """Wait until the head answers.
+
+        Raises:
+            LostProcessError: it is silent for too long.
+        """
+        end, is_told = time.monotonic() + self.patience, False
+        while not self._is_closed.is_set() and not self._head_answers():
+            if self._is_lost or time.monotonic() > end:
+                self._is_lost = True
+                raise LostProcessError(
+                    f"the head of the Ray cluster, {self._head}, is gone, and the cluster with it; "
+                    "go on with resume=latest in another cluster, or with backend=inline"
+                )
+            if not is_told:
+                is_told = True
+                say(
+                    f"the head of the Ray cluster, {self._head}, does not answer; the run ends "
+                    f"unless it does within {self.patience:g} s"
+                )
+            time.sleep(min(1.0, self.patience / 10))
+
+    def _head_answers(self) -> bool:
+        if self._head is None:
+            return True
+        host, _, port = self._head.rpartition(":")
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 5.0):
+            return True
+        return False
+
     def close(self) -> None:
         """Disconnect; a cluster that was begun here ends."""
+        self._is_closed.set()
         if self._is_ours:
             self._is_ours = False
             with signals_kept():
                 self.ray.shutdown()
+
+
+def _head_of(ray: Any, address: str | None) -> str | None:
+    """HOST:PORT of the head; None: only Ray's client knows it."""
+    if address is not None and address.startswith("ray://"):
+        return None
+    return str(ray.get_runtime_context().gcs_address)
 
 
 def _require_answer(address: str, wait: float) -> None:

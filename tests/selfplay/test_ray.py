@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -194,7 +195,7 @@ def test_calls_have_their_turns() -> None:
 
     answers = asyncio.run(asked(ray_actors.azcore.__version__))
     assert [is_well for is_well, _ in answers] == [True] * 4
-    played = answers[3][1][1]["games"][0]["actions"]
+    played = pickle.loads(answers[3][1])[1]["games"][0]["actions"]
     assert len(played) > 0
     is_well, error = asyncio.run(asked("0.0.0"))[3]
     assert not is_well
