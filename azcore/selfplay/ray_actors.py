@@ -170,7 +170,7 @@ class Hosts:
         self._homes = [self._placed(time.monotonic()) for _ in range(count)]
         self._is_closed = False
         self.links: set[RayLink] = set()
-        cluster.watch_head(say, self._lose)
+        cluster.head.watch(say, self._lose)
 
     def _lose(self, error: LostProcessError) -> None:
         """Let all that wait for an answer have an error instead."""
@@ -178,7 +178,7 @@ class Hosts:
             link.fail(error)
 
     def _placed(self, since: float) -> PlacedActor:
-        self.cluster.require_head()  # or Ray would wait for it, with our lock held
+        self.cluster.head.require()  # or Ray would wait for it, with our lock held
         return PlacedActor(self.cluster, self._options, since)
 
     def wait_for_one(self) -> None:

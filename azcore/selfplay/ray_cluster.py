@@ -6,6 +6,7 @@ here listens on the loopback interface alone, and asks for a token.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
@@ -42,6 +43,10 @@ class RayCluster:
         cpus: for its actors, if it begins here.
         wait: seconds in which it must have answered.
 
+    Attributes:
+        ray: the package.
+        head: of the cluster.
+
     Raises:
         SettingError: ray is not installed, or no cluster answers.
     """
@@ -49,6 +54,8 @@ class RayCluster:
     def __init__(self, address: str | None, cpus: int, wait: float) -> None:
         for name, value in {**ENVIRONMENT, **({} if address else LOOPBACK)}.items():
             os.environ.setdefault(name, value)
+        self.head = Head(None, 0.0)
+        atexit.register(self._leave)  # before Ray's own, so it is called after that
         try:
             import ray
         except ImportError:
@@ -56,11 +63,9 @@ class RayCluster:
                 "backend=ray needs the package ray: pip install 'azcore[ray]'"
             ) from None
         self.ray: Any = ray
-        self._is_closed = threading.Event()
-        self._is_lost = False
         self._is_ours = not ray.is_initialized()
         if not self._is_ours:
-            self._head = _head_of(ray, address)
+            self.head = Head.of(ray, address)
             return
         if address:
             _require_answer(address, wait)
@@ -76,7 +81,7 @@ class RayCluster:
                 where = f"backend.address={address or 'null'}"
                 raise SettingError(f"{where}: Ray does not begin: {_reason(str(error))}") from error
         _silence(ray)
-        self._head = _head_of(ray, address)
+        self.head = Head.of(ray, address)
 
     def most(self) -> tuple[float, float]:
         """CPUs and GPUs of the node with the most of them; 0 while there is none."""
@@ -89,78 +94,107 @@ class RayCluster:
         nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         return any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes)
 
-    # -- the head ---------------------------------------------------------------------------------
-
-    @property
-    def patience(self) -> float:
-        """Seconds that the head may be silent, so few that Ray does not end the process before."""
-        name, seconds = OF_RAY
-        return float(os.environ.get(name, seconds)) * 2 / 3
-
-    def watch_head(
-        self, say: Callable[[str], None], then: Callable[[LostProcessError], None]
-    ) -> None:
-        """Watch on a thread whether the head is there, until the connection is closed.
-
-        Args:
-            say: called with a sentence when it is silent.
-            then: called once it has been silent for too long.
-        """
-
-        def watch() -> None:
-            while not self._is_closed.wait(LOOK_AT_HEAD):
-                try:
-                    self.require_head(say)
-                except LostProcessError as error:
-                    then(error)
-                    return
-
-        threading.Thread(target=watch, name="head of the Ray cluster", daemon=True).start()
-
-    def require_head(self, say: Callable[[str], None] = lambda _: None) -> None:
-        """Wait until the head answers.
-
-        Raises:
-            LostProcessError: it is silent for too long.
-        """
-        end, is_told = time.monotonic() + self.patience, False
-        while not self._is_closed.is_set() and not self._head_answers():
-            if self._is_lost or time.monotonic() > end:
-                self._is_lost = True
-                raise LostProcessError(
-                    f"the head of the Ray cluster, {self._head}, is gone, and the cluster with it; "
-                    "go on with resume=latest in another cluster, or with backend=inline"
-                )
-            if not is_told:
-                is_told = True
-                say(
-                    f"the head of the Ray cluster, {self._head}, does not answer; the run ends "
-                    f"unless it does within {self.patience:g} s"
-                )
-            time.sleep(min(1.0, self.patience / 10))
-
-    def _head_answers(self) -> bool:
-        if self._head is None:
-            return True
-        host, _, port = self._head.rpartition(":")
-        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 5.0):
-            return True
-        return False
+    def _leave(self) -> None:
+        """End the process if the head is lost: Ray would wait for it, then end it just so."""
+        if self.head.is_lost:
+            with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(1)
 
     def close(self) -> None:
         """Disconnect; a cluster that was begun here ends."""
-        self._is_closed.set()
+        self.head.leave()
         if self._is_ours:
             self._is_ours = False
+            if self.head.is_lost:  # Ray would wait for the head
+                atexit.unregister(self.ray.shutdown)
+                return
             with signals_kept():
                 self.ray.shutdown()
 
 
-def _head_of(ray: Any, address: str | None) -> str | None:
-    """HOST:PORT of the head; None: only Ray's client knows it."""
-    if address is not None and address.startswith("ray://"):
-        return None
-    return str(ray.get_runtime_context().gcs_address)
+class Head:
+    """The head of a cluster, without which Ray goes on for a while and then ends the process.
+
+    Args:
+        address: HOST:PORT; None: nobody looks, since only Ray's client knows it.
+        patience: seconds that it may be silent.
+
+    Attributes:
+        is_lost: whether it has been silent for longer.
+    """
+
+    def __init__(self, address: str | None, patience: float) -> None:
+        self.address, self.patience, self.is_lost = address, patience, False
+        self._is_left = threading.Event()
+
+    @classmethod
+    def of(cls, ray: Any, address: str | None) -> Head:
+        """That of Ray's connection, with half the patience that Ray has itself."""
+        name, seconds = OF_RAY
+        patience = float(os.environ.get(name, seconds)) / 2
+        if address is not None and address.startswith("ray://"):
+            return cls(None, patience)
+        return cls(str(ray.get_runtime_context().gcs_address), patience)
+
+    def watch(
+        self,
+        say: Callable[[str], None],
+        then: Callable[[LostProcessError], None],
+        every: float = LOOK_AT_HEAD,
+    ) -> None:
+        """Watch on a thread whether it is there, until `leave`.
+
+        Args:
+            say: called with a sentence when it is silent.
+            then: called once it is lost.
+            every: so many seconds.
+        """
+
+        def look() -> None:
+            while not self._is_left.wait(every):
+                try:
+                    self.require(say)
+                except LostProcessError as error:
+                    then(error)
+                    return
+
+        threading.Thread(target=look, name="head of the Ray cluster", daemon=True).start()
+
+    def require(self, say: Callable[[str], None] = lambda _: None) -> None:
+        """Wait until it answers.
+
+        Raises:
+            LostProcessError: it is lost.
+        """
+        end, is_told = time.monotonic() + self.patience, False
+        while not self._is_left.is_set() and not self._answers():
+            if self.is_lost or time.monotonic() > end:
+                self.is_lost = True
+                raise LostProcessError(
+                    f"the head of the Ray cluster, {self.address}, is gone, and the cluster with "
+                    "it: go on with resume=latest on another cluster, or with backend=inline"
+                )
+            if not is_told:
+                is_told = True
+                say(
+                    f"the head of the Ray cluster, {self.address}, does not answer; the run ends "
+                    f"unless it does within {self.patience:g} s"
+                )
+            time.sleep(min(1.0, self.patience / 10))
+
+    def _answers(self) -> bool:
+        if self.address is None:
+            return True
+        host, _, port = self.address.rpartition(":")
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 5.0):
+            return True
+        return False
+
+    def leave(self) -> None:
+        """Watch no more."""
+        self._is_left.set()
 
 
 def _require_answer(address: str, wait: float) -> None:
