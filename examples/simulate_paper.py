@@ -61,7 +61,7 @@ from azcore.storage.game_record import GameRecord, parse_frame
 from azcore.storage.replay import ReplayBuffer
 
 CORE = "driver's Python"  # parts of the table, each 1 if it is always busy
-PARTS = (CORE, "Ray's threads", "disk", "link in", "link out", "batches", "learner")
+PARTS = (CORE, "Ray's threads", "disk", "link in", "link out", "batches", "learner", "actors")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +267,7 @@ class Simulation:
             self.outcome, self._began = Outcome(), self._now
         if self._generation > self._last:
             self.outcome.seconds = self._now - self._began
+            self._work("actors", self.outcome.games / (self.paper.rate * self.paper.actors))
             self._is_over = True
             return
         self._steps_before = float(self._generation * self.paper.steps)
