@@ -25,6 +25,7 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "starts": (),
         "start_plies": (0, 40),
         "branch_share": 0.0,
+        "round_waves": 16,
         "temperature": 1.0,
         "temperature_plies": 6,
         "final_temperature": 0.0,

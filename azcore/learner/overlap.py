@@ -13,12 +13,19 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 from azcore.learner.sources import SelfPlay
-from azcore.selfplay.crew import NOTHING, ActorStatistics, Amount, Crew, Weights
+from azcore.selfplay.crew import (
+    NOTHING,
+    ActorStatistics,
+    Amount,
+    Crew,
+    RoundsUnderWay,
+    Weights,
+)
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 
@@ -159,27 +166,26 @@ class _FreePlay:
     # -- on its thread ----------------------------------------------------------------------------
 
     def _run(self) -> None:
-        running: dict[Future[list[GameRecord]], int] = {}
+        running = RoundsUnderWay(self._crew)
         idle = set(range(len(self._crew.settings.shares())))
         try:
-            while self._may_begin(bool(running)) or running:
+            while self._may_begin(running.count > 0) or running.count:
                 began = time.perf_counter()
                 for number in sorted(idle) if self._may_begin(True) else ():
                     idle.discard(number)
-                    running[self._crew.begin_round(number)] = number
-                done = wait(running, return_when=FIRST_COMPLETED).done
+                    running.begin(number)
+                ended = running.ended()
                 with self._changed:
                     self._seconds += time.perf_counter() - began
-                for future in done:
-                    self._stored(future.result())
-                    idle.add(running.pop(future))
+                idle.update(number for number, _ in ended)
+                self._store_all(ended)
         except BaseException as error:
             with self._changed:
                 self._error = None if self._is_over else error
             self._crew.leave_rounds()
-            for future in wait(running).done:
+            while running.count:
                 with suppress(Exception):  # there is an error to report already
-                    self._stored(future.result())
+                    self._store_all(running.ended())
         finally:
             with self._changed:
                 self._is_still = True
@@ -200,9 +206,19 @@ class _FreePlay:
                 self._changed.notify_all()
                 self._changed.wait()
 
-    def _stored(self, records: list[GameRecord]) -> None:
+    def _store_all(self, ended: list[tuple[int, Future[list[GameRecord]]]]) -> None:
+        """Store the games of rounds together, since each time costs a sync of the disk.
+
+        Raises:
+            BaseException: what went wrong in one of the rounds; the games of the others are stored.
+        """
+        wrong = [error for _, done in ended if (error := done.exception()) is not None]
+        well = [done.result() for _, done in ended if done.exception() is None]
+        records = [record for games in well for record in games]
         if records:
             self.store(records)
         with self._changed:
             self._made = self._made.with_more(records)
             self._changed.notify_all()
+        if wrong:
+            raise wrong[0]

@@ -21,7 +21,7 @@ from azcore.game import Game
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import Evaluator
 from azcore.search.settings import SearchSettings
-from azcore.selfplay.crew import WAVES, ActorStatistics, Crew, Weights
+from azcore.selfplay.crew import ActorStatistics, Crew, Weights
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import Worker, WorkerStatistics
 from azcore.storage.game_record import GameRecord
@@ -124,7 +124,7 @@ class Actor(Crew):
         """Play a round of a worker on this thread; the games that end in it."""
         records: list[GameRecord] = []
         with game_faults():
-            for _ in range(WAVES):
+            for _ in range(self.settings.round_waves):
                 if self._stopped:
                     break
                 records += self._workers[worker].play_wave()

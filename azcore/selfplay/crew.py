@@ -3,19 +3,20 @@
     crew.set_weights(weights, resign_threshold)
     records = crew.play(num_positions)       # finished games only; the others stay in play
 
-Workers play rounds of `WAVES` waves. After each round the crew knows whether there are enough
-games, and one worker may be a round ahead of another. So the games that end in a call of `play`
-depend on the number of games and of workers, never on timing or place: `Actor` runs the workers on
-threads of this process, `ProcessCrew` in processes of their own and `RayCrew` in a cluster, and all
-return the same games.
+Workers play rounds of `selfplay.round_waves` waves. After each round the crew knows whether there
+are enough games, and one worker may be a round ahead of another. So the games that end in a call of
+`play` depend on the number of games and of workers, never on timing or place: `Actor` runs the
+workers on threads of this process, `ProcessCrew` in processes of their own and `RayCrew` in a
+cluster, and all return the same games.
 """
 
 from __future__ import annotations
 
+import queue
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,8 +28,6 @@ from azcore.storage.game_record import GameRecord
 
 if TYPE_CHECKING:
     from azcore.selfplay.actor import Actor
-
-WAVES = 16  # per round; after each round the crew checks whether there are enough games
 
 
 class Amount(NamedTuple):
@@ -192,7 +191,7 @@ class Crew(ABC):
         return self.play_while(is_wanted)
 
     def play_while(self, is_wanted: Callable[[Amount], bool]) -> list[GameRecord]:
-        """Play rounds of `WAVES` waves in all workers while `is_wanted` returns True.
+        """Play rounds in all workers while `is_wanted` returns True.
 
         Args:
             is_wanted: called with the amount so far, before the first round and after each. With
@@ -217,7 +216,7 @@ class Crew(ABC):
         of_round: dict[int, list[list[GameRecord]]] = {}
         complete = 0  # rounds that all workers have played
         last: int | None = None if is_wanted(made) else 0  # total number of rounds, once known
-        running: dict[Future[list[GameRecord]], int] = {}
+        running = RoundsUnderWay(self)
         idle = set(range(count))
         try:
             while True:
@@ -226,11 +225,10 @@ class Crew(ABC):
                         last is None or played[number] < last
                     ):
                         idle.discard(number)
-                        running[self.begin_round(number)] = number
-                if not running:
+                        running.begin(number)
+                if not running.count:
                     return records
-                for future in wait(running, return_when=FIRST_COMPLETED).done:
-                    number = running.pop(future)
+                for number, future in running.ended():
                     games = of_round.setdefault(played[number], [[] for _ in range(count)])
                     games[number] = future.result()
                     played[number] += 1
@@ -244,7 +242,8 @@ class Crew(ABC):
                         last = complete + ahead
         except BaseException:
             self.leave_rounds()
-            wait(running)
+            while running.count:
+                running.ended()
             raise
 
     # -- exact resume -----------------------------------------------------------------------------
@@ -270,6 +269,36 @@ class Crew(ABC):
                     f"selfplay.{key} must stay {was} as in the checkpoint, got {now}"
                 )
         self.load_worker_states(state["workers"])
+
+
+class RoundsUnderWay:
+    """Rounds of a crew's workers. To wait for one costs the same however many there are.
+
+    Args:
+        crew: whose rounds they are.
+
+    Attributes:
+        count: how many have begun and not been returned by `ended`.
+    """
+
+    def __init__(self, crew: Crew) -> None:
+        self._crew = crew
+        self._ended: queue.SimpleQueue[tuple[int, Future[list[GameRecord]]]] = queue.SimpleQueue()
+        self.count = 0
+
+    def begin(self, worker: int) -> None:
+        """Begin a round of an idle worker."""
+        begun = self._crew.begin_round(worker)
+        self.count += 1
+        begun.add_done_callback(lambda done: self._ended.put((worker, done)))
+
+    def ended(self) -> list[tuple[int, Future[list[GameRecord]]]]:
+        """Wait until a round has ended; all that have, each with its worker."""
+        ended = [self._ended.get()]
+        while not self._ended.empty():
+            ended.append(self._ended.get())
+        self.count -= len(ended)
+        return ended
 
 
 def without_ended(state: dict[str, Any], ended: Collection[int]) -> dict[str, Any]:

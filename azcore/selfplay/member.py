@@ -51,11 +51,12 @@ class Member:
     def weights(self, packed: bytes, version: int, resign_threshold: float | None) -> None:
         self._actor.set_weights(self._unpack(packed, version), resign_threshold)
 
-    def states(self) -> list[dict[str, Any]]:
-        return self._actor.worker_states()
+    def states(self) -> bytes:
+        """Pickled already: the crew keeps them for the case of a loss, and seldom looks inside."""
+        return pickle.dumps(self._actor.worker_states())
 
-    def load(self, states: list[dict[str, Any]]) -> None:
-        self._actor.load_worker_states(states)
+    def load(self, states: bytes) -> None:
+        self._actor.load_worker_states(pickle.loads(states))
 
     def bytes_needed(self, legal_actions: int) -> int:
         return self._actor.bytes_needed(legal_actions)

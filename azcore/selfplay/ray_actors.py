@@ -22,7 +22,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import azcore
-from azcore.errors import SettingError
+from azcore.errors import LostProcessError, SettingError
 from azcore.game import Game
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Recipe
@@ -169,8 +169,16 @@ class Hosts:
         self._lock = threading.Lock()
         self._homes = [self._placed(time.monotonic()) for _ in range(count)]
         self._is_closed = False
+        self.links: set[RayLink] = set()
+        cluster.head.watch(say, self._lose)
+
+    def _lose(self, error: LostProcessError) -> None:
+        """Let all that wait for an answer have an error instead."""
+        for link in list(self.links):
+            link.fail(error)
 
     def _placed(self, since: float) -> PlacedActor:
+        self.cluster.head.require()  # or Ray would wait for it, with our lock held
         return PlacedActor(self.cluster, self._options, since)
 
     def wait_for_one(self) -> None:
@@ -262,8 +270,11 @@ class RayLink(Link):
         self._is_home = self._actor is hosts.home(self._number)
         self._desk = next(RayLink._ids)
         self._turns = itertools.count()
-        self._arrived: queue.SimpleQueue[tuple[int, Future[Done]] | None] = queue.SimpleQueue()
+        self._arrived: queue.SimpleQueue[tuple[int, Future[Done]] | Exception | None] = (
+            queue.SimpleQueue()
+        )
         self._is_told = False
+        hosts.links.add(self)
         self._call(-1, OPEN, what)
 
     def send(self, request: Request) -> None:
@@ -284,6 +295,8 @@ class RayLink(Link):
                 arrived = self._arrived.get(timeout=self._patience())
                 if arrived is None:
                     raise LostMemberError("here")
+                if isinstance(arrived, Exception):
+                    raise arrived
                 number, done = arrived
                 is_well, value = self._result(done)
                 if number >= 0:
@@ -324,10 +337,14 @@ class RayLink(Link):
         raise LostMemberError(_how(error))
 
     def end(self) -> None:
+        self._hosts.links.discard(self)
         self._arrived.put(None)
         self._actor.links -= 1
         if self._actor.failure is None:
             self._call(-1, SHUT, ())
+
+    def fail(self, error: Exception) -> None:
+        self._arrived.put(error)
 
     def is_better_elsewhere(self) -> bool:
         return not self._is_home and self._hosts.home(self._number).is_usable

@@ -6,17 +6,20 @@ here listens on the loopback interface alone, and asks for a token.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from azcore.errors import SettingError
+from azcore.errors import LostProcessError, SettingError
 
 # Read as ray is imported, or by the processes that it starts.
 ENVIRONMENT = {
@@ -25,6 +28,10 @@ ENVIRONMENT = {
 }
 # Ray's switch for systems whose firewalls ask about open ports; here it does the same.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+LOOK_AT_HEAD = 5.0  # seconds between looks whether the head is there
+# Seconds without the head after which Ray ends the process (Ray 2.60, ray_config_def.h), whatever
+# it is doing.
+OF_RAY = "RAY_gcs_rpc_server_reconnect_timeout_s", 60.0
 _ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level=50)"
 
 
@@ -36,6 +43,10 @@ class RayCluster:
         cpus: for its actors, if it begins here.
         wait: seconds in which it must have answered.
 
+    Attributes:
+        ray: the package.
+        head: of the cluster.
+
     Raises:
         SettingError: ray is not installed, or no cluster answers.
     """
@@ -43,6 +54,8 @@ class RayCluster:
     def __init__(self, address: str | None, cpus: int, wait: float) -> None:
         for name, value in {**ENVIRONMENT, **({} if address else LOOPBACK)}.items():
             os.environ.setdefault(name, value)
+        self.head = Head(None, 0.0)
+        atexit.register(self._leave)  # before Ray's own, so it is called after that
         try:
             import ray
         except ImportError:
@@ -52,6 +65,7 @@ class RayCluster:
         self.ray: Any = ray
         self._is_ours = not ray.is_initialized()
         if not self._is_ours:
+            self.head = Head.of(ray, address)
             return
         if address:
             _require_answer(address, wait)
@@ -67,6 +81,7 @@ class RayCluster:
                 where = f"backend.address={address or 'null'}"
                 raise SettingError(f"{where}: Ray does not begin: {_reason(str(error))}") from error
         _silence(ray)
+        self.head = Head.of(ray, address)
 
     def most(self) -> tuple[float, float]:
         """CPUs and GPUs of the node with the most of them; 0 while there is none."""
@@ -79,12 +94,107 @@ class RayCluster:
         nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         return any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes)
 
+    def _leave(self) -> None:
+        """End the process if the head is lost: Ray would wait for it, then end it just so."""
+        if self.head.is_lost:
+            with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads
+                sys.stdout.flush()
+                sys.stderr.flush()
+            os._exit(1)
+
     def close(self) -> None:
         """Disconnect; a cluster that was begun here ends."""
+        self.head.leave()
         if self._is_ours:
             self._is_ours = False
+            if self.head.is_lost:  # Ray would wait for the head
+                atexit.unregister(self.ray.shutdown)
+                return
             with signals_kept():
                 self.ray.shutdown()
+
+
+class Head:
+    """The head of a cluster, without which Ray goes on for a while and then ends the process.
+
+    Args:
+        address: HOST:PORT; None: nobody looks, since only Ray's client knows it.
+        patience: seconds that it may be silent.
+
+    Attributes:
+        is_lost: whether it has been silent for longer.
+    """
+
+    def __init__(self, address: str | None, patience: float) -> None:
+        self.address, self.patience, self.is_lost = address, patience, False
+        self._is_left = threading.Event()
+
+    @classmethod
+    def of(cls, ray: Any, address: str | None) -> Head:
+        """That of Ray's connection, with half the patience that Ray has itself."""
+        name, seconds = OF_RAY
+        patience = float(os.environ.get(name, seconds)) / 2
+        if address is not None and address.startswith("ray://"):
+            return cls(None, patience)
+        return cls(str(ray.get_runtime_context().gcs_address), patience)
+
+    def watch(
+        self,
+        say: Callable[[str], None],
+        then: Callable[[LostProcessError], None],
+        every: float = LOOK_AT_HEAD,
+    ) -> None:
+        """Watch on a thread whether it is there, until `leave`.
+
+        Args:
+            say: called with a sentence when it is silent.
+            then: called once it is lost.
+            every: so many seconds.
+        """
+
+        def look() -> None:
+            while not self._is_left.wait(every):
+                try:
+                    self.require(say)
+                except LostProcessError as error:
+                    then(error)
+                    return
+
+        threading.Thread(target=look, name="head of the Ray cluster", daemon=True).start()
+
+    def require(self, say: Callable[[str], None] = lambda _: None) -> None:
+        """Wait until it answers.
+
+        Raises:
+            LostProcessError: it is lost.
+        """
+        end, is_told = time.monotonic() + self.patience, False
+        while not self._is_left.is_set() and not self._answers():
+            if self.is_lost or time.monotonic() > end:
+                self.is_lost = True
+                raise LostProcessError(
+                    f"the head of the Ray cluster, {self.address}, is gone, and the cluster with "
+                    "it: go on with resume=latest on another cluster, or with backend=inline"
+                )
+            if not is_told:
+                is_told = True
+                say(
+                    f"the head of the Ray cluster, {self.address}, does not answer; the run ends "
+                    f"unless it does within {self.patience:g} s"
+                )
+            time.sleep(min(1.0, self.patience / 10))
+
+    def _answers(self) -> bool:
+        if self.address is None:
+            return True
+        host, _, port = self.address.rpartition(":")
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 5.0):
+            return True
+        return False
+
+    def leave(self) -> None:
+        """Watch no more."""
+        self._is_left.set()
 
 
 def _require_answer(address: str, wait: float) -> None:

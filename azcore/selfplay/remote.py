@@ -14,6 +14,7 @@ the new member plays what the lost one played: the loss costs time, and no game.
 from __future__ import annotations
 
 import itertools
+import pickle
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -101,7 +102,7 @@ class RemoteCrew(Crew):
             for number, numbers in enumerate(shared)
             for local in range(len(numbers))
         ]
-        self._states: list[list[dict[str, Any]]] | None = None  # of each member, if still true
+        self._states: list[bytes] | None = None  # of each member, see `Member`; if still true
         self._longest = [0] * len(self._places)  # plies, of the games of each worker's member
         self._counting = threading.Lock()
         self._version = 0
@@ -162,11 +163,14 @@ class RemoteCrew(Crew):
         return sum(self._of_all("bytes_needed", legal_actions))
 
     def worker_states(self) -> list[dict[str, Any]]:
-        return [state for states in self._states_of_members() for state in states]
+        return [state for states in self._states_of_members() for state in pickle.loads(states)]
 
     def load_worker_states(self, states: list[dict[str, Any]]) -> None:
         left = iter(states)
-        shared = [list(itertools.islice(left, len(member.numbers))) for member in self._members]
+        shared = [
+            pickle.dumps(list(itertools.islice(left, len(member.numbers))))
+            for member in self._members
+        ]
         loaded = [
             member.go_on_from(own, None) for member, own in zip(self._members, shared, strict=True)
         ]
@@ -174,7 +178,7 @@ class RemoteCrew(Crew):
             done.result()
         self._states = shared
 
-    def _states_of_members(self) -> list[list[dict[str, Any]]]:
+    def _states_of_members(self) -> list[bytes]:
         if self._states is None:
             self._states = self._of_all("states")
         return self._states
@@ -271,7 +275,7 @@ class RemoteMember:
             return self._ask(method, values)
 
     def go_on_from(
-        self, states: list[dict[str, Any]], weights: tuple[Any, int, float | None] | None
+        self, states: bytes, weights: tuple[Any, int, float | None] | None
     ) -> Future[Any]:
         """Load the states, or set the weights that come after them; forget what was asked before.
 

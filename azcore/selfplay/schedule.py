@@ -11,10 +11,11 @@ from azcore.search.settings import SearchResult
 from azcore.settings import require
 from azcore.storage.starts import require_plies
 
-MOST_GAMES = 10**6  # at once; ten times what fills the largest GPU
+MOST_GAMES = 10**7  # at once; ten thousand times 256 would be 2.6 million
 DECIDED_PLIES = 4  # two of each player
 MOST_POLICY_PLIES = 10**6  # on average
-MOST_WORKERS = 1024  # threads; more than a machine has cores
+MOST_WORKERS = 10_000  # of all machines; twice AlphaZero's generators
+MOST_WAVES = 10**5  # of a round; hours of the slowest network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,6 +29,7 @@ class SelfPlaySettings:
     starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: where the game says
     start_plies: tuple[int, ...]
     branch_share: float
+    round_waves: int
     temperature: float
     temperature_plies: int
     final_temperature: float
@@ -67,6 +69,12 @@ class SelfPlaySettings:
             "selfplay.branch_share",
             "a share of 0 to 1",
             self.branch_share,
+        )
+        require(
+            1 <= self.round_waves <= MOST_WAVES,
+            "selfplay.round_waves",
+            f"1 to {MOST_WAVES:,}",
+            self.round_waves,
         )
         require(self.temperature > 0, "selfplay.temperature", "above 0", self.temperature)
         require(

@@ -81,6 +81,7 @@ ADDED: dict[str, dict[str, Any]] = {
         "starts": [],
         "start_plies": [0, 40],
         "branch_share": 0.0,
+        "round_waves": 16,
         "temperature_half_life": None,
         "full_search_share": 1.0,
         "cheap_simulations": 16,

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import closing
 from typing import Any
 
 import pytest
 
 from azcore.game import ByteArray, FloatArray
-from azcore.learner.overlap import OverlappingSelfPlay
+from azcore.learner.overlap import OverlappingSelfPlay, _FreePlay
 from azcore.selfplay.crew import NOTHING, Amount, Crew, without_ended
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 from process_kit import GAME, HashWeights, pids, small_actor, small_crew, small_settings
 from reference_mcts import HashEvaluator
+from selfplay_kit import record_of_values
 
 WORKERS = 3
 ROUND = 200  # positions, more than end in a round of all workers
@@ -167,6 +170,53 @@ def test_a_disk_that_is_full_is_noticed() -> None:
     learner.source.deliver_to(full)
     with closing(learner), pytest.raises(OSError, match="No space"):
         learner.begin(10, 10)
+
+
+class Crewless:
+    """Rounds that end when the test says so."""
+
+    settings = small_settings(4)
+
+    def __init__(self) -> None:
+        self.begun: dict[int, Future[list[GameRecord]]] = {}
+
+    def begin_round(self, worker: int) -> Future[list[GameRecord]]:
+        self.begun[worker] = Future()
+        return self.begun[worker]
+
+    def leave_rounds(self) -> None:
+        for future in self.begun.values():
+            if not future.done():
+                future.set_result([])
+
+
+def test_games_that_ended_together_are_stored_once_also_beside_an_error() -> None:
+    """Meanwhile, here while those of another round are stored."""
+    crew: Any = Crewless()
+    play, stored = _FreePlay(crew), []
+    storing, go_on = threading.Event(), threading.Event()
+
+    def store(games: list[GameRecord]) -> None:
+        stored.append(len(games))
+        storing.set()
+        go_on.wait(30)
+
+    play.store = store
+    games = [record_of_values([0.5], 1)]
+    with closing(play):
+        with play.at_rest():
+            play.allow(Amount(0, 10**6))
+        assert waited(lambda: len(crew.begun) == 4)
+        first, second, third, fourth = crew.begun.values()
+        first.set_result(games)
+        assert storing.wait(30)
+        second.set_result(games)
+        third.set_exception(ZeroDivisionError("in a worker"))
+        fourth.set_result(2 * games)
+        go_on.set()
+        with pytest.raises(ZeroDivisionError, match="in a worker"), play.at_rest():
+            pass
+    assert stored == [1, 3]
 
 
 @pytest.mark.slow

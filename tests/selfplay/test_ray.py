@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import pickle
+import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,10 +17,10 @@ from typing import Any
 
 import pytest
 
-from azcore.errors import SettingError
+from azcore.errors import LostProcessError, SettingError
 from azcore.selfplay import ray_actors
 from azcore.selfplay.ray_actors import Host, RayCrew, RayLink
-from azcore.selfplay.ray_cluster import ENVIRONMENT, LOOPBACK, RayCluster, signals_kept
+from azcore.selfplay.ray_cluster import ENVIRONMENT, LOOPBACK, Head, RayCluster, signals_kept
 from conftest import TINY
 from process_kit import (
     HashWeights,
@@ -108,6 +111,47 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
 
 
 @pytest.mark.slow
+def test_a_lost_head_ends_the_play_with_a_sentence(cluster: Any) -> None:
+    crew = small_ray_crew(small_settings(2), 2, address=cluster.address)
+    with contextlib.closing(crew):
+        crew.set_weights(HashWeights(0))
+        crew.play(50)
+        gone = LostProcessError("the head is gone")
+        threading.Timer(0.5, crew._hosts._lose, [gone]).start()
+        with pytest.raises(LostProcessError, match="the head is gone"):
+            crew.play_while(lambda made: True)
+
+
+def test_a_head_may_be_silent_for_a_while() -> None:
+    """Another listens at its address again, in time; then none does."""
+    said: list[str] = []
+    lost: list[LostProcessError] = []
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        head = Head(f"127.0.0.1:{port}", patience=PATIENCE)
+        head.watch(said.append, lost.append, every=0.05)
+        time.sleep(0.3)
+        assert not said
+    until(lambda: len(said) == 1)
+    assert said[0].startswith(f"the head of the Ray cluster, 127.0.0.1:{port}, does not answer")
+    with socket.create_server(("127.0.0.1", port)):
+        head.require()
+    head.patience = 0.2
+    with pytest.raises(LostProcessError, match=rf"127\.0\.0\.1:{port}, is gone.*resume=latest"):
+        head.require()
+    assert head.is_lost
+    until(lambda: bool(lost))
+
+
+def test_a_head_that_is_left_is_not_missed() -> None:
+    head = Head("127.0.0.1:1", patience=0.0)
+    head.leave()
+    head.require()
+    assert not head.is_lost
+    Head(None, 0.0).require()  # through Ray's client
+
+
+@pytest.mark.slow
 def test_what_no_node_has(cluster: Any) -> None:
     wanted = "whose largest has 1 CPUs and 0 GPUs, got 64 and 0"
     with pytest.raises(SettingError, match=wanted):
@@ -194,7 +238,7 @@ def test_calls_have_their_turns() -> None:
 
     answers = asyncio.run(asked(ray_actors.azcore.__version__))
     assert [is_well for is_well, _ in answers] == [True] * 4
-    played = answers[3][1][1]["games"][0]["actions"]
+    played = pickle.loads(answers[3][1])[1]["games"][0]["actions"]
     assert len(played) > 0
     is_well, error = asyncio.run(asked("0.0.0"))[3]
     assert not is_well

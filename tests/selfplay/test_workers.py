@@ -20,6 +20,7 @@ from azcore.selfplay.actor import Actor
 from azcore.selfplay.crew import Amount
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import Trial, available_cores, best_num_games, with_games, with_workers
+from process_kit import small_actor
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 from selfplay_kit import rounds, selfplay_settings
@@ -69,6 +70,17 @@ def test_all_workers_play_equally_many_rounds() -> None:
     assert min(each) > 0.5 * max(each)
     assert one.play_while(lambda _: False) == []
     assert each == [worker.statistics.evaluations for worker in one._workers]
+
+
+def test_a_round_has_as_many_waves_as_it_is_told() -> None:
+    waves = []
+    for count in (16, 40):
+        one = small_actor(selfplay_settings(num_games=3, round_waves=count))
+        one.play_round(0)
+        waves.append(one.statistics.evaluations + one.statistics.remembered)
+    assert 2 < waves[1] / waves[0] < 3
+    with pytest.raises(SettingError, match=r"selfplay\.round_waves must be 1 to 100,000, got 0"):
+        selfplay_settings(round_waves=0)
 
 
 def test_workers_run_on_threads_of_their_own() -> None:
