@@ -10,6 +10,7 @@ from pathlib import Path
 import hydra
 import pytest
 
+from azcore.cli.messages import renamed
 from azcore.cli.overrides import require_obeyed
 from azcore.commands import COMMANDS
 from pages_kit import PAGES, ROOT, blocks, commands, run_blocks, shorten
@@ -58,7 +59,7 @@ def test_command_lines_compose_and_are_obeyed(page: str) -> None:
     """Nothing runs, but each word is a setting, its value can be read, and its command uses it."""
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         for words in azcore_lines(page):
-            told = [word for word in words if "=" in word and "hydra." not in word]
+            told = [renamed(w) for w in words if "=" in w and "hydra." not in w]
             name = next((w.partition("=")[2] for w in told if w.startswith("command=")), "train")
             assert name in COMMANDS, words
             require_obeyed(name, told, swept="-m" in words)
