@@ -299,7 +299,9 @@ class TrainingLoop:
         words = f", and at most {window / 1e6:,.0f} MB of games in the replay window"
         if settings.replay.window_on_disk:
             words += ", on disk (replay.window_on_disk)"
-            folder = next(path for path in (self._run.path, *self._run.path.parents) if path.exists())
+            folder = next(
+                path for path in (self._run.path, *self._run.path.parents) if path.exists()
+            )
             there, whose = shutil.disk_usage(folder).free, "are free there"
         else:
             there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

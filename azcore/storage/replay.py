@@ -64,6 +64,21 @@ _HEADER = np.dtype(  # what `GameRecord` says of a game, besides
     ]
 )
 _COUNTS = (None, *COUNTS)
+# What belongs together is read together: a sample touches two or three pages besides `_GAME`.
+_PLY = np.dtype(  # like a record's arrays of these names
+    [
+        ("named_ends", np.uint32),  # `GameRecord.visit_offsets` but for its leading 0
+        ("root_values", np.float32),
+        ("best_child_values", np.float32),
+        ("actions", np.uint16),
+        ("players", np.uint8),
+    ],
+    align=True,
+)
+_NAMED = np.dtype(  # half the room of a record's counts; widened once a count needs it
+    [("visit_actions", np.uint16), ("visit_counts", np.uint16)]
+)
+_WIDE = np.dtype([("visit_actions", np.uint16), ("visit_counts", np.uint32)], align=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,16 +208,20 @@ class _Ring:
             self._write(first, old.copy(first, min(self.end, first + _ENTRIES_AT_ONCE)))
 
     def _write(self, first: int, entries: npt.NDArray[Any]) -> None:
-        at = first % len(self.room)
-        head = min(len(entries), len(self.room) - at)
-        self.room[at : at + head] = entries[:head]
-        self.room[: len(entries) - head] = entries[head:]
+        room = self.room
+        if entries.dtype == room.dtype and room.dtype.names:  # as a whole, not field by field
+            room, entries = _unread(room), _unread(entries)
+        at = first % len(room)
+        head = min(len(entries), len(room) - at)
+        room[at : at + head] = entries[:head]
+        room[: len(entries) - head] = entries[head:]
 
     def copy(self, first: int, end: int) -> npt.NDArray[Any]:
         """Entries `first` to `end` - 1."""
-        at = first % len(self.room)
-        head = self.room[at : at + end - first]
-        return np.concatenate([head, self.room[: end - first - len(head)]])
+        room = _unread(self.room) if self.room.dtype.names else self.room
+        at = first % len(room)
+        head = room[at : at + end - first]
+        return np.concatenate([head, room[: end - first - len(head)]]).view(self.room.dtype)
 
     def first_above(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The number of the first entry above each value, where entries ascend; `end` if none."""
@@ -215,6 +234,11 @@ class _Ring:
             + before
             + np.where(before == len(head), np.searchsorted(rest, values, "right"), 0)
         )
+
+
+def _unread(entries: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The entries as mere bytes."""
+    return entries.view(np.dtype((np.void, entries.itemsize)))
 
 
 class _Desk:
@@ -288,19 +312,7 @@ class ReplayBuffer:
         self._headers = _Ring(_HEADER, folder)
         self._versions = 0  # sum of all `weights_version` in it
         self._starts = WindowStarts(game)
-        self._plies = {
-            "actions": _Ring(np.uint16, folder),
-            # `GameRecord.visit_offsets` but for its leading 0
-            "named_ends": _Ring(np.uint32, folder),
-            "root_values": _Ring(np.float32, folder),
-            "best_child_values": _Ring(np.float32, folder),
-            "players": _Ring(np.uint8, folder),
-        }
-        self._named = {
-            "visit_actions": _Ring(np.uint16, folder),
-            # Half the room of a record's counts; widened once a count needs it.
-            "visit_counts": _Ring(np.uint16, folder),
-        }
+        self._plies, self._named = _Ring(_PLY, folder), _Ring(_NAMED, folder)
         self.targets = stated(game, targets)
         self._ends: Ends | None = None  # if a target needs the ends of games
         if not {"ownership", "score"}.isdisjoint(self.targets):
@@ -361,10 +373,9 @@ class ReplayBuffer:
             values["resign_threshold"] = None
         for name in ("outcome", "opening_plies"):
             values[name] = game[name].item()
-        for name, ring in self._plies.items():
-            values[name] = ring.copy(game["first_ply"], following["first_ply"])
-        for name, ring in self._named.items():
-            values[name] = ring.copy(game["first_named"], following["first_named"])
+        for ring, first in ((self._plies, "first_ply"), (self._named, "first_named")):
+            entries = ring.copy(game[first], following[first])
+            values |= {name: entries[name].copy() for name in entries.dtype.names or ()}
         values["visit_counts"] = values["visit_counts"].astype(np.uint32)
         values["visit_offsets"] = np.append(np.uint32(0), values.pop("named_ends"))
         start = self._starts.text_of(game["start"].item())
@@ -374,14 +385,13 @@ class ReplayBuffer:
         """Where game `index` begins; the next game will begin at the end of all others."""
         if index < self._games.end:
             return self._games.room[index % len(self._games.room)]
-        plies, named = self._plies["actions"].end, self._named["visit_actions"].end
-        return np.array((self._samples_end, plies, named, 0, 0, 0), _GAME)
+        return np.array((self._samples_end, self._plies.end, self._named.end, 0, 0, 0), _GAME)
 
     @property
     def bytes_held(self) -> int:
         """Bytes of the games in the window, without spare room."""
-        rings = (self._games, self._headers, self._end, self._shares)
-        rings = (*rings, *self._plies.values(), *self._named.values())
+        games = (self._games, self._headers, self._end)
+        rings = (*games, self._shares, self._plies, self._named)
         return sum((ring.end - ring.first) * ring.room.itemsize for ring in rings)
 
     def max_bytes(self, most_targets: int) -> int:
@@ -391,8 +401,7 @@ class ReplayBuffer:
             most_targets: how many actions a ply's policy target may contain; see
                 `SearchSettings.most_targets`.
         """
-        ply = sum(ring.room.itemsize for ring in self._plies.values())
-        ply += most_targets * sum(ring.room.itemsize for ring in self._named.values())
+        ply = _PLY.itemsize + most_targets * self._named.room.itemsize
         ply += self._shares.room.itemsize if self.surprise_share else 0
         game = sum(ring.room.itemsize for ring in (self._games, self._headers, self._end))
         game += self.game.max_game_length * ply
@@ -418,9 +427,9 @@ class ReplayBuffer:
         games = np.zeros(len(records), _GAME)
         samples = np.array([record.num_samples for record in records])
         games["first_sample"] = self._samples_end + _before(samples)
-        games["first_ply"] = self._plies["actions"].end + _before(lengths)
+        games["first_ply"] = self._plies.end + _before(lengths)
         named = np.array([len(record.visit_actions) for record in records])
-        games["first_named"] = self._named["visit_actions"].end + _before(named)
+        games["first_named"] = self._named.end + _before(named)
         games["opening_plies"] = openings
         games["outcome"] = [record.outcome for record in records]
         games["start"] = [self._starts.add(record.start) for record in records]
@@ -441,16 +450,18 @@ class ReplayBuffer:
             self._end.append(np.concatenate([self._ends.of(record) for record in records]))
         self._headers.append(_headers_of(records))
         self._versions += sum(record.weights_version for record in records)
-        for name, ring in self._plies.items():
-            if name == "named_ends":
-                ring.append(np.concatenate([record.visit_offsets[1:] for record in records]))
-            else:
-                ring.append(np.concatenate([_of_each_ply(record, name) for record in records]))
-        for name, ring in self._named.items():
-            entries = np.concatenate([getattr(record, name) for record in records])
-            if len(entries) and entries.max() > np.iinfo(ring.room.dtype).max:
-                ring.widen(entries.dtype)
-            ring.append(entries)
+        plies = np.zeros(lengths.sum(), _PLY)
+        plies["named_ends"] = np.concatenate([record.visit_offsets[1:] for record in records])
+        for name in ("actions", "root_values", "best_child_values", "players"):
+            plies[name] = np.concatenate([_of_each_ply(record, name) for record in records])
+        self._plies.append(plies)
+        counts = np.concatenate([record.visit_counts for record in records])
+        if len(counts) and counts.max() > np.iinfo(self._named.room.dtype["visit_counts"]).max:
+            self._named.widen(_WIDE)
+        entries = np.zeros(len(counts), self._named.room.dtype)
+        entries["visit_counts"] = counts
+        entries["visit_actions"] = np.concatenate([record.visit_actions for record in records])
+        self._named.append(entries)
 
     def _drop(self, count: int) -> None:
         """Drop the oldest games; later entries overwrite them."""
@@ -466,10 +477,8 @@ class ReplayBuffer:
         game = self._game(self._games.first)
         if self.surprise_share:
             self._shares.first = int(game["first_sample"])
-        for ring in self._plies.values():
-            ring.first = int(game["first_ply"])
-        for ring in self._named.values():
-            ring.first = int(game["first_named"])
+        self._plies.first = int(game["first_ply"])
+        self._named.first = int(game["first_named"])
 
     def sample(self, size: int, rng: np.random.Generator) -> Samples:
         """Positions sampled from all positions of the window, uniformly unless surprise counts.
@@ -510,13 +519,9 @@ class ReplayBuffer:
             self._games.room,
             self._games.first,
             self._games.end,
-            self._plies["actions"].room,
-            self._plies["named_ends"].room,
-            self._named["visit_actions"].room,
-            self._named["visit_counts"].room,
-            self._plies["root_values"].room,
-            self._plies["players"].room,
-            self._plies["actions"].end,
+            self._plies.room,
+            self._plies.end,
+            self._named.room,
             np.array([1 - 1 / horizon for horizon in HORIZONS]),
             paths,
             plies,
@@ -640,13 +645,9 @@ def _look_up(
     games: Any,
     first_game: Any,
     games_end: Any,
-    actions: Any,
-    named_ends: Any,
-    visit_actions: Any,
-    visit_counts: Any,
-    root_values: Any,
-    players: Any,
+    plies: Any,
     plies_end: Any,
+    named: Any,
     discounts: Any,
     out_paths: Any,
     out_plies: Any,
@@ -665,13 +666,9 @@ def _look_up(
         games: `_GAME` [room], of which `first_game` to `games_end` - 1 are stored.
         first_game: see `games`.
         games_end: see `games`.
-        actions: uint16 [room], a ring like the next three.
-        named_ends: uint32 [room].
-        visit_actions: uint16 [room].
-        visit_counts: uint16 or uint32 [room].
-        root_values: float32 [room], a ring like `actions`.
-        players: uint8 [room], the same.
-        plies_end: number of the ply after the last in `actions`.
+        plies: `_PLY` [room], a ring like `named`.
+        plies_end: number of the ply after the last in `plies`.
+        named: `_NAMED` or `_WIDE` [room].
         discounts: float64 [D], lambda of each later value.
         out_paths: int32 [N, at least T], filled up to each ply.
         out_plies: int32 [N].
@@ -694,24 +691,23 @@ def _look_up(
                 high = middle
         game = games[low % games.shape[0]]
         out_outcomes[row] = game["outcome"]
-        at = game["first_ply"] % actions.shape[0]
+        at = game["first_ply"] % plies.shape[0]
         skipped = chosen[row] - game["first_sample"]  # plies to learn from that come before
         ply, begin = np.int64(0), np.int64(0)
         while True:
-            end = np.int64(named_ends[at])
+            end = np.int64(plies[at]["named_ends"])
             if ply >= game["opening_plies"] and end > begin:
                 if skipped == 0:
                     break
                 skipped -= 1
-            out_paths[row, ply] = actions[at]
+            out_paths[row, ply] = plies[at]["actions"]
             ply, begin = ply + 1, end
-            at = at + 1 if at + 1 < actions.shape[0] else 0
+            at = at + 1 if at + 1 < plies.shape[0] else 0
         out_plies[row] = ply
-        out_root_values[row] = root_values[at]
+        out_root_values[row] = plies[at]["root_values"]
         first_named = np.int64(game["first_named"])
         _write_policy(
-            visit_actions,
-            visit_counts,
+            named,
             first_named + begin,
             first_named + end,
             out_policy_targets[row],
@@ -723,23 +719,22 @@ def _look_up(
         left = last - game["first_ply"] - ply
         out_plies_left[row] = left
         if out_reply.shape[0] > 0 and left > 1:
-            after = np.int64(named_ends[(at + 1) % actions.shape[0]])
+            after = np.int64(plies[(at + 1) % plies.shape[0]]["named_ends"])
             _write_policy(
-                visit_actions,
-                visit_counts,
+                named,
                 first_named + end,
                 first_named + after,
                 out_reply[row],
             )
         if out_later.shape[0] > 0:
-            player = players[at]
+            player = plies[at]["players"]
             outcome = out_outcomes[row] if player == 0 else -out_outcomes[row]
             for d in range(discounts.shape[0]):
                 weight, mean = 1.0, 0.0
                 for i in range(left):
-                    there = (at + i) % actions.shape[0]
-                    value = min(1.0, max(-1.0, np.float64(root_values[there])))
-                    if players[there] != player:
+                    there = plies[(at + i) % plies.shape[0]]
+                    value = min(1.0, max(-1.0, np.float64(there["root_values"])))
+                    if there["players"] != player:
                         value = -value
                     mean += weight * (1 - discounts[d]) * value
                     weight *= discounts[d]
@@ -747,14 +742,14 @@ def _look_up(
 
 
 @register_jitable
-def _write_policy(visit_actions: Any, visit_counts: Any, begin: Any, end: Any, out: Any) -> None:
-    """Write one ply's visits, entries `begin` to `end` - 1 of two rings, as shares of their sum.
+def _write_policy(named: Any, begin: Any, end: Any, out: Any) -> None:
+    """Write one ply's visits, entries `begin` to `end` - 1 of a ring, as shares of their sum.
 
     Bit for bit as in `GameRecord.policy_target`: counts add up exactly in float32 too.
     """
     total = np.int64(0)
     for i in range(begin, end):
-        total += visit_counts[i % visit_counts.shape[0]]
+        total += named[i % named.shape[0]]["visit_counts"]
     for i in range(begin, end):
-        at = i % visit_actions.shape[0]
-        out[visit_actions[at]] = np.float32(visit_counts[at]) / np.float32(total)
+        visit = named[i % named.shape[0]]
+        out[visit["visit_actions"]] = np.float32(visit["visit_counts"]) / np.float32(total)

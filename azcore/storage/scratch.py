@@ -7,9 +7,11 @@ ends. So nothing in it ever has to be trusted, and nothing has to be cleaned up.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import tempfile
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -33,8 +35,9 @@ class ScratchFile:
 
     def __init__(self, folder: Path, what: str) -> None:
         self._folder, self._what = folder, what
-        with self._told():
-            self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115
+        with self._told(), tempfile.TemporaryFile(dir=folder) as file:
+            self.descriptor = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self.descriptor)  # its arrays stay valid
         self._reserved = 0
 
     def array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -49,7 +52,7 @@ class ScratchFile:
         length = size * np.dtype(dtype).itemsize
         with self._told():
             self._reserve(length)
-            mapped = mmap.mmap(self._file.fileno(), length)
+            mapped = mmap.mmap(self.descriptor, length)
             # Samples lie anywhere: what is read besides the pages they need would be wasted.
             mapped.madvise(mmap.MADV_RANDOM)
         return np.frombuffer(mapped, dtype, size)
@@ -59,13 +62,12 @@ class ScratchFile:
         if missing <= 0:
             return
         if hasattr(os, "posix_fallocate"):
-            os.posix_fallocate(self._file.fileno(), self._reserved, missing)
+            os.posix_fallocate(self.descriptor, self._reserved, missing)
         else:
-            self._file.seek(self._reserved)
-            for begin in range(0, missing, len(_ZEROS)):
-                piece = _ZEROS[: missing - begin]
-                if self._file.write(piece) < len(piece):
-                    raise OSError(28, "No space left on device")
+            for begin in range(self._reserved, length, len(_ZEROS)):
+                piece = _ZEROS[: length - begin]
+                if os.pwrite(self.descriptor, piece, begin) < len(piece):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._reserved = length
 
     @contextmanager
