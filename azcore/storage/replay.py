@@ -412,7 +412,7 @@ class ReplayBuffer:
 
         Their numbers decide how surprises are rounded, so a resumed run needs those it had.
         """
-        self._samples_end = positions
+        self._samples_end = self._shares.first = self._shares.end = positions
 
     def extend(self, records: Iterable[GameRecord]) -> None:
         """Add games; the oldest leave when the window is full."""
