@@ -505,6 +505,8 @@ def test_parts_are_cut_and_go_on_alike(
     file.truncate(places[kept])
     assert file.size() == places[kept]
     assert indices(file) == list(range(kept))
+    closed = {path.stem for path in file.path.parent.iterdir()} - {file.path.stem}
+    assert all(int(name.removeprefix("records-")) <= places[kept] for name in closed)
     for game in numbered_games(12)[kept:]:
         file.append([game])
     assert contents(file.path.parent) == contents(wanted.path.parent)

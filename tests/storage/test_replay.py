@@ -443,3 +443,22 @@ def test_no_room_on_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(os, "posix_fallocate", full)
     with pytest.raises(GameFileError, match=r"room for the replay window .*: No space left"):
         window.extend(played(game, 20))
+
+
+def test_a_window_made_anew_is_the_one_that_games_have_left() -> None:
+    """Its samples have their numbers again, by which surprises are rounded."""
+    game, games = azcore.make("go", board_size=3), stream(1000)
+    long, anew = (
+        ReplayBuffer(game=game, window_games=20, augment=False, surprise_share=0.5)
+        for _ in range(2)
+    )
+    long.extend(games)
+    gone = games[:-25]
+    anew.begin_after(sum(record.num_samples for record in gone))
+    assert anew.num_positions == 0
+    anew.extend(games[-25:])
+    assert anew._samples_end == long._samples_end == sum(record.num_samples for record in games)
+    ends = [w._shares.copy(w._shares.first, w._shares.end).tobytes() for w in (long, anew)]
+    assert ends[0] == ends[1]
+    one, other = (window.sample(50, np.random.default_rng(1)) for window in (long, anew))
+    assert one.policy_targets.tobytes() == other.policy_targets.tobytes()
