@@ -418,6 +418,10 @@ class ReplayBuffer:
         """Add games; the oldest leave when the window is full."""
         remaining = iter(records)
         while some := list(islice(remaining, _GAMES_AT_ONCE)):
+            if passing := some[: -self.window_games]:  # through the window, with all that is in it
+                self._drop(len(self))
+                passed = sum(record.num_samples for record in passing)
+                self.begin_after(self._samples_end + passed)
             self._append(some[-self.window_games :])
 
     def _append(self, records: list[GameRecord]) -> None:
