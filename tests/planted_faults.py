@@ -636,7 +636,7 @@ FAULTS = [
     Fault(
         "Later values",
         "azcore/storage/replay.py",
-        "if players[there] != player:\n                        value = -value",
+        'if there["players"] != player:\n                        value = -value',
         "pass",
     ),
     Fault(
@@ -1322,6 +1322,27 @@ WIRING = [
         "file.read(min(left, 1 << 20))",
         "file.read(1 << 20)",
         ("tests/storage/test_game_file.py",),
+    ),
+    Fault(
+        "a closed part of another place is read",
+        "azcore/storage/game_file.py",
+        "if part.end != place or part.before.place >= place:",
+        "if part.before.place >= place:",
+        ("tests/storage/test_game_file.py",),
+    ),
+    Fault(
+        "parts closed after the place of a resume stay",
+        "azcore/storage/game_file.py",
+        "                path.unlink()\n\n    def _end_of",
+        "                pass\n\n    def _end_of",
+        ("tests/storage/test_game_file.py",),
+    ),
+    Fault(
+        "a window on disk grows where it was written round",
+        "azcore/storage/replay.py",
+        " and self.end <= len(self.room):",
+        ":",
+        ("tests/storage/test_replay.py",),
     ),
     Fault(
         "every game from the same start",

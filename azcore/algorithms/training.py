@@ -17,6 +17,7 @@ first. Callbacks, loggers, precision and devices work as usual in Lightning.
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -139,6 +140,7 @@ class TrainingLoop:
             root_value_share=settings.replay.root_value_share,
             surprise_share=settings.replay.surprise_share,
             targets=settings.network.targets,
+            folder=run.records.parent if settings.replay.window_on_disk else None,
         )
         self._algorithm = self._make_algorithm()
         source = self._algorithm.source(self._self_play)
@@ -295,9 +297,17 @@ class TrainingLoop:
         settings, game = self._settings, self._settings.game
         window = self._window.max_bytes(settings.search.most_targets(game.num_actions))
         words = f", and at most {window / 1e6:,.0f} MB of games in the replay window"
-        there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        if settings.replay.window_on_disk:
+            words += ", on disk (replay.window_on_disk)"
+            folder = next(
+                path for path in (self._run.path, *self._run.path.parents) if path.exists()
+            )
+            there, whose = shutil.disk_usage(folder).free, "are free there"
+        else:
+            there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+            whose = "this machine has"
         if window > there:
-            words += f", which is more than this machine's {there / 1e6:,.0f} MB"
+            words += f", which is more than the {there / 1e6:,.0f} MB that {whose}"
         if not settings.supervised.enabled:
             positions = self._data.most_positions(self._module.max_steps)
             share = positions / (settings.replay.window_games * game.max_game_length)

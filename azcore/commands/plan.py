@@ -136,6 +136,8 @@ def planned(rates: Rates, settings: Settings, steps: int, speedup: float = 1.0) 
         games = positions / rates.positions_per_game
     evaluations = positions * rates.evaluations_per_position
     kept = games if replay.games_on_disk is None else min(games, replay.games_on_disk)
+    if replay.window_on_disk:  # a game takes less there than in its record
+        kept += min(games, replay.window_games)
     return Plan(
         steps=steps,
         games=games,

@@ -300,23 +300,25 @@ class SelfPlayData(LightningDataModule):
             self._kept_bytes = offset + len(frame)
 
     def _games_before(self, size: int, games: int, positions: int) -> Iterator[GameRecord]:
-        """The games in the first `size` bytes of the file; those in the window are replayed.
+        """The window's games in the first `size` bytes of the file, replayed, and a few before.
 
         Raises:
             CheckpointError, GameFileError: their number differs from the checkpoint's, or one is
                 damaged or breaks the rules.
         """
-        gone = self.records.forgotten
-        referee, found, to_learn = Referee(self.buffer.game), gone.games, gone.positions
-        if found > max(0, games - self.buffer.window_games):
+        first = max(0, games - self.buffer.window_games)
+        before = self.records.before_game(first)
+        referee, found, to_learn = Referee(self.buffer.game), before.games, before.positions
+        if found > first:
             raise CheckpointError(
                 f"{self.records.path} has forgotten its first {found:,} games "
                 "(replay.games_on_disk), some of which this checkpoint draws from"
             )
-        for offset, frame in self.records.frames(0, size):
+        self.buffer.begin_after(to_learn)
+        for offset, frame in self.records.frames(before.place, size):
             where = f"{self.records.path}, byte {offset}"
             record = parse_frame(frame, where)
-            if found >= games - self.buffer.window_games:
+            if found >= first:
                 referee.check(record, where)
             else:  # outside the window
                 require_same_game(record, self.buffer.game, where)

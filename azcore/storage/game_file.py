@@ -2,6 +2,11 @@
 
 A long run drops its oldest games. The file then begins with a frame that records how many, and
 places in the file count as if these games were still there, so a checkpoint's place stays valid.
+
+A file that has become large is closed: it is renamed after the place where it ends, such as
+`records-0000000268435456.azg`, and a new `records.azg` goes on there. It begins with the same
+frame, which now counts the games of the closed files. So the latest part always has the name of the
+whole, each part is a file of its own, and old games are dropped and skipped by whole files.
 """
 
 from __future__ import annotations
@@ -9,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import zlib
 from collections.abc import Callable, Iterable, Iterator
@@ -29,13 +35,14 @@ from azcore.storage.game_record import (
 
 _FORGOTTEN_MAGIC = b"AZGF"  # of the frame that records the dropped games, see `Forgotten`
 _MOST_BYTES = 1 << 28  # per frame; 512 plies with the visits of 80 actions each take 250 kB
+PART_BYTES = 1 << 28  # from which a file is closed: some 25,000 games of chess
 
 
 @dataclass(frozen=True)
 class Forgotten:
-    """The games that were written to a file and dropped since."""
+    """The games before those in a file: dropped, or in files that were closed before."""
 
-    place: int = 0  # where the first remaining game begins
+    place: int = 0  # where the first game of the file begins
     games: int = 0
     positions: int = 0  # to learn from, in these games
 
@@ -89,15 +96,119 @@ def _put(part: Path, path: Path) -> None:
         part.replace(path)
 
 
+@dataclass(frozen=True)
+class _Part:
+    """One of the files that hold the games.
+
+    Attributes:
+        before: the games before those in it.
+        beginning: bytes of the frame that records them.
+        end: the place where it ends.
+    """
+
+    path: Path
+    before: Forgotten
+    beginning: int
+    end: int
+
+    def physical(self, place: int) -> int:
+        """The offset in the file of a place."""
+        return place - self.before.place + self.beginning
+
+    def open(self, place: int) -> BinaryIO:
+        """The file, to be read from a place on.
+
+        Raises:
+            GameFileError: another process has replaced it meanwhile.
+        """
+        try:
+            file = self.path.open("rb")
+        except FileNotFoundError as error:
+            raise GameFileError(f"{self.path} was dropped while it was read") from error
+        with contextlib.ExitStack() as undo:
+            undo.callback(file.close)
+            if _beginning(file, self.path) != (self.before, self.beginning):
+                raise GameFileError(f"{self.path} was replaced while it was read")
+            file.seek(self.physical(place))
+            undo.pop_all()
+        return file
+
+
+def _beginning(file: BinaryIO, path: Path) -> tuple[Forgotten, int]:
+    """The games before those in a file, and the size in bytes of the frame that records them.
+
+    Raises:
+        GameFileError: the frame is truncated or altered.
+    """
+    head = file.read(FRAME.size)
+    if head[:4] != _FORGOTTEN_MAGIC or len(head) < FRAME.size:
+        return Forgotten(), 0
+    _, length, checksum = FRAME.unpack(head)
+    payload = file.read(min(length, MOST_HEADER_BYTES))
+    try:
+        demand(len(payload) == length, "its bytes", str(length), len(payload))
+        demand(zlib.crc32(payload) == checksum, "its checksum", str(checksum), "another")
+        values = json.loads(payload)
+        names = set(vars(Forgotten()))
+        demand(isinstance(values, dict) and set(values) == names, "it", str(names), values)
+        for name, value in values.items():
+            demand(is_whole(value, 0, 2**53), name, "a count", value)
+    except (ValueError, RecursionError) as error:
+        raise GameFileError(f"{path}: what it has forgotten cannot be read: {error}") from error
+    return Forgotten(**values), FRAME.size + length
+
+
+def _part(path: Path) -> _Part:
+    """What is in a file; nothing if there is none."""
+    try:
+        with path.open("rb") as file:
+            before, beginning = _beginning(file, path)
+            size = os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        return _Part(path, Forgotten(), 0, 0)
+    return _Part(path, before, beginning, before.place + size - beginning)
+
+
+def _sync(path: Path) -> None:
+    """Sync a file, or the names in a folder, to disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
 class GameFile:
     """Appends records to a file and reads them back.
 
     A process killed while it appends leaves an incomplete record at the end; `truncate` removes it.
     All places are byte offsets from where the first game was once written, dropped games included.
+
+    Args:
+        path: of the latest part; those closed before it lie beside it.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+
+    def _closed(self, end: int) -> Path:
+        """The name of the closed part that ends at a place."""
+        return self.path.with_name(f"{self.path.stem}-{end:016d}{self.path.suffix}")
+
+    def _parts(self) -> list[_Part]:
+        """The files that hold the games, oldest first.
+
+        Raises:
+            GameFileError: what one has forgotten is truncated or altered.
+        """
+        parts = [_part(self.path)]
+        while place := parts[-1].before.place:
+            part = _part(self._closed(place))
+            # Another file that happens to have the name does not end there, or begins no earlier.
+            if part.end != place or part.before.place >= place:
+                break
+            parts.append(part)
+        return parts[::-1]
 
     @property
     def forgotten(self) -> Forgotten:
@@ -106,58 +217,53 @@ class GameFile:
         Raises:
             GameFileError: the frame that records them is truncated or altered.
         """
-        return self._beginning()[0]
+        return self._parts()[0].before
 
-    def _beginning(self) -> tuple[Forgotten, int]:
-        """The dropped games, and the size in bytes of the frame that records them."""
-        if not self.path.exists():
-            return Forgotten(), 0
-        with self.path.open("rb") as file:
-            head = file.read(FRAME.size)
-            if head[:4] != _FORGOTTEN_MAGIC or len(head) < FRAME.size:
-                return Forgotten(), 0
-            _, length, checksum = FRAME.unpack(head)
-            payload = file.read(min(length, MOST_HEADER_BYTES))
-        try:
-            demand(len(payload) == length, "its bytes", str(length), len(payload))
-            demand(zlib.crc32(payload) == checksum, "its checksum", str(checksum), "another")
-            values = json.loads(payload)
-            names = set(vars(Forgotten()))
-            demand(isinstance(values, dict) and set(values) == names, "it", str(names), values)
-            for name, value in values.items():
-                demand(is_whole(value, 0, 2**53), name, "a count", value)
-        except (ValueError, RecursionError) as error:
-            raise GameFileError(
-                f"{self.path}: what it has forgotten cannot be read: {error}"
-            ) from error
-        return Forgotten(**values), FRAME.size + length
+    def before_game(self, number: int) -> Forgotten:
+        """The games before a place from which on `frames` gives game `number`, and few others.
+
+        Args:
+            number: from 0, dropped games included. For a dropped one: the first remaining place.
+
+        Raises:
+            GameFileError: what a part has forgotten is truncated or altered.
+        """
+        parts = self._parts()
+        return next((p for p in reversed(parts) if p.before.games <= number), parts[0]).before
 
     def forget(self, games: int) -> None:
-        """Drop the oldest games until `games` are gone in all, and sync the file to disk.
+        """Drop the oldest games until `games` are gone in all, and sync to disk.
 
-        This copies the remaining games, so drop many at once. If the process is killed meanwhile,
-        the file is unchanged.
+        This deletes closed parts and copies the remaining games of one part, so drop many at once.
+        If the process is killed meanwhile, fewer games are gone.
 
         Raises:
             GameFileError: a record is damaged, or writing fails.
         """
-        gone, _ = self._beginning()
-        place, count, positions = gone.place, gone.games, gone.positions
-        for offset, frame in self.frames(place):
+        parts = self._parts()
+        part = next((p for p in reversed(parts) if p.before.games <= games), parts[0])
+        place, count, positions = part.before.place, part.before.games, part.before.positions
+        for offset, frame in self.frames(place, part.end):
             place = offset
-            if count == games:
+            if count >= games:
                 break
-            record = parse_frame(frame, f"{self.path}, byte {offset}")
+            record = parse_frame(frame, f"{part.path}, byte {offset}")
             count, positions = count + 1, positions + record.num_samples
             place += len(frame)
-        new = self.path.with_suffix(".azg.new")
+        new = part.path.with_suffix(".azg.new")
         try:
+            # Oldest first: at any moment the others hold all games from some place on.
+            for older in parts[: parts.index(part)]:
+                older.path.unlink()
+            if place == part.before.place:
+                return
             with new.open("wb") as file:
                 file.write(Forgotten(place, count, positions).to_bytes())
-                self.copy_from(place, file)
+                with part.open(place) as old:
+                    shutil.copyfileobj(old, file)
                 file.flush()
                 os.fsync(file.fileno())
-            new.replace(self.path)
+            new.replace(part.path)
         except OSError as error:
             new.unlink(missing_ok=True)
             raise GameFileError(
@@ -166,9 +272,12 @@ class GameFile:
 
     def copy_from(self, place: int, target: BinaryIO) -> None:
         """Copy all bytes from a place on to another file; the game there must not be dropped."""
-        with self.path.open("rb") as file:
-            file.seek(self._physical(place))
-            shutil.copyfileobj(file, target)
+        parts = self._parts()
+        self._require_kept(place, parts)
+        for part in parts:
+            if part.end > place or part is parts[-1]:
+                with part.open(max(place, part.before.place)) as file:
+                    shutil.copyfileobj(file, target)
 
     def copy_before(self, place: int, target: BinaryIO) -> None:
         """Copy all bytes before a place to another file, which then has the same places.
@@ -177,54 +286,83 @@ class GameFile:
             GameFileError: the file ends before, or that place was dropped.
         """
         self.require_size(place)
-        with self.path.open("rb") as file:
-            left = self._physical(place)
-            while piece := file.read(min(left, 1 << 20)):
-                target.write(piece)
-                left -= len(piece)
+        parts = self._parts()
+        self._require_kept(place, parts)
+        target.write(parts[0].before.to_bytes() if parts[0].beginning else b"")
+        for part in parts:
+            left = min(place, part.end) - part.before.place
+            if left > 0:
+                with part.open(part.before.place) as file:
+                    while piece := file.read(min(left, 1 << 20)):
+                        target.write(piece)
+                        left -= len(piece)
 
-    def _physical(self, place: int) -> int:
-        """The offset of a place on disk.
+    def _require_kept(self, place: int, parts: list[_Part]) -> None:
+        """Refuse a place whose game is in none of the parts.
 
         Raises:
             GameFileError: its game was dropped.
         """
-        gone, beginning = self._beginning()
+        gone = parts[0].before
         if place < gone.place:
             raise GameFileError(
                 f"{self.path} has forgotten its first {gone.games:,} games, those at byte {place} "
                 "among them (replay.games_on_disk)"
             )
-        return place - gone.place + beginning
-
-    def place_of(self, physical: int) -> int:
-        """The place of an offset on disk."""
-        gone, beginning = self._beginning()
-        return physical - beginning + gone.place
 
     def append(self, records: Iterable[GameRecord]) -> None:
-        """Append records and sync them to disk.
+        """Append records and sync them to disk; close the file before if it is large.
 
         Raises:
-            GameFileError: writing fails, with the system's message; the file is unchanged.
+            GameFileError: writing fails, with the system's message; no game is there that was not.
         """
-        before = self.size()
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("ab") as file:
-                file.write(b"".join(record.to_bytes() for record in records))
-                file.flush()
-                os.fsync(file.fileno())
+            part = _part(self.path)
+            if part.end - part.before.place >= PART_BYTES:
+                self._close(part)
+            before = self.path.stat().st_size if self.path.exists() else 0
+            try:
+                with self.path.open("ab") as file:
+                    file.write(b"".join(record.to_bytes() for record in records))
+                    file.flush()
+                    os.fsync(file.fileno())
+            except OSError:
+                with contextlib.suppress(OSError):
+                    os.truncate(self.path, before)
+                raise
         except OSError as error:
-            with contextlib.suppress(OSError):
-                os.truncate(self.path, self._physical(before))
             raise GameFileError(
                 f"{self.path}: could not write game records: {error.strerror}"
             ) from error
 
+    def _close(self, part: _Part) -> None:
+        """Give the latest part the name of a closed one, and begin the next."""
+        count, positions = part.before.games, part.before.positions
+        for record in self.read(part.before.place, part.end):
+            count, positions = count + 1, positions + record.num_samples
+        new, closed = self.path.with_suffix(".azg.new"), self._closed(part.end)
+        try:
+            with new.open("wb") as file:
+                file.write(Forgotten(part.end, count, positions).to_bytes())
+                file.flush()
+                os.fsync(file.fileno())
+            # It keeps its old name, too, until the next part has that: no moment is without games.
+            closed.unlink(missing_ok=True)
+            try:
+                os.link(self.path, closed)
+            except OSError:  # a file system without links
+                shutil.copyfile(self.path, closed)
+                _sync(closed)
+            new.replace(self.path)
+            _sync(self.path.parent)
+        except OSError:
+            new.unlink(missing_ok=True)
+            raise
+
     def size(self) -> int:
         """The place where the next record begins."""
-        return self.place_of(self.path.stat().st_size) if self.path.exists() else 0
+        return _part(self.path).end
 
     def require_size(self, size: int) -> None:
         """Refuse a file that ends before the place `size`.
@@ -245,8 +383,22 @@ class GameFile:
             GameFileError: the file is shorter than that: records are missing.
         """
         self.require_size(size)
-        if self.size() > size:
-            os.truncate(self.path, self._physical(size))
+        parts = self._parts()
+        self._require_kept(size, parts)
+        part = next(p for p in reversed(parts) if p.before.place <= size)
+        if part.path != self.path:
+            part.path.replace(self.path)
+        if part.end > size:
+            os.truncate(self.path, part.physical(size))
+        for path in self.path.parent.iterdir():  # closed later, also before a kill at this place
+            if (end := self._end_of(path)) is not None and end > size:
+                path.unlink()
+
+    def _end_of(self, path: Path) -> int | None:
+        """Where a closed part ends, by its name; None for other files."""
+        pattern = re.escape(self.path.stem) + "-([0-9]{16})" + re.escape(self.path.suffix)
+        named = re.fullmatch(pattern, path.name)
+        return int(named[1]) if named else None
 
     def frames(self, start: int = 0, end: int | None = None) -> Iterator[tuple[int, bytes]]:
         """(place, frame) of each record from `start` to `end`, complete but not parsed.
@@ -261,24 +413,32 @@ class GameFile:
         end = self.size() if end is None else end
         if end == start == 0:
             return
-        start = start or self.forgotten.place
-        with self.path.open("rb") as file:
-            file.seek(self._physical(start))
-            offset = start
-            while offset < end:
-                head = file.read(FRAME.size)
-                if len(head) < FRAME.size or head[:4] not in FRAME_MAGICS:
-                    raise GameFileError(f"{self.path}, byte {offset}: no game record begins here")
-                _, length, _ = FRAME.unpack(head)
-                if offset + FRAME.size + length > end:
-                    raise GameFileError(f"{self.path}, byte {offset}: the record is cut short")
-                if length > _MOST_BYTES:
-                    raise GameFileError(
-                        f"{self.path}, byte {offset}: a record must be at most {_MOST_BYTES:,} "
-                        f"bytes, got {length:,}"
-                    )
-                yield offset, head + file.read(length)
-                offset += FRAME.size + length
+        offset = start or self.forgotten.place
+        while offset < end:
+            parts = self._parts()  # again for each, since a reader may be slow and parts are closed
+            self._require_kept(offset, parts)
+            part = next((part for part in parts if part.end > offset), parts[-1])
+            until = end if part is parts[-1] else min(end, part.end)
+            with part.open(offset) as file:
+                while offset < until:
+                    frame = self._frame(file, offset, until)
+                    yield offset, frame
+                    offset += len(frame)
+
+    def _frame(self, file: BinaryIO, offset: int, end: int) -> bytes:
+        """The frame that an open file has at a place, and that must not go on after `end`."""
+        head = file.read(FRAME.size)
+        if len(head) < FRAME.size or head[:4] not in FRAME_MAGICS:
+            raise GameFileError(f"{self.path}, byte {offset}: no game record begins here")
+        _, length, _ = FRAME.unpack(head)
+        if offset + FRAME.size + length > end:
+            raise GameFileError(f"{self.path}, byte {offset}: the record is cut short")
+        if length > _MOST_BYTES:
+            raise GameFileError(
+                f"{self.path}, byte {offset}: a record must be at most {_MOST_BYTES:,} bytes, got "
+                f"{length:,}"
+            )
+        return head + file.read(length)
 
     def read(self, start: int = 0, end: int | None = None) -> Iterator[GameRecord]:
         """Records from place `start` to `end`, with checksums verified.

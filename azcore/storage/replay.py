@@ -3,7 +3,8 @@
 Positions are not stored. Compiled code rebuilds one by replaying its game, in 4 to 25 µs. The data
 for samples lies in a few flat arrays, so a batch takes a handful of calls that do not hold the GIL.
 The learner's next batches can therefore be made while it takes a step. `window_games` limits the
-memory.
+memory. The arrays may lie on disk (`azcore.storage.scratch`): the same code reads them, and the
+system keeps as many of their pages in memory as it has room for.
 
 Letters: N positions of a batch, A actions, C H W planes, T plies of a game, K actions in its policy
 targets.
@@ -14,9 +15,11 @@ from __future__ import annotations
 import math
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,13 +33,14 @@ from azcore.game.positions import Positions, make_positions
 from azcore.game.symmetries import SymmetryTables
 from azcore.settings import require
 from azcore.storage.ends import NO_END, UNKNOWN, Ends
-from azcore.storage.game_record import HEADER, GameRecord
+from azcore.storage.game_record import COUNTS, GameRecord
+from azcore.storage.scratch import ScratchFile
 from azcore.storage.start_states import WindowStarts
 from azcore.storage.targets import HORIZONS, stated
 
 _GAMES_AT_ONCE = 256  # per step of `extend`: filling a large window takes little extra memory
 _SLACK = 1 / 8  # spare room when arrays grow
-_HEADER_BYTES = 250  # of a game's header as Python objects, measured
+_ENTRIES_AT_ONCE = 1 << 20  # that are copied when a ring gets another array
 _GAME = np.dtype(
     [
         # Numbers of earlier entries since the buffer was made: see `_Ring`.
@@ -48,7 +52,33 @@ _GAME = np.dtype(
         ("start", np.int64),  # see `WindowStarts`
     ]
 )
-_KEPT = (*HEADER, "start")  # plain values of a game
+_HEADER = np.dtype(  # what `GameRecord` says of a game, besides
+    [
+        ("seed", np.int64),
+        ("game_index", np.int64),
+        ("weights_version", np.int64),
+        ("resign_threshold", np.float64),  # NaN: none
+        ("resigned_by", np.int8),  # -1: nobody
+        ("counts", np.int8),  # an index of `_COUNTS`
+        ("played_out", np.bool_),
+    ]
+)
+_COUNTS = (None, *COUNTS)
+# What belongs together is read together: a sample touches two or three pages besides `_GAME`.
+_PLY = np.dtype(  # like a record's arrays of these names
+    [
+        ("named_ends", np.uint32),  # `GameRecord.visit_offsets` but for its leading 0
+        ("root_values", np.float32),
+        ("best_child_values", np.float32),
+        ("actions", np.uint16),
+        ("players", np.uint8),
+    ],
+    align=True,
+)
+_NAMED = np.dtype(  # half the room of a record's counts; widened once a count needs it
+    [("visit_actions", np.uint16), ("visit_counts", np.uint16)]
+)
+_WIDE = np.dtype([("visit_actions", np.uint16), ("visit_counts", np.uint32)], align=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +92,7 @@ class ReplaySettings:
     samples_per_position: float | None
     games_per_generation: int | None  # instead of samples_per_position
     games_on_disk: int | None  # None: all
+    window_on_disk: bool
     root_value_share: float
     surprise_share: float
     augment: bool
@@ -132,12 +163,19 @@ class Samples:
 class _Ring:
     """A ring buffer of the latest entries, numbered from the first ever: entry i is at i % room.
 
+    Args:
+        dtype: of an entry.
+        folder: on whose disk it lies; None: in memory.
+
     Attributes:
+        room: the array; while the ring is empty there may be none of its own.
         first: number of the oldest entry still stored.
         end: how many entries were ever added.
     """
 
-    def __init__(self, dtype: npt.DTypeLike) -> None:
+    def __init__(self, dtype: npt.DTypeLike, folder: Path | None) -> None:
+        self._folder = folder
+        self._file: ScratchFile | None = None
         self.room = np.zeros(1, dtype)
         self.first = self.end = 0
 
@@ -145,23 +183,45 @@ class _Ring:
         """Add entries at the end; grow the array if there is too little room."""
         end = self.end + len(entries)
         if end - self.first > len(self.room):
-            window = self.copy(self.first, self.end)
-            self.room = np.empty(int((end - self.first) * (1 + _SLACK)), self.room.dtype)
-            self._write(self.first, window)
+            self._move(int((end - self.first) * (1 + _SLACK)), self.room.dtype)
         self._write(self.end, entries)
         self.end = end
 
+    def widen(self, dtype: npt.DTypeLike) -> None:
+        """Keep the entries in another type, which can hold them."""
+        self._move(len(self.room), np.dtype(dtype))
+
+    def _move(self, size: int, dtype: np.dtype[Any]) -> None:
+        """Keep the entries in an array of `size` of a type."""
+        if self._file is not None and dtype == self.room.dtype and self.end <= len(self.room):
+            # Nothing was written round yet, so all entries stay where they are.
+            self.room = self._file.array(size, dtype)
+            return
+        old = copy(self)
+        if self._folder is None:
+            self.room = np.empty(size, dtype)
+        else:
+            # The file of the old array lives as long as that does.
+            self._file = ScratchFile(self._folder, "the replay window (replay.window_on_disk)")
+            self.room = self._file.array(size, dtype)
+        for first in range(self.first, self.end, _ENTRIES_AT_ONCE):
+            self._write(first, old.copy(first, min(self.end, first + _ENTRIES_AT_ONCE)))
+
     def _write(self, first: int, entries: npt.NDArray[Any]) -> None:
-        at = first % len(self.room)
-        head = min(len(entries), len(self.room) - at)
-        self.room[at : at + head] = entries[:head]
-        self.room[: len(entries) - head] = entries[head:]
+        room = self.room
+        if entries.dtype == room.dtype and room.dtype.names:  # as a whole, not field by field
+            room, entries = _unread(room), _unread(entries)
+        at = first % len(room)
+        head = min(len(entries), len(room) - at)
+        room[at : at + head] = entries[:head]
+        room[: len(entries) - head] = entries[head:]
 
     def copy(self, first: int, end: int) -> npt.NDArray[Any]:
         """Entries `first` to `end` - 1."""
-        at = first % len(self.room)
-        head = self.room[at : at + end - first]
-        return np.concatenate([head, self.room[: end - first - len(head)]])
+        room = _unread(self.room) if self.room.dtype.names else self.room
+        at = first % len(room)
+        head = room[at : at + end - first]
+        return np.concatenate([head, room[: end - first - len(head)]]).view(self.room.dtype)
 
     def first_above(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
         """The number of the first entry above each value, where entries ascend; `end` if none."""
@@ -174,6 +234,11 @@ class _Ring:
             + before
             + np.where(before == len(head), np.searchsorted(rest, values, "right"), 0)
         )
+
+
+def _unread(entries: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """The entries as mere bytes."""
+    return entries.view(np.dtype((np.void, entries.itemsize)))
 
 
 class _Desk:
@@ -218,6 +283,7 @@ class ReplayBuffer:
         surprise_share: of a game's samples that are drawn in proportion to the surprises of its
             record; the others are drawn from its positions alike. Every game has as many samples
             as without, on average; one that surprised nowhere has them everywhere alike.
+        folder: of the disk on which the games lie, once there are any; None: in memory.
         targets: the auxiliary targets that samples need, see `azcore.storage.targets`. Their
             arrays, all in the view of the player to move:
             ownership float32 [N, H, W], NaN: unknown; score float32 [N], as a share of the game's
@@ -234,6 +300,7 @@ class ReplayBuffer:
         root_value_share: float = 0.0,
         surprise_share: float = 0.0,
         targets: Collection[str] = (),
+        folder: Path | None = None,
     ) -> None:
         self.game = game
         self.augment = augment
@@ -241,36 +308,29 @@ class ReplayBuffer:
         self.surprise_share = surprise_share
         self.window_games = window_games
         self._identity = game.identity
-        self._headers: deque[tuple[Any, ...]] = deque()  # of each game, in the order of `_KEPT`
-        self._games = _Ring(_GAME)
+        self._games = _Ring(_GAME, folder)
+        self._headers = _Ring(_HEADER, folder)
+        self._versions = 0  # sum of all `weights_version` in it
         self._starts = WindowStarts(game)
-        self._plies = {
-            "actions": _Ring(np.uint16),
-            "named_ends": _Ring(np.uint32),  # `GameRecord.visit_offsets` but for its leading 0
-            "root_values": _Ring(np.float32),
-            "best_child_values": _Ring(np.float32),
-            "players": _Ring(np.uint8),
-        }
-        self._named = {
-            "visit_actions": _Ring(np.uint16),
-            # Half the memory of a record's counts; widened once a count needs it.
-            "visit_counts": _Ring(np.uint16),
-        }
+        self._plies, self._named = _Ring(_PLY, folder), _Ring(_NAMED, folder)
         self.targets = stated(game, targets)
         self._ends: Ends | None = None  # if a target needs the ends of games
         if not {"ownership", "score"}.isdisjoint(self.targets):
             self._ends = Ends(
                 game, ownership="ownership" in self.targets, score="score" in self.targets
             )
-        self._end = _Ring(NO_END if self._ends is None else self._ends.dtype)  # of each game
-        self._shares = _Ring(np.float64)  # of each sample, see `_append`; empty without surprise
+        self._end = _Ring(
+            NO_END if self._ends is None else self._ends.dtype, folder
+        )  # of each game
+        # Of each sample, see `_append`; empty without surprise.
+        self._shares = _Ring(np.float64, folder)
         self._samples_end = 0  # number of positions to learn from that were ever added
         self._symmetries = SymmetryTables(game)
         self._desks: deque[_Desk] = deque()  # not in use by any thread
 
     def __len__(self) -> int:
         """Games in the window."""
-        return len(self._headers)
+        return self._games.end - self._games.first
 
     @property
     def num_positions(self) -> int:
@@ -280,51 +340,59 @@ class ReplayBuffer:
     @property
     def _first_sample(self) -> int:
         games = self._games
-        return int(games.room[games.first % len(games.room)]["first_sample"]) if self else 0
+        if not self:
+            return self._samples_end
+        return int(games.room[games.first % len(games.room)]["first_sample"])
 
     @property
     def mean_version(self) -> float:
         """The mean `weights_version` of the games, in optimizer steps; 0 of an empty window."""
-        place = HEADER.index("weights_version")
-        total: int = sum(header[place] for header in self._headers)
-        return total / max(1, len(self._headers))
+        return self._versions / max(1, len(self))
 
     def played_out(self) -> Iterator[GameRecord]:
         """Games that were played to their end and at no ply open to resignation, newest first."""
-        is_played_out = HEADER.index("played_out")
-        newest = reversed(range(self._games.first, self._games.end))
-        for index, header in zip(newest, reversed(self._headers), strict=True):
-            if header[is_played_out]:
-                yield self._record(index, header)
+        first = self._headers.first
+        for end in range(self._headers.end, first, -_GAMES_AT_ONCE):
+            begin = max(first, end - _GAMES_AT_ONCE)
+            there = np.flatnonzero(self._headers.copy(begin, end)["played_out"])
+            for index in there[::-1].tolist():
+                yield self._record(begin + index)
 
-    def _record(self, index: int, header: tuple[Any, ...]) -> GameRecord:
+    def _record(self, index: int) -> GameRecord:
         """A game as it was added, but for its surprises.
 
         Arrays that an old record lacked are filled with zeros.
         """
         game, following = self._game(index), self._game(index + 1)
-        values: dict[str, Any] = dict(zip(_KEPT, header, strict=True))
-        for name, ring in self._plies.items():
-            values[name] = ring.copy(game["first_ply"], following["first_ply"])
-        for name, ring in self._named.items():
-            values[name] = ring.copy(game["first_named"], following["first_named"])
+        header = self._headers.copy(index, index + 1)[0]
+        values: dict[str, Any] = {name: header[name].item() for name in _HEADER.names or ()}
+        values["counts"] = _COUNTS[values["counts"]]
+        if values["resigned_by"] < 0:
+            values["resigned_by"] = None
+        if math.isnan(values["resign_threshold"]):
+            values["resign_threshold"] = None
+        for name in ("outcome", "opening_plies"):
+            values[name] = game[name].item()
+        for ring, first in ((self._plies, "first_ply"), (self._named, "first_named")):
+            entries = ring.copy(game[first], following[first])
+            values |= {name: entries[name].copy() for name in entries.dtype.names or ()}
         values["visit_counts"] = values["visit_counts"].astype(np.uint32)
         values["visit_offsets"] = np.append(np.uint32(0), values.pop("named_ends"))
-        return GameRecord(game=self._identity, **values)
+        start = self._starts.text_of(game["start"].item())
+        return GameRecord(game=self._identity, start=start, **values)
 
     def _game(self, index: int) -> Any:
         """Where game `index` begins; the next game will begin at the end of all others."""
         if index < self._games.end:
             return self._games.room[index % len(self._games.room)]
-        plies, named = self._plies["actions"].end, self._named["visit_actions"].end
-        return np.array((self._samples_end, plies, named, 0, 0, 0), _GAME)
+        return np.array((self._samples_end, self._plies.end, self._named.end, 0, 0, 0), _GAME)
 
     @property
     def bytes_held(self) -> int:
-        """Memory of the games in the window in bytes, without spare room."""
-        rings = (self._games, self._end, self._shares, *self._plies.values(), *self._named.values())
-        arrays = sum((ring.end - ring.first) * ring.room.itemsize for ring in rings)
-        return arrays + len(self) * _HEADER_BYTES
+        """Bytes of the games in the window, without spare room."""
+        games = (self._games, self._headers, self._end)
+        rings = (*games, self._shares, self._plies, self._named)
+        return sum((ring.end - ring.first) * ring.room.itemsize for ring in rings)
 
     def max_bytes(self, most_targets: int) -> int:
         """Upper limit in bytes for a full window of the longest games, if no count exceeds 65,535.
@@ -333,28 +401,39 @@ class ReplayBuffer:
             most_targets: how many actions a ply's policy target may contain; see
                 `SearchSettings.most_targets`.
         """
-        ply = sum(ring.room.itemsize for ring in self._plies.values())
-        ply += most_targets * sum(ring.room.itemsize for ring in self._named.values())
+        ply = _PLY.itemsize + most_targets * self._named.room.itemsize
         ply += self._shares.room.itemsize if self.surprise_share else 0
-        arrays = _GAME.itemsize + self._end.room.itemsize + self.game.max_game_length * ply
-        return round(self.window_games * (arrays * (1 + _SLACK) + _HEADER_BYTES))
+        game = sum(ring.room.itemsize for ring in (self._games, self._headers, self._end))
+        game += self.game.max_game_length * ply
+        return round(self.window_games * game * (1 + _SLACK))
+
+    def begin_after(self, positions: int) -> None:
+        """Number the samples of an empty window as if so many positions had left it.
+
+        Their numbers decide how surprises are rounded, so a resumed run needs those it had.
+        """
+        self._samples_end = self._shares.first = self._shares.end = positions
 
     def extend(self, records: Iterable[GameRecord]) -> None:
         """Add games; the oldest leave when the window is full."""
         remaining = iter(records)
         while some := list(islice(remaining, _GAMES_AT_ONCE)):
+            if passing := some[: -self.window_games]:  # through the window, with all that is in it
+                self._drop(len(self))
+                passed = sum(record.num_samples for record in passing)
+                self.begin_after(self._samples_end + passed)
             self._append(some[-self.window_games :])
 
     def _append(self, records: list[GameRecord]) -> None:
-        self._drop(len(self._headers) + len(records) - self.window_games)
+        self._drop(len(self) + len(records) - self.window_games)
         lengths = np.array([len(record) for record in records])
         openings = np.array([record.opening_plies for record in records])
         games = np.zeros(len(records), _GAME)
         samples = np.array([record.num_samples for record in records])
         games["first_sample"] = self._samples_end + _before(samples)
-        games["first_ply"] = self._plies["actions"].end + _before(lengths)
+        games["first_ply"] = self._plies.end + _before(lengths)
         named = np.array([len(record.visit_actions) for record in records])
-        games["first_named"] = self._named["visit_actions"].end + _before(named)
+        games["first_named"] = self._named.end + _before(named)
         games["opening_plies"] = openings
         games["outcome"] = [record.outcome for record in records]
         games["start"] = [self._starts.add(record.start) for record in records]
@@ -373,32 +452,37 @@ class ReplayBuffer:
         self._games.append(games)
         if self._ends is not None:
             self._end.append(np.concatenate([self._ends.of(record) for record in records]))
-        self._headers += (tuple(getattr(record, name) for name in _KEPT) for record in records)
-        for name, ring in self._plies.items():
-            if name == "named_ends":
-                ring.append(np.concatenate([record.visit_offsets[1:] for record in records]))
-            else:
-                ring.append(np.concatenate([_of_each_ply(record, name) for record in records]))
-        for name, ring in self._named.items():
-            entries = np.concatenate([getattr(record, name) for record in records])
-            if len(entries) and entries.max() > np.iinfo(ring.room.dtype).max:
-                ring.room = ring.room.astype(entries.dtype)
-            ring.append(entries)
+        self._headers.append(_headers_of(records))
+        self._versions += sum(record.weights_version for record in records)
+        plies = np.zeros(lengths.sum(), _PLY)
+        plies["named_ends"] = np.concatenate([record.visit_offsets[1:] for record in records])
+        for name in ("actions", "root_values", "best_child_values", "players"):
+            plies[name] = np.concatenate([_of_each_ply(record, name) for record in records])
+        self._plies.append(plies)
+        counts = np.concatenate([record.visit_counts for record in records])
+        if len(counts) and counts.max() > np.iinfo(self._named.room.dtype["visit_counts"]).max:
+            self._named.widen(_WIDE)
+        entries = np.zeros(len(counts), self._named.room.dtype)
+        entries["visit_counts"] = counts
+        entries["visit_actions"] = np.concatenate([record.visit_actions for record in records])
+        self._named.append(entries)
 
     def _drop(self, count: int) -> None:
         """Drop the oldest games; later entries overwrite them."""
-        for _ in range(count):
-            self._starts.drop(self._headers.popleft()[_KEPT.index("start")])
-        self._games.first += max(0, count)
+        first = self._games.first
+        if count > 0:
+            self._games.first = self._headers.first = first + count
+            starts = self._games.copy(first, first + count)["start"]
+            self._starts.drop(starts[starts > 0].tolist())
+            versions = self._headers.copy(first, first + count)["weights_version"]
+            self._versions -= sum(versions.tolist())
         if self._ends is not None:
             self._end.first = self._games.first
         game = self._game(self._games.first)
         if self.surprise_share:
             self._shares.first = int(game["first_sample"])
-        for ring in self._plies.values():
-            ring.first = int(game["first_ply"])
-        for ring in self._named.values():
-            ring.first = int(game["first_named"])
+        self._plies.first = int(game["first_ply"])
+        self._named.first = int(game["first_named"])
 
     def sample(self, size: int, rng: np.random.Generator) -> Samples:
         """Positions sampled from all positions of the window, uniformly unless surprise counts.
@@ -439,13 +523,9 @@ class ReplayBuffer:
             self._games.room,
             self._games.first,
             self._games.end,
-            self._plies["actions"].room,
-            self._plies["named_ends"].room,
-            self._named["visit_actions"].room,
-            self._named["visit_counts"].room,
-            self._plies["root_values"].room,
-            self._plies["players"].room,
-            self._plies["actions"].end,
+            self._plies.room,
+            self._plies.end,
+            self._named.room,
             np.array([1 - 1 / horizon for horizon in HORIZONS]),
             paths,
             plies,
@@ -518,6 +598,19 @@ class ReplayBuffer:
         )
 
 
+def _headers_of(records: list[GameRecord]) -> npt.NDArray[Any]:
+    """An entry of `_HEADER` for each game."""
+    headers = np.zeros(len(records), _HEADER)
+    for name in ("seed", "game_index", "weights_version", "played_out"):
+        headers[name] = [getattr(record, name) for record in records]
+    headers["counts"] = [_COUNTS.index(record.counts) for record in records]
+    headers["resigned_by"] = [-1 if r.resigned_by is None else r.resigned_by for r in records]
+    headers["resign_threshold"] = [
+        math.nan if r.resign_threshold is None else r.resign_threshold for r in records
+    ]
+    return headers
+
+
 def _before(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """The sum of all counts before each."""
     return np.cumsum(counts) - counts
@@ -556,13 +649,9 @@ def _look_up(
     games: Any,
     first_game: Any,
     games_end: Any,
-    actions: Any,
-    named_ends: Any,
-    visit_actions: Any,
-    visit_counts: Any,
-    root_values: Any,
-    players: Any,
+    plies: Any,
     plies_end: Any,
+    named: Any,
     discounts: Any,
     out_paths: Any,
     out_plies: Any,
@@ -581,13 +670,9 @@ def _look_up(
         games: `_GAME` [room], of which `first_game` to `games_end` - 1 are stored.
         first_game: see `games`.
         games_end: see `games`.
-        actions: uint16 [room], a ring like the next three.
-        named_ends: uint32 [room].
-        visit_actions: uint16 [room].
-        visit_counts: uint16 or uint32 [room].
-        root_values: float32 [room], a ring like `actions`.
-        players: uint8 [room], the same.
-        plies_end: number of the ply after the last in `actions`.
+        plies: `_PLY` [room], a ring like `named`.
+        plies_end: number of the ply after the last in `plies`.
+        named: `_NAMED` or `_WIDE` [room].
         discounts: float64 [D], lambda of each later value.
         out_paths: int32 [N, at least T], filled up to each ply.
         out_plies: int32 [N].
@@ -610,24 +695,23 @@ def _look_up(
                 high = middle
         game = games[low % games.shape[0]]
         out_outcomes[row] = game["outcome"]
-        at = game["first_ply"] % actions.shape[0]
+        at = game["first_ply"] % plies.shape[0]
         skipped = chosen[row] - game["first_sample"]  # plies to learn from that come before
         ply, begin = np.int64(0), np.int64(0)
         while True:
-            end = np.int64(named_ends[at])
+            end = np.int64(plies[at]["named_ends"])
             if ply >= game["opening_plies"] and end > begin:
                 if skipped == 0:
                     break
                 skipped -= 1
-            out_paths[row, ply] = actions[at]
+            out_paths[row, ply] = plies[at]["actions"]
             ply, begin = ply + 1, end
-            at = at + 1 if at + 1 < actions.shape[0] else 0
+            at = at + 1 if at + 1 < plies.shape[0] else 0
         out_plies[row] = ply
-        out_root_values[row] = root_values[at]
+        out_root_values[row] = plies[at]["root_values"]
         first_named = np.int64(game["first_named"])
         _write_policy(
-            visit_actions,
-            visit_counts,
+            named,
             first_named + begin,
             first_named + end,
             out_policy_targets[row],
@@ -639,23 +723,22 @@ def _look_up(
         left = last - game["first_ply"] - ply
         out_plies_left[row] = left
         if out_reply.shape[0] > 0 and left > 1:
-            after = np.int64(named_ends[(at + 1) % actions.shape[0]])
+            after = np.int64(plies[(at + 1) % plies.shape[0]]["named_ends"])
             _write_policy(
-                visit_actions,
-                visit_counts,
+                named,
                 first_named + end,
                 first_named + after,
                 out_reply[row],
             )
         if out_later.shape[0] > 0:
-            player = players[at]
+            player = plies[at]["players"]
             outcome = out_outcomes[row] if player == 0 else -out_outcomes[row]
             for d in range(discounts.shape[0]):
                 weight, mean = 1.0, 0.0
                 for i in range(left):
-                    there = (at + i) % actions.shape[0]
-                    value = min(1.0, max(-1.0, np.float64(root_values[there])))
-                    if players[there] != player:
+                    there = plies[(at + i) % plies.shape[0]]
+                    value = min(1.0, max(-1.0, np.float64(there["root_values"])))
+                    if there["players"] != player:
                         value = -value
                     mean += weight * (1 - discounts[d]) * value
                     weight *= discounts[d]
@@ -663,14 +746,14 @@ def _look_up(
 
 
 @register_jitable
-def _write_policy(visit_actions: Any, visit_counts: Any, begin: Any, end: Any, out: Any) -> None:
-    """Write one ply's visits, entries `begin` to `end` - 1 of two rings, as shares of their sum.
+def _write_policy(named: Any, begin: Any, end: Any, out: Any) -> None:
+    """Write one ply's visits, entries `begin` to `end` - 1 of a ring, as shares of their sum.
 
     Bit for bit as in `GameRecord.policy_target`: counts add up exactly in float32 too.
     """
     total = np.int64(0)
     for i in range(begin, end):
-        total += visit_counts[i % visit_counts.shape[0]]
+        total += named[i % named.shape[0]]["visit_counts"]
     for i in range(begin, end):
-        at = i % visit_actions.shape[0]
-        out[visit_actions[at]] = np.float32(visit_counts[at]) / np.float32(total)
+        visit = named[i % named.shape[0]]
+        out[visit["visit_actions"]] = np.float32(visit["visit_counts"]) / np.float32(total)

@@ -9,7 +9,8 @@ checkpoints/last.ckpt    saved whole at the end of every generation
 checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can go back to them
 checkpoints/best.ckpt    the weights that passed the gate last
 checkpoints/init.ckpt    the weights that it began with, if those of another run
-games/records.azg        every finished game
+games/records.azg        every finished game, or the latest, with closed parts before them:
+games/records-*.azg      named after the place where they end
 metrics.csv              one row per generation
 matches.csv              one row per rating match
 gate.csv                 one row per match of a candidate against the best player

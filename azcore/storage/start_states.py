@@ -5,6 +5,7 @@ Letters: N positions of a batch, S different states in which their games begin.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -68,6 +69,7 @@ class WindowStarts:
     def __init__(self, game: Game) -> None:
         self._game = game
         self._numbers: dict[str, int] = {}
+        self._texts: dict[int, str] = {}  # by number
         self._uses: dict[int, int] = {}  # by number: games that have it
         self._states: dict[int, Any] = {}
         self._last = 0
@@ -84,18 +86,22 @@ class WindowStarts:
         if number is None:
             self._last = number = self._last + 1
             self._numbers[start], self._uses[number] = number, 0
+            self._texts[number] = start
             self._states[number] = self._game.state_from_text(start)
         self._uses[number] += 1
         return number
 
-    def drop(self, start: str | None) -> None:
-        """A game with this start has left the window."""
-        if start is None:
-            return
-        number = self._numbers[start]
-        self._uses[number] -= 1
-        if not self._uses[number]:
-            del self._numbers[start], self._uses[number], self._states[number]
+    def drop(self, numbers: Iterable[int]) -> None:
+        """Games with these starts, none of them 0, have left the window."""
+        for number in numbers:
+            self._uses[number] -= 1
+            if not self._uses[number]:
+                del self._numbers[self._texts.pop(number)]
+                del self._uses[number], self._states[number]
+
+    def text_of(self, number: int) -> str | None:
+        """`GameRecord.start` of the games that have this number."""
+        return self._texts[number] if number else None
 
     def states_of(self, numbers: npt.NDArray[np.int64]) -> tuple[list[Any], npt.NDArray[np.int32]]:
         """The S - 1 states beside the initial one, and each game's: int32 [N], 0 to S - 1.

@@ -18,8 +18,11 @@ import torch
 
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, GameFileError
+from azcore.learner import data
+from azcore.storage import game_file
 from azcore.storage.checkpoint import is_whole, read_checkpoint
 from azcore.storage.game_file import GameFile
+from azcore.storage.game_record import parse_frame
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 from azcore.storage.targets import TARGETS
@@ -311,7 +314,11 @@ def killed_after(arguments: list[str], generations: int, seconds: float, cwd: Pa
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("changed", [[], ALPHAGOZERO[:-1]], ids=["alphazero", "alphagozero"])
+@pytest.mark.parametrize(
+    "changed",
+    [[], [*ALPHAGOZERO[:-1], "replay.window_on_disk=true"]],
+    ids=["alphazero", "alphagozero"],
+)
 def test_killed_at_random_moments(tmp_path: Path, changed: list[str]) -> None:
     """SIGKILL, again and again: while starting, playing, learning, rating and writing."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
@@ -379,3 +386,74 @@ def test_a_run_that_forgets_its_oldest_games_goes_on_alike(tiny: Tiny, tmp_path:
     with pytest.raises((CheckpointError, GameFileError), match="has forgotten"):
         train(tiny(f"resume={early}", rated, *short))
     assert fingerprint(run.path) == before
+
+
+DISK = ["replay.window_on_disk=true", "replay.surprise_share=0.5", "replay.window_games=5"]
+
+
+def parts(run_dir: Path) -> dict[str, bytes]:
+    """All files of the run's games."""
+    return {path.name: path.read_bytes() for path in (run_dir / "games").iterdir()}
+
+
+def test_with_the_window_on_disk_and_records_in_parts_it_is_the_same_run(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in memory and in one file, which a run may begin with; a resume reads few games."""
+    in_memory = [*DISK, "replay.window_on_disk=false"]
+    assert train(tiny(*in_memory, "run_dir=memory")) == 0
+    train_until(tiny(*in_memory, "run_dir=old"), 8)
+    monkeypatch.setattr(game_file, "PART_BYTES", 2000)
+    assert train(tiny(*DISK, "run_dir=whole")) == 0
+    weights, _ = fingerprint(tmp_path / "whole")
+    assert weights == fingerprint(tmp_path / "memory")[0]
+    there, single = (GameFile(RunDirectory(tmp_path / n).records) for n in ("whole", "memory"))
+    assert list(there.frames()) == list(single.frames())
+    assert len(parts(tmp_path / "whole")) > 3
+    halves = tiny(*DISK, "run_dir=halves")
+    train_until(halves, 13)
+    games = len(list(GameFile(RunDirectory(tmp_path / "halves").records).frames()))
+    read: list[str] = []
+
+    def counted(frame: bytes, where: str) -> Any:
+        read.append(where)
+        return parse_frame(frame, where)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(data, "parse_frame", counted)
+        assert train({**halves, "resume": "halves"}) == 0
+    assert 5 <= len(read) < games - 5  # the parts that have the window's five
+    assert parts(tmp_path / "halves") == parts(tmp_path / "whole")
+    assert fingerprint(tmp_path / "halves")[0] == weights
+    back = RunDirectory(tmp_path / "halves").step_checkpoint(13)
+    assert train({**halves, "resume": str(back)}) == 0
+    assert parts(tmp_path / "halves") == parts(tmp_path / "whole")
+    assert fingerprint(tmp_path / "halves")[0] == weights
+    assert train(tiny(*DISK, "resume=old")) == 0
+    assert fingerprint(tmp_path / "old")[0] == weights
+    assert len(parts(tmp_path / "old")) > 1
+
+
+def test_a_disk_without_room_for_the_window_loses_nothing(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short = (*DISK, "replay.window_games=60", "trainer.max_steps=8")  # each generation adds
+    assert train(tiny(*short, "run_dir=whole")) == 0
+    reserve, left = os.posix_fallocate, 7
+
+    def full(*arguments: int) -> None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(28, "No space left on device")
+        reserve(*arguments)
+
+    config = tiny(*short, "run_dir=full")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "posix_fallocate", full)
+        with pytest.raises(GameFileError, match=r"room for the replay window .*: No space left"):
+            train(config)
+    assert left < 0
+    assert read_checkpoint(tmp_path / "full/checkpoints/last.ckpt")["global_step"] == 4
+    assert train({**config, "resume": "full"}) == 0
+    assert fingerprint(tmp_path / "full") == fingerprint(tmp_path / "whole")

@@ -221,6 +221,7 @@ def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None
             samples_per_position=4.0 if games_per_generation is None else None,
             games_per_generation=games_per_generation,
             games_on_disk=None,
+            window_on_disk=False,
             root_value_share=0.0,
             surprise_share=0.0,
             augment=False,
@@ -264,7 +265,7 @@ def test_the_window_grows_slower_than_the_run(tmp_path: Path) -> None:
         data._generate(generation)
         sizes.append(len(data.buffer))
         newest = [record.to_bytes() for record in data.records.read()][-sizes[-1] :]
-        held = [data.buffer._record(i, h).to_bytes() for i, h in enumerate_window(data.buffer)]
+        held = [record.to_bytes() for record in records_in(data.buffer)]
         assert held == newest
     # 8 (1 + 0.4 ((N / 8)^0.75 - 1) / 0.75) of N = 16, 40, 80 games, and at most 40.
     assert (sizes[0], sizes[1], sizes[3], sizes[9]) == (4, 8, 10, 17)
@@ -273,9 +274,9 @@ def test_the_window_grows_slower_than_the_run(tmp_path: Path) -> None:
     assert sizes == sorted(sizes)
 
 
-def enumerate_window(buffer: ReplayBuffer) -> list[tuple[int, Any]]:
-    """The numbers and headers of the games in a window, oldest first."""
-    return list(zip(range(buffer._games.first, buffer._games.end), buffer._headers, strict=True))
+def records_in(buffer: ReplayBuffer) -> list[GameRecord]:
+    """The games in a window, oldest first."""
+    return [buffer._record(i) for i in range(buffer._games.first, buffer._games.end)]
 
 
 def test_a_generation_may_be_so_many_games(tmp_path: Path) -> None:

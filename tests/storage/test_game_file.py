@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import struct
 import tracemalloc
 import zlib
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,6 +19,7 @@ import pytest
 
 import azcore
 from azcore.errors import GameFileError
+from azcore.storage import game_file
 from azcore.storage.game_file import Forgotten, GameFile, new_game_file
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 from trust_kit import framed, taken_apart
@@ -418,3 +421,221 @@ def test_what_is_said_to_be_forgotten_may_be_a_lie(tmp_path: Path, payload: byte
     file.path.write_bytes(struct.pack("<4sII", b"AZGF", 2**32 - 1, checksum) + payload)
     with pytest.raises(GameFileError, match="what it has forgotten cannot be read"):
         file.size()
+
+
+def closing_at(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(game_file, "PART_BYTES", size)
+
+
+def in_parts(folder: Path, count: int) -> GameFile:
+    """So many games, three to a part."""
+    file = GameFile(folder / "records.azg")
+    for game in numbered_games(count):
+        file.append([game])
+    return file
+
+
+def indices(file: GameFile, start: int = 0, end: int | None = None) -> list[int]:
+    return [record.game_index for record in file.read(start, end)]
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_parts_read_as_one_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = GameFile(tmp_path / "whole" / "records.azg")
+    games = numbered_games(12)
+    whole.append(games)
+    closing_at(1000, monkeypatch)
+    file = in_parts(tmp_path / "parts", 12)
+    assert len(contents(file.path.parent)) == 4
+    assert file.size() == whole.size()
+    assert list(file.frames()) == list(whole.frames())
+    places = [place for place, _ in whole.frames()]
+    for number, place in enumerate(places):
+        assert indices(file, place) == list(range(number, 12))
+        assert indices(file, 0, place) == list(range(number)) if number else True
+        for copied, original in ((file, whole), (whole, file)):
+            with (tmp_path / "before.azg").open("wb") as target:
+                copied.copy_before(place, target)
+            assert (tmp_path / "before.azg").read_bytes() == whole.path.read_bytes()[:place]
+            with (tmp_path / "after.azg").open("wb") as target:
+                copied.copy_from(place, target)
+            assert (tmp_path / "after.azg").read_bytes() == whole.path.read_bytes()[place:]
+            assert original.size() == copied.size()
+        before = file.before_game(number)
+        assert before.place == places[before.games]
+        assert before.positions == sum(game.num_samples for game in games[: before.games])
+        assert number - 3 < before.games <= number
+    # Each part is a file of its own, which knows what comes before it.
+    alone = [GameFile(path) for path in sorted(file.path.parent.iterdir()) if path != file.path]
+    assert [index for part in alone for index in indices(part)] == list(range(9))
+    assert all(indices(part)[0] == part.forgotten.games for part in alone)
+
+
+@pytest.mark.parametrize("gone", range(13))
+def test_parts_forget_the_oldest_games(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone: int
+) -> None:
+    whole = GameFile(tmp_path / "whole" / "records.azg")
+    whole.append(numbered_games(12))
+    whole.forget(gone)
+    closing_at(1000, monkeypatch)
+    file = in_parts(tmp_path / "parts", 12)
+    file.forget(gone // 2)
+    file.forget(gone)
+    assert file.forgotten == whole.forgotten
+    assert file.size() == whole.size()
+    assert list(file.frames()) == list(whole.frames())
+    assert indices(file) == list(range(gone, 12))
+    with pytest.raises(GameFileError, match="has forgotten its first"):
+        indices(file, 1 if gone else -1)
+    file.append(numbered_games(1))
+    assert indices(file) == [*range(gone, 12), 0]
+
+
+@pytest.mark.parametrize("kept", range(13))
+def test_parts_are_cut_and_go_on_alike(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept: int
+) -> None:
+    closing_at(1000, monkeypatch)
+    file, wanted = in_parts(tmp_path / "cut", 12), in_parts(tmp_path / "never", 12)
+    places = [*(place for place, _ in file.frames()), file.size()]
+    file.truncate(places[kept])
+    assert file.size() == places[kept]
+    assert indices(file) == list(range(kept))
+    closed = {path.stem for path in file.path.parent.iterdir()} - {file.path.stem}
+    assert all(int(name.removeprefix("records-")) <= places[kept] for name in closed)
+    for game in numbered_games(12)[kept:]:
+        file.append([game])
+    assert contents(file.path.parent) == contents(wanted.path.parent)
+
+
+class Killed(BaseException):
+    """The process ends here."""
+
+
+@pytest.mark.parametrize("change", ["append", "forget", "truncate"])
+@pytest.mark.parametrize("links", [True, False])
+def test_a_kill_at_any_change_of_a_part_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, links: bool
+) -> None:
+    """Every call that changes a file is once the last, done or not."""
+    closing_at(1000, monkeypatch)
+    if not links:
+        monkeypatch.setattr(os, "link", lambda *_: os.truncate(tmp_path / "nowhere", 0))
+    twelve = in_parts(tmp_path / "twelve", 12)
+    place = next(place for number, (place, _) in enumerate(twelve.frames()) if number == 4)
+    changes: dict[str, Callable[[GameFile], None]] = {
+        "append": lambda file: file.append(numbered_games(13)[12:]),  # it begins a part
+        "forget": lambda file: file.forget(8),
+        "truncate": lambda file: file.truncate(place),
+    }
+    wanted = GameFile(tmp_path / "wanted" / "records.azg")
+    shutil.copytree(twelve.path.parent, wanted.path.parent)
+    changes[change](wanted)
+    calls = [(os, "fsync"), (os, "link"), (os, "truncate"), (Path, "unlink"), (Path, "replace")]
+    deaths = 0
+    for at in range(40):
+        file = GameFile(tmp_path / str(at) / "records.azg")
+        shutil.copytree(twelve.path.parent, file.path.parent)
+        with monkeypatch.context() as patch:
+            left = at
+
+            def dying(call: Any, *arguments: Any, **named: Any) -> Any:
+                nonlocal left
+                left -= 1
+                if left == -1:
+                    raise Killed
+                made = call(*arguments, **named)
+                left -= 1
+                if left == -1:
+                    raise Killed
+                return made
+
+            for where, name in calls:
+                patch.setattr(where, name, partialmethod_of(dying, getattr(where, name)))
+            try:
+                changes[change](file)
+            except Killed:
+                deaths += 1
+        found = indices(file)
+        if change == "forget":
+            assert found == list(range(found[0], 12))
+            assert 0 <= found[0] <= 8
+        elif change == "truncate":
+            assert found == list(range(len(found)))
+            assert 4 <= len(found) <= 12
+        else:
+            assert found[:12] == list(range(12))
+            file.truncate(twelve.size())
+        changes[change](file)
+        assert list(file.frames()) == list(wanted.frames())
+        assert file.forgotten == wanted.forgotten
+        if left >= 0:
+            break
+    assert left >= 0
+    assert deaths >= 4
+
+
+def partialmethod_of(first: Any, call: Any) -> Any:
+    """A function that also works as a method."""
+    return lambda *arguments, **named: first(call, *arguments, **named)
+
+
+def test_parts_that_somebody_sends_may_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    closing_at(1000, monkeypatch)
+    file = in_parts(tmp_path, 12)
+    closed = sorted(set(tmp_path.iterdir()) - {file.path})
+    last = file.path.read_bytes()
+    first = GameFile(file.path).before_game(11)
+    beginning = len(first.to_bytes())
+    # A part that is another's, is cut, or is missing: what came before is gone.
+    for content in (closed[0].read_bytes(), closed[-1].read_bytes()[:-1], None):
+        kept = closed[-1].read_bytes()
+        closed[-1].unlink()
+        if content is not None:
+            closed[-1].write_bytes(content)
+        assert file.forgotten == first
+        assert indices(file) == list(range(first.games, 12))
+        closed[-1].write_bytes(kept)
+    # One that says that it begins where it ends, or after: no endless search for others.
+    for place in (first.place, first.place + 5, 2**53):
+        closed[-1].write_bytes(Forgotten(place, 1, 1).to_bytes())
+        assert file.forgotten == first
+    file.path.write_bytes(Forgotten(2**53, 2**53, 2**53).to_bytes() + last[beginning:])
+    assert file.forgotten.games == 2**53
+    assert indices(file) == list(range(first.games, 12))
+
+
+def test_a_file_that_is_closed_while_it_is_read_is_read_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing_at(1000, monkeypatch)
+    file, found = in_parts(tmp_path, 8), []
+    reader = file.read(0, file.size())
+    for index in range(8, 16):
+        found.append(next(reader).game_index)
+        file.append([numbered_games(16)[index]])
+    assert [*found, *(record.game_index for record in reader)] == list(range(8))
+
+
+def test_closing_a_file_on_a_full_disk_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    closing_at(1000, monkeypatch)
+    file = in_parts(tmp_path, 3)
+    before = contents(tmp_path)
+
+    def full(_descriptor: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(GameFileError, match="could not write game records: No space left"):
+            file.append(numbered_games(4)[3:])
+    assert contents(tmp_path) == before
+    file.append(numbered_games(4)[3:])
+    assert indices(file) == [0, 1, 2, 3]
+    assert len(contents(tmp_path)) == 2

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import tracemalloc
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import azcore
+from azcore.errors import GameFileError
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer, added_up_shares
 from selfplay_kit import played
@@ -327,5 +330,135 @@ def test_bytes_held_are_those_of_the_games_still_there() -> None:
     assert window.bytes_held == latest.bytes_held
     plies = sum(len(record) for record in records[-10:])
     named = sum(len(record.visit_actions) for record in records[-10:])
-    arrays = 15 * plies + 4 * named  # see `ReplayBuffer`
-    assert 10 * 200 < window.bytes_held - arrays < 10 * 400  # a game's own
+    arrays = 16 * plies + 4 * named  # see `ReplayBuffer`
+    assert window.bytes_held - arrays == 10 * (40 + 35)  # a game's own
+
+
+def stream(count: int) -> list[GameRecord]:
+    """Games with surprises, openings and starts; the last has large counts."""
+    game = azcore.make("go", board_size=3)
+    rng = np.random.default_rng(4)
+    starts = [game.state_to_text(game.step(game.initial_state(), action)) for action in range(4)]
+    games = []
+    for index, record in enumerate(played(game, count)):
+        start = starts[index % 5] if index % 5 < 4 else None
+        # A start is one move, so the rest of the game is legal where that move was its first.
+        if start is not None and record.actions[0] != index % 5:
+            start = None
+        cut = 1 if start is not None else 0
+        named = record.visit_offsets[cut]
+        games.append(
+            replace(
+                record,
+                start=start,
+                actions=record.actions[cut:],
+                visit_offsets=record.visit_offsets[cut:] - named,
+                visit_actions=record.visit_actions[named:],
+                visit_counts=record.visit_counts[named:],
+                root_values=record.root_values[cut:],
+                best_child_values=record.best_child_values[cut:],
+                players=record.players[cut:],
+                surprises=rng.random(len(record) - cut).astype(np.float32),
+                opening_plies=int(rng.integers(0, 2)),
+                resigned_by=None if index % 3 else index % 2,
+                resign_threshold=None if index % 4 else -0.9,
+                weights_version=index,
+            )
+        )
+    games[-1] = replace(games[-1], visit_counts=games[-1].visit_counts * np.uint32(70_001))
+    return games
+
+
+@pytest.mark.parametrize(("share", "limits"), [(0.0, [20]), (0.5, [5, 9, 25, 40])])
+def test_a_window_on_disk_is_the_window_in_memory(
+    tmp_path: Path, share: float, limits: list[int]
+) -> None:
+    """Byte for byte, whatever comes, wherever it is written round, and as the window grows."""
+    game = azcore.make("go", board_size=3)
+    games = stream(2400)
+    assert sum(record.start is not None for record in games) > 8
+    targets = ("ownership", "score", "reply", "later_values", "plies_left")
+    memory, disk = (
+        ReplayBuffer(
+            game=game,
+            window_games=limits[0],
+            augment=True,
+            surprise_share=share,
+            targets=targets,
+            folder=folder,
+        )
+        for folder in (None, tmp_path)
+    )
+    rng = np.random.default_rng(5)
+    at = 0
+    while at < len(games):
+        for buffer in (memory, disk):
+            buffer.window_games = limits[min(len(limits) - 1, at * len(limits) // len(games))]
+            buffer.extend(games[at : at + 7])
+        at += 7
+        assert (len(memory), memory.num_positions) == (len(disk), disk.num_positions)
+        assert memory.mean_version == disk.mean_version
+        assert memory.bytes_held == disk.bytes_held
+        seed = int(rng.integers(0, 10**9))
+        one, other = (buffer.sample(5, np.random.default_rng(seed)) for buffer in (memory, disk))
+        for field in fields(one):
+            a, b = getattr(one, field.name), getattr(other, field.name)
+            if field.name == "auxiliary":
+                assert a.keys() == b.keys() == set(targets)
+                assert all(a[name].tobytes() == b[name].tobytes() for name in targets)
+            else:
+                assert a.tobytes() == b.tobytes()
+    assert [r.to_bytes() for r in memory.played_out()] == [r.to_bytes() for r in disk.played_out()]
+    window = games[-len(disk) :]
+    assert disk.mean_version == np.mean([record.weights_version for record in window])
+    assert [r.start for r in disk.played_out()] == [r.start for r in window[::-1] if r.played_out]
+    ring = disk._plies
+    assert ring.end > 3 * len(ring.room)  # it was written round
+    assert list(tmp_path.iterdir()) == []  # nothing is left that anybody could change
+
+
+def test_a_window_on_disk_holds_no_games_in_memory(tmp_path: Path) -> None:
+    game = azcore.make("tic_tac_toe")
+    games = played(game, 1000)
+    held = []
+    for folder in (None, tmp_path):
+        window = ReplayBuffer(game=game, window_games=3000, augment=False, folder=folder)
+        tracemalloc.start()
+        while len(window) < 3000:
+            window.extend(games)
+        held.append(tracemalloc.get_traced_memory()[0])
+        tracemalloc.stop()
+        assert window.bytes_held > 5e5
+    assert held[0] > 5e5
+    assert held[1] < 5e4
+
+
+def test_no_room_on_disk_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    game = azcore.make("tic_tac_toe")
+    window = ReplayBuffer(game=game, window_games=100, augment=False, folder=tmp_path)
+
+    def full(*_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(GameFileError, match=r"room for the replay window .*: No space left"):
+        window.extend(played(game, 20))
+
+
+def test_a_window_made_anew_is_the_one_that_games_have_left() -> None:
+    """Its samples have their numbers again, by which surprises are rounded."""
+    game, games = azcore.make("go", board_size=3), stream(1000)
+    long, anew = (
+        ReplayBuffer(game=game, window_games=20, augment=False, surprise_share=0.5)
+        for _ in range(2)
+    )
+    long.extend(games)
+    gone = games[:-25]
+    anew.begin_after(sum(record.num_samples for record in gone))
+    assert anew.num_positions == 0
+    anew.extend(games[-25:])
+    assert anew._samples_end == long._samples_end == sum(record.num_samples for record in games)
+    ends = [w._shares.copy(w._shares.first, w._shares.end).tobytes() for w in (long, anew)]
+    assert ends[0] == ends[1]
+    one, other = (window.sample(50, np.random.default_rng(1)) for window in (long, anew))
+    assert one.policy_targets.tobytes() == other.policy_targets.tobytes()

@@ -1,0 +1,80 @@
+"""Arrays that lie on disk instead of in memory, for as long as a process uses them.
+
+The system keeps the pages in memory that are in use, as far as there is room, and writes back the
+others. The file has no name: nobody else can open it, and it is gone with the process, however that
+ends. So nothing in it ever has to be trusted, and nothing has to be cleaned up.
+"""
+
+from __future__ import annotations
+
+import errno
+import mmap
+import os
+import tempfile
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from azcore.errors import GameFileError
+
+_ZEROS = bytes(1 << 20)
+
+
+class ScratchFile:
+    """A nameless file that holds one array.
+
+    Args:
+        folder: on whose disk it lies.
+        what: it is for, in errors.
+    """
+
+    def __init__(self, folder: Path, what: str) -> None:
+        self._folder, self._what = folder, what
+        with self._told(), tempfile.TemporaryFile(dir=folder) as file:
+            self.descriptor = os.dup(file.fileno())
+        weakref.finalize(self, os.close, self.descriptor)  # its arrays stay valid
+        self._reserved = 0
+
+    def array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """An array of `size` entries over the file; those of earlier arrays are at the same bytes.
+
+        The disk's blocks are reserved first. Otherwise the system would find out that the disk is
+        full when it writes a page, and could only kill the process.
+
+        Raises:
+            GameFileError: the disk has no room.
+        """
+        length = size * np.dtype(dtype).itemsize
+        with self._told():
+            self._reserve(length)
+            mapped = mmap.mmap(self.descriptor, length)
+            # Samples lie anywhere: what is read besides the pages they need would be wasted.
+            mapped.madvise(mmap.MADV_RANDOM)
+        return np.frombuffer(mapped, dtype, size)
+
+    def _reserve(self, length: int) -> None:
+        missing = length - self._reserved
+        if missing <= 0:
+            return
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(self.descriptor, self._reserved, missing)
+        else:
+            for begin in range(self._reserved, length, len(_ZEROS)):
+                piece = _ZEROS[: length - begin]
+                if os.pwrite(self.descriptor, piece, begin) < len(piece):
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self._reserved = length
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise GameFileError(
+                f"{self._folder}: could not make room for {self._what}: {error.strerror}"
+            ) from error
