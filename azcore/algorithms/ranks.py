@@ -312,7 +312,8 @@ class _Child:
         self._connection = Connection(ours.detach())
         with contextlib.suppress(OSError):  # it is lost
             self._connection.send((place, device_type))
-        threading.Thread(target=self._hear, name=f"rank {place.rank}", daemon=True).start()
+        self._thread = threading.Thread(target=self._hear, name=f"rank {place.rank}", daemon=True)
+        self._thread.start()
 
     def _hear(self) -> None:
         """Wait for its words: None, it is ready; an error; the end of the connection."""
@@ -346,8 +347,13 @@ class _Child:
             self._process.wait(seconds)
 
     def end(self) -> None:
+        """End it, if it has not ended."""
         self._process.kill()
         self._process.wait()
+        if self._thread is not threading.current_thread():
+            self._thread.join()  # nothing is left to hear
+            self._connection.close()
+            self._errors.close()
 
 
 # See `azcore.selfplay.processes.BEGIN`.
@@ -513,6 +519,7 @@ class Together(Callback):
         # Lightning's handler would tell all ranks, which may wait for something else.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, self._on_sigterm)
+        self.on_train_epoch_start(trainer, pl_module)  # not called in the middle of one
         self._share = self._team.agree(self._measured())
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:

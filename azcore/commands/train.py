@@ -42,7 +42,7 @@ from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.commands.check.report import check_before_training
 from azcore.commands.export import export_settings, write_games_of_generation
-from azcore.errors import CheckpointError, FaultyGameError, SettingError
+from azcore.errors import CheckpointError, FaultyGameError, LostProcessError, SettingError
 from azcore.learner.settings import TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
@@ -349,10 +349,10 @@ def _how_to_go_on(run: RunDirectory, name: str) -> str:
 
 @contextlib.contextmanager
 def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str) -> Iterator[None]:
-    """If a game's own code fails, tell its author that the run can resume after a fix."""
+    """If a game's own code fails or a process is lost, tell how the run can resume."""
     try:
         yield
-    except FaultyGameError:
+    except (FaultyGameError, LostProcessError):
         if run.config.exists():
             terminal.say(f"stopped, {_what_was_saved(run, name)}", as_command=True)
         raise
