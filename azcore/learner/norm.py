@@ -33,7 +33,9 @@ class SynchronisedNorm(nn.BatchNorm2d):
                 share = 1.0 / float(self.num_batches_tracked)
             self.running_mean.lerp_(mean, share)
             self.running_var.lerp_(variance * (count / (count - 1)), share)
-        scaled: Tensor = _Normalised.apply(x, self.weight, self.bias, mean, variance, self.eps)
+        scaled: Tensor = _Normalised.apply(  # type: ignore[no-untyped-call]
+            x, self.weight, self.bias, mean, variance, self.eps
+        )
         return scaled
 
 

@@ -150,9 +150,8 @@ class Team:
         if self.is_many and real:
             values = torch.cat([buffer.flatten() for buffer in real])
             dist.all_reduce(values)
-            for buffer, mean in zip(
-                real, (values / self.size).split([b.numel() for b in real]), strict=True
-            ):
+            means = torch.split(values / self.size, [buffer.numel() for buffer in real])
+            for buffer, mean in zip(real, means, strict=True):
                 buffer.copy_(mean.view_as(buffer))
 
 
