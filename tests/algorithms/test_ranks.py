@@ -48,11 +48,12 @@ MUCH = [
     "network=pooled_res",
     "network.blocks=1",
     "network.channels=8",
+    "network.activation=mish",  # smooth: a rectifier makes steps of what rounding leaves near 0
     "network.value=wdl",
     "network.auxiliary.ownership=true",
     "network.auxiliary.score=true",
     "network.auxiliary.later_values=true",
-    "learner.learning_rates=[0.1]",  # which is the same however long a run is
+    "learner.learning_rates=[0.04]",  # which is the same however long a run is
     "learner.milestones=[]",
     "trainer.max_steps=8",
 ]
