@@ -51,6 +51,12 @@ def be_tidy() -> None:
     _is_tidy = True
 
 
+def be_curt() -> None:
+    """End at once on the first signal from now on: this process has nothing to save."""
+    global _is_tidy
+    _is_tidy = False
+
+
 def say_at_the_end(words: Callable[[], str]) -> None:
     """Set the text to print when a second signal ends azcore: what is saved, how to resume."""
     global _last_words

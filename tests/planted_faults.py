@@ -1108,8 +1108,8 @@ WIRING = [
     Fault(
         "one batch for two steps",
         "azcore/learner/data.py",
-        "return draw_batch(self.buffer, self.batch_size, self._seed, step, pin=pin)",
-        "return draw_batch(self.buffer, self.batch_size, self._seed, step // 2, pin=pin)",
+        "step, rows = self._share.of(batch, self.batch_size)",
+        "step, rows = self._share.of(batch // 2, self.batch_size)",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

@@ -23,6 +23,7 @@ from torch import Tensor
 
 from azcore.errors import CheckpointError, DivergedError
 from azcore.learner.module import LearnerModule
+from azcore.learner.team import Team
 from azcore.storage.checkpoint import is_whole, read_checkpoint, weights_alone, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory, unused
@@ -57,7 +58,9 @@ class DivergenceGuard(Callback):
         self._losses = []
         wrong = (~torch.isfinite(torch.stack(losses))).nonzero() if losses else torch.empty(0)
         if len(wrong):
-            self._refuse(pl_module, "loss", last - len(losses) + 1 + int(wrong[0]))
+            parts = trainer.accumulate_grad_batches  # losses of a step
+            steps, which = len(losses) // parts, int(wrong[0]) // parts
+            self._refuse(pl_module, "loss", last - steps + 1 + which)
         if not _is_finite(pl_module.state_dict()):
             self._refuse(pl_module, "weights", last)
         if not all(_is_finite(state) for o in trainer.optimizers for state in o.state.values()):
@@ -81,7 +84,14 @@ def _is_finite(tensors: Mapping[str, Any]) -> bool:
 
 
 class SafeCheckpointIO(TorchCheckpointIO):
-    """Lightning's checkpoint files through azcore's functions: whole, checked, never executed."""
+    """Lightning's checkpoint files through azcore's functions: whole, checked, never executed.
+
+    Args:
+        team: the ranks, which get what this one reads.
+    """
+
+    def __init__(self, team: Team) -> None:
+        self._team = team
 
     def save_checkpoint(
         self, checkpoint: dict[str, Any], path: Any, storage_options: Any = None
@@ -91,7 +101,9 @@ class SafeCheckpointIO(TorchCheckpointIO):
     def load_checkpoint(
         self, path: Any, map_location: Any = None, weights_only: bool | None = None
     ) -> dict[str, Any]:
-        return read_checkpoint(Path(path))
+        checkpoint = read_checkpoint(Path(path))
+        self._team.send(Path(path).read_bytes() if self._team.is_many else b"")
+        return checkpoint
 
 
 class Checkpoints(Checkpoint):

@@ -216,4 +216,5 @@ class LearnerProgress(Callback):
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        self._terminal.show("learning", batch_idx + 1, self._steps, "steps")
+        steps = (batch_idx + 1) // trainer.accumulate_grad_batches
+        self._terminal.show("learning", steps, self._steps, "steps")

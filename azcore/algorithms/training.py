@@ -19,11 +19,10 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.callbacks import Timer
 from torch import Tensor
@@ -33,19 +32,30 @@ from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.alphazero import AlphaZero
 from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeCheckpointIO, rewind
 from azcore.algorithms.display import Heartbeat, LearnerProgress, TrainingDisplay
+from azcore.algorithms.follower import tell_followers
 from azcore.algorithms.loggers import logger_of
 from azcore.algorithms.metrics import METRICS, GenerationMetrics, Hyperparameters
+from azcore.algorithms.ranks import (
+    Meeting,
+    Place,
+    Ranks,
+    Together,
+    learns_on,
+    lightning_trainer,
+    threads_of,
+)
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.reports import GenerationReports
 from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
 from azcore.algorithms.supervised import Supervised
 from azcore.assembly.parts import Config, Settings
 from azcore.assembly.selfplay import NetworkWeights
-from azcore.errors import AzcoreError, CheckpointError, SettingError
+from azcore.errors import AzcoreError, CheckpointError
 from azcore.learner.data import Progress, SelfPlayData
 from azcore.learner.module import LearnerModule
+from azcore.learner.norm import synchronised
 from azcore.learner.overlap import OverlappingSelfPlay
-from azcore.learner.settings import TrainerSettings
+from azcore.learner.settings import LearnerSettings, TrainerSettings
 from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
 from azcore.networks.saved import describe_run
@@ -69,6 +79,7 @@ class TrainingLoop:
         config: the composed configuration.
         settings: of the run, made from it.
         trainer: settings of Lightning's trainer.
+        place: of this process, rank 0 of those that learn.
         backend: where self-play runs.
         run: the directory to write to.
         terminal: for progress and messages.
@@ -87,6 +98,7 @@ class TrainingLoop:
         config: Config,
         settings: Settings,
         trainer: TrainerSettings,
+        place: Place,
         backend: BackendSettings,
         run: RunDirectory,
         terminal: TrainingDisplay,
@@ -102,6 +114,9 @@ class TrainingLoop:
         self._timer: Timer | None = None
         if trainer.max_time is not None:
             self._timer = Timer(duration=trainer.max_time, interval="epoch", verbose=False)
+        self._ranks = Ranks(place, learns_on(trainer))
+        self._team = self._ranks.team
+        self._together = Together(self._team, self._time_passed, threads_of(place))
         game = settings.game
         terminal.say(
             f"{game.name}{_words(game.settings)}: {game.num_actions} actions, observation "
@@ -124,6 +139,8 @@ class TrainingLoop:
             precision=settings.evaluation.precision,
             threads=settings.evaluation.threads,
         )
+        if self._team.is_many and settings.learner.sync_batch_norm:
+            network = synchronised(network)
         self._module = LearnerModule(
             network=network,
             settings=settings.learner,
@@ -132,6 +149,7 @@ class TrainingLoop:
             | {MADE: made_by(hyperparameters)}
             | ({ORIGIN: dict(origin)} if origin else {}),
             time_share=self._time_share,
+            team=self._team,
         )
         self._window = ReplayBuffer(
             game=game,
@@ -153,6 +171,8 @@ class TrainingLoop:
             steps_per_generation=settings.learner.steps_per_generation,
             seed=settings.seed,
             progress=self._progress(source, terminal),
+            team=self._team,
+            parts=trainer.accumulate_grad_batches,
             on_games=on_games,
         )
         try:
@@ -162,6 +182,8 @@ class TrainingLoop:
             raise
         terminal.say(settings.learner.schedule_in_words(trainer.max_steps, trainer.max_seconds))
         terminal.say(f"memory {source.in_words()}{self._window_in_words()}{self._cache_in_words()}")
+        if told := _ranks_in_words(trainer, settings.learner):
+            terminal.say(told)
 
     def fit(self, checkpoint: str | None) -> int:
         """Run to the end, from a checkpoint if given; return the optimizer steps reached."""
@@ -170,9 +192,11 @@ class TrainingLoop:
         began = _Beginning(lambda: self._begin(checkpoint))
         self._trainer.callbacks.insert(0, began)  # type: ignore[attr-defined]
         try:
-            self._trainer.fit(
-                self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
-            )
+            with self._ranks.gathered():
+                tell_followers(self._team, self._config, resumes=checkpoint is not None)
+                self._trainer.fit(
+                    self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
+                )
         except FAULTS as error:
             is_told = isinstance(error, AzcoreError) and not isinstance(error, CheckpointError)
             if checkpoint is None or began.is_over or is_told or checkpoint in str(error):
@@ -205,32 +229,24 @@ class TrainingLoop:
 
     def _make_trainer(self, settings: TrainerSettings) -> Trainer:
         learner = self._settings.learner
-        options = asdict(settings)
-        logger = logger_of(self._config.get("logger", "tensorboard"), self._run)
-        del options["max_time"]  # azcore has its own timer
-        # Lightning warns of an interval longer than an epoch.
-        options["log_every_n_steps"] = min(settings.log_every_n_steps, learner.steps_per_generation)
         watching: list[Callback] = [
             LearnerProgress(self._terminal, learner.steps_per_generation),
             Hyperparameters(self._hyperparameters),
         ]
+        last: list[Callback] = []
+        if self._team.is_many:
+            watching.insert(0, self._together)
+            last.append(Meeting(self._team))
         if self._timer is not None:  # first: it lets the others know that a generation is the last
             watching.insert(0, self._timer)
-        try:
-            return Trainer(
-                **options,
-                max_epochs=-1,
-                callbacks=watching + self.after_learning(),
-                logger=logger,
-                plugins=[SafeCheckpointIO()],
-                enable_progress_bar=False,
-                enable_model_summary=False,
-                num_sanity_val_steps=0,
-                limit_val_batches=0,
-                use_distributed_sampler=False,
-            )
-        except (MisconfigurationException, ValueError, TypeError) as error:
-            raise SettingError(f"trainer: Lightning refuses these settings: {error}") from error
+        return lightning_trainer(
+            settings,
+            learner,
+            self._ranks.place,
+            callbacks=watching + self.after_learning() + last,
+            checkpoints=SafeCheckpointIO(self._team),
+            logger=logger_of(self._config.get("logger", "tensorboard"), self._run),
+        )
 
     def _make_algorithm(self) -> Algorithm:
         if self._settings.supervised.enabled:
@@ -256,6 +272,7 @@ class TrainingLoop:
             if is_first:
                 terminal.say(f"self-play begins; the first generation needs {wanted:,} {unit}")
             is_first = False
+            self._ranks.require_whole()
             heart.beat(made)
             terminal.show("self-play", made, wanted, unit)
 
@@ -287,6 +304,10 @@ class TrainingLoop:
         self._data.cut_records()
 
     def _time_share(self) -> float:
+        """The same for all ranks, where there are several."""
+        return self._together.time_share() if self._team.is_many else self._time_passed()
+
+    def _time_passed(self) -> float:
         """The share of the run's time limit that has passed, including time before a resume."""
         if self._timer is None or not self._max_seconds:
             return 0.0
@@ -342,6 +363,21 @@ class _Beginning(Callback):
         if not self.is_over:
             self.is_over = True
             self._then()
+
+
+def _ranks_in_words(trainer: TrainerSettings, learner: LearnerSettings) -> str:
+    """How a step's batch is shared out; empty if it is not."""
+    ranks, parts = trainer.ranks, trainer.accumulate_grad_batches
+    told = []
+    if ranks > 1:
+        norm = "over all of them" if learner.sync_batch_norm else "over each rank's own"
+        told.append(f"learns on {ranks} ranks, batch norm {norm}; each holds the replay window")
+    if ranks * parts > 1:
+        passes = f"{parts} passes of " if parts > 1 else ""
+        rows = learner.batch_size // (ranks * parts)
+        shares = f"{ranks} x {rows:,}" if ranks > 1 else f"{rows:,}"
+        told.append(f"a batch of {learner.batch_size:,} is {passes}{shares} positions")
+    return "; ".join(told)
 
 
 def _words(settings: Mapping[str, Any]) -> str:

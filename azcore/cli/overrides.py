@@ -166,13 +166,14 @@ def _going_on(
     Raises:
         SettingError: a change that cannot be made.
     """
-    from azcore.storage.run_settings import flat, read_config
+    from azcore.storage.run_settings import OF_MACHINE, flat, read_config
 
     saved = read_config(run)
     composed = plain_settings(_with_overlays(config, overrides, saved))
     fixed_here = list(FIXED)
     if is_new:
         fixed_here = [key for key in (*FIXED, *OF_A_FORK) if key not in OF_ITS_OWN]
+    foreign = set(saved["trainer"]) - (set(composed["trainer"]) - set(OF_MACHINE))
     groups = GlobalHydra.instance().config_loader().list_groups("")
     wanted, has = flat(composed), flat(saved)
     single = [each.key_or_group for each in parsed(overrides) if each.key_or_group not in groups]
@@ -213,9 +214,9 @@ def _going_on(
                     + ("; init=RUN takes its weights alone, for any settings" if is_new else "")
                 )
             _set(saved, at, wanted[at])
-    if foreign := sorted(set(saved["trainer"]) - set(composed["trainer"])):
+    if foreign:
         raise SettingError(
-            f"{run.config} has trainer.{foreign[0]}, which no run can set; take it out there"
+            f"{run.config} has trainer.{min(foreign)}, which no run can set; take it out there"
         )
     for key in ("trainer", "export"):
         saved[key] = {**composed[key], **saved.get(key, {})}

@@ -6,12 +6,10 @@ The loop itself is in `azcore.algorithms.training`.
 from __future__ import annotations
 
 import contextlib
-import logging
 import re
 import shlex
 import signal
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -25,6 +23,7 @@ from torch import Tensor
 from azcore import interrupts
 from azcore.algorithms.checkpoints import require_way_back
 from azcore.algorithms.display import TrainingDisplay
+from azcore.algorithms.follower import follow_here
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.origin import (
     FORK,
@@ -37,16 +36,18 @@ from azcore.algorithms.origin import (
     remove_copy,
     require_same_origin,
 )
+from azcore.algorithms.ranks import learns_on, place_here, quiet_lightning
 from azcore.algorithms.training import TrainingLoop
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.commands.check.report import check_before_training
 from azcore.commands.export import export_settings, write_games_of_generation
-from azcore.errors import CheckpointError, FaultyGameError, SettingError
+from azcore.errors import CheckpointError, FaultyGameError, LostProcessError, SettingError
 from azcore.learner.settings import TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
 from azcore.selfplay.backend import BackendSettings
+from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
 from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
@@ -73,6 +74,11 @@ def train(config: Config) -> int:
     Raises:
         AzcoreError: a setting, file or game cannot be used; nothing saved is lost.
     """
+    trainer = _trainer_settings(config)
+    place = place_here(trainer)
+    if place.rank:
+        interrupts.be_curt()
+        return follow_here(place, learns_on(trainer))
     return train_run(config)[1]
 
 
@@ -85,14 +91,18 @@ def train_run(
         config: as composed.
         display: makes the output from a console, the last step and the seconds to train.
     """
-    _quiet_lightning()
+    quiet_lightning()
     resume = config["resume"]
     if not resume and config[INIT] and config[FORK]:
         raise SettingError(f"init and fork both say what a run begins from, got {config[INIT]} too")
     trainer = _trainer_settings(config)  # like settings_from, checked before anything is compiled
     backend = build(BackendSettings, config["backend"], "backend")
     web = build(WebSettings, config["web"], "web")
+    place = place_here(trainer)
+    if place.rank:
+        raise SettingError(f"the library trains as rank 0 alone, got rank {place.rank}")
     settings = settings_from(config)
+    trainer.require_shares(settings.learner.batch_size)
     if settings.supervised.enabled:
         require(backend.name == "inline", "backend", "inline without self-play", backend.name)
         require(not settings.overlaps, "schedule", "alternate without self-play", "overlap")
@@ -121,6 +131,7 @@ def train_run(
                     config=config,
                     settings=settings,
                     trainer=trainer,
+                    place=place,
                     backend=backend,
                     run=run,
                     terminal=terminal,
@@ -344,10 +355,10 @@ def _how_to_go_on(run: RunDirectory, name: str) -> str:
 
 @contextlib.contextmanager
 def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str) -> Iterator[None]:
-    """If a game's own code fails, tell its author that the run can resume after a fix."""
+    """If a game's own code fails or a process is lost, tell how the run can resume."""
     try:
         yield
-    except FaultyGameError:
+    except (FaultyGameError, LostProcessError):
         if run.config.exists():
             terminal.say(f"stopped, {_what_was_saved(run, name)}", as_command=True)
         raise
@@ -362,19 +373,6 @@ def _resignation_in_words(run: RunDirectory) -> str:
     share = table.number(last, "resign_false_positives")
     games = table.whole(last, "resign_measured")
     return f"resignation: {share:.1%} false positives of {games:,} games played out"
-
-
-def _quiet_lightning() -> None:
-    """Keep Lightning's notes on hardware and its products off the terminal."""
-    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
-    # Lightning 2.6 uses torch's tree functions in a way that torch 2.13 deprecates.
-    warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
-    # One process plays the games; workers would each need a copy of the window.
-    warnings.filterwarnings("ignore", message=".*does not have many workers")
-    # Such as the timer of a run that is resumed without trainer.max_time.
-    warnings.filterwarnings(
-        "ignore", message=".*callbacks used to create the checkpoint need to be"
-    )
 
 
 def _transcripts(
@@ -428,4 +426,22 @@ def _trainer_settings(config: Config) -> TrainerSettings:
         "auto or cpu on a machine without a GPU that torch can use",
         settings.accelerator,
     )
+    if settings.ranks > 1:
+        _require_devices(settings)
     return settings
+
+
+def _require_devices(settings: TrainerSettings) -> None:
+    """Refuse more ranks than this machine has devices for.
+
+    Raises:
+        SettingError: naming both numbers.
+    """
+    is_gpu = learns_on(settings) == "cuda"
+    there = torch.cuda.device_count() if is_gpu else max(2, available_cores())
+    require(
+        settings.devices <= there,
+        "trainer.devices",
+        f"at most {there}, the {'GPUs' if is_gpu else 'cores'} of this machine",
+        settings.devices,
+    )

@@ -23,6 +23,7 @@ from torch import Tensor
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError, GameFileError
 from azcore.learner.sources import GameSource
+from azcore.learner.team import ALONE, Share, Team
 from azcore.selfplay.crew import Amount, without_ended
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
@@ -34,7 +35,13 @@ Progress = Callable[[int, int, str], None]  # (so far, wanted, unit: games or po
 
 
 def draw_batch(
-    buffer: ReplayBuffer, size: int, seed: int, step: int, *, pin: bool = False
+    buffer: ReplayBuffer,
+    size: int,
+    seed: int,
+    step: int,
+    *,
+    rows: slice = slice(None),
+    pin: bool = False,
 ) -> dict[str, Tensor]:
     """The batch of one optimizer step, a function of the window, the seed and the step.
 
@@ -43,12 +50,13 @@ def draw_batch(
         size: N.
         seed: of the run.
         step: counted through all generations.
+        rows: which of them to make, where others make the rest.
         pin: put it in pinned memory, which a GPU copies while the program continues.
 
     Returns:
         The fields of `Samples` by name, with the auxiliary targets among them.
     """
-    samples = buffer.sample(size, generator(Purpose.BATCH, seed, step))
+    samples = buffer.sample(size, generator(Purpose.BATCH, seed, step), rows)
     arrays = {**vars(samples), **samples.auxiliary}
     del arrays["auxiliary"]
     batch = {name: torch.from_numpy(array) for name, array in arrays.items()}
@@ -63,15 +71,20 @@ class GenerationLoader:
 
     Args:
         begin: makes a generation's games; runs on the thread that iterates.
-        draw: returns the batch of a step; runs on another thread, and the iteration raises its
-            errors. Within one pass it never runs at the same time as `begin`.
+        draw: returns a batch, counted through all generations; runs on another thread, and the
+            iteration raises its errors. Within one pass it never runs at the same time as `begin`.
         size: batches per generation.
+        parts: batches per step.
     """
 
     def __init__(
-        self, begin: Callable[[int], None], draw: Callable[[int], dict[str, Tensor]], size: int
+        self,
+        begin: Callable[[int], None],
+        draw: Callable[[int], dict[str, Tensor]],
+        size: int,
+        parts: int = 1,
     ) -> None:
-        self._begin, self._draw, self._size = begin, draw, size
+        self._begin, self._draw, self._size, self._parts = begin, draw, size, parts
         self.generation = 0  # of the current pass, or else of the next
         self.batch = 0  # next batch of that pass; above 0: its games are already there
 
@@ -97,16 +110,27 @@ class GenerationLoader:
         yield batch
 
     def state_dict(self) -> dict[str, int]:
-        return {"generation": self.generation, "batch": self.batch}
+        state = {"generation": self.generation, "batch": self.batch}
+        return state if self._parts == 1 else {**state, "parts": self._parts}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        generation, batch = state["generation"], state["batch"]
+        generation, batch, parts = state["generation"], state["batch"], state.get("parts", 1)
+        if batch and parts != self._parts:
+            raise CheckpointError(
+                "a checkpoint from the middle of a generation goes on with the same "
+                f"trainer.accumulate_grad_batches, {parts!r:.20}, got {self._parts}"
+            )
         if not (type(generation) is type(batch) is int and generation >= 0 <= batch < self._size):
             raise CheckpointError(
                 f"a checkpoint's batch must be 0 to {self._size - 1} of a generation, "
                 f"got {batch!r:.100} of {generation!r:.100}"
             )
         self.generation, self.batch = generation, batch
+
+
+def copies_from_pinned(data: LightningDataModule) -> bool:
+    """Whether batches go to a GPU: Lightning copies asynchronously, which needs pinned memory."""
+    return data.trainer is not None and data.trainer.strategy.root_device.type == "cuda"
 
 
 class SelfPlayData(LightningDataModule):
@@ -121,6 +145,8 @@ class SelfPlayData(LightningDataModule):
         steps_per_generation: batches per epoch.
         seed: of the run.
         progress: called while a generation's games are played.
+        team: the ranks that learn from the games, of which this one gets them.
+        parts: in which a step takes its batch.
         on_games: called with a generation's games once they are on disk; after a resume perhaps
             again.
     """
@@ -136,6 +162,8 @@ class SelfPlayData(LightningDataModule):
         steps_per_generation: int,
         seed: int,
         progress: Progress,
+        team: Team = ALONE,
+        parts: int = 1,
         on_games: Callable[[list[GameRecord]], None] = lambda games: None,
     ) -> None:
         super().__init__()
@@ -143,7 +171,10 @@ class SelfPlayData(LightningDataModule):
         self.batch_size, self._seed = batch_size, seed
         self._progress, self._on_games = progress, on_games
         self._settings, self._samples = settings, batch_size * steps_per_generation  # a generation
-        self.loader = GenerationLoader(self._generate, self._draw, steps_per_generation)
+        self._team, self._share = team, Share(team.rank, team.size, parts)
+        self.loader = GenerationLoader(
+            self._generate, self._draw, steps_per_generation * parts, parts
+        )
         self.new_games: list[GameRecord] = []  # records of the current generation, for logs
         self._arrived: list[GameRecord] = []  # on disk, but not in the window yet
         self.total_games = 0  # on disk
@@ -184,6 +215,7 @@ class SelfPlayData(LightningDataModule):
             self._on_games(self.new_games)
             self.buffer.window_games = self._settings.window_at(self.total_games)
             self.buffer.extend(self.new_games)
+            self._team.send_games(self.new_games, self.buffer.window_games)
             self.source.play_on(self._wanted(generation + 1))
 
     def _store(self, games: list[GameRecord]) -> None:
@@ -231,10 +263,10 @@ class SelfPlayData(LightningDataModule):
         positions = max(1, round(samples / self._settings.samples_per_position))
         return Amount(games=0, positions=positions - self.total_positions)
 
-    def _draw(self, step: int) -> dict[str, Tensor]:
-        # Lightning copies it asynchronously, which a GPU can do from pinned memory only.
-        pin = self.trainer is not None and self.trainer.strategy.root_device.type == "cuda"
-        return draw_batch(self.buffer, self.batch_size, self._seed, step, pin=pin)
+    def _draw(self, batch: int) -> dict[str, Tensor]:
+        step, rows = self._share.of(batch, self.batch_size)
+        pin = copies_from_pinned(self)
+        return draw_batch(self.buffer, self.batch_size, self._seed, step, rows=rows, pin=pin)
 
     def state_dict(self) -> dict[str, Any]:
         """Games in play and the size of the game file, from which the window is read back."""
@@ -267,9 +299,12 @@ class SelfPlayData(LightningDataModule):
         if since:
             source = without_ended(source, {record.game_index for record in since})
         self.source.load_state_dict(source)
-        self.buffer.window_games = self._settings.window_at(games + len(since))
-        self.buffer.extend(self._games_before(size, games, positions))
-        self.buffer.extend(since)
+        window = self._settings.window_at(games + len(since))
+        self.buffer.window_games = window
+        outside = max(0, games - window - self.records.forgotten.games)
+        before = self._games_before(size, games, positions)
+        self.buffer.extend(self._team.passed_on(before, window, outside))
+        self.buffer.extend(self._team.passed_on(since, window))
         self.total_games = games + len(since)
         self.total_positions = positions + sum(record.num_samples for record in since)
 
@@ -328,3 +363,50 @@ class SelfPlayData(LightningDataModule):
         for name, wanted, got in (("games", games, found), ("positions", positions, to_learn)):
             if got != wanted:
                 raise CheckpointError(f"{self.records.path} must hold {wanted} {name}, got {got}")
+
+
+class ReceivedGames(LightningDataModule):
+    """What a rank learns from that plays no games: the same window, from rank 0.
+
+    Args:
+        team: the ranks.
+        buffer: the window.
+        batch_size: N, of all ranks together.
+        steps_per_generation: steps per epoch.
+        parts: in which a step takes its batch.
+        seed: of the run.
+    """
+
+    def __init__(
+        self,
+        *,
+        team: Team,
+        buffer: ReplayBuffer,
+        batch_size: int,
+        steps_per_generation: int,
+        parts: int,
+        seed: int,
+    ) -> None:
+        super().__init__()
+        self._team, self.buffer = team, buffer
+        self._batch_size, self._seed = batch_size, seed
+        self._share = Share(team.rank, team.size, parts)
+        self.loader = GenerationLoader(
+            lambda generation: team.receive_games(buffer),
+            self._draw,
+            steps_per_generation * parts,
+            parts,
+        )
+
+    def train_dataloader(self) -> GenerationLoader:
+        return self.loader
+
+    def receive_window(self) -> None:
+        """The games that a resumed run begins with: `SelfPlayData.load_state_dict` sends them."""
+        for _ in ("before the checkpoint", "since"):
+            self._team.receive_games(self.buffer)
+
+    def _draw(self, batch: int) -> dict[str, Tensor]:
+        step, rows = self._share.of(batch, self._batch_size)
+        pin = copies_from_pinned(self)
+        return draw_batch(self.buffer, self._batch_size, self._seed, step, rows=rows, pin=pin)

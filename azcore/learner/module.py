@@ -20,6 +20,7 @@ from azcore.learner.auxiliary import auxiliary_losses
 from azcore.learner.averaging import decay_at, move_average
 from azcore.learner.optimizers import checked_state, make_optimizer
 from azcore.learner.settings import LearnerSettings
+from azcore.learner.team import ALONE, Team
 from azcore.networks.contract import AuxiliaryNetwork
 from azcore.networks.saved import require_weights
 from azcore.storage.checkpoint import KEY, like, weights_of, write_checkpoint
@@ -47,6 +48,7 @@ class LearnerModule(LightningModule):
         max_steps: length of the whole run in optimizer steps, to which learning rates refer.
         time_share: returns the share of the run's time limit that has passed, to which they refer
             as well; 0 without a limit.
+        team: the ranks that learn together; each has this module.
         description: stored in every checkpoint, see `azcore.networks.saved.describe_run`.
     """
 
@@ -58,6 +60,7 @@ class LearnerModule(LightningModule):
         max_steps: int,
         description: dict[str, Any],
         time_share: Callable[[], float] = lambda: 0.0,
+        team: Team = ALONE,
     ) -> None:
         super().__init__()
         self.network = network.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
@@ -67,6 +70,7 @@ class LearnerModule(LightningModule):
         self.settings = settings
         self.max_steps = max_steps
         self.time_share = time_share
+        self._team = team
         self.description = description
 
     @property
@@ -76,6 +80,7 @@ class LearnerModule(LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], _index: int) -> Tensor:
         loss, metrics = self.loss(batch)
+        metrics = self._team.means(metrics)
         size = len(batch["value_targets"])
         curves = {CURVES[name]: value for name, value in metrics.items()}
         self.log_dict(curves, on_step=True, on_epoch=False, batch_size=size)
@@ -153,8 +158,8 @@ class LearnerModule(LightningModule):
         optimizer.param_groups[0]["lr"] = self.learning_rate(self.trainer.global_step)
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Follow the step just taken with the average."""
-        if self.average is not None:
+        """Follow the step just taken, of one batch or several, with the average."""
+        if self.average is not None and (batch_idx + 1) % self.trainer.accumulate_grad_batches == 0:
             assert self.settings.weight_averaging is not None
             decay = decay_at(self.trainer.global_step - 1, self.settings.weight_averaging)
             move_average(self.average, self.network, decay)

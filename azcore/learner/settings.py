@@ -18,6 +18,8 @@ from azcore.storage.targets import TARGETS
 OPTIMIZERS = ("sgd", "adamw", "muon")
 SCHEDULES = ("steps", "cosine")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
+STRATEGIES = ("auto", "ddp")  # auto: ddp on several devices
+MOST_DEVICES, MOST_NODES, MOST_PARTS = 1024, 4096, 65_536  # more than make sense
 PRECISIONS = ("32-true", "bf16-mixed", "16-mixed")  # weights are float32, as in players
 # Parameters of Lightning's Trainer that users cannot set.
 DECIDED = {
@@ -25,7 +27,7 @@ DECIDED = {
     for names, reason in (
         (
             "max_epochs min_epochs min_steps limit_train_batches overfit_batches fast_dev_run "
-            "accumulate_grad_batches reload_dataloaders_every_n_epochs",
+            "reload_dataloaders_every_n_epochs",
             "an epoch is a generation of learner.steps_per_generation batches, each a step",
         ),
         (
@@ -34,8 +36,12 @@ DECIDED = {
             "strength is measured by matches, as arena says, and there is no validation loop",
         ),
         (
-            "num_nodes strategy sync_batchnorm use_distributed_sampler",
-            "games and training are driven by one process",
+            "sync_batchnorm",
+            "learner.sync_batch_norm says it, on any device",
+        ),
+        (
+            "use_distributed_sampler",
+            "each rank draws its own share of each batch",
         ),
         (
             "callbacks plugins logger default_root_dir enable_checkpointing enable_progress_bar "
@@ -74,6 +80,7 @@ class LearnerSettings:
     momentum: float
     l2: float
     weight_averaging: float | None  # share that an average of the weights keeps at a step
+    sync_batch_norm: bool  # over the rows of all ranks
 
     def __post_init__(self) -> None:
         names = f"one of {', '.join(OPTIMIZERS)}"
@@ -207,7 +214,10 @@ class TrainerSettings:
     max_steps: int
     max_time: str | None
     accelerator: str
-    devices: int
+    devices: int  # of each node
+    num_nodes: int
+    strategy: str
+    accumulate_grad_batches: int
     precision: str
     gradient_clip_val: float | None
     deterministic: bool
@@ -227,15 +237,19 @@ class TrainerSettings:
             "days:hours:minutes:seconds such as 00:00:10:00",
             self.max_time,
         )
-        for name, known in (("accelerator", ACCELERATORS), ("precision", PRECISIONS)):
+        for name, known in (
+            ("accelerator", ACCELERATORS),
+            ("strategy", STRATEGIES),
+            ("precision", PRECISIONS),
+        ):
             value = getattr(self, name)
             require(value in known, f"trainer.{name}", f"one of {', '.join(known)}", value)
-        require(
-            self.devices == 1,
-            "trainer.devices",
-            "1: games and training are driven by one process",
-            self.devices,
-        )
+        for name, count, most in (
+            ("devices", self.devices, MOST_DEVICES),
+            ("num_nodes", self.num_nodes, MOST_NODES),
+            ("accumulate_grad_batches", self.accumulate_grad_batches, MOST_PARTS),
+        ):
+            require(1 <= count <= most, f"trainer.{name}", f"1 to {most:,}", count)
         require(
             self.gradient_clip_val is None or self.gradient_clip_val > 0,
             "trainer.gradient_clip_val",
@@ -248,6 +262,27 @@ class TrainerSettings:
             "1 or more",
             self.log_every_n_steps,
         )
+
+    @property
+    def ranks(self) -> int:
+        """The processes that learn together."""
+        return self.devices * self.num_nodes
+
+    def require_shares(self, batch_size: int) -> None:
+        """Refuse a batch that cannot be shared out alike.
+
+        Raises:
+            SettingError: naming the numbers.
+        """
+        shares = self.ranks * self.accumulate_grad_batches
+        if shares > 1:
+            require(
+                batch_size % shares == 0 and batch_size >= 2 * shares,
+                "learner.batch_size",
+                f"a multiple of {shares:,}, twice that or more, as trainer.devices x "
+                "trainer.num_nodes x trainer.accumulate_grad_batches share it out alike",
+                batch_size,
+            )
 
     @property
     def max_seconds(self) -> float | None:

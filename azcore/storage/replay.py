@@ -484,12 +484,13 @@ class ReplayBuffer:
         self._plies.first = int(game["first_ply"])
         self._named.first = int(game["first_named"])
 
-    def sample(self, size: int, rng: np.random.Generator) -> Samples:
+    def sample(self, size: int, rng: np.random.Generator, part: slice = slice(None)) -> Samples:
         """Positions sampled from all positions of the window, uniformly unless surprise counts.
 
         Args:
-            size: N.
+            size: how many are chosen.
             rng: the only source of randomness.
+            part: which of those to make, N; chance does not depend on it.
         """
         if self.surprise_share:
             points = self._first_sample + rng.random(size) * self.num_positions
@@ -497,8 +498,10 @@ class ReplayBuffer:
             chosen = np.minimum(self._shares.first_above(points), last) - self._first_sample
         else:
             chosen = rng.integers(0, self.num_positions, size)
-        samples = self.positions(chosen)
-        return self._mapped(samples, rng) if self.augment and self.game.symmetries else samples
+        samples = self.positions(chosen[part])
+        if self.augment and self.game.symmetries:
+            return self._mapped(samples, rng.integers(0, len(self._symmetries), size)[part])
+        return samples
 
     def positions(self, chosen: npt.NDArray[np.int64]) -> Samples:
         """Chosen positions of the window, as they were played.
@@ -580,9 +583,8 @@ class ReplayBuffer:
                 auxiliary["score"] = ends["score"] * sign / np.float32(self.game.score_maximum)
         return auxiliary
 
-    def _mapped(self, samples: Samples, rng: np.random.Generator) -> Samples:
-        """Each row mapped by a random symmetry, which may be the identity."""
-        chosen = rng.integers(0, len(self._symmetries), len(samples.value_targets))
+    def _mapped(self, samples: Samples, chosen: npt.NDArray[np.int64]) -> Samples:
+        """Each row mapped by a symmetry of its own, which may be the identity: int64 [N]."""
         auxiliary = dict(samples.auxiliary)
         if "ownership" in auxiliary:
             cells = auxiliary["ownership"][:, None]

@@ -41,6 +41,7 @@ RUN: Mapping[str, type] = {
 ORIGIN = "origin"
 OF_ORIGIN: Mapping[str, type] = {"how": str, "checkpoint": str, "step": int, "sha256": str}
 OF_EXPORT = ("format", "per_generation")  # keys of that group that training uses
+OF_MACHINE = ("devices", "num_nodes", "strategy")  # keys of `trainer` that no run keeps
 OPTIONAL = (
     "export",
     "device",
@@ -101,6 +102,7 @@ ADDED: dict[str, dict[str, Any]] = {
         "cosine_end": 0.05,
         "warmup_steps": 0,
         "weight_averaging": None,
+        "sync_batch_norm": True,
         "auxiliary_weights": {  # of targets that their networks do not have
             "ownership": 1.5,
             "score": 4.0,
@@ -143,7 +145,12 @@ def own_settings(run: RunDirectory) -> dict[str, Any]:
     Raises:
         SettingError: the file cannot be read.
     """
-    return _own(_renamed(read_yaml(run.config)))
+    config = _renamed(read_yaml(run.config))
+    own = _own(config)
+    if isinstance(trainer := config.get("trainer"), Mapping):
+        # Runs once kept `devices`, of which there was one; all else that no run has is refused.
+        own["trainer"] = {key: value for key, value in trainer.items() if key != "devices"}
+    return own
 
 
 def _renamed(config: dict[str, Any]) -> dict[str, Any]:
@@ -204,6 +211,9 @@ def _own(config: Mapping[str, Any]) -> dict[str, Any]:
     own = {key: config[key] for key in RUN if config.get(key) is not None}
     if isinstance(own.get("export"), Mapping):
         own["export"] = {key: value for key, value in own["export"].items() if key in OF_EXPORT}
+    if isinstance(own.get("trainer"), Mapping):
+        kept = {key: value for key, value in own["trainer"].items() if key not in OF_MACHINE}
+        own["trainer"] = kept
     if isinstance(origin := config.get(ORIGIN), Mapping) and origin:
         own[ORIGIN] = {
             key: origin[key] for key, kind in OF_ORIGIN.items() if type(origin.get(key)) is kind

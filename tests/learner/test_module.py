@@ -42,6 +42,7 @@ def module(network: nn.Module, **changes: object) -> LearnerModule:
         "momentum": 0.0,
         "l2": 0.0,
         "weight_averaging": None,
+        "sync_batch_norm": True,
     }
     return LearnerModule(
         network=network,

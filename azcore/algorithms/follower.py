@@ -1,0 +1,184 @@
+"""What ranks 1 and up of a learner on several devices do: they learn.
+
+Settings, games and checkpoints come from rank 0. The Trainer is the one of rank 0 but for all that
+writes, measures or plays.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import pickle
+import tempfile
+import time
+import traceback
+from collections.abc import Mapping
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.callbacks import Timer
+from lightning.pytorch.plugins.io import TorchCheckpointIO
+
+from azcore.algorithms.ranks import (
+    Meeting,
+    Place,
+    Ranks,
+    Together,
+    connect,
+    is_of_connection,
+    lightning_trainer,
+    quiet_lightning,
+    threads_of,
+)
+from azcore.assembly.parts import Config, settings_from
+from azcore.errors import AzcoreError
+from azcore.learner.data import ReceivedGames
+from azcore.learner.module import LearnerModule
+from azcore.learner.norm import synchronised
+from azcore.learner.settings import trainer_settings
+from azcore.learner.team import Team
+from azcore.networks import build_network
+from azcore.storage.checkpoint import read_checkpoint
+from azcore.storage.replay import ReplayBuffer
+
+_AFTER = 3.0  # seconds by which a rank that has lost another speaks later than that one
+
+
+def tell_followers(team: Team, config: Config, *, resumes: bool) -> None:
+    """What rank 0 says first: the settings of the run, and whether a checkpoint follows."""
+    if team.is_many:
+        team.send(json.dumps({"config": config, "resumes": resumes}).encode())
+
+
+def follow(team: Team, place: Place) -> None:
+    """Learn to the end of the run, among ranks that have met.
+
+    Raises:
+        AzcoreError: something of the run is missing here.
+    """
+    quiet_lightning()
+    said = json.loads(team.receive())
+    trainer = trainer_settings(said["config"]["trainer"])
+    settings = settings_from(_without_search(said["config"]))
+    learner = settings.learner
+    network = build_network(settings.game, settings.network, settings.seed)
+    timer = [Timer(trainer.max_time, interval="epoch", verbose=False)] if trainer.max_time else []
+    together = Together(team, lambda: 0.0, threads_of(place))
+    module = LearnerModule(
+        network=synchronised(network) if learner.sync_batch_norm else network,
+        settings=learner,
+        max_steps=trainer.max_steps,
+        description={},
+        time_share=together.time_share,
+        team=team,
+    )
+    data = ReceivedGames(
+        team=team,
+        buffer=ReplayBuffer(
+            game=settings.game,
+            window_games=settings.replay.window_games,
+            augment=settings.replay.augment,
+            root_value_share=settings.replay.root_value_share,
+            surprise_share=settings.replay.surprise_share,
+            targets=settings.network.targets,
+        ),
+        batch_size=learner.batch_size,
+        steps_per_generation=learner.steps_per_generation,
+        parts=trainer.accumulate_grad_batches,
+        seed=settings.seed,
+    )
+    lightning_trainer(
+        trainer,
+        learner,
+        place,
+        callbacks=[*timer, together, Meeting(team), _Saving()],
+        checkpoints=_Received(team, data),
+        logger=False,
+    ).fit(
+        module,
+        datamodule=data,
+        ckpt_path="rank 0's" if said["resumes"] else None,
+        weights_only=True,
+    )
+
+
+def _without_search(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a rank that searches nothing, wherever rank 0 does."""
+    return {
+        **config,
+        "device": "cpu",
+        "evaluator": {**config["evaluator"], "backend": "auto", "precision": "auto"},
+    }
+
+
+class _Saving(Callback):
+    """Meets rank 0 where Lightning makes all ranks wait: at the end of a checkpoint."""
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        trainer.strategy.barrier()
+
+
+class _Received(TorchCheckpointIO):
+    """The checkpoint that rank 0 has read, and the window that goes with it."""
+
+    def __init__(self, team: Team, data: ReceivedGames) -> None:
+        self._team, self._data = team, data
+
+    def load_checkpoint(
+        self, path: Any, map_location: Any = None, weights_only: bool | None = None
+    ) -> dict[str, Any]:
+        with tempfile.NamedTemporaryFile(suffix=".ckpt") as file:
+            file.write(self._team.receive())
+            file.flush()
+            checkpoint = read_checkpoint(Path(file.name))
+        self._data.receive_window()
+        return checkpoint
+
+
+def follow_here(place: Place, device_type: str) -> int:
+    """A rank that a person, torchrun or Slurm has begun; with it begin the others of its node.
+
+    Raises:
+        AzcoreError: a rank is lost, or something of the run is missing here.
+    """
+    ranks = Ranks(place, device_type)
+    with ranks.gathered():
+        follow(ranks.team, place)
+    return 0
+
+
+def serve(descriptor: int) -> None:
+    """What a process does that `ranks.py` has begun.
+
+    Args:
+        descriptor: of the connection to the process that it belongs to.
+    """
+    connection = Connection(descriptor)
+    with contextlib.suppress(EOFError, OSError):  # that process is gone
+        place, device_type = connection.recv()
+        connection.send(None)
+        team = Team(place.rank, place.size)
+        try:
+            connect(team, place, device_type)
+            follow(team, place)
+        except BaseException as error:
+            if is_of_connection(error):
+                time.sleep(_AFTER)
+            connection.send_bytes(_words(error, place.rank))
+            raise
+        os._exit(0)  # threads of torch need not end
+
+
+def _words(error: BaseException, rank: int) -> bytes:
+    """An error as rank 0 raises it."""
+    if not isinstance(error, AzcoreError):
+        found = traceback.format_exception_only(error)
+        error = AzcoreError(f"rank {rank} of the learner has failed: {' '.join(found)}")
+    try:
+        pickle.loads(said := pickle.dumps(error))
+    except Exception:
+        said = pickle.dumps(AzcoreError(str(error)))
+    return said

@@ -1,0 +1,548 @@
+"""The processes of a learner on several devices: who begins them, where they meet, how they end.
+
+    trainer.devices=4                        this process is rank 0 and begins ranks 1 to 3
+    trainer.devices=4 trainer.num_nodes=2    the same command on each node; the first process of a
+                                             node begins the node's others
+    torchrun, or srun of Slurm               has begun them all, the command once for each rank
+
+Rank 0 is the run. The others know no run directory, no terminal and no self-play: `follower.py`.
+A rank that is lost ends the run with one sentence, and the end of the run ends all ranks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import pickle
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
+from lightning.fabric.plugins.environments.lightning import LightningEnvironment
+from lightning.fabric.plugins.environments.slurm import SLURMEnvironment
+from lightning.fabric.plugins.environments.torchelastic import TorchElasticEnvironment
+from lightning.fabric.utilities.exceptions import MisconfigurationException
+from lightning.pytorch import Callback, LightningModule, Trainer
+from lightning.pytorch.loggers import Logger
+from lightning.pytorch.plugins.io import CheckpointIO
+from lightning.pytorch.strategies import DDPStrategy
+
+from azcore.errors import AzcoreError, LostProcessError, SettingError
+from azcore.learner.module import LearnerModule
+from azcore.learner.settings import LearnerSettings, TrainerSettings
+from azcore.learner.team import Team
+from azcore.selfplay.sizes import available_cores
+from azcore.settings import require
+from azcore.storage.checkpoint import short_reason
+
+# Ranks of other nodes may come while rank 0 still compiles and measures. Afterwards no rank waits
+# in the default group for longer than a step, or a first compilation, takes another.
+_ARRIVAL = timedelta(hours=1)
+_NUDGE = 5.0  # seconds after a rank is lost until rank 0, which has not noticed, is interrupted
+_PATIENCE = 60.0  # seconds from then on until its process ends, whatever it waits for
+_FAREWELL = 30.0  # seconds that the others have to end, once all steps are taken
+_OF_NODES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")  # Lightning's and torch's names
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a process stands among the ranks."""
+
+    rank: int = 0
+    size: int = 1
+    local: int = 0  # number on its node
+    node: int = 0
+    devices: int = 1  # ranks of a node
+    meeting: str = ""  # as torch's `init_method`; empty: a file that rank 0 makes
+    is_begun: bool = False  # by another program, as all ranks are
+
+    @property
+    def is_on_one_node(self) -> bool:
+        return self.devices == self.size
+
+
+def place_here(settings: TrainerSettings) -> Place:
+    """The place of the process that a command line has begun.
+
+    Raises:
+        SettingError: what begins the ranks says nothing of it, or something else than the settings.
+    """
+    if settings.ranks == 1:
+        return Place()
+    place = Place(size=settings.ranks, devices=settings.devices)
+    for name, kind in (("torchrun", TorchElasticEnvironment), ("srun", SLURMEnvironment)):
+        if kind.detect():
+            return _begun_by(name, kind(), place)
+    if settings.num_nodes == 1:
+        return place
+    missing = [name for name in _OF_NODES if not os.environ.get(name)]
+    require(
+        not missing,
+        "trainer.num_nodes",
+        f"1, unless each node's environment says {', '.join(_OF_NODES)}, or torchrun or srun "
+        "begins the ranks",
+        f"{settings.num_nodes} without {', '.join(missing)}",
+    )
+    found = LightningEnvironment()
+    try:
+        node, port = found.node_rank(), found.main_port
+    except ValueError as error:
+        raise SettingError(f"NODE_RANK and MASTER_PORT must be whole numbers: {error}") from error
+    within = 0 <= node < settings.num_nodes
+    require(within, "NODE_RANK", f"0 to {settings.num_nodes - 1}", node)
+    return replace(
+        place,
+        rank=node * settings.devices,
+        node=node,
+        meeting=f"tcp://{found.main_address}:{port}",
+    )
+
+
+def _begun_by(name: str, found: ClusterEnvironment, place: Place) -> Place:
+    """The place that another program has given to this process.
+
+    Raises:
+        SettingError: it has begun another number of ranks.
+    """
+    require(
+        found.world_size() == place.size,
+        "trainer.devices x trainer.num_nodes",
+        f"{found.world_size()}, as many ranks as {name} has begun",
+        place.size,
+    )
+    meeting = "env://"  # torchrun keeps the place itself
+    if not isinstance(found, TorchElasticEnvironment):
+        meeting = f"tcp://{found.main_address}:{found.main_port}"
+    return replace(
+        place,
+        rank=found.global_rank(),
+        local=found.local_rank(),
+        node=found.node_rank(),
+        meeting=meeting,
+        is_begun=True,
+    )
+
+
+def learns_on(settings: TrainerSettings) -> str:
+    """`cuda` or `cpu`, where ranks learn."""
+    is_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
+    return "cuda" if is_gpu else "cpu"
+
+
+class Ranks:
+    """The ranks that this process begins, and its way to all.
+
+    Args:
+        place: of this process.
+        device_type: where ranks learn.
+    """
+
+    def __init__(self, place: Place, device_type: str) -> None:
+        self.place, self._device_type = place, device_type
+        self.team = Team(place.rank, place.size)
+        self.lost: AzcoreError | None = None  # what has become of a rank
+        self._children: list[_Child] = []
+        self._is_over, self._is_nudged = threading.Event(), False
+        self._main = threading.current_thread()
+
+    def require_whole(self) -> None:
+        """Raise what has become of a rank, if one is lost."""
+        if self.lost is not None:
+            raise self.lost
+
+    @contextlib.contextmanager
+    def gathered(self) -> Iterator[None]:
+        """Within, all ranks are there; afterwards, those that this process has begun are gone.
+
+        Raises:
+            LostProcessError: one of them is lost.
+            AzcoreError: one of them cannot go on.
+        """
+        if not self.team.is_many:
+            yield
+            return
+        place, self._main = self.place, threading.current_thread()
+        threads = torch.get_num_threads()
+        folder = Path(tempfile.mkdtemp(prefix="azcore-ranks-"))
+        if not place.meeting:
+            place = replace(place, meeting=f"file://{folder}/meeting")
+        try:
+            with self._telling_of_the_lost():
+                if not place.is_begun:
+                    self._begin_others(place)
+                connect(self.team, place, self._device_type)
+                yield
+            self._is_over.set()
+            for child in self._children:
+                child.wait(_FAREWELL)
+        finally:
+            self._is_over.set()
+            for child in self._children:
+                child.end()
+            if dist.is_initialized():
+                dist.destroy_process_group()
+            shutil.rmtree(folder, ignore_errors=True)
+            torch.set_num_threads(threads)
+
+    def _begin_others(self, place: Place) -> None:
+        first = place.rank - place.local
+        for local in range(1, place.devices):
+            there = replace(place, rank=first + local, local=local)
+            self._children.append(_Child(there, self._device_type, self._has_lost))
+        for child in self._children:
+            while not child.is_ready.wait(0.1):
+                self.require_whole()
+
+    @contextlib.contextmanager
+    def _telling_of_the_lost(self) -> Iterator[None]:
+        """Make one sentence of whatever the loss of a rank does to this process."""
+        try:
+            yield
+        except AzcoreError:
+            raise
+        except BaseException as error:
+            if is_of_connection(error):  # why it was cut takes a moment to be known
+                end = time.monotonic() + _NUDGE
+                while self._children and self.lost is None and time.monotonic() < end:
+                    time.sleep(0.05)
+                self._is_over.set()
+                if self.lost is None:
+                    raise LostProcessError(
+                        f"a rank of the learner is lost, as the connection to it says: "
+                        f"{short_reason(error)}"
+                    ) from error
+            elif not self._is_nudged:
+                raise
+            self._is_over.set()
+            assert self.lost is not None
+            raise self.lost from error
+
+    def _has_lost(self, error: AzcoreError) -> None:
+        """Called on a thread once a rank has ended before all was done."""
+        if self._is_over.is_set() or self.lost is not None:
+            return
+        self.lost = error
+        if self._is_over.wait(_NUDGE):
+            return
+        is_main = self._main is threading.main_thread()
+        if is_main and callable(signal.getsignal(signal.SIGTERM)):  # it plays, or waits in vain
+            self._is_nudged = True
+            signal.pthread_kill(self._main.ident or 0, signal.SIGTERM)
+        if not self._is_over.wait(_PATIENCE):
+            with contextlib.suppress(OSError):
+                os.write(2, f"azcore: {error}\n".encode())
+            for child in self._children:
+                child.end()
+            os._exit(2)
+
+
+def connect(team: Team, place: Place, device_type: str) -> None:
+    """Meet the other ranks; on one node by a file, and without a port that others can reach."""
+    if place.is_on_one_node:
+        interface = "lo0" if sys.platform == "darwin" else "lo"
+        for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
+            os.environ.setdefault(name, interface)
+    if device_type == "cuda":
+        torch.cuda.set_device(place.local)
+    dist.init_process_group(
+        "nccl" if device_type == "cuda" else "gloo",
+        init_method=place.meeting,
+        rank=place.rank,
+        world_size=place.size,
+        timeout=_ARRIVAL,
+    )
+    team.connect()
+
+
+def is_of_connection(error: BaseException) -> bool:
+    """Whether torch has lost another rank; gloo says so by a RuntimeError."""
+    return isinstance(error, dist.DistError) or (
+        isinstance(error, RuntimeError)
+        and any(word in str(error) for word in ("gloo", "Connection", "NCCL"))
+    )
+
+
+class _Child:
+    """A rank that this process has begun, and the thread that hears of its end.
+
+    Args:
+        place: of the rank.
+        device_type: where it learns.
+        has_lost: called on that thread if the rank ends before all is done.
+    """
+
+    def __init__(
+        self, place: Place, device_type: str, has_lost: Callable[[AzcoreError], None]
+    ) -> None:
+        self.is_ready = threading.Event()  # it has begun and is about to meet the others
+        self._place, self._has_lost = place, has_lost
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the process)
+        environment = dict(os.environ)
+        if device_type == "cpu":
+            environment["OMP_NUM_THREADS"] = str(threads_of(place))
+        ours, its = socket.socketpair()
+        with its:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", BEGIN, str(its.fileno())],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=self._errors,
+                pass_fds=[its.fileno()],
+                env=environment,
+                process_group=0,  # Ctrl-C is for rank 0
+            )
+        self._connection = Connection(ours.detach())
+        with contextlib.suppress(OSError):  # it is lost
+            self._connection.send((place, device_type))
+        self._thread = threading.Thread(target=self._hear, name=f"rank {place.rank}", daemon=True)
+        self._thread.start()
+
+    def _hear(self) -> None:
+        """Wait for its words: None, it is ready; an error; the end of the connection."""
+        try:
+            while True:
+                said = pickle.loads(self._connection.recv_bytes())
+                if said is not None:
+                    self._has_lost(said)
+                self.is_ready.set()
+        except (EOFError, OSError):
+            self._has_lost(
+                LostProcessError(f"rank {self._place.rank} of the learner {self._end()}")
+            )
+
+    def _end(self) -> str:
+        """How it ended, with the last line that it wrote."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(_NUDGE)
+        status = self._process.poll()
+        if status is None:
+            return "is silent"
+        how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
+        self._errors.seek(0)
+        lines = self._errors.read().decode(errors="replace").split("\n")
+        last = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return how + (f": {last:.300}" if last and status > 0 else "")
+
+    def wait(self, seconds: float) -> None:
+        """Let it end by itself."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+
+    def end(self) -> None:
+        """End it, if it has not ended."""
+        self._process.kill()
+        self._process.wait()
+        if self._thread is not threading.current_thread():
+            self._thread.join()  # nothing is left to hear
+            self._connection.close()
+            self._errors.close()
+
+
+# See `azcore.selfplay.processes.BEGIN`.
+BEGIN = """
+import os, select, sys, threading
+def watch():
+    hangup = select.poll()
+    hangup.register(int(sys.argv[1]), 0)
+    hangup.poll()
+    os._exit(0)
+threading.Thread(target=watch, daemon=True).start()
+from azcore.algorithms.follower import serve
+serve(int(sys.argv[1]))
+"""
+
+
+def threads_of(place: Place) -> int:
+    """Threads of a rank that learns on a CPU."""
+    return max(1, available_cores() // place.devices)
+
+
+# -- Lightning -----------------------------------------------------------------------------------
+
+
+def quiet_lightning() -> None:
+    """Keep Lightning's notes on hardware and its products off the terminal."""
+    logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+    # Lightning 2.6 uses torch's tree functions in a way that torch 2.13 deprecates.
+    warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
+    # One process plays the games; workers would each need a copy of the window.
+    warnings.filterwarnings("ignore", message=".*does not have many workers")
+    # Such as the timer of a run that is resumed without trainer.max_time.
+    warnings.filterwarnings(
+        "ignore", message=".*callbacks used to create the checkpoint need to be"
+    )
+    # What a rank logs is a mean over all ranks already, or rank 0's alone.
+    warnings.filterwarnings("ignore", message=".*sync_dist=True")
+
+
+def lightning_trainer(
+    settings: TrainerSettings,
+    learner: LearnerSettings,
+    place: Place,
+    *,
+    callbacks: list[Callback],
+    checkpoints: CheckpointIO,
+    logger: Logger | bool,
+) -> Trainer:
+    """The Trainer of a rank.
+
+    Args:
+        settings: of the run.
+        learner: the same.
+        place: of the rank.
+        callbacks: in the order in which they are called.
+        checkpoints: reads and writes them.
+        logger: False on all ranks but one.
+
+    Raises:
+        SettingError: Lightning refuses the settings.
+    """
+    options: dict[str, Any] = asdict(settings)
+    del options["max_time"]  # azcore has its own timer
+    # Lightning warns of an interval longer than an epoch.
+    options["log_every_n_steps"] = min(settings.log_every_n_steps, learner.steps_per_generation)
+    options["strategy"] = "auto" if place.size == 1 else _Ranked(place)
+    try:
+        return Trainer(
+            **options,
+            max_epochs=-1,
+            callbacks=callbacks,
+            logger=logger,
+            plugins=[checkpoints],
+            enable_checkpointing=place.rank == 0,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            num_sanity_val_steps=0,
+            limit_val_batches=0,
+            use_distributed_sampler=False,
+        )
+    except (MisconfigurationException, ValueError, TypeError) as error:
+        raise SettingError(f"trainer: Lightning refuses these settings: {error}") from error
+
+
+class _Ranked(DDPStrategy):
+    """DDP among ranks that are there already.
+
+    Batch norm's averages are no part of what DDP sends: `SynchronisedNorm` and `Together` see to
+    them.
+    """
+
+    def __init__(self, place: Place) -> None:
+        super().__init__(cluster_environment=_Environment(place), forward_sync_buffers=False)
+
+    def _configure_launcher(self) -> None:
+        self._launcher = None
+
+
+class _Environment(ClusterEnvironment):
+    """Tells Lightning the place of this process; it would connect the ranks, if they were not."""
+
+    def __init__(self, place: Place) -> None:
+        super().__init__()
+        self._place = place
+
+    @property
+    def creates_processes_externally(self) -> bool:
+        return True
+
+    @property
+    def main_address(self) -> str:
+        return "127.0.0.1"
+
+    @property
+    def main_port(self) -> int:
+        return 0
+
+    @staticmethod
+    def detect() -> bool:
+        return False
+
+    def world_size(self) -> int:
+        return self._place.size
+
+    def set_world_size(self, size: int) -> None:
+        pass
+
+    def global_rank(self) -> int:
+        return self._place.rank
+
+    def set_global_rank(self, rank: int) -> None:
+        pass
+
+    def local_rank(self) -> int:
+        return self._place.local
+
+    def node_rank(self) -> int:
+        return self._place.node
+
+
+class Together(Callback):
+    """What all ranks do alike, before other callbacks.
+
+    Args:
+        team: the ranks.
+        time_share: on rank 0, the share of the run's time that has passed.
+        threads: with which a rank learns on a CPU.
+    """
+
+    def __init__(self, team: Team, time_share: Callable[[], float], threads: int) -> None:
+        self._team, self._measured, self._threads = team, time_share, threads
+        self._share = 0.0
+        self._on_sigterm: Any = signal.SIG_DFL
+
+    def time_share(self) -> float:
+        """The share that all ranks have agreed on for this step, from which the rate follows."""
+        return self._share
+
+    def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
+        self._on_sigterm = signal.getsignal(signal.SIGTERM)
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        # Lightning's handler would tell all ranks, which may wait for something else.
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, self._on_sigterm)
+        self.on_train_epoch_start(trainer, pl_module)  # not called in the middle of one
+        self._share = self._team.agree(self._measured())
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if pl_module.device.type == "cpu":  # matches have set it to theirs
+            torch.set_num_threads(self._threads)
+
+    def on_train_batch_start(
+        self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int
+    ) -> None:
+        self._share = self._team.agree(self._measured())
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        assert isinstance(pl_module, LearnerModule)
+        if not pl_module.settings.sync_batch_norm:
+            self._team.average_statistics(pl_module)
+
+
+class Meeting(Callback):
+    """After other callbacks: the ranks wait here for what rank 0 alone does."""
+
+    def __init__(self, team: Team) -> None:
+        self._team = team
+
+    def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._team.meet()
+
+    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._team.meet()
