@@ -23,6 +23,7 @@ from lightning.pytorch.callbacks import Timer
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from azcore.algorithms.ranks import (
+    DONE,
     Meeting,
     Place,
     Ranks,
@@ -84,6 +85,7 @@ def follow(team: Team, place: Place) -> None:
             root_value_share=settings.replay.root_value_share,
             surprise_share=settings.replay.surprise_share,
             targets=settings.network.targets,
+            folder=Path(tempfile.gettempdir()) if settings.replay.window_on_disk else None,
         ),
         batch_size=learner.batch_size,
         steps_per_generation=learner.steps_per_generation,
@@ -169,6 +171,7 @@ def serve(descriptor: int) -> None:
                 time.sleep(_AFTER)
             connection.send_bytes(_words(error, place.rank))
             raise
+        connection.send(DONE)
         os._exit(0)  # threads of torch need not end
 
 

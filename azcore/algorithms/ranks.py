@@ -253,11 +253,18 @@ class Ranks:
 
 
 def connect(team: Team, place: Place, device_type: str) -> None:
-    """Meet the other ranks; on one node by a file, and without a port that others can reach."""
+    """Meet the other ranks.
+
+    Those that azcore has begun on one node meet by a file and talk on the loopback interface. Those
+    of torchrun or Slurm meet at the address that these name, which others may reach.
+    """
     if place.is_on_one_node:
         interface = "lo0" if sys.platform == "darwin" else "lo"
         for name in ("GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME"):
-            os.environ.setdefault(name, interface)
+            if place.meeting.startswith("file:"):
+                os.environ[name] = interface
+            else:
+                os.environ.setdefault(name, interface)
     if device_type == "cuda":
         torch.cuda.set_device(place.local)
     dist.init_process_group(
@@ -314,10 +321,12 @@ class _Child:
         self._thread.start()
 
     def _hear(self) -> None:
-        """Wait for its words: None, it is ready; an error; the end of the connection."""
+        """Wait for its words: None, it is ready; an error; `DONE`; the end of the connection."""
         try:
             while True:
                 said = pickle.loads(self._connection.recv_bytes())
+                if said == DONE:
+                    return
                 if said is not None:
                     self._has_lost(said)
                 self.is_ready.set()
@@ -353,6 +362,8 @@ class _Child:
             self._connection.close()
             self._errors.close()
 
+
+DONE = "done"  # the last word of a rank that has learned to the end
 
 # See `azcore.selfplay.processes.BEGIN`.
 BEGIN = """

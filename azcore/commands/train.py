@@ -43,7 +43,7 @@ from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.commands.check.report import check_before_training
 from azcore.commands.export import export_settings, write_games_of_generation
 from azcore.errors import CheckpointError, FaultyGameError, LostProcessError, SettingError
-from azcore.learner.settings import TrainerSettings, trainer_settings
+from azcore.learner.settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
 from azcore.selfplay.backend import BackendSettings
@@ -125,6 +125,10 @@ def train_run(
             _saying_what_is_kept(run, terminal, name),
             contextlib.ExitStack() as until_the_end,
         ):
+            if web.beside:  # first, since its port may be taken
+                from azcore.commands.web import page_beside
+
+                until_the_end.enter_context(page_beside(config, run.path, terminal.say))
             # Read before anything is built: settings cannot ask for more than it holds.
             with _starting(run, config, origin, settings, terminal) as start:
                 loop = TrainingLoop(
@@ -148,10 +152,6 @@ def train_run(
                 save_config(run, {**config, ORIGIN: start.origin})
             run.save_sizes(loop.sizes)
             terminal.say(f"run directory {run.path}")
-            if web.beside:
-                from azcore.commands.web import page_beside
-
-                until_the_end.enter_context(page_beside(config, run.path, terminal.say))
             with terminal:
                 step = loop.fit(start.checkpoint)
         interrupts.end()  # the rest takes only a moment
@@ -292,7 +292,7 @@ def is_finished(run: RunDirectory) -> bool:
     if not run.last_checkpoint.exists():
         return False
     config, checkpoint = read_config(run), read_checkpoint(run.last_checkpoint)
-    settings = trainer_settings(config["trainer"])
+    settings = trainer_settings({**ON_ONE_DEVICE, **config["trainer"]})
     if checkpoint["global_step"] >= settings.max_steps:
         return True
     limit = settings.max_seconds

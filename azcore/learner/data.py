@@ -301,7 +301,8 @@ class SelfPlayData(LightningDataModule):
         self.source.load_state_dict(source)
         window = self._settings.window_at(games + len(since))
         self.buffer.window_games = window
-        outside = max(0, games - window - self.records.forgotten.games)
+        first = max(0, games - window)
+        outside = max(0, first - self.records.before_game(first).games)
         before = self._games_before(size, games, positions)
         self.buffer.extend(self._team.passed_on(before, window, outside))
         self.buffer.extend(self._team.passed_on(since, window))

@@ -293,6 +293,10 @@ class TrainerSettings:
         return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
 
 
+# What a run does not keep, since it belongs to the machine.
+ON_ONE_DEVICE: Mapping[str, Any] = {"devices": 1, "num_nodes": 1, "strategy": "auto"}
+
+
 def trainer_settings(values: Mapping[str, Any]) -> TrainerSettings:
     """The typed settings of the group `trainer`.
 

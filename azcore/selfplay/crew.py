@@ -16,7 +16,7 @@ import queue
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -242,8 +242,7 @@ class Crew(ABC):
                         last = complete + ahead
         except BaseException:
             self.leave_rounds()
-            while running.count:
-                running.ended()
+            running.wait()
             raise
 
     # -- exact resume -----------------------------------------------------------------------------
@@ -276,20 +275,21 @@ class RoundsUnderWay:
 
     Args:
         crew: whose rounds they are.
-
-    Attributes:
-        count: how many have begun and not been returned by `ended`.
     """
 
     def __init__(self, crew: Crew) -> None:
         self._crew = crew
         self._ended: queue.SimpleQueue[tuple[int, Future[list[GameRecord]]]] = queue.SimpleQueue()
-        self.count = 0
+        self._begun: dict[int, Future[list[GameRecord]]] = {}  # by worker, not yet returned
+
+    @property
+    def count(self) -> int:
+        """How many have begun and not been returned by `ended`."""
+        return len(self._begun)
 
     def begin(self, worker: int) -> None:
         """Begin a round of an idle worker."""
-        begun = self._crew.begin_round(worker)
-        self.count += 1
+        begun = self._begun[worker] = self._crew.begin_round(worker)
         begun.add_done_callback(lambda done: self._ended.put((worker, done)))
 
     def ended(self) -> list[tuple[int, Future[list[GameRecord]]]]:
@@ -297,8 +297,13 @@ class RoundsUnderWay:
         ended = [self._ended.get()]
         while not self._ended.empty():
             ended.append(self._ended.get())
-        self.count -= len(ended)
+        for worker, _ in ended:
+            del self._begun[worker]
         return ended
+
+    def wait(self) -> None:
+        """Wait until all have ended, wherever an interrupt has left the queue."""
+        wait(self._begun.values())
 
 
 def without_ended(state: dict[str, Any], ended: Collection[int]) -> dict[str, Any]:

@@ -211,7 +211,11 @@ def holds_a_run_in_use(folder: Path) -> bool:
 
     This takes each lock for a moment, shared with others who look.
     """
-    for path in folder.glob(f"**/{LOCK}"):
+    try:
+        locks = list(folder.glob(f"**/{LOCK}"))
+    except OSError:  # a folder went while it was walked
+        return False
+    for path in locks:
         try:
             if path.is_symlink() or not path.is_file():
                 continue

@@ -95,7 +95,9 @@ ADDED: dict[str, dict[str, Any]] = {
         "window_slope": 0.4,
         "root_value_share": 0.0,
         "surprise_share": 0.0,
+        "window_on_disk": False,
     },
+    "trainer": {"accumulate_grad_batches": 1},
     "learner": {
         "optimizer": "sgd",
         "schedule": "steps",

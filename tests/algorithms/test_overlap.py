@@ -146,7 +146,7 @@ def test_a_run_that_does_not_begin_leaves_no_crew(
 
     monkeypatch.setattr(training, "crew_of_run", crew_of_run)
     if fault == "trainer":
-        monkeypatch.setattr(training, "Trainer", refused)
+        monkeypatch.setattr(training, "lightning_trainer", refused)
     else:
         monkeypatch.setattr(RunDirectory, "save_sizes", refused)
     with pytest.raises(SettingError, match="got another"):

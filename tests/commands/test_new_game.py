@@ -173,6 +173,10 @@ def test_connect_four_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path:
     )
     assert "connect_four" in log
     assert "step 2" in log
+    card = fresh.succeed("python -m azcore command=info checkpoint=pretrained/connect4", elsewhere)
+    assert "100 of 100 games against search:800" in card
+    ladder = fresh.succeed("python -m azcore command=ladder ladder=connect_four", elsewhere)
+    assert "keeps the outcome of perfect play" in ladder
     report = fresh.succeed(f"python -m azcore command=check game=connect_four {BRIEF}", elsewhere)
     assert re.search(r"4 +2,401 ", report)
     assert "max_game_length" in report

@@ -13,10 +13,12 @@ from typing import Any
 import pytest
 import yaml
 
+from azcore.assembly.parts import settings_from
 from azcore.cli import application
 from azcore.commands import COMMANDS
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
+from azcore.learner.settings import ON_ONE_DEVICE, trainer_settings
 from azcore.storage.run_directory import OWN, RunDirectory
 from azcore.storage.run_settings import (
     ADDED,
@@ -487,3 +489,15 @@ class TestTheSameCommandLine:
         status, _, errors = azcore("game=go", "resume=latest", "run_dir=nowhere")
         assert status == 2
         assert "nowhere is no run directory" in errors
+
+
+def test_runs_of_the_first_version_go_on(tmp_path: Path) -> None:
+    """What has been added since has the value that means what they did."""
+    run = RunDirectory(tmp_path)
+    shutil.copy(Path(__file__).parents[1] / "data/config_0.2.0.yaml", run.config)
+    saved = read_config(run)
+    composed = compose("game=go")
+    for group in ("selfplay", "replay", "learner", "evaluator", "arena", "search", "gate", "sprt"):
+        assert set(saved[group]) == set(composed[group]), group
+    assert trainer_settings({**ON_ONE_DEVICE, **saved["trainer"]}).accumulate_grad_batches == 1
+    assert settings_from({**composed, **saved}).replay.window_on_disk is False

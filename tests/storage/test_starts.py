@@ -297,10 +297,9 @@ def test_states_of_starts_are_made_once_and_dropped_with_their_games(
     found, places = window.states_of(numbers[2:4])
     assert [game.state_to_text(state) for state in found] == texts[1:]
     assert places.tolist() == [1, 0]
-    for text in (None, texts[0], texts[1]):
-        window.drop(text)
+    window.drop(int(number) for number in numbers[:3] if number)
     assert len(window) == 1
-    window.drop(texts[1])
+    window.drop([int(numbers[4])])
     assert len(window) == 0
     assert window.states_of(np.array([0, 0]))[0] == []
     assert window.add(texts[0]) > numbers.max()  # never the number of another
