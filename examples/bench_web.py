@@ -16,6 +16,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import os
 import random
 import threading
 import time
@@ -95,8 +96,8 @@ class Beside(threading.Thread):
         return (rows[-1][1] - rows[0][1]) / (rows[-1][0] - rows[0][0])
 
 
-def memory_of(port: int) -> float:
-    """MB of the process that listens on a port of this machine."""
+def server_on(port: int) -> Path:
+    """The folder in /proc of the process that listens on a port of this machine."""
     inodes = {
         line.split()[9]
         for line in Path("/proc/net/tcp").read_text().splitlines()[1:]
@@ -108,9 +109,19 @@ def memory_of(port: int) -> float:
         except OSError:
             continue
         if any(f"socket:[{inode}]" in links for inode in inodes):
-            status = (folder / "status").read_text()
-            return int(status.split("VmRSS:")[1].split()[0]) / 1000
-    return float("nan")
+            return folder
+    raise SystemExit(f"nothing of yours listens on port {port}")
+
+
+def memory_of(server: Path) -> float:
+    """MB."""
+    return int((server / "status").read_text().split("VmRSS:")[1].split()[0]) / 1000
+
+
+def processor_of(server: Path) -> float:
+    """Seconds that its threads have used."""
+    fields = (server / "stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -127,13 +138,14 @@ def main() -> None:
     warm.start()
     warm.join()
     time.sleep(1)
+    server = server_on(options.port)
     beside = None if options.run is None else Beside(options.run)
     alone = time.perf_counter()
     if beside is not None:
         beside.start()
         time.sleep(options.seconds / 2)
-    before = memory_of(options.port)
-    began = time.perf_counter()
+    before = memory_of(server)
+    began, own, its = time.perf_counter(), time.process_time(), processor_of(server)
     until = time.perf_counter() + options.seconds
     visitors = [
         Visitor(place, options.player, options.simulations, until, seed)
@@ -142,10 +154,12 @@ def main() -> None:
     for visitor in visitors:
         visitor.start()
     time.sleep(options.seconds / 2)
-    amid = memory_of(options.port)
+    amid = memory_of(server)
     for visitor in visitors:
         visitor.join()
     left = time.perf_counter()
+    available = (left - began) * len(os.sched_getaffinity(0))
+    own, its = (time.process_time() - own) / available, (processor_of(server) - its) / available
     time.sleep(2)
     clicks = 1000 * np.concatenate([visitor.clicks for visitor in visitors])
     answers = 1000 * np.concatenate([visitor.answers for visitor in visitors])
@@ -161,8 +175,9 @@ def main() -> None:
         first, amidst, last = (beside.rate(*period) for period in times)
         rates = f"{first:,.0f} before, {amidst:,.0f} with them, {last:,.0f} after"
         print(f"evaluations/s of the run: {rates}")
-        print(f"it lost {1 - 2 * amidst / (first + last):.0%}")
-    after = memory_of(options.port)
+        print(f"the run lost {1 - 2 * amidst / (first + last):.0%}")
+    print(f"of the processors' time the page took {its:.1%}, the visitors {own:.1%}")
+    after = memory_of(server)
     print(f"memory {before:.0f} MB before, {amid:.0f} MB with them, {after:.0f} MB after")
 
 

@@ -32,6 +32,11 @@ class Pace:
         self._looked, self._found = -LOOK_AGAIN, False
         self._lock = threading.Lock()
 
+    @property
+    def is_behind(self) -> bool:
+        """Whether the page has had its share, so that visitors wait for each other."""
+        return self._found and self._saved < 0
+
     def wait(self) -> None:
         """Pause the calling thread for as long as the page has had more than its share."""
         with self._lock:

@@ -29,6 +29,7 @@ from azcore.web.shelf import Shelf, game_words, in_words
 
 LAYERS = ("none", "visits", "prior", "line", "owner")
 MOST_PREDICTED = 1  # the root alone
+SPARING = 8  # times as long between two reports, where the page has had its share of the machine
 
 
 @dataclass(frozen=True)
@@ -401,11 +402,15 @@ class Room:
         def failed(error: Exception) -> None:
             self._send({"what": "error", "says": f"the engine stopped: {error}"})
 
+        rest = self._settings.report_seconds
+        if self._shelf.pace is not None and self._shelf.pace.is_behind:
+            rest *= SPARING  # simulations for all come first
         self._thinker.start(
             Limits() if purpose == "analysis" else self._limits,
             on_report=lambda thought: self._report(thought, turn),
             on_done=done,
             on_error=failed,
+            report_seconds=rest,
             predictions=MOST_PREDICTED,
         )
 

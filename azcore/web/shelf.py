@@ -59,16 +59,19 @@ class Entry:
 class Shelf:
     """Lists players and loads them; for several threads.
 
+    Attributes:
+        pace: at which all networks together evaluate; None: as fast as they can.
+
     Args of the constructor:
         load: loads a checkpoint, named as in `checkpoint=`, or None and a game without a network.
         runs: the folder of runs.
-        pace: at which all networks together evaluate; None: as fast as they can.
+        pace: see above.
     """
 
     def __init__(
         self, load: Callable[[str | None, str], Loaded], runs: Path, pace: Pace | None = None
     ) -> None:
-        self._load, self._runs, self._pace = load, runs, pace
+        self._load, self._runs, self.pace = load, runs, pace
         self._loaded: OrderedDict[tuple[str, float], Loaded] = OrderedDict()
         self._lock = threading.Lock()
         self._entries: dict[str, Entry] = {}
@@ -104,7 +107,7 @@ class Shelf:
             key = name, self._age(entry)
             if key not in self._loaded:
                 game, evaluator, predictor = self._load(checkpoint, entry.game)
-                self._loaded[key] = Loaded(game, SharedEvaluator(evaluator, self._pace), predictor)
+                self._loaded[key] = Loaded(game, SharedEvaluator(evaluator, self.pace), predictor)
                 while len(self._loaded) > MOST_LOADED:
                     self._loaded.popitem(last=False)
             self._loaded.move_to_end(key)
