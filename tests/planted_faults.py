@@ -232,8 +232,8 @@ FAULTS = [
     Fault(
         "Augmentation",
         "azcore/storage/replay.py",
-        "chosen = rng.integers(0, len(self._symmetries), len(samples.value_targets))",
-        "chosen = rng.integers(0, 4, len(samples.value_targets))",
+        "return self._mapped(samples, rng.integers(0, len(self._symmetries), size)[part])",
+        "return self._mapped(samples, rng.integers(0, 4, size)[part])",
     ),
     Fault(
         "Outcome",

@@ -35,7 +35,7 @@ from azcore.storage.game_record import (
 
 _FORGOTTEN_MAGIC = b"AZGF"  # of the frame that records the dropped games, see `Forgotten`
 _MOST_BYTES = 1 << 28  # per frame; 512 plies with the visits of 80 actions each take 250 kB
-PART_BYTES = 1 << 28  # from which a file is closed: some 25,000 games of chess
+PART_BYTES = 1 << 28  # from which a file is closed: some 25,000 games of 80 plies
 
 
 @dataclass(frozen=True)
