@@ -47,6 +47,7 @@ from azcore.errors import AzcoreError, LostProcessError, SettingError
 from azcore.learner.module import LearnerModule
 from azcore.learner.settings import LearnerSettings, TrainerSettings
 from azcore.learner.team import Team
+from azcore.selfplay.processes import begin_of
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import require
 from azcore.storage.checkpoint import short_reason
@@ -306,7 +307,7 @@ class _Child:
         ours, its = socket.socketpair()
         with its:
             self._process = subprocess.Popen(
-                [sys.executable, "-c", BEGIN, str(its.fileno())],
+                [sys.executable, "-c", begin_of("azcore.algorithms.follower"), str(its.fileno())],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=self._errors,
@@ -364,19 +365,6 @@ class _Child:
 
 
 DONE = "done"  # the last word of a rank that has learned to the end
-
-# See `azcore.selfplay.processes.BEGIN`.
-BEGIN = """
-import os, select, sys, threading
-def watch():
-    hangup = select.poll()
-    hangup.register(int(sys.argv[1]), 0)
-    hangup.poll()
-    os._exit(0)
-threading.Thread(target=watch, daemon=True).start()
-from azcore.algorithms.follower import serve
-serve(int(sys.argv[1]))
-"""
 
 
 def threads_of(place: Place) -> int:

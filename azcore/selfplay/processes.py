@@ -78,7 +78,7 @@ class ProcessLink(Link):
         ours, its = socket.socketpair()
         with its:
             self.process = subprocess.Popen(
-                [sys.executable, "-c", BEGIN, str(its.fileno())],
+                [sys.executable, "-c", begin_of(__name__), str(its.fileno())],
                 stdin=subprocess.DEVNULL,
                 pass_fds=[its.fileno()],
                 env={**os.environ, **environment},
@@ -113,10 +113,14 @@ class ProcessLink(Link):
         return False
 
 
-# Importing the rest takes seconds, so it first watches for the end of the crew's process, upon
-# which, however it came, the system closes the connection. With -m, the classes here would be those
-# of __main__.
-BEGIN = """
+def begin_of(module: str) -> str:
+    """What a process runs that calls `serve` of a module; its argument is its end of a socket pair.
+
+    Importing the rest takes seconds, so it first watches for the end of the process that began it,
+    upon which, however it came, the system closes the connection. With -m, the module's classes
+    would be those of __main__.
+    """
+    return f"""
 import os, select, sys, threading
 def watch():
     hangup = select.poll()
@@ -124,7 +128,7 @@ def watch():
     hangup.poll()
     os._exit(0)
 threading.Thread(target=watch, daemon=True).start()
-from azcore.selfplay.processes import serve
+from {module} import serve
 serve(int(sys.argv[1]))
 """
 
