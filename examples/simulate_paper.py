@@ -479,7 +479,7 @@ class LatentCrew(RemoteCrew):
     def _link(self, number: int, numbers: Sequence[int]) -> Link:
         return LatentLink(self.clock, self._round_seconds)
 
-    def _published(self, packed: bytes) -> Any:
+    def published(self, packed: bytes) -> Any:
         return packed
 
     def close(self) -> None:

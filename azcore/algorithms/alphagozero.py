@@ -6,6 +6,9 @@
         it plays a match against the best player; with a score above 55 % it becomes the best
         everything is saved, including the best player
 
+With `schedule=overlap` the run goes on during the match, and the candidate is the weights of the
+step after which it began; the result is taken when a generation ends.
+
 `training.py` drives it. Any run can use the paper's other methods, and conf/algorithm enables them
 for this one: resignation (`azcore.selfplay.resignation`), and a random symmetry for each evaluation
 (`azcore.search.evaluators`) and for each training position (`azcore.storage.replay`).
@@ -14,7 +17,6 @@ for this one: resignation (`azcore.selfplay.resignation`), and a random symmetry
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Callable
 from typing import Any
 
@@ -22,19 +24,20 @@ from lightning.pytorch import LightningModule, Trainer
 from torch import nn
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
+from azcore.algorithms.beside import Beside
 from azcore.algorithms.display import TrainingDisplay
 from azcore.algorithms.ratings import MATCHES, match_row
 from azcore.arena.gate import decide
-from azcore.arena.match import MatchResult, play_match
-from azcore.arena.players import SearchPlayer
+from azcore.arena.spread import SpreadMatch, play_spread
 from azcore.arena.sprt import Verdict
+from azcore.assembly.contenders import trained
 from azcore.assembly.parts import Settings
 from azcore.errors import CheckpointError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
 from azcore.networks.saved import require_weights
-from azcore.search.evaluators import CountingEvaluator
+from azcore.selfplay.jobs import Workplaces
 from azcore.storage.checkpoint import like
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
@@ -52,6 +55,7 @@ class AlphaGoZero(Algorithm):
         settings: of the run.
         run: the directory of gate.csv and of the best player's checkpoint.
         terminal: for progress.
+        workplaces: returns where matches are played.
     """
 
     def __init__(
@@ -61,12 +65,16 @@ class AlphaGoZero(Algorithm):
         settings: Settings,
         run: RunDirectory,
         terminal: TrainingDisplay,
+        workplaces: Callable[[], Workplaces],
     ) -> None:
         self._settings, self._run = settings, run
-        self._terminal = terminal
+        self._terminal, self._workplaces = terminal, workplaces
         self._data: SelfPlayData  # knows the generation
         self._best = copy.deepcopy(network)
         self._best_step = 0
+        self._candidate = copy.deepcopy(network)  # of the match under way
+        self._tested: tuple[int, int] | None = None  # generation and step of that match
+        self._matches = Beside[SpreadMatch]("gate")
         self._sprt = settings.sprt if settings.gate.sprt else None
         self._score: float | None = None  # of the generation's candidate, if it was tested
         self._evaluations = 0  # in the generation's match
@@ -88,58 +96,84 @@ class AlphaGoZero(Algorithm):
         return row if self._score is None else {**row, "gate_score": self._score}
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._table.keep_before(self._data.loader.generation)
+        generation = self._data.loader.generation
+        if self._tested is not None:  # its match was under way at the checkpoint
+            generation = min(generation, self._tested[0])
+        self._table.keep_before(generation)
         if self._best_step and not self._run.best_checkpoint.exists():  # the run went back
             assert isinstance(pl_module, LearnerModule)
             pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
+        if self._tested is not None:
+            self._begin(*self._tested, waits=False)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._score, self._evaluations = None, 0
-        due = (self._data.finished_generation + 1) % self._settings.gate.every_generations == 0
-        if not due or not self._data.between_generations:  # stopped midway, it is due after resume
-            return
         assert isinstance(pl_module, LearnerModule)
-        began = time.perf_counter()
-        result = self._match(pl_module.playing, trainer.global_step)
-        self._score = result.score
-        promoted, verdict = decide(result, self._settings.gate.threshold, self._sprt)
-        seconds = time.perf_counter() - began
-        self._note(result, trainer.global_step, seconds, promoted, verdict)
-        if promoted:
-            self._best.load_state_dict(pl_module.playing.state_dict())
-            self._best_step = trainer.global_step
-            pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
-
-    def _match(self, candidate: nn.Module, step: int) -> MatchResult:
-        """The candidate plays the best player: most visits, no noise (Methods "Evaluator")."""
-        settings, gate = self._settings, self._settings.gate
-        evaluators = [
-            CountingEvaluator(settings.search_evaluator(network, version))
-            for network, version in ((candidate, step), (self._best, self._best_step))
-        ]
-        players = [
-            SearchPlayer(
-                game=settings.game,
-                evaluator=evaluator,
-                settings=settings.search,
-                num_simulations=self._num_simulations,
-                name=name,
-            )
-            for evaluator, name in zip(
-                evaluators, (f"step-{step}", f"best-{self._best_step}"), strict=True
-            )
-        ]
-        result = play_match(
-            settings.game,
-            *players,
-            num_games=gate.games,
-            opening_plies=gate.opening_plies,
-            seed=settings.seed + self._data.finished_generation,
-            progress=lambda done: self._terminal.show("gate", done, gate.games, "games"),
-            sprt=self._sprt,
+        self._score, self._evaluations = None, 0
+        generation, step = self._data.finished_generation, trainer.global_step
+        is_last = trainer.should_stop or step >= trainer.max_steps
+        # Stopped midway, it is due after the resume.
+        is_due = (
+            self._data.between_generations
+            and (generation + 1) % self._settings.gate.every_generations == 0
         )
-        self._evaluations = sum(evaluator.count for evaluator in evaluators)
-        return result
+        if self._matches.is_over or (self._matches.is_begun and (is_due or is_last)):
+            self._take(pl_module)
+        if is_due:
+            waits = is_last or not self._settings.overlaps
+            self._candidate.load_state_dict(pl_module.playing.state_dict())
+            self._begin(generation, step, waits=waits)
+            if waits:
+                self._take(pl_module)
+
+    def _begin(self, generation: int, step: int, *, waits: bool) -> None:
+        """Begin the candidate's match: most visits, no noise (Methods "Evaluator").
+
+        Args:
+            generation: that ended with its weights.
+            step: of them.
+            waits: play it on this thread, with progress on the terminal.
+        """
+        settings, gate, simulations = self._settings, self._settings.gate, self._num_simulations
+        first, second = (
+            trained(settings, network, at, f"{kind}-{at}", simulations)
+            for network, at, kind in (
+                (self._candidate, step, "step"),
+                (self._best, self._best_step, "best"),
+            )
+        )
+
+        def progress(done: int, plies: int) -> None:
+            if waits:
+                self._terminal.show("gate", done, gate.games, "games")
+
+        def play() -> SpreadMatch:
+            return play_spread(
+                self._workplaces(),
+                settings.game,
+                first,
+                second,
+                num_games=gate.games,
+                opening_plies=gate.opening_plies,
+                seed=settings.seed + generation,
+                progress=progress,
+                sprt=self._sprt,
+            )
+
+        self._tested = generation, step
+        self._matches.begin(play, waits=waits)
+
+    def _take(self, pl_module: LearnerModule) -> None:
+        """Wait for the match; the candidate becomes the best player if it passes."""
+        assert self._tested is not None
+        (generation, step), self._tested = self._tested, None
+        match = self._matches.taken()
+        self._score, self._evaluations = match.result.score, match.evaluations
+        promoted, verdict = decide(match.result, self._settings.gate.threshold, self._sprt)
+        self._note(match, generation, step, promoted, verdict)
+        if promoted:
+            self._best.load_state_dict(self._candidate.state_dict())
+            self._best_step = step
+            pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
 
     @property
     def _num_simulations(self) -> int:
@@ -149,14 +183,14 @@ class AlphaGoZero(Algorithm):
 
     def _note(
         self,
-        result: MatchResult,
+        match: SpreadMatch,
+        generation: int,
         step: int,
-        seconds: float,
         promoted: bool,
         verdict: Verdict | None,
     ) -> None:
-        generation = self._data.finished_generation
-        row = match_row(result, generation, step, self._num_simulations, seconds)
+        result = match.result
+        row = match_row(result, generation, step, self._num_simulations, match.seconds)
         self._table.append({**row, "promoted": int(promoted), "verdict": verdict or ""})
         test = f", test {verdict}" if verdict else ""
         self._terminal.say(
@@ -167,8 +201,16 @@ class AlphaGoZero(Algorithm):
         )
 
     def state_dict(self) -> dict[str, Any]:
-        """The best player; matches are a function of it, the candidate and the generation."""
-        return {"best": self._best.state_dict(), "best_step": self._best_step}
+        """The best player and, if its match is under way, the candidate.
+
+        A match is a function of both players and the generation.
+        """
+        state = {"best": self._best.state_dict(), "best_step": self._best_step}
+        if self._tested is None:
+            return state
+        generation, step = self._tested
+        candidate = self._candidate.state_dict()
+        return {**state, "candidate": candidate, "generation": generation, "step": step}
 
     def on_load_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
@@ -177,9 +219,16 @@ class AlphaGoZero(Algorithm):
             raise CheckpointError("a checkpoint with a gate must hold the best player, got none")
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        is_under_way = "candidate" in state_dict
         try:
             require_weights(state_dict["best"], self._best)
+            if is_under_way:
+                require_weights(state_dict["candidate"], self._candidate)
+                tested = state_dict["generation"], state_dict["step"]
+                self._tested = tuple(like(list(tested), [0, 0], "the gate's match"))
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"a checkpoint's best player cannot play: {error}") from error
         self._best.load_state_dict(state_dict["best"])
         self._best_step = like(state_dict["best_step"], 0, "best_step")
+        if is_under_way:
+            self._candidate.load_state_dict(state_dict["candidate"])

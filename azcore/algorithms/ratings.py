@@ -12,20 +12,24 @@ mover's advantage is estimated along with the ratings: see `azcore.arena.elo`.
 from __future__ import annotations
 
 import re
-import time
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
+from azcore.algorithms.beside import Beside
 from azcore.algorithms.display import Heartbeat, TrainingDisplay
 from azcore.algorithms.metrics import RATING
 from azcore.arena.elo import PairScore, Rating, fit_ratings
-from azcore.arena.match import MatchResult, play_match
-from azcore.arena.players import Player, RandomPlayer
-from azcore.assembly.parts import Settings, search_baseline, search_player
+from azcore.arena.match import MatchResult
+from azcore.arena.spread import Contender, SpreadMatch, play_spread
+from azcore.assembly import contenders
+from azcore.assembly.parts import Settings
+from azcore.errors import CheckpointError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
+from azcore.selfplay.jobs import Workplaces
 from azcore.settings import require
+from azcore.storage.checkpoint import like
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.starts import Starts
 from azcore.storage.table import Table
@@ -84,12 +88,16 @@ def match_scores(table: Table) -> list[PairScore]:
 class ArenaRating(Callback):
     """Rates the weights at both ends of a run and every `arena.every_generations` generations.
 
+    With `schedule=overlap` the run goes on while a rating's matches are played; their results are
+    taken at the end of the first generation after them.
+
     Args:
         settings: of the run.
         run: the directory of matches.csv and of the earlier weights.
         data: knows the generation.
         terminal: for progress.
         starts: what games begin from; None: the initial position.
+        workplaces: where matches are played.
     """
 
     def __init__(
@@ -99,11 +107,14 @@ class ArenaRating(Callback):
         data: SelfPlayData,
         terminal: TrainingDisplay,
         starts: Starts | None,
+        workplaces: Workplaces,
     ) -> None:
         self._settings, self._run = settings, run
         self._data, self._terminal = data, terminal
-        self._starts = starts
+        self._starts, self._workplaces = starts, workplaces
         self._table = Table(run.matches, MATCHES)
+        self._matches = Beside[list[SpreadMatch]]("rating")
+        self._due: tuple[int, int] | None = None  # generation and step of the rating under way
         self.rated_step: int | None = None  # of the weights rated last, since the process began
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -112,47 +123,97 @@ class ArenaRating(Callback):
         assert isinstance(pl_module, LearnerModule)
         if trainer.global_step == 0:
             self._terminal.say("before self-play begins, matches rate the first weights")
-            self._rate(pl_module, 0, self._settings.seed)
+            self._begin(0, 0, self._settings.seed, self._playing(pl_module, 0), waits=True)
+            self._take(pl_module)
             first = self._run.step_checkpoint(0)
             pl_module.save_weights(first, pl_module.playing, 0)  # an opponent for later weights
-        else:
-            self._describe()
+            return
+        if self._due is not None:
+            self._begin_again(*self._due)
+        self._describe()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        generation = self._data.finished_generation
-        is_last = trainer.should_stop or trainer.global_step >= trainer.max_steps
-        if is_last or (generation + 1) % self._settings.arena.every_generations == 0:
-            assert isinstance(pl_module, LearnerModule)
-            self._rate(pl_module, generation, self._settings.seed + 1 + generation)
+        assert isinstance(pl_module, LearnerModule)
+        generation, step = self._data.finished_generation, trainer.global_step
+        is_last = trainer.should_stop or step >= trainer.max_steps
+        is_due = is_last or (generation + 1) % self._settings.arena.every_generations == 0
+        if self._matches.is_over or (self._matches.is_begun and is_due):
+            self._take(pl_module)
+        if is_due:
+            seed, player = self._seed(generation), self._playing(pl_module, step)
+            waits = is_last or not self._settings.overlaps
+            self._begin(generation, step, seed, player, waits=waits)
+            if waits:
+                self._take(pl_module)
 
-    def _rate(self, pl_module: LearnerModule, generation: int, seed: int) -> None:
-        """Play matches with the current weights, add them to the table and log the rating."""
-        settings, step = self._settings, pl_module.trainer.global_step
-        name = f"step-{step}"
-        evaluator = settings.search_evaluator(pl_module.playing, step)
-        for opponent in self._opponents():
-            result, seconds = self._play(search_player(settings, evaluator, name), opponent, seed)
-            simulations = settings.arena.num_simulations
+    def _seed(self, generation: int) -> int:
+        return self._settings.seed + 1 + generation
+
+    def _playing(self, pl_module: LearnerModule, step: int) -> Contender:
+        settings = self._settings
+        simulations = settings.arena.num_simulations
+        return contenders.trained(settings, pl_module.playing, step, f"step-{step}", simulations)
+
+    def _begin(
+        self, generation: int, step: int, seed: int, player: Contender, *, waits: bool
+    ) -> None:
+        """Begin the matches of a player's rating.
+
+        Args:
+            generation: that ends with its weights.
+            step: of them.
+            seed: of the matches.
+            player: to rate.
+            waits: play them on this thread, with progress on the terminal.
+        """
+        opponents = self._opponents()
+        self._due, self.rated_step = (generation, step), step
+
+        def play() -> list[SpreadMatch]:
+            return [self._play(player, opponent, seed, shown=waits) for opponent in opponents]
+
+        self._matches.begin(play, waits=waits)
+
+    def _begin_again(self, generation: int, step: int) -> None:
+        """Begin the matches that were under way at the checkpoint from which the run resumes."""
+        self._due = None
+        checkpoint = self._run.step_checkpoint(step)
+        if not checkpoint.exists():
+            self._terminal.say(f"the rating of step {step:,} is left out: {checkpoint} is missing")
+            return
+        self._table.keep_before(generation)
+        simulations = self._settings.arena.num_simulations
+        player = contenders.saved(self._settings, checkpoint, checkpoint.stem, simulations)
+        self._begin(generation, step, self._seed(generation), player, waits=False)
+
+    def _take(self, pl_module: LearnerModule) -> None:
+        """Wait for the matches, add them to the table and log the rating."""
+        assert self._due is not None
+        (generation, step), self._due = self._due, None
+        simulations = self._settings.arena.num_simulations
+        for result, _, seconds in self._matches.taken():
             self._table.append(match_row(result, generation, step, simulations, seconds))
-        self.rated_step = step
         rating = self._describe()
         if rating is not None:
             interval = {"rating/low": rating.low, "rating/high": rating.high}
             pl_module.log_dict({RATING: rating.value, **interval})
 
-    def _play(self, player: Player, opponent: Player, seed: int) -> tuple[MatchResult, float]:
-        arena, plies = self._settings.arena, 0
+    def _play(
+        self, player: Contender, opponent: Contender, seed: int, *, shown: bool
+    ) -> SpreadMatch:
+        arena, longest = self._settings.arena, 0
         match, length = f"the match with {opponent.name}", self._settings.game.max_game_length
-        heart = Heartbeat(match, self._terminal.say, lambda: plies, length)
+        heart = Heartbeat(match, self._terminal.say, lambda: longest, length)
 
-        def progress(done: int) -> None:
-            nonlocal plies
-            plies += 1  # in each game that is not over
+        def progress(done: int, plies: int) -> None:
+            nonlocal longest
+            longest = plies
             heart.beat(done)
-            self._terminal.show(f"rating: {opponent.name}", done, arena.games, "games")
+            if shown:
+                self._terminal.show(f"rating: {opponent.name}", done, arena.games, "games")
 
-        began = time.perf_counter()
-        result = play_match(
+        return play_spread(
+            self._workplaces,
             self._settings.game,
             player,
             opponent,
@@ -162,24 +223,38 @@ class ArenaRating(Callback):
             starts=self._starts,
             progress=progress,
         )
-        return result, time.perf_counter() - began
 
-    def _opponents(self) -> list[Player]:
+    def _opponents(self) -> list[Contender]:
         """Baselines that are not yet clearly beaten, and weights that were rated before."""
         settings, scores = self._settings, match_scores(self._table)
         last = {score.opponent: score.total.score for score in scores}
-        opponents: list[Player] = []
+        opponents: list[Contender] = []
         if last.get("random", 0.0) < SURE_WIN:
-            opponents.append(RandomPlayer(game=settings.game))
+            opponents.append(contenders.RANDOM)
         if last.get("search", 0.0) < SURE_WIN:
-            opponents.append(search_baseline(settings))
+            opponents.append(contenders.baseline(settings))
         # The last weights show the progress; those halfway through the ratings keep the ladder
         # short, so that errors do not add up over hundreds of rungs.
         rated = list(dict.fromkeys(score.player for score in scores))
         for name in dict.fromkeys(rated[-1:] + rated[(len(rated) - 1) // 2 :][:1]):
-            evaluator = settings.checkpoint_evaluator(self._run.checkpoints / f"{name}.ckpt")
-            opponents.append(search_player(settings, evaluator, name))
+            path = self._run.checkpoints / f"{name}.ckpt"
+            simulations = settings.arena.num_simulations
+            opponents.append(contenders.saved(settings, path, name, simulations))
         return opponents
+
+    def state_dict(self) -> dict[str, Any]:
+        """The rating under way, whose weights are in the checkpoint of its step."""
+        if self._due is None:
+            return {}
+        generation, step = self._due
+        return {"generation": generation, "step": step}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        under_way = like(state_dict, {"generation": 0, "step": 0}, "the rating under way")
+        try:
+            self._due = under_way["generation"], under_way["step"]
+        except KeyError as error:
+            raise CheckpointError(f"a rating under way must have its {error}, got none") from None
 
     def _describe(self) -> Rating | None:
         """Show the newest rating on the terminal's lines, and return it."""

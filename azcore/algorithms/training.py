@@ -49,7 +49,7 @@ from azcore.algorithms.reports import GenerationReports
 from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
 from azcore.algorithms.supervised import Supervised
 from azcore.assembly.parts import Config, Settings
-from azcore.assembly.selfplay import NetworkWeights
+from azcore.assembly.selfplay import NetworkWeights, unpacker
 from azcore.errors import AzcoreError, CheckpointError
 from azcore.learner.data import Progress, SelfPlayData
 from azcore.learner.module import LearnerModule
@@ -62,6 +62,7 @@ from azcore.networks.saved import describe_run
 from azcore.search.evaluators import CachedEvaluator
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Weights
+from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
 from azcore.storage.card import MADE, made_by
 from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
@@ -160,6 +161,11 @@ class TrainingLoop:
             targets=settings.network.targets,
             folder=run.records.parent if settings.replay.window_on_disk else None,
         )
+        workers = settings.selfplay.workers
+        assert workers is not None
+        self._workplaces: Workplaces = ThreadWorkplaces(  # here, unless a crew has others
+            Workplace(game, unpacker(settings), workers), workers
+        )
         self._algorithm = self._make_algorithm()
         source = self._algorithm.source(self._self_play)
         self._data = SelfPlayData(
@@ -210,7 +216,9 @@ class TrainingLoop:
     def after_learning(self) -> list[Callback]:
         """The callbacks that end a generation, in the order in which Lightning calls them."""
         run, terminal = self._run, self._terminal
-        rating = ArenaRating(self._settings, run, self._data, terminal, self._arena_starts)
+        rating = ArenaRating(
+            self._settings, run, self._data, terminal, self._arena_starts, self._workplaces
+        )
         return [
             DivergenceGuard(run),  # guard
             self._algorithm,  # publish
@@ -258,6 +266,7 @@ class TrainingLoop:
             settings=self._settings,
             run=self._run,
             terminal=self._terminal,
+            workplaces=lambda: self._workplaces,
         )
 
     def _progress(self, source: GameSource, terminal: TrainingDisplay) -> Progress:
@@ -283,6 +292,7 @@ class TrainingLoop:
         crew = crew_of_run(
             self._config, settings, self._backend, network, self._starts, self._terminal.say
         )
+        self._workplaces = crew.workplaces() or self._workplaces
         sizes = crew.settings
         self.sizes = replace(self.sizes, num_games=sizes.num_games, workers=sizes.workers)
 
@@ -294,8 +304,9 @@ class TrainingLoop:
         return kind(crew=crew, window=self._window, weights_in_play=weights_in_play)
 
     def close(self) -> None:
-        """End self-play, wherever it runs."""
+        """End self-play and matches, wherever they run."""
         self._data.source.close()
+        self._workplaces.close()
 
     def _begin(self, checkpoint: str | None) -> None:
         """Rewind the run and cut off records, only now that everything has been restored."""

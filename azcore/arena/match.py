@@ -227,25 +227,57 @@ def play_match(
         FaultyGameError: the game's own code raised.
         IllegalActionError: a player chose an illegal action.
     """
-    require_pairs(num_games, "num_games")
     require(first is not second, "second", "another player object than first", second.name)
+
+    def play(openings: Sequence[Opening], seed: int, done: int) -> list[MatchGame]:
+        ended = None if progress is None else (lambda more: progress(done + more))
+        return play_from(game, (first, second), openings, seed, ended, tablebase)
+
+    return match_of(
+        game,
+        (first.name, second.name),
+        play,
+        num_games=num_games,
+        opening_plies=opening_plies,
+        seed=seed,
+        sprt=sprt,
+        starts=starts,
+        book=book,
+    )
+
+
+def match_of(
+    game: Game,
+    names: tuple[str, str],
+    play: Callable[[Sequence[Opening], int, int], list[MatchGame]],
+    *,
+    num_games: int,
+    opening_plies: int,
+    seed: int,
+    sprt: SprtSettings | None = None,
+    starts: Starts | None = None,
+    book: Book | None = None,
+) -> MatchResult:
+    """A match whose games come from a function; the other arguments are those of `play_match`.
+
+    Args:
+        game: the game to play.
+        names: of the players.
+        play: plays two games from each of some openings, with a seed; as many games as its last
+            argument says came before.
+    """
+    require_pairs(num_games, "num_games")
     openings = random_openings(game, num_games // 2, opening_plies, seed, starts, book)
     pairs_at_once = len(openings) if sprt is None else sprt.look_games // 2
     games: list[MatchGame] = []
 
     def result() -> MatchResult:
-        return MatchResult(first=first.name, second=second.name, games=games)
+        return MatchResult(first=names[0], second=names[1], games=games)
 
     for turn, start in enumerate(range(0, len(openings), pairs_at_once)):
-        games += _play(
-            game,
-            (first, second),
-            openings[start : start + pairs_at_once],
-            derived_seed(seed, turn),  # rows are numbered from 0 in each turn
-            progress,
-            tablebase,
-            done=len(games),
-        )
+        # Rows are numbered from 0 in each turn.
+        some = openings[start : start + pairs_at_once]
+        games += play(some, derived_seed(seed, turn), len(games))
         if sprt and sprt.verdict(result().distinct.pentanomial) is not Verdict.OPEN:
             break
     return result()
@@ -258,16 +290,15 @@ def derived_seed(seed: int, number: int) -> int:
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0] >> 1)
 
 
-def _play(
+def play_from(
     game: Game,
     players: tuple[Player, Player],
     openings: Sequence[Opening],
     seed: int,
     progress: Callable[[int], None] | None,
-    tablebase: Tablebase | None,
-    done: int,
+    tablebase: Tablebase | None = None,
 ) -> list[MatchGame]:
-    """Two games from each opening, seats swapped, all at once; `done` games came before them."""
+    """Two games from each opening, seats swapped, all at once; see `play_match`."""
     num_games = 2 * len(openings)
     states = make_batch(game, num_games)
     actions: list[list[int]] = []
@@ -307,7 +338,7 @@ def _play(
                     known[row] = solved.outcome
             live = [row for row in live if row not in known]
         if progress is not None:
-            progress(done + num_games - len(live))
+            progress(num_games - len(live))
 
     def game_of(row: int) -> MatchGame:
         loser, forfeit = forfeits.get(row, (0, None))

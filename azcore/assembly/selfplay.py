@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -33,6 +34,19 @@ class NetworkWeights(Weights):
     def packed(self) -> bytes:
         weights = self.network.state_dict()
         return pickle.dumps({name: tensor.cpu().numpy() for name, tensor in weights.items()})
+
+
+def unpacker(settings: Settings) -> Callable[[bytes, int], Weights]:
+    """What makes weights of those that `NetworkWeights.packed` gave, and of their version."""
+    blank = build_network(settings.game, settings.network, settings.seed)
+
+    def unpack(packed: bytes, version: int) -> Weights:
+        arrays = pickle.loads(packed)  # of this process, or of the one that started it
+        network = copy.deepcopy(blank)
+        network.load_state_dict({name: torch.from_numpy(a) for name, a in arrays.items()})
+        return NetworkWeights(settings, network, version)
+
+    return unpack
 
 
 def make_actor(
@@ -88,16 +102,9 @@ class RecipeOfRun(Recipe):
         evaluation = replace(self.evaluation, threads=self.threads(len(numbers)))
         settings = replace(settings, device=device, evaluation=evaluation, selfplay=self.selfplay)
         network = build_network(settings.game, settings.network, settings.seed)
-
-        def unpack(packed: bytes, version: int) -> Weights:
-            arrays = pickle.loads(packed)  # of the process that started this one
-            network.load_state_dict({name: torch.from_numpy(a) for name, a in arrays.items()})
-            return NetworkWeights(settings, network, version)
-
         first = settings.search_evaluator(network, 0, len(numbers))
-        return make_actor(
-            settings, self.selfplay, first, settings.selfplay_starts(), numbers
-        ), unpack
+        starts = settings.selfplay_starts()
+        return make_actor(settings, self.selfplay, first, starts, numbers), unpacker(settings)
 
     def threads(self, workers: int) -> int:
         """Cores for the networks of so many workers: their share of the run's."""

@@ -28,6 +28,7 @@ from azcore.storage.game_record import GameRecord
 
 if TYPE_CHECKING:
     from azcore.selfplay.actor import Actor
+    from azcore.selfplay.jobs import Workplaces
 
 
 class Amount(NamedTuple):
@@ -92,6 +93,8 @@ class Recipe(ABC):
         self, numbers: Sequence[int], process: int
     ) -> tuple[Actor, Callable[[bytes, int], Weights]]:
         """An actor, and a function that makes `Weights` of packed ones and their version.
+
+        Those weights stay as they are when it is called again, on any thread.
 
         Args:
             numbers: of its workers among those of the run.
@@ -162,6 +165,10 @@ class Crew(ABC):
     @abstractmethod
     def close(self) -> None:
         """Free what the workers hold outside this process; they play no more."""
+
+    def workplaces(self) -> Workplaces | None:
+        """Where jobs can be done besides self-play; None: not where this crew is."""
+        return None
 
     # -- playing ----------------------------------------------------------------------------------
 

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from azcore.errors import AzcoreError
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.crew import Recipe, Weights
+from azcore.selfplay.jobs import Job, Workplace
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
 
@@ -37,10 +38,12 @@ class Member:
     Args:
         actor: has the workers of this process.
         unpack: makes weights of bytes and a version.
+        workers: how many there are.
     """
 
-    def __init__(self, actor: Actor, unpack: Callable[[bytes, int], Weights]) -> None:
+    def __init__(self, actor: Actor, unpack: Callable[[bytes, int], Weights], workers: int) -> None:
         self._actor, self._unpack = actor, unpack
+        self._place = Workplace(actor.game_of_records, unpack, workers)
 
     def round(self, worker: int) -> Round:
         """The `worker` is counted among those of this process."""
@@ -61,12 +64,23 @@ class Member:
     def bytes_needed(self, legal_actions: int) -> int:
         return self._actor.bytes_needed(legal_actions)
 
-    def leave_rounds(self) -> None:
+    def job(self, worker: int, job: Job[Any], *weights: bytes) -> Any:
+        """The `worker` is the one beside which it is done."""
+        return self._place.do(job, weights, lambda done: None)
+
+    def leave(self) -> None:
+        """Leave all rounds and jobs at once."""
         self._actor.leave_rounds()
+        self._place.leave()
+
+
+JOB = Member.job.__name__
 
 
 class Desk:
     """Answers requests as if they were done one after another; rounds run side by side.
+
+    Jobs are done beside all of that, one at a time for each worker.
 
     Ask it on one thread. If the workers cannot be built, that error is every answer.
 
@@ -79,17 +93,20 @@ class Desk:
     def __init__(self, recipe: Recipe, numbers: Sequence[int], process: int) -> None:
         self._built: Future[Member] = Future()
         try:
-            self._built.set_result(Member(*recipe.build(numbers, process)))
+            self._built.set_result(Member(*recipe.build(numbers, process), len(numbers)))
         except BaseException as error:
             self._built.set_exception(error)
         self._threads = [ThreadPoolExecutor(1, "self-play") for _ in numbers]  # one for each worker
         self._rounds: list[Future[None]] = []
+        self._jobs = [ThreadPoolExecutor(1, "job") for _ in numbers]
 
     def ask(self, request: Request, answer: Callable[[Answer], None]) -> None:
         """Do it, now or when its worker is free, and then call `answer`, on any thread."""
         _, method, values = request
         if method == Member.round.__name__:
             self._rounds.append(self._threads[values[0]].submit(self._do, request, answer))
+        elif method == JOB:
+            self._jobs[values[0]].submit(self._do, request, answer)
         else:
             wait(self._rounds)
             self._rounds.clear()
@@ -105,10 +122,10 @@ class Desk:
         answer(done)
 
     def close(self) -> None:
-        """Leave all rounds, and begin no more."""
+        """Leave all rounds and jobs, and begin no more."""
         if self._built.exception() is None:
-            self._built.result().leave_rounds()
-        for thread in self._threads:
+            self._built.result().leave()
+        for thread in self._threads + self._jobs:
             thread.shutdown(wait=False, cancel_futures=True)
 
 

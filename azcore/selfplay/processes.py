@@ -60,7 +60,7 @@ class ProcessCrew(RemoteCrew):
     def _link(self, number: int, numbers: Sequence[int]) -> Link:
         return ProcessLink((self._recipe, numbers, number), self._environment)
 
-    def _published(self, packed: bytes) -> bytes:
+    def published(self, packed: bytes) -> bytes:
         return packed
 
 

@@ -95,7 +95,7 @@ class RayCrew(RemoteCrew):
     def _link(self, number: int, numbers: Sequence[int]) -> Link:
         return RayLink(self._hosts, (self._recipe, numbers, number))
 
-    def _published(self, packed: bytes) -> Any:
+    def published(self, packed: bytes) -> Any:
         return self._hosts.cluster.ray.put(packed)  # an argument of a call, it is the bytes there
 
     def close(self) -> None:

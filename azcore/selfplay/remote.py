@@ -6,7 +6,8 @@ are the same however many members there are and wherever they are.
 A member that is lost is begun again. Its crew remembers what it has asked since the member last got
 weights: the games in play at that moment, the weights, and rounds. All of it is asked again, and
 answers that are there already are dropped. Since a game is a function of weights, seed and index,
-the new member plays what the lost one played: the loss costs time, and no game.
+the new member plays what the lost one played: the loss costs time, and no game. Jobs that had no
+answer yet are asked again too.
 
 `processes.py` and `ray_actors.py` say what a link is.
 """
@@ -24,7 +25,8 @@ from typing import Any
 from azcore.errors import LostProcessError
 from azcore.game import Game
 from azcore.selfplay.crew import ActorStatistics, Crew, MemberStatistics, Weights
-from azcore.selfplay.member import Answer, Request, Round
+from azcore.selfplay.jobs import Job, Result, Tell, Workplaces
+from azcore.selfplay.member import JOB, Answer, Request, Round
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
@@ -118,14 +120,14 @@ class RemoteCrew(Crew):
         """
 
     @abstractmethod
-    def _published(self, packed: bytes) -> Any:
-        """Weights as requests carry them to all members."""
+    def published(self, packed: bytes) -> Any:
+        """Weights as requests carry them to members, each as a value of its own."""
 
     def _linked(self, number: int, numbers: Sequence[int]) -> Callable[[], Link]:
         return lambda: self._link(number, numbers)
 
     def set_weights(self, weights: Weights, resign_threshold: float | None = None) -> None:
-        message = (self._published(weights.packed()), weights.version, resign_threshold)
+        message = (self.published(weights.packed()), weights.version, resign_threshold)
         states = self._states_of_members()
         given = [
             member.go_on_from(state, message)
@@ -151,6 +153,14 @@ class RemoteCrew(Crew):
 
         self._members[member].ask("round", local).add_done_callback(on_answer)
         return ended
+
+    def begin_job(self, worker: int, job: Job[Result], weights: Sequence[Any]) -> Future[Result]:
+        """Begin a job beside a worker; weights are those of `published`."""
+        member, local = self._places[worker]
+        return self._members[member].ask(JOB, local, job, *weights)
+
+    def workplaces(self) -> Workplaces:
+        return WorkplacesOfCrew(self, len(self._places))
 
     def leave_rounds(self) -> None:
         self.close()  # nothing that they hold is missed
@@ -228,6 +238,29 @@ class RemoteCrew(Crew):
             self._evaluations = [0] * len(self._members)
 
 
+class WorkplacesOfCrew(Workplaces):
+    """Jobs beside the workers of a crew; they end with it.
+
+    Args:
+        crew: whose workers they are.
+        count: of workers.
+    """
+
+    def __init__(self, crew: RemoteCrew, count: int) -> None:
+        self._crew, self.count = crew, count
+
+    def published(self, packed: bytes) -> Any:
+        return self._crew.published(packed)
+
+    def begin(
+        self, number: int, job: Job[Result], weights: Sequence[Any], tell: Tell
+    ) -> Future[Result]:
+        return self._crew.begin_job(number, job, weights)
+
+    def close(self) -> None:
+        self._crew.close()
+
+
 def divided(workers: int, members: int) -> list[list[int]]:
     """The numbers of each member's workers, as equal as possible in number."""
     bounds = [workers * member // members for member in range(members + 1)]
@@ -235,7 +268,7 @@ def divided(workers: int, members: int) -> list[list[int]]:
 
 
 class RemoteMember:
-    """One member and all that it was asked since it last got weights.
+    """One member and all that it was asked since it last got weights, but for jobs that are done.
 
     Args:
         name: what it is called.
@@ -261,6 +294,7 @@ class RemoteMember:
         self._new_link, self._restarts, self._say = link, restarts, say
         self._lock = threading.Lock()  # of all below
         self._requests: list[Request] = []  # to repeat after a loss
+        self._jobs: dict[int, Request] = {}  # the same, without an answer yet
         self._asked: dict[int, Future[Any]] = {}  # without an answer yet
         self._next_request = itertools.count()
         self._losses = 0  # since the last answer
@@ -299,7 +333,10 @@ class RemoteMember:
         if self._is_closed:
             answer.set_exception(self._ended())
             return answer
-        self._requests.append(request)
+        if method == JOB:
+            self._jobs[request[0]] = request
+        else:
+            self._requests.append(request)
         self._asked[request[0]] = answer
         self._link.send(request)
         return answer
@@ -307,7 +344,7 @@ class RemoteMember:
     def _begin(self) -> None:
         """Begin the member, and ask it what it, or the one before it, was asked."""
         self._link = self._new_link()
-        for request in self._requests:
+        for request in (*self._requests, *self._jobs.values()):
             self._link.send(request)
 
     def _listen(self) -> None:
@@ -328,6 +365,7 @@ class RemoteMember:
                 if answer is None:  # asked twice
                     continue
                 self._losses = 0
+                self._jobs.pop(number, None)
             if is_well:
                 answer.set_result(value)
             else:
@@ -360,7 +398,7 @@ class RemoteMember:
             if not self._is_closed:
                 self._is_closed = True
                 self._link.end()
-            waiting, self._asked = list(self._asked.values()), {}
+            waiting, self._asked, self._jobs = list(self._asked.values()), {}, {}
         for answer in waiting:
             answer.set_exception(why or self._ended())
 

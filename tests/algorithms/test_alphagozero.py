@@ -15,6 +15,7 @@ from azcore.algorithms import alphagozero
 from azcore.algorithms.alphagozero import GATES
 from azcore.algorithms.ratings import ArenaRating
 from azcore.arena.match import MatchGame, MatchResult
+from azcore.arena.spread import SpreadMatch
 from azcore.assembly.parts import settings_from
 from azcore.commands.train import train
 from azcore.networks import build_network
@@ -47,15 +48,16 @@ def matches(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     met: list[tuple[str, str]] = []
     points: Iterator[list[int]] = iter([[-1, 1], [0, 0], [-1, 1], [1, -1], [0, 0]])
 
-    def play(_game: Any, first: Any, second: Any, **_: Any) -> MatchResult:
+    def play(_places: Any, _game: Any, first: Any, second: Any, **_: Any) -> SpreadMatch:
         met.append((first.name, second.name))
         games = [
             MatchGame(first_seat=seat, opening_plies=0, actions=[seat], outcome=outcome)
             for seat, outcome in enumerate(next(points))
         ]
-        return MatchResult(first=first.name, second=second.name, games=games)
+        result = MatchResult(first=first.name, second=second.name, games=games)
+        return SpreadMatch(result, evaluations=0, seconds=0.0)
 
-    monkeypatch.setattr(alphagozero, "play_match", play)
+    monkeypatch.setattr(alphagozero, "play_spread", play)
     return met
 
 
@@ -159,7 +161,7 @@ def test_evaluations_are_those_of_self_play_and_gate(
 ) -> None:
     """Every position that the network judged is in metrics.csv, but for those that only rate."""
     counts = {"all": 0, "gate": 0}
-    evaluate, play = NetworkEvaluator.evaluate, alphagozero.play_match
+    evaluate, play = NetworkEvaluator.evaluate, alphagozero.play_spread
 
     def count(self: Any, observations: Any) -> Any:
         counts["all"] += len(observations)
@@ -172,9 +174,10 @@ def test_evaluations_are_those_of_self_play_and_gate(
         return result
 
     monkeypatch.setattr(NetworkEvaluator, "evaluate", count)
-    monkeypatch.setattr(alphagozero, "play_match", gate)
+    monkeypatch.setattr(alphagozero, "play_spread", gate)
     if not rated:
-        monkeypatch.setattr(ArenaRating, "_rate", lambda *arguments: None)
+        for moment in ("on_train_start", "on_train_epoch_end"):
+            monkeypatch.setattr(ArenaRating, moment, lambda *arguments: None)
     alone = "selfplay.workers=1"  # the counts above are for one thread
     assert train(tiny(*MODE, "gate.every_generations=2", alone, "run_dir=run")) == 0
     rows = Table(RunDirectory(tmp_path / "run").metrics, []).rows()

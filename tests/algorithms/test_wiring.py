@@ -17,8 +17,10 @@ from lightning.pytorch.callbacks import Timer
 from torch import Tensor
 
 from azcore.algorithms import alphagozero, ratings
+from azcore.arena import spread
 from azcore.arena.match import MatchResult
 from azcore.arena.players import SearchPlayer
+from azcore.arena.spread import SpreadMatch
 from azcore.assembly.parts import search_player, settings_from
 from azcore.assembly.selfplay import NetworkWeights, RecipeOfRun, make_actor
 from azcore.commands.train import train
@@ -117,15 +119,27 @@ class Spy:
 
         patch.setattr(LearnerModule, "on_train_batch_start", on_batch)
         patch.setattr(Actor, "set_evaluator", on_weights)
-        for place in (alphagozero, ratings):
-            patch.setattr(place, "play_match", self.on_match(place.play_match))
+        for module in (alphagozero, ratings):
+            patch.setattr(module, "play_spread", self.on_match(module.play_spread))
+        patch.setattr(spread, "play_from", self.on_players(spread.play_from))
 
     def on_match(self, play: Any) -> Any:
-        def watched(game: Any, first: Any, second: Any, **options: Any) -> Any:
-            both = [player for player in (first, second) if isinstance(player, SearchPlayer)]
-            self.matches.append((first.name, second.name, both, options))
-            self.matches[-1][3]["said"] = [self.of(player._evaluator) for player in both]
-            return play(game, first, second, **{k: v for k, v in options.items() if k != "said"})
+        def watched(places: Any, game: Any, first: Any, second: Any, **options: Any) -> Any:
+            self.matches.append((first.name, second.name, [], {"said": [], **options}))
+            return play(places, game, first, second, **options)
+
+        return watched
+
+    def on_players(self, play: Any) -> Any:
+        """Runs with one worker play a match in one part."""
+
+        def watched(game: Any, players: Any, *options: Any) -> Any:
+            names = tuple(player.name for player in players)
+            first, second, found, noted = self.matches[-1]
+            assert names == (first, second)
+            found += [player for player in players if isinstance(player, SearchPlayer)]
+            noted["said"] += [self.of(player._evaluator) for player in found]
+            return play(game, players, *options)
 
         return watched
 
@@ -418,13 +432,14 @@ def test_matches_of_a_run_begin_from_its_starts(
 ) -> None:
     Path("book.txt").write_text("X../.../... o\nX../.O./... x\n")
     played: list[MatchResult] = []
-    play_match = ratings.play_match
+    play_spread = ratings.play_spread
 
-    def spy(*players: Any, **options: Any) -> MatchResult:
-        played.append(play_match(*players, **options))
-        return played[-1]
+    def spy(*players: Any, **options: Any) -> SpreadMatch:
+        match = play_spread(*players, **options)
+        played.append(match.result)
+        return match
 
-    monkeypatch.setattr(ratings, "play_match", spy)
+    monkeypatch.setattr(ratings, "play_spread", spy)
     train(tiny("arena.starts=[book.txt]", "arena.opening_plies=0", "arena.games=4", "run_dir=run"))
     assert "matches begin from 2 positions" in capsys.readouterr().out
     assert len(played) > 2

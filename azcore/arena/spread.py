@@ -1,0 +1,237 @@
+"""A match whose games are played at several workplaces: each gets some of the pairs, as a job.
+
+How many parts there are is the number of the run's workers, which a run keeps. So a match is the
+same wherever its parts are played, up to the rounding of networks on another kind of machine.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from azcore.arena.match import (
+    MatchGame,
+    MatchResult,
+    Opening,
+    derived_seed,
+    match_of,
+    play_from,
+)
+from azcore.arena.players import Player, RandomPlayer, SearchPlayer
+from azcore.arena.sprt import SprtSettings
+from azcore.errors import AzcoreError
+from azcore.game import Game
+from azcore.game.faults import game_faults
+from azcore.search.evaluators import CountingEvaluator, Evaluator, UniformEvaluator
+from azcore.search.settings import SearchSettings
+from azcore.selfplay.jobs import Job, Tell, Workplace, Workplaces
+from azcore.storage.start_states import StartStates
+from azcore.storage.starts import Starts
+
+LOOK = 0.25  # seconds between two looks at how many games have ended
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contender:
+    """What makes a player, wherever it is to play.
+
+    Attributes:
+        name: in results.
+        search: how it searches, and with how many simulations; None: it plays any legal action.
+        weights: packed, see `Weights.packed`; None: it knows nothing, and all actions are alike.
+        version: optimizer steps behind the weights.
+    """
+
+    name: str
+    search: SearchSettings | None = None
+    weights: bytes | None = None
+    version: int = 0
+
+
+class SpreadMatch(NamedTuple):
+    """A match and what it cost."""
+
+    result: MatchResult
+    evaluations: int  # positions that networks evaluated
+    seconds: float
+
+
+class Played(NamedTuple):
+    """A part of a match."""
+
+    games: list[MatchGame]
+    evaluations: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchPart(Job[Played]):
+    """Two games from each of some openings.
+
+    Args:
+        players: the first and the second, without weights.
+        openings: where games begin: a position, or None for the initial one, and actions from it.
+        seed: of the players.
+    """
+
+    players: tuple[Contender, Contender]
+    openings: list[tuple[str | None, list[int]]]
+    seed: int
+
+    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> Played:
+        left = iter(weights)
+        counting: list[CountingEvaluator] = []
+
+        def player(contender: Contender) -> Player:
+            if contender.search is None:
+                return RandomPlayer(game=place.game, name=contender.name)
+            evaluator: Evaluator = UniformEvaluator(place.game)
+            if contender.weights is not None:
+                network = place.evaluator(next(left), contender.version)
+                counting.append(CountingEvaluator(network))
+                evaluator = counting[-1]
+            return SearchPlayer(
+                game=place.game,
+                evaluator=evaluator,
+                settings=contender.search,
+                name=contender.name,
+            )
+
+        with game_faults():
+            starts = StartStates(place.game)
+            openings = [
+                Opening(start, actions, _after(place.game, starts.of(start), actions))
+                for start, actions in self.openings
+            ]
+            first, second = (player(contender) for contender in self.players)
+            games = play_from(place.game, (first, second), openings, self.seed, tell)
+        return Played(games, sum(evaluator.count for evaluator in counting))
+
+
+def _after(game: Game, state: object, actions: Sequence[int]) -> object:
+    for action in actions:
+        state = game.step(state, action)
+    return state
+
+
+def play_spread(
+    workplaces: Workplaces,
+    game: Game,
+    first: Contender,
+    second: Contender,
+    *,
+    num_games: int,
+    opening_plies: int,
+    seed: int,
+    sprt: SprtSettings | None = None,
+    starts: Starts | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SpreadMatch:
+    """Play a match; arguments that are not here are those of `azcore.arena.match.play_match`.
+
+    Args:
+        workplaces: where to play; each has one part of the match, as long as there are pairs.
+        game: the game to play.
+        first: has seat 0 in even rows, seat 1 in odd ones.
+        second: has the other seat.
+        progress: called from time to time, on this thread, with the number of games that have
+            ended and the number of plies that were played in those that have not.
+
+    Raises:
+        AzcoreError: as `play_match`, or a place is lost for good.
+    """
+    began, evaluations = time.perf_counter(), 0
+    contenders = (first, second)
+    weights = [
+        workplaces.published(contender.weights)
+        for contender in contenders
+        if contender.weights is not None
+    ]
+    here = tuple(
+        replace(contender, weights=None if contender.weights is None else b"")
+        for contender in contenders
+    )
+
+    def play(openings: Sequence[Opening], seed: int, done: int) -> list[MatchGame]:
+        nonlocal evaluations
+        count = min(workplaces.count, len(openings))
+        watch = _Watch(count)
+        parts = [
+            workplaces.begin(
+                number,
+                MatchPart(
+                    players=(here[0], here[1]),
+                    openings=[(o.start, o.actions) for o in openings[number::count]],
+                    seed=derived_seed(seed, number),
+                ),
+                weights,
+                watch.of(number),
+            )
+            for number in range(count)
+        ]
+        try:
+            while wait(parts, timeout=LOOK).not_done:
+                _raise_first(parts)
+                if progress is not None:
+                    progress(done + watch.ended, watch.plies)
+            _raise_first(parts)
+        except BaseException:
+            for part in parts:
+                part.cancel()
+            raise
+        games: list[MatchGame | None] = [None] * (2 * len(openings))
+        for number, part in enumerate(parts):
+            played = part.result()
+            evaluations += played.evaluations
+            # Pairs `number`, `number` + count, ... of the match.
+            for seat in range(2):
+                games[2 * number + seat :: 2 * count] = played.games[seat::2]
+        if progress is not None:
+            progress(done + len(games), 0)
+        return [game for game in games if game is not None]
+
+    result = match_of(
+        game,
+        (first.name, second.name),
+        play,
+        num_games=num_games,
+        opening_plies=opening_plies,
+        seed=seed,
+        sprt=sprt,
+        starts=starts,
+    )
+    return SpreadMatch(result, evaluations, time.perf_counter() - began)
+
+
+def _raise_first(parts: Sequence[Future[Played]]) -> None:
+    """Raise the error of a part that failed; an error of a game or of settings comes first."""
+    errors = [error for part in parts if part.done() and (error := part.exception())]
+    errors.sort(key=lambda error: not isinstance(error, AzcoreError))
+    if errors:
+        raise errors[0]
+
+
+class _Watch:
+    """How far the parts of a match are."""
+
+    def __init__(self, parts: int) -> None:
+        self._ended, self._plies = [0] * parts, [0] * parts
+
+    def of(self, part: int) -> Tell:
+        """What a part tells after each ply, on its thread."""
+
+        def tell(ended: int) -> None:
+            self._ended[part] = ended
+            self._plies[part] += 1
+
+        return tell
+
+    @property
+    def ended(self) -> int:
+        return sum(self._ended)
+
+    @property
+    def plies(self) -> int:
+        return max(self._plies)

@@ -1,0 +1,52 @@
+"""The players of a run's own matches, in the form in which they travel to workplaces."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from torch import nn
+
+from azcore.arena.spread import Contender
+from azcore.assembly.parts import Settings
+from azcore.assembly.selfplay import NetworkWeights
+from azcore.networks.saved import load_network
+
+RANDOM = Contender(name="random")
+
+
+def trained(
+    settings: Settings, network: nn.Module, version: int, name: str, num_simulations: int
+) -> Contender:
+    """A player that searches with the current weights of a network.
+
+    Args:
+        settings: of the run.
+        network: that learns; it may go on at once.
+        version: optimizer steps behind its weights.
+        name: in results.
+        num_simulations: per action.
+    """
+    return Contender(
+        name=name,
+        search=replace(settings.search, num_simulations=num_simulations),
+        weights=NetworkWeights(settings, network, version).packed(),
+        version=version,
+    )
+
+
+def saved(settings: Settings, path: Path, name: str, num_simulations: int) -> Contender:
+    """The same with the weights of a checkpoint.
+
+    Raises:
+        CheckpointError: it cannot be used, or is of another game.
+    """
+    return trained(settings, *load_network(path, settings.game), name, num_simulations)
+
+
+def baseline(settings: Settings) -> Contender:
+    """The player `search`, see `azcore.assembly.parts.search_baseline`."""
+    plain = settings.search.baseline()
+    return Contender(
+        name="search", search=replace(plain, num_simulations=settings.arena.num_simulations)
+    )

@@ -1,0 +1,153 @@
+"""Jobs: work besides self-play, such as parts of a match, done wherever games are played.
+
+A job is pickled and travels to a workplace: a thread of this process, a process of a crew, or an
+actor of a cluster. It depends on nothing but itself and the weights that come with it: one that was
+lost is done again elsewhere, with the same result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, Generic, TypeVar
+
+from azcore.game import Game
+from azcore.search.evaluators import Evaluator
+from azcore.selfplay.crew import Weights
+
+Result = TypeVar("Result")
+Tell = Callable[[int], None]  # called with how much of a job is done
+
+
+class Job(ABC, Generic[Result]):
+    """Work that can be pickled, and so can its result."""
+
+    @abstractmethod
+    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> Result:
+        """Do the work, on any thread.
+
+        Args:
+            place: has what it needs.
+            weights: packed, see `Weights.packed`.
+            tell: called with how much is done; raises `LeftWorkplaceError` where nobody waits for
+                the result any more.
+        """
+
+
+class LeftWorkplaceError(Exception):
+    """Nobody waits for this job any more."""
+
+
+class Workplace:
+    """Where jobs are done: what they need there.
+
+    Args:
+        game: that records name, without the settings of self-play's own.
+        unpack: makes weights of packed ones and their version, with a network of their own.
+        at_once: how many jobs are done there at once, which share its cores.
+    """
+
+    def __init__(self, game: Game, unpack: Callable[[bytes, int], Weights], at_once: int) -> None:
+        self.game = game
+        self._unpack, self._at_once = unpack, at_once
+        self._lock = threading.Lock()  # of all below
+        self._jobs = 0  # under way
+        self._evaluators: dict[tuple[bytes, int], Evaluator] = {}  # while there are any
+        self._is_left = False
+
+    def do(self, job: Job[Result], weights: Sequence[bytes], tell: Tell) -> Result:
+        """Do a job on this thread.
+
+        Raises:
+            LeftWorkplaceError: `leave` was called.
+        """
+
+        def told(done: int) -> None:
+            if self._is_left:
+                raise LeftWorkplaceError
+            tell(done)
+
+        with self._lock:
+            self._jobs += 1
+        try:
+            return job.do(self, weights, told)
+        finally:
+            with self._lock:
+                self._jobs -= 1
+                if not self._jobs:
+                    self._evaluators.clear()
+
+    def evaluator(self, packed: bytes, version: int) -> Evaluator:
+        """An evaluator for one job's thread; jobs share the network of equal weights."""
+        key = hashlib.blake2b(packed, digest_size=16).digest(), version
+        with self._lock:
+            if key not in self._evaluators:
+                weights = self._unpack(packed, version)
+                self._evaluators[key] = weights.evaluator(self._at_once)
+            return self._evaluators[key].for_another_thread()
+
+    def leave(self) -> None:
+        """Let jobs that are under way end soon, with an error."""
+        self._is_left = True
+
+
+class Workplaces(ABC):
+    """All workplaces of a run.
+
+    Attributes:
+        count: how many jobs are done at once; those of one number, one after another.
+    """
+
+    count: int
+
+    @abstractmethod
+    def published(self, packed: bytes) -> Any:
+        """Weights in the form in which `begin` takes them, for any number of jobs."""
+
+    @abstractmethod
+    def begin(
+        self, number: int, job: Job[Result], weights: Sequence[Any], tell: Tell
+    ) -> Future[Result]:
+        """Begin a job.
+
+        Args:
+            number: of the workplace, 0 to `count` - 1.
+            job: to do.
+            weights: published ones.
+            tell: called, on any thread, with how much is done; elsewhere than in this process, only
+                the result tells.
+        """
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let jobs that are under way end soon, with an error; do no more."""
+
+
+class ThreadWorkplaces(Workplaces):
+    """Threads of this process.
+
+    Args:
+        place: what jobs need; made for `count` at once.
+        count: of threads.
+    """
+
+    def __init__(self, place: Workplace, count: int) -> None:
+        self.count = count
+        self._place = place
+        self._threads = [ThreadPoolExecutor(1, "job") for _ in range(count)]
+
+    def published(self, packed: bytes) -> bytes:
+        return packed
+
+    def begin(
+        self, number: int, job: Job[Result], weights: Sequence[Any], tell: Tell
+    ) -> Future[Result]:
+        return self._threads[number].submit(self._place.do, job, weights, tell)
+
+    def close(self) -> None:
+        self._place.leave()
+        for thread in self._threads:
+            thread.shutdown(wait=False, cancel_futures=True)
