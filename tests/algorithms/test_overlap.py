@@ -9,6 +9,7 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -16,10 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
-from azcore.algorithms import training
+from azcore.algorithms import alphagozero, ratings, training
 from azcore.commands.train import train
 from azcore.errors import GameFileError, SettingError
+from azcore.learner.data import SelfPlayData
 from azcore.selfplay.crew import Crew
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile
@@ -152,6 +155,178 @@ def test_a_run_that_does_not_begin_leaves_no_crew(
     with pytest.raises(SettingError, match="got another"):
         train(tiny("run_dir=run", "selfplay.workers=2"))
     assert len(closed) == 1
+
+
+# -- matches beside the run ------------------------------------------------------------------------
+
+MATCHES = [*OVERLAP, "arena.every_generations=3", "arena.games=4", "arena.num_simulations=4"]
+GATED = ["algorithm=alphagozero", "gate.every_generations=2", "gate.games=4", "gate.threshold=0.2"]
+
+
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
+    """Matches that go on beside a run end once this is set."""
+    free = threading.Event()
+    main = threading.main_thread()
+
+    def wait_for(play: Any) -> Any:
+        def played(*arguments: Any, **options: Any) -> Any:
+            if threading.current_thread() is not main:
+                assert free.wait(60)
+            return play(*arguments, **options)
+
+        return played
+
+    for module in (ratings, alphagozero):
+        monkeypatch.setattr(module, "play_spread", wait_for(module.play_spread))
+    return free
+
+
+def at_generation(monkeypatch: pytest.MonkeyPatch, number: int, do: Callable[[], object]) -> None:
+    """Do something once the games of a generation are there."""
+    generate = SelfPlayData._generate
+
+    def begin(data: SelfPlayData, generation: int) -> None:
+        generate(data, generation)
+        if generation == number:
+            do()
+
+    monkeypatch.setattr(SelfPlayData, "_generate", begin)
+
+
+def rated(run: Path) -> list[tuple[str, str]]:
+    """Generation and step of each rating, in the order in which they were taken."""
+    rows = Table(RunDirectory(run).matches, []).rows()
+    return list(dict.fromkeys((row["generation"], row["step"]) for row in rows))
+
+
+def test_a_run_goes_on_while_its_weights_are_rated(
+    tiny: Tiny, tmp_path: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first rating, of generation 2, is not over when generation 4 begins."""
+    seen: list[list[tuple[str, str]]] = []
+
+    def look() -> None:
+        seen.append(rated(tmp_path / "run"))
+        held.set()
+
+    at_generation(monkeypatch, 4, look)
+    assert train(tiny("run_dir=run", *MATCHES)) == 0
+    assert seen == [[("0", "0")]]
+    assert rated(tmp_path / "run") == [
+        ("0", "0"), ("2", "12"), ("5", "24"), ("8", "36"), ("9", "40")
+    ]  # fmt: skip
+    run = RunDirectory(tmp_path / "run")
+    assert sorted(run.step_checkpoints()) == [0, 12, 24, 36, 40]
+    assert_each_game_once(run.path)
+
+
+def lost_at(generation: int, config: dict[str, Any]) -> None:
+    """Train until the games of a generation are there, where the run ends as by a kill."""
+
+    def lose() -> None:
+        raise RuntimeError("lost here")
+
+    with pytest.MonkeyPatch.context() as patch:
+        at_generation(patch, generation, lose)
+        with pytest.raises(RuntimeError, match="lost here"):
+            train(config)
+
+
+def test_a_rating_under_way_is_begun_again_by_a_resumed_run(
+    tiny: Tiny, tmp_path: Path, held: threading.Event
+) -> None:
+    run = RunDirectory(tmp_path / "run")
+    lost_at(4, tiny("run_dir=run", *MATCHES))
+    held.set()
+    assert rated(run.path) == [("0", "0")]
+    state = read_checkpoint(run.last_checkpoint)["callbacks"]["ArenaRating"]
+    assert state == {"generation": 2, "step": 12}
+    assert train(tiny("resume=run", *MATCHES)) == 0
+    assert rated(run.path)[:3] == [("0", "0"), ("2", "12"), ("5", "24")]
+    rows = Table(run.matches, []).rows()
+    met = [row["opponent"] for row in rows if row["step"] == "12"]
+    assert met == list(dict.fromkeys(met))  # each once
+    assert "step-0" in met
+
+
+def test_a_rating_under_way_without_its_weights_is_left_out(
+    tiny: Tiny, tmp_path: Path, held: threading.Event, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = RunDirectory(tmp_path / "run")
+    lost_at(4, tiny("run_dir=run", *MATCHES))
+    held.set()
+    run.step_checkpoint(12).unlink()
+    assert train(tiny("resume=run", *MATCHES)) == 0
+    assert "the rating of step 12 is left out" in capsys.readouterr().out
+    assert rated(run.path)[:2] == [("0", "0"), ("5", "24")]
+
+
+def test_a_gate_does_not_stop_self_play(
+    tiny: Tiny, tmp_path: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The candidate is the weights of step 8, although the learner has gone on to 12."""
+    monkeypatch.setattr(alphagozero, "decide", lambda *_: (True, None))
+    at_generation(monkeypatch, 3, held.set)
+    run = RunDirectory(tmp_path / "run")
+    assert train(tiny("run_dir=run", *OVERLAP, *GATED)) == 0
+    rows = Table(run.gate, []).rows()
+    assert [(row["generation"], row["step"]) for row in rows] == [
+        (str(step // 4 - 1), str(step)) for step in range(8, 41, 8)
+    ]
+    metrics = Table(run.metrics, []).rows()
+    scored = [row["generation"] for row in metrics if row["gate_score"]]
+    assert scored[0] in ("2", "3")  # taken a generation after it began, or two
+    assert scored[-1] == "9"
+    best = read_checkpoint(run.last_checkpoint)["callbacks"]["AlphaGoZero"]
+    assert best["best_step"] == 40
+    assert "candidate" not in best
+    assert {8, 16} <= {record.weights_version for record in records_of(run.path)}
+    assert_each_game_once(run.path)
+
+
+def test_a_gate_under_way_is_begun_again_by_a_resumed_run(
+    tiny: Tiny, tmp_path: Path, held: threading.Event, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(alphagozero, "decide", lambda *_: (True, None))
+    run = RunDirectory(tmp_path / "run")
+    lost_at(3, tiny("run_dir=run", *OVERLAP, *GATED))
+    held.set()
+    assert not Table(run.gate, []).rows()
+    state = read_checkpoint(run.last_checkpoint)["callbacks"]["AlphaGoZero"]
+    assert (state["generation"], state["step"], state["best_step"]) == (1, 8, 0)
+    candidate = state["candidate"]
+    assert (
+        train(
+            tiny("resume=run", *OVERLAP, *GATED, "trainer.max_steps=16", "gate.every_generations=9")
+        )
+        == 0
+    )
+    rows = Table(run.gate, []).rows()
+    assert [(row["generation"], row["step"]) for row in rows] == [("1", "8")]
+    best = read_checkpoint(run.last_checkpoint)["callbacks"]["AlphaGoZero"]
+    assert best["best_step"] == 8
+    assert all(torch.equal(best["best"][name], tensor) for name, tensor in candidate.items())
+
+
+@pytest.mark.parametrize("words", [MATCHES, [*OVERLAP, *GATED]], ids=["ratings", "gate"])
+def test_matches_in_processes_are_those_of_threads(
+    tiny: Tiny, tmp_path: Path, words: list[str]
+) -> None:
+    """Where self-play alternates with learning, so that the runs are the same to the byte."""
+    for name, backend in (("threads", []), ("processes", PROCESS)):
+        assert train(tiny(f"run_dir={name}", *words, "schedule=alternate", *backend)) == 0
+    assert fingerprint(tmp_path / "processes") == fingerprint(tmp_path / "threads")
+    tables = [
+        [
+            {key: value for key, value in row.items() if key != "seconds"}
+            for row in Table(path, []).rows()
+        ]
+        for name in ("threads", "processes")
+        for path in (RunDirectory(tmp_path / name).matches, RunDirectory(tmp_path / name).gate)
+    ]
+    assert tables[:2] == tables[2:]
+    assert any(tables)
 
 
 # -- kills -----------------------------------------------------------------------------------------

@@ -1,0 +1,220 @@
+"""Matches whose parts are played at several workplaces: the same games, whatever dies."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from azcore.arena import spread
+from azcore.arena.match import play_match, random_openings
+from azcore.arena.players import Player, RandomPlayer, SearchPlayer
+from azcore.arena.spread import Contender, SpreadMatch, play_spread
+from azcore.arena.sprt import SprtSettings
+from azcore.errors import LostProcessError, SettingError
+from azcore.search.evaluators import Evaluator, UniformEvaluator
+from azcore.selfplay.jobs import (
+    Job,
+    LeftWorkplaceError,
+    Tell,
+    ThreadWorkplaces,
+    Workplace,
+    Workplaces,
+)
+from azcore.storage.starts import read_starts
+from process_kit import (
+    GAME,
+    HashWeights,
+    history,
+    pids,
+    small_actor,
+    small_crew,
+    small_settings,
+    unpacked,
+)
+from search_kit import search_settings
+
+SEARCH = search_settings(num_simulations=12)
+FIRST = Contender(name="first", search=SEARCH, weights=b"hashes", version=3)
+SECOND = Contender(name="second", search=SEARCH, weights=b"hashes", version=8)
+BASELINE = Contender(name="search", search=replace(SEARCH, num_simulations=20))
+RANDOM = Contender(name="random")
+WANTED: dict[str, Any] = {"num_games": 22, "opening_plies": 3, "seed": 5}
+SPRT = SprtSettings(elo0=0.0, elo1=10.0, alpha=0.05, beta=0.05, look_games=6)
+
+
+def threads(count: int) -> Workplaces:
+    return ThreadWorkplaces(Workplace(GAME, unpacked, count), count)
+
+
+def player(contender: Contender) -> Player:
+    """The same by hand."""
+    if contender.search is None:
+        return RandomPlayer(game=GAME, name=contender.name)
+    known = contender.weights is not None
+    evaluator: Evaluator = (
+        HashWeights(contender.version).evaluator(1) if known else UniformEvaluator(GAME)
+    )
+    return SearchPlayer(
+        game=GAME, evaluator=evaluator, settings=contender.search, name=contender.name
+    )
+
+
+@pytest.mark.parametrize("players", [(FIRST, SECOND), (SECOND, BASELINE), (RANDOM, FIRST)])
+@pytest.mark.parametrize("sprt", [None, SPRT])
+def test_one_part_is_the_whole_match(
+    players: tuple[Contender, Contender], sprt: SprtSettings | None
+) -> None:
+    found = play_spread(threads(1), GAME, *players, sprt=sprt, **WANTED)
+    wanted = play_match(GAME, *map(player, players), sprt=sprt, **WANTED)
+    assert found.result == wanted
+    assert found.seconds > 0
+
+
+def test_parts_make_the_pairs_of_the_whole_in_their_order() -> None:
+    """Players without chance choose the same whoever else plays, so the games are the same."""
+    whole = play_spread(threads(1), GAME, FIRST, SECOND, **WANTED)
+    for count in (3, 4, 20):
+        parts = play_spread(threads(count), GAME, FIRST, SECOND, **WANTED)
+        assert parts[:2] == whole[:2]
+    openings = random_openings(GAME, 11, 3, 5)
+    assert [game.actions[:3] for game in whole.result.games[::2]] == [o.actions for o in openings]
+    assert [game.first_seat for game in whole.result.games] == [0, 1] * 11
+
+
+def test_evaluations_are_those_of_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    evaluate = HashWeights(0).evaluator(1).__class__.evaluate
+
+    def count(self: Any, observations: Any) -> Any:
+        asked.append(len(observations))
+        return evaluate(self, observations)
+
+    monkeypatch.setattr(HashWeights(0).evaluator(1).__class__, "evaluate", count)
+    match = play_spread(threads(2), GAME, FIRST, BASELINE, **WANTED)
+    assert match.evaluations == sum(asked) > 0
+    assert play_spread(threads(2), GAME, RANDOM, BASELINE, **WANTED).evaluations == 0
+
+
+def test_games_begin_from_starts(tmp_path: Any) -> None:
+    (tmp_path / "starts.txt").write_text("X../.../... o\nX../.O./... x\n")
+    starts = read_starts(GAME, (str(tmp_path / "starts.txt"),), (8,), "arena.starts")
+    more = {**WANTED, "opening_plies": 1, "starts": starts}
+    found = play_spread(threads(3), GAME, FIRST, BASELINE, **more)
+    assert found.result == play_match(GAME, player(FIRST), player(BASELINE), **more)
+    assert len({game.start for game in found.result.games}) == 2
+
+
+def test_processes_play_the_same_match() -> None:
+    wanted = [
+        play_spread(threads(3), GAME, one, other, **WANTED)[:2]
+        for one, other in ((FIRST, SECOND), (RANDOM, FIRST))
+    ]
+    with contextlib.closing(small_crew(small_settings(3), 2)) as crew:
+        found = [
+            play_spread(crew.workplaces(), GAME, one, other, **WANTED)[:2]
+            for one, other in ((FIRST, SECOND), (RANDOM, FIRST))
+        ]
+    assert found == wanted
+
+
+def test_a_match_goes_on_beside_self_play_and_is_done_again_if_it_is_lost() -> None:
+    """A process is killed in the middle; then the crew gets other weights; the games are all."""
+    settings = small_settings(3)
+    wanted = play_spread(threads(3), GAME, FIRST, SECOND, **{**WANTED, "num_games": 200})
+    games = history(small_actor(settings))
+    found: list[SpreadMatch] = []
+    said: list[str] = []
+    with contextlib.closing(small_crew(settings, 2, say=said.append)) as crew:
+        crew.set_weights(HashWeights(0))
+        workplaces = crew.workplaces()
+        begun = threading.Thread(
+            target=lambda: found.append(
+                play_spread(workplaces, GAME, FIRST, SECOND, **{**WANTED, "num_games": 200})
+            )
+        )
+        begun.start()
+        os.kill(pids(crew)[0], signal.SIGKILL)
+        assert history(crew) == games
+        begun.join(60)
+        assert found[0][:2] == wanted[:2]
+        assert all(not member._jobs for member in crew._members)  # nothing is kept
+    assert said == ["self-play process 0 ended by signal 9 and is started again"]
+
+
+class Held(Job[str]):
+    """Waits until nobody waits for it."""
+
+    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
+        while True:
+            tell(0)
+
+
+class Failing(Job[str]):
+    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
+        raise SettingError("a setting must be one, got another")
+
+
+def no_tell(done: int) -> None:
+    pass
+
+
+@pytest.mark.parametrize("where", ["threads", "processes"])
+def test_an_error_there_is_raised_here_and_all_can_be_left(where: str) -> None:
+    crew = small_crew(small_settings(2), 1) if where == "processes" else None
+    workplaces: Workplaces = threads(2) if crew is None else crew.workplaces()
+    held = workplaces.begin(0, Held(), [], no_tell)
+    with pytest.raises(SettingError, match="got another"):
+        workplaces.begin(1, Failing(), [], no_tell).result(60)
+    if crew is not None:  # self-play is not held
+        crew.set_weights(HashWeights(0))
+        assert crew.play(20)
+    workplaces.close()
+    with pytest.raises(LostProcessError if crew else LeftWorkplaceError):
+        held.result(60)
+
+
+def test_a_match_ends_with_the_first_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    class OneFails(ThreadWorkplaces):
+        def begin(self, number: int, job: Any, weights: Any, tell: Tell) -> Future[Any]:
+            return super().begin(number, Failing() if number == 1 else Held(), weights, tell)
+
+    workplaces = OneFails(Workplace(GAME, unpacked, 3), 3)
+    with pytest.raises(SettingError, match="got another"):
+        play_spread(workplaces, GAME, FIRST, SECOND, **WANTED)
+    workplaces.close()
+
+
+def test_a_network_is_shared_by_the_jobs_of_a_workplace_and_then_dropped() -> None:
+    made: list[int] = []
+
+    def unpack(packed: bytes, version: int) -> Any:
+        made.append(version)
+        return unpacked(packed, version)
+
+    place = Workplace(GAME, unpack, 2)
+    play_spread(ThreadWorkplaces(place, 2), GAME, FIRST, SECOND, **WANTED)
+    assert {*made} == {3, 8}
+    assert not place._evaluators
+
+
+def test_progress_is_told_on_the_thread_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spread, "LOOK", 0.001)
+    told: list[tuple[int, int]] = []
+    here = threading.get_ident()
+
+    def progress(done: int, plies: int) -> None:
+        assert threading.get_ident() == here
+        told.append((done, plies))
+
+    play_spread(threads(2), GAME, FIRST, SECOND, progress=progress, **WANTED)
+    assert told[-1] == (22, 0)
+    assert [done for done, _ in told] == sorted(done for done, _ in told)
+    assert max(plies for _, plies in told) <= 6
