@@ -26,7 +26,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -41,10 +41,12 @@ from azcore.assembly.selfplay import NetworkWeights, make_actor
 from azcore.game import ByteArray, FloatArray
 from azcore.networks import build_network
 from azcore.search.evaluators import Evaluator, UniformEvaluator
-from azcore.selfplay.actor import Actor
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.crew import Crew, Recipe, Weights
-from azcore.selfplay.ray_actors import RayCrew
+from azcore.selfplay.crew import Crew, Weights
+from azcore.selfplay.jobs import Workplace
+from azcore.selfplay.member import MemberOfCrew, Recipe
+from azcore.selfplay.ray_actors import RayQuarters
+from azcore.selfplay.remote import RemoteCrew
 from azcore.selfplay.speed import evaluations_per_s
 from azcore.storage.run_directory import RunDirectory
 
@@ -159,13 +161,15 @@ class WaitingRecipe(Recipe):
     selfplay: Any
     latency: float
 
-    def build(
-        self, numbers: Sequence[int], process: int
-    ) -> tuple[Actor, Callable[[bytes, int], Weights]]:
+    def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
         settings = settings_from(self.config)
         evaluator = WaitingEvaluator(settings, self.latency)
         actor = make_actor(settings, self.selfplay, evaluator, None, numbers)
-        return actor, lambda _, version: WaitingWeights(settings, self.latency, version)
+
+        def unpack(_: bytes, version: int) -> Weights:
+            return WaitingWeights(settings, self.latency, version)
+
+        return MemberOfCrew(actor, Workplace(settings.game, unpack, len(numbers)))
 
 
 def waiting(actors: int, latency: float, seconds: float) -> float:
@@ -177,12 +181,11 @@ def waiting(actors: int, latency: float, seconds: float) -> float:
     settings = settings_from(config)
     selfplay = replace(settings.selfplay, num_games=GAMES * actors, workers=actors)
     with ExitStack() as stack:
-        crew = RayCrew(
+        crew = RemoteCrew(
             game=settings.selfplay_game,
             settings=selfplay,
+            quarters=RayQuarters(count=actors, workers=actors, placement=RAY, say=print),
             recipe=WaitingRecipe(config, selfplay, latency),
-            actors=actors,
-            placement=RAY,
             restarts=0,
             say=print,
         )

@@ -51,10 +51,11 @@ from azcore.game import Game
 from azcore.learner.data import draw_batch
 from azcore.learner.overlap import OverlappingSelfPlay
 from azcore.networks import build_network
-from azcore.selfplay.crew import Amount, Recipe, Weights
-from azcore.selfplay.member import Answer, Request, Round
-from azcore.selfplay.ray_actors import RayCrew
-from azcore.selfplay.remote import Link, LostMemberError, RemoteCrew
+from azcore.selfplay.crew import Amount, Weights
+from azcore.selfplay.jobs import Workplace
+from azcore.selfplay.member import Answer, MemberOfCrew, Recipe, Request, Round
+from azcore.selfplay.ray_actors import RayQuarters
+from azcore.selfplay.remote import Link, LostMemberError, Quarters, RemoteCrew
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame
@@ -460,31 +461,41 @@ class Clock:
             self.seconds = time.thread_time()
 
 
-class LatentCrew(RemoteCrew):
-    """Members that take time: `azcore`'s crew, and nobody in it.
+class LatentQuarters(Quarters):
+    """Members that take time, and nobody in them.
 
     Args:
         members: how many.
         seconds: of each round.
     """
 
-    def __init__(self, members: int, seconds: float) -> None:
-        self.clock, self._round_seconds = Clock(), seconds
-        settings: Any = SimpleNamespace(shares=lambda: [1] * members, resignation=False)
-        game: Any = None
-        super().__init__(
-            game=game, settings=settings, members=members, called="", restarts=0, say=print
-        )
+    called = "member"
 
-    def _link(self, number: int, numbers: Sequence[int]) -> Link:
+    def __init__(self, members: int, seconds: float) -> None:
+        self.count, self.clock, self._round_seconds = members, Clock(), seconds
+
+    def link(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Link:
         return LatentLink(self.clock, self._round_seconds)
 
     def published(self, packed: bytes) -> Any:
         return packed
 
     def close(self) -> None:
-        super().close()
         self.clock.close()
+
+
+def latent_crew(members: int, seconds: float) -> RemoteCrew:
+    """azcore's crew of such members."""
+    settings: Any = SimpleNamespace(shares=lambda: [1] * members, resignation=False)
+    game: Any = None
+    return RemoteCrew(
+        game=game,
+        settings=settings,
+        quarters=LatentQuarters(members, seconds),
+        recipe=NoRecipe(),
+        restarts=0,
+        say=print,
+    )
 
 
 class NoWeights(Weights):
@@ -526,7 +537,7 @@ def measured_rounds(crew: RemoteCrew, seconds: float) -> tuple[float, float, flo
         with source.at_rest():
             source.play_on(Amount(1, 1))
         time.sleep(seconds / 2)  # until rounds are no longer in step
-        clock = getattr(crew, "clock", None)
+        clock = getattr(crew._quarters, "clock", None)
 
         def used() -> tuple[float, float]:
             others = clock.seconds if clock else 0.0
@@ -565,7 +576,9 @@ class NoActor:
 @dataclass(frozen=True)
 class NoRecipe(Recipe):
     def build(self, numbers: Sequence[int], process: int) -> Any:
-        return NoActor(), lambda packed, version: NoWeights()
+        no_game: Any = None
+        no_actor: Any = NoActor()
+        return MemberOfCrew(no_actor, Workplace(no_game, lambda *_: NoWeights(), len(numbers)))
 
 
 def rounds_of_ray(seconds: float, actors: int = 2) -> tuple[float, float, float]:
@@ -584,15 +597,15 @@ def rounds_of_ray(seconds: float, actors: int = 2) -> tuple[float, float, float]
         num_gpus=0.0,
         wait=120.0,
     )
-    crew = RayCrew(
-        game=game,
-        settings=settings,
-        recipe=NoRecipe(),
-        actors=actors,
+    quarters = RayQuarters(
+        count=actors,
+        workers=actors,
         placement=placement,
-        restarts=0,
         say=print,
         environment={"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent)])},
+    )
+    crew = RemoteCrew(
+        game=game, settings=settings, quarters=quarters, recipe=NoRecipe(), restarts=0, say=print
     )
     with closing(crew):
         return measured_rounds(crew, seconds)
@@ -640,7 +653,7 @@ def measured(
             began = time.monotonic()
             file.append(records[:1])
             waits.append(time.monotonic() - began)
-    round_python, _, _ = measured_rounds(LatentCrew(members, round_seconds), seconds)
+    round_python, _, _ = measured_rounds(latent_crew(members, round_seconds), seconds)
     round_ray = 0.0
     if ray:
         round_python, round_ray, _ = rounds_of_ray(seconds)

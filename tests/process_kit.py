@@ -15,9 +15,12 @@ from azcore.errors import SettingError
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.crew import Amount, Crew, Recipe, Weights
-from azcore.selfplay.processes import ProcessCrew, ProcessLink
-from azcore.selfplay.ray_actors import RayCrew
+from azcore.selfplay.crew import Amount, Crew, Weights
+from azcore.selfplay.jobs import Workplace
+from azcore.selfplay.member import MemberOfCrew, Recipe
+from azcore.selfplay.processes import ProcessLink, ProcessQuarters
+from azcore.selfplay.ray_actors import RayQuarters
+from azcore.selfplay.remote import RemoteCrew
 from azcore.selfplay.schedule import SelfPlaySettings
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
@@ -57,14 +60,13 @@ class SmallRecipe(Recipe):
     settings: SelfPlaySettings
     fault: str = ""
 
-    def build(
-        self, numbers: Sequence[int], process: int
-    ) -> tuple[Actor, Callable[[bytes, int], Weights]]:
+    def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
         if self.fault == "dies":
             os._exit(3)
         if self.fault == "refuses":
             raise SettingError("a setting must be one, got another")
-        return small_actor(self.settings, numbers), unpacked
+        workplace = Workplace(GAME, unpacked, len(numbers))
+        return MemberOfCrew(small_actor(self.settings, numbers), workplace)
 
 
 def small_actor(settings: SelfPlaySettings, numbers: Sequence[int] | None = None) -> Actor:
@@ -88,15 +90,14 @@ def small_crew(
     *,
     fault: str = "",
     say: Callable[[str], None] = lambda _: None,
-) -> ProcessCrew:
-    return ProcessCrew(
+) -> RemoteCrew:
+    return RemoteCrew(
         game=GAME,
         settings=settings,
+        quarters=ProcessQuarters(processes, HERE),
         recipe=SmallRecipe(settings, fault),
-        processes=processes,
         restarts=2,
         say=say,
-        environment=HERE,
     )
 
 
@@ -108,25 +109,30 @@ def small_ray_crew(
     num_cpus: float = 1.0,
     wait: float = 60.0,
     say: Callable[[str], None] = lambda _: None,
-) -> RayCrew:
-    return RayCrew(
+) -> RemoteCrew:
+    placement = BackendSettings(
+        name="ray",
+        processes=None,
+        restarts=2,
+        address=address,
+        actors=actors,
+        num_cpus=num_cpus,
+        num_gpus=0.0,
+        wait=wait,
+    )
+    return RemoteCrew(
         game=GAME,
         settings=settings,
-        recipe=SmallRecipe(settings),
-        actors=actors,
-        placement=BackendSettings(
-            name="ray",
-            processes=None,
-            restarts=2,
-            address=address,
-            actors=actors,
-            num_cpus=num_cpus,
-            num_gpus=0.0,
-            wait=wait,
+        quarters=RayQuarters(
+            count=actors,
+            workers=len(settings.shares()),
+            placement=placement,
+            say=say,
+            environment=HERE,
         ),
+        recipe=SmallRecipe(settings),
         restarts=2,
         say=say,
-        environment=HERE,
     )
 
 
@@ -160,7 +166,7 @@ def gone(processes: list[int], seconds: float = 20.0) -> bool:
     return not any(map(is_alive, processes))
 
 
-def pids(crew: ProcessCrew) -> list[int]:
+def pids(crew: RemoteCrew) -> list[int]:
     """Of the crew's processes, in the order of their numbers."""
     links = [member._link for member in crew._members]
     return [link.process.pid for link in links if isinstance(link, ProcessLink)]

@@ -11,14 +11,14 @@ from dataclasses import replace
 from torch import nn
 
 from azcore.assembly.parts import Config, Settings
+from azcore.assembly.quarters import quarters_of
 from azcore.assembly.selfplay import RecipeOfRun, make_actor
 from azcore.errors import SettingError
 from azcore.networks.backends import EvaluatorSettings, require_runnable
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Crew
-from azcore.selfplay.processes import ProcessCrew
-from azcore.selfplay.ray_actors import RayCrew
+from azcore.selfplay.remote import RemoteCrew
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import with_games, with_workers
 from azcore.storage.run_directory import RunDirectory, Sizes
@@ -118,23 +118,11 @@ def crew_of_run(
         return actor_of(selfplay)
     recipe = RecipeOfRun(config, settings.evaluation, selfplay)
     environment = {"OMP_NUM_THREADS": str(recipe.threads(-(-workers // members)))}
-    if backend.name == "ray":
-        return RayCrew(
-            game=settings.selfplay_game,
-            settings=selfplay,
-            recipe=recipe,
-            actors=members,
-            placement=backend,
-            restarts=backend.restarts,
-            say=say,
-            environment={"GOMP_SPINCOUNT": "10000", **environment},  # see azcore.cli.application
-        )
-    return ProcessCrew(
+    return RemoteCrew(
         game=settings.selfplay_game,
         settings=selfplay,
+        quarters=quarters_of(backend, members, workers, say, environment),
         recipe=recipe,
-        processes=members,
         restarts=backend.restarts,
         say=say,
-        environment=environment,
     )

@@ -23,7 +23,7 @@ from azcore.arena.match import (
 from azcore.arena.players import Player, RandomPlayer, SearchPlayer
 from azcore.arena.sprt import SprtSettings
 from azcore.errors import AzcoreError
-from azcore.game import Game
+from azcore.game import Book, Game
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import CountingEvaluator, Evaluator, UniformEvaluator
 from azcore.search.settings import SearchSettings
@@ -31,6 +31,7 @@ from azcore.selfplay.jobs import Job, Tell, Workplace, Workplaces
 from azcore.storage.start_states import StartStates
 from azcore.storage.starts import Starts
 
+Start = tuple[str | None, list[int]]  # a position, or None for the initial one, and actions from it
 LOOK = 0.25  # seconds between two looks at how many games have ended
 
 
@@ -72,12 +73,12 @@ class MatchPart(Job[Played]):
 
     Args:
         players: the first and the second, without weights.
-        openings: where games begin: a position, or None for the initial one, and actions from it.
+        openings: where games begin.
         seed: of the players.
     """
 
     players: tuple[Contender, Contender]
-    openings: list[tuple[str | None, list[int]]]
+    openings: list[Start]
     seed: int
 
     def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> Played:
@@ -100,20 +101,21 @@ class MatchPart(Job[Played]):
             )
 
         with game_faults():
-            starts = StartStates(place.game)
-            openings = [
-                Opening(start, actions, _after(place.game, starts.of(start), actions))
-                for start, actions in self.openings
-            ]
+            openings = openings_at(place.game, self.openings)
             first, second = (player(contender) for contender in self.players)
             games = play_from(place.game, (first, second), openings, self.seed, tell)
         return Played(games, sum(evaluator.count for evaluator in counting))
 
 
-def _after(game: Game, state: object, actions: Sequence[int]) -> object:
-    for action in actions:
-        state = game.step(state, action)
-    return state
+def openings_at(game: Game, starts: Sequence[Start]) -> list[Opening]:
+    """Where games begin, with the states that the actions lead to."""
+    states, openings = StartStates(game), []
+    for start, actions in starts:
+        state = states.of(start)
+        for action in actions:
+            state = game.step(state, action)
+        openings.append(Opening(start, actions, state))
+    return openings
 
 
 def play_spread(
@@ -129,48 +131,78 @@ def play_spread(
     starts: Starts | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SpreadMatch:
+    """Play a match of contenders; arguments that are not here are those of `play_in_parts`.
+
+    Args:
+        workplaces: where to play.
+        game: the game to play.
+        first: has seat 0 in even rows, seat 1 in odd ones.
+        second: has the other seat.
+
+    Raises:
+        AzcoreError: see `play_in_parts`.
+    """
+    contenders = (first, second)
+    here = tuple(
+        replace(contender, weights=None if contender.weights is None else b"")
+        for contender in contenders
+    )
+    return play_in_parts(
+        workplaces,
+        game,
+        (first.name, second.name),
+        lambda starts, seed: MatchPart(players=(here[0], here[1]), openings=starts, seed=seed),
+        [each.weights for each in contenders if each.weights is not None],
+        num_games=num_games,
+        opening_plies=opening_plies,
+        seed=seed,
+        sprt=sprt,
+        starts=starts,
+        progress=progress,
+    )
+
+
+def play_in_parts(
+    workplaces: Workplaces,
+    game: Game,
+    names: tuple[str, str],
+    part_of: Callable[[list[Start], int], Job[Played]],
+    weights: Sequence[bytes] = (),
+    *,
+    num_games: int,
+    opening_plies: int,
+    seed: int,
+    sprt: SprtSettings | None = None,
+    starts: Starts | None = None,
+    book: Book | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> SpreadMatch:
     """Play a match; arguments that are not here are those of `azcore.arena.match.play_match`.
 
     Args:
         workplaces: where to play; each has one part of the match, as long as there are pairs.
         game: the game to play.
-        first: has seat 0 in even rows, seat 1 in odd ones.
-        second: has the other seat.
+        names: of the players.
+        part_of: makes the job of a part from its openings and a seed.
+        weights: that every part needs.
         progress: called from time to time, on this thread, with the number of games that have
             ended and the number of plies that were played in those that have not.
 
     Raises:
-        AzcoreError: as `play_match`, or a place is lost for good.
+        AzcoreError: as `play_match`, or a workplace is lost for good.
     """
     began, evaluations = time.perf_counter(), 0
-    contenders = (first, second)
-    weights = [
-        workplaces.published(contender.weights)
-        for contender in contenders
-        if contender.weights is not None
-    ]
-    here = tuple(
-        replace(contender, weights=None if contender.weights is None else b"")
-        for contender in contenders
-    )
+    published = [workplaces.published(packed) for packed in weights]
 
     def play(openings: Sequence[Opening], seed: int, done: int) -> list[MatchGame]:
         nonlocal evaluations
         count = min(workplaces.count, len(openings))
         watch = _Watch(count)
-        parts = [
-            workplaces.begin(
-                number,
-                MatchPart(
-                    players=(here[0], here[1]),
-                    openings=[(o.start, o.actions) for o in openings[number::count]],
-                    seed=derived_seed(seed, number),
-                ),
-                weights,
-                watch.of(number),
-            )
-            for number in range(count)
-        ]
+        parts = []
+        for number in range(count):
+            own = [(opening.start, opening.actions) for opening in openings[number::count]]
+            job = part_of(own, derived_seed(seed, number))
+            parts.append(workplaces.begin(number, job, published, watch.of(number)))
         try:
             while wait(parts, timeout=LOOK).not_done:
                 _raise_first(parts)
@@ -194,13 +226,14 @@ def play_spread(
 
     result = match_of(
         game,
-        (first.name, second.name),
+        names,
         play,
         num_games=num_games,
         opening_plies=opening_plies,
         seed=seed,
         sprt=sprt,
         starts=starts,
+        book=book,
     )
     return SpreadMatch(result, evaluations, time.perf_counter() - began)
 

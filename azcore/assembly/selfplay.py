@@ -15,7 +15,9 @@ from azcore.networks import build_network
 from azcore.networks.backends import EvaluatorSettings
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.crew import Recipe, Weights
+from azcore.selfplay.crew import Weights
+from azcore.selfplay.jobs import Workplace
+from azcore.selfplay.member import MemberOfCrew, Recipe
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.storage.starts import Starts
 
@@ -92,9 +94,7 @@ class RecipeOfRun(Recipe):
     evaluation: EvaluatorSettings
     selfplay: SelfPlaySettings
 
-    def build(
-        self, numbers: Sequence[int], process: int
-    ) -> tuple[Actor, Callable[[bytes, int], Weights]]:
+    def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
         settings = settings_from(self.config)
         device = settings.device
         if str(device) == "cuda":  # one of them for each process, in turn
@@ -104,7 +104,8 @@ class RecipeOfRun(Recipe):
         network = build_network(settings.game, settings.network, settings.seed)
         first = settings.search_evaluator(network, 0, len(numbers))
         starts = settings.selfplay_starts()
-        return make_actor(settings, self.selfplay, first, starts, numbers), unpacker(settings)
+        actor = make_actor(settings, self.selfplay, first, starts, numbers)
+        return MemberOfCrew(actor, Workplace(settings.game, unpacker(settings), len(numbers)))
 
     def threads(self, workers: int) -> int:
         """Cores for the networks of so many workers: their share of the run's."""

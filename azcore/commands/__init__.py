@@ -79,7 +79,7 @@ COMMANDS = {
     ),
     "arena": Command(
         run="azcore.commands.arena.tournament:tournament",
-        obeys=f"game players checkpoint programs arena arena_dir sprt {SEARCHING}",
+        obeys=f"game players checkpoint programs arena arena_dir sprt backend {SEARCHING}",
         instead={
             **PLAYING,
             "arena.every_generations": "",

@@ -31,9 +31,6 @@ from azcore.storage.starts import Starts
 class Actor(Crew):
     """Plays games against itself.
 
-    Attributes:
-        game_of_records: the game that records name.
-
     Args:
         game: the game to play, which records name.
         variant: the game as self-play plays it, which may forbid actions that `game` allows.
@@ -60,7 +57,7 @@ class Actor(Crew):
         numbers: Sequence[int] | None = None,
     ) -> None:
         super().__init__()
-        self.game, self.game_of_records = variant or game, game
+        self.game = variant or game
         self.settings = settings
         shares = settings.shares()
         here = range(len(shares)) if numbers is None else numbers

@@ -6,8 +6,8 @@
 Workers play rounds of `selfplay.round_waves` waves. After each round the crew knows whether there
 are enough games, and one worker may be a round ahead of another. So the games that end in a call of
 `play` depend on the number of games and of workers, never on timing or place: `Actor` runs the
-workers on threads of this process, `ProcessCrew` in processes of their own and `RayCrew` in a
-cluster, and all return the same games.
+workers on threads of this process, `RemoteCrew` in processes of their own or in a cluster, and both
+return the same games.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from __future__ import annotations
 import queue
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -27,7 +27,6 @@ from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.storage.game_record import GameRecord
 
 if TYPE_CHECKING:
-    from azcore.selfplay.actor import Actor
     from azcore.selfplay.jobs import Workplaces
 
 
@@ -83,23 +82,6 @@ class Weights(ABC):
     @abstractmethod
     def packed(self) -> bytes:
         """The weights as bytes, for processes that have the network's shape."""
-
-
-class Recipe(ABC):
-    """Builds workers of a run in another process; pickled, it travels there."""
-
-    @abstractmethod
-    def build(
-        self, numbers: Sequence[int], process: int
-    ) -> tuple[Actor, Callable[[bytes, int], Weights]]:
-        """An actor, and a function that makes `Weights` of packed ones and their version.
-
-        Those weights stay as they are when it is called again, on any thread.
-
-        Args:
-            numbers: of its workers among those of the run.
-            process: its number.
-        """
 
 
 class Crew(ABC):

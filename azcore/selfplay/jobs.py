@@ -44,6 +44,10 @@ class LeftWorkplaceError(Exception):
 class Workplace:
     """Where jobs are done: what they need there.
 
+    Attributes:
+        game: as below.
+        unpack: the same.
+
     Args:
         game: that records name, without the settings of self-play's own.
         unpack: makes weights of packed ones and their version, with a network of their own.
@@ -52,7 +56,7 @@ class Workplace:
 
     def __init__(self, game: Game, unpack: Callable[[bytes, int], Weights], at_once: int) -> None:
         self.game = game
-        self._unpack, self._at_once = unpack, at_once
+        self.unpack, self._at_once = unpack, at_once
         self._lock = threading.Lock()  # of all below
         self._jobs = 0  # under way
         self._evaluators: dict[tuple[bytes, int], Evaluator] = {}  # while there are any
@@ -85,7 +89,7 @@ class Workplace:
         key = hashlib.blake2b(packed, digest_size=16).digest(), version
         with self._lock:
             if key not in self._evaluators:
-                weights = self._unpack(packed, version)
+                weights = self.unpack(packed, version)
                 self._evaluators[key] = weights.evaluator(self._at_once)
             return self._evaluators[key].for_another_thread()
 
@@ -117,8 +121,8 @@ class Workplaces(ABC):
             number: of the workplace, 0 to `count` - 1.
             job: to do.
             weights: published ones.
-            tell: called, on any thread, with how much is done; elsewhere than in this process, only
-                the result tells.
+            tell: called, on any thread, with how much is done; in a cluster, only the result
+                tells.
         """
 
     @abstractmethod

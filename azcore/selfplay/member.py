@@ -1,27 +1,30 @@
-"""A member of a crew: some of the run's workers, in a process somewhere, and what it can be asked.
+"""Members: what another process has of a run's work, and what it can be asked.
 
-It is built of a `Recipe` and the numbers of its workers, and holds nothing that would be missed:
-the crew knows all that it has asked for. How requests come and answers go is no matter of this
-file.
+A member is built of a `Recipe` and the numbers of its workers, and holds nothing that would be
+missed: whoever asks it knows all that was asked. How requests come and answers go is no matter of
+this file.
 """
 
 from __future__ import annotations
 
 import pickle
+import time
 import traceback
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple
 
 from azcore.errors import AzcoreError
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.crew import Recipe, Weights
-from azcore.selfplay.jobs import Job, Workplace
+from azcore.selfplay.jobs import Job, Tell, Workplace
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
 
 Request = tuple[int, str, tuple[Any, ...]]  # its number, the name of a method of `Member`, values
-Answer = tuple[int, bool, Any]  # that number; True: what the method returned, False: its error
+# That number; True: what the method returned, False: its error, None: how much of a job is done.
+Answer = tuple[int, bool | None, Any]
+TELL = 0.25  # seconds between two answers of the last kind, at least
 
 
 class Round(NamedTuple):
@@ -36,14 +39,45 @@ class Member:
     """What a request can ask for.
 
     Args:
-        actor: has the workers of this process.
-        unpack: makes weights of bytes and a version.
-        workers: how many there are.
+        workplace: has what jobs need.
     """
 
-    def __init__(self, actor: Actor, unpack: Callable[[bytes, int], Weights], workers: int) -> None:
-        self._actor, self._unpack = actor, unpack
-        self._place = Workplace(actor.game_of_records, unpack, workers)
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
+
+    def job(self, tell: Tell, worker: int, job: Job[Any], *weights: bytes) -> Any:
+        """The `worker`, counted among those of this process, is the one beside which it is done."""
+        return self._workplace.do(job, weights, tell)
+
+    def leave(self) -> None:
+        """Leave all that is under way at once."""
+        self._workplace.leave()
+
+
+class Recipe(ABC):
+    """Builds a member in another process; pickled, it travels there."""
+
+    @abstractmethod
+    def build(self, numbers: Sequence[int], process: int) -> Member:
+        """A member.
+
+        Args:
+            numbers: of its workers among those of the run.
+            process: its number.
+        """
+
+
+class MemberOfCrew(Member):
+    """One with workers of self-play.
+
+    Args:
+        actor: has the workers of this process.
+        workplace: has what jobs need, and makes weights of packed ones.
+    """
+
+    def __init__(self, actor: Actor, workplace: Workplace) -> None:
+        super().__init__(workplace)
+        self._actor = actor
 
     def round(self, worker: int) -> Round:
         """The `worker` is counted among those of this process."""
@@ -52,7 +86,7 @@ class Member:
         return Round(records, statistics, self._actor.longest_in_play())
 
     def weights(self, packed: bytes, version: int, resign_threshold: float | None) -> None:
-        self._actor.set_weights(self._unpack(packed, version), resign_threshold)
+        self._actor.set_weights(self._workplace.unpack(packed, version), resign_threshold)
 
     def states(self) -> bytes:
         """Pickled already: the crew keeps them for the case of a loss, and seldom looks inside."""
@@ -64,17 +98,12 @@ class Member:
     def bytes_needed(self, legal_actions: int) -> int:
         return self._actor.bytes_needed(legal_actions)
 
-    def job(self, worker: int, job: Job[Any], *weights: bytes) -> Any:
-        """The `worker` is the one beside which it is done."""
-        return self._place.do(job, weights, lambda done: None)
-
     def leave(self) -> None:
-        """Leave all rounds and jobs at once."""
         self._actor.leave_rounds()
-        self._place.leave()
+        super().leave()
 
 
-JOB = Member.job.__name__
+ROUND, JOB = MemberOfCrew.round.__name__, Member.job.__name__
 
 
 class Desk:
@@ -82,10 +111,10 @@ class Desk:
 
     Jobs are done beside all of that, one at a time for each worker.
 
-    Ask it on one thread. If the workers cannot be built, that error is every answer.
+    Ask it on one thread. If the member cannot be built, that error is every answer.
 
     Args:
-        recipe: builds the workers.
+        recipe: builds the member.
         numbers: of its workers among those of the run.
         process: its number.
     """
@@ -93,7 +122,7 @@ class Desk:
     def __init__(self, recipe: Recipe, numbers: Sequence[int], process: int) -> None:
         self._built: Future[Member] = Future()
         try:
-            self._built.set_result(Member(*recipe.build(numbers, process), len(numbers)))
+            self._built.set_result(recipe.build(numbers, process))
         except BaseException as error:
             self._built.set_exception(error)
         self._threads = [ThreadPoolExecutor(1, "self-play") for _ in numbers]  # one for each worker
@@ -103,10 +132,11 @@ class Desk:
     def ask(self, request: Request, answer: Callable[[Answer], None]) -> None:
         """Do it, now or when its worker is free, and then call `answer`, on any thread."""
         _, method, values = request
-        if method == Member.round.__name__:
+        if method == ROUND:
             self._rounds.append(self._threads[values[0]].submit(self._do, request, answer))
         elif method == JOB:
-            self._jobs[values[0]].submit(self._do, request, answer)
+            values = (_telling(request[0], answer), *values)
+            self._jobs[values[1]].submit(self._do, (request[0], method, values), answer)
         else:
             wait(self._rounds)
             self._rounds.clear()
@@ -127,6 +157,19 @@ class Desk:
             self._built.result().leave()
         for thread in self._threads + self._jobs:
             thread.shutdown(wait=False, cancel_futures=True)
+
+
+def _telling(number: int, answer: Callable[[Answer], None]) -> Tell:
+    """A function that answers how much of a job is done, not too often."""
+    last = time.monotonic()
+
+    def tell(done: int) -> None:
+        nonlocal last
+        if (now := time.monotonic()) - last >= TELL:
+            last = now
+            answer((number, None, done))
+
+    return tell
 
 
 def _sendable(error: BaseException) -> BaseException:

@@ -1,4 +1,4 @@
-"""A crew whose members are processes of their own on this machine.
+"""Members in processes of their own on this machine.
 
 Python's threads share one lock; processes do not, and one that dies takes no other with it. Each is
 reached by a socket pair, which it inherits: there is no port.
@@ -12,56 +12,35 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
-from azcore.game import Game
-from azcore.selfplay.crew import Recipe
-from azcore.selfplay.member import Answer, Desk, Request
-from azcore.selfplay.remote import Link, LostMemberError, RemoteCrew
-from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.member import Answer, Desk, Recipe, Request
+from azcore.selfplay.remote import Link, LostMemberError, Quarters
 
 
-class ProcessCrew(RemoteCrew):
-    """Workers in processes; close it, or they go on until this process ends.
+class ProcessQuarters(Quarters):
+    """Processes of this machine.
 
     Args:
-        game: the game as self-play plays it.
-        settings: number of games and workers, and how moves are chosen.
-        recipe: builds the workers in each process.
-        processes: how many; at most one for each worker.
-        restarts: see `RemoteCrew`.
-        say: the same.
+        count: how many.
         environment: of the processes, besides that of this one.
     """
 
-    def __init__(
-        self,
-        *,
-        game: Game,
-        settings: SelfPlaySettings,
-        recipe: Recipe,
-        processes: int,
-        restarts: int,
-        say: Callable[[str], None],
-        environment: dict[str, str] | None = None,
-    ) -> None:
-        self._recipe, self._environment = recipe, environment or {}
-        super().__init__(
-            game=game,
-            settings=settings,
-            members=processes,
-            called="self-play process",
-            restarts=restarts,
-            say=say,
-        )
+    called = "process"
 
-    def _link(self, number: int, numbers: Sequence[int]) -> Link:
-        return ProcessLink((self._recipe, numbers, number), self._environment)
+    def __init__(self, count: int, environment: dict[str, str] | None = None) -> None:
+        self.count, self._environment = count, environment or {}
+
+    def link(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Link:
+        return ProcessLink((recipe, numbers, member), self._environment)
 
     def published(self, packed: bytes) -> bytes:
         return packed
+
+    def close(self) -> None:
+        """There is nothing left: a process ends with its member."""
 
 
 class ProcessLink(Link):
@@ -69,7 +48,7 @@ class ProcessLink(Link):
 
     Args:
         what: the arguments of its `Desk`.
-        environment: see `ProcessCrew`.
+        environment: see `ProcessQuarters`.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""A crew whose members are in actors of a Ray cluster: on this machine, or on many.
+"""Members in actors of a Ray cluster: on this machine, or on many.
 
 Each member has an actor as its home. Ray places it where the resources are free that it needs, and
 the weights go through Ray's object store, once for each version. An actor or a node that is lost is
@@ -23,30 +23,24 @@ from typing import Any
 
 import azcore
 from azcore.errors import LostProcessError, SettingError
-from azcore.game import Game
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.crew import Recipe
-from azcore.selfplay.member import Answer, Desk, Request
+from azcore.selfplay.member import Answer, Desk, Recipe, Request
 from azcore.selfplay.ray_cluster import RayCluster
-from azcore.selfplay.remote import Link, LostMemberError, MovedMemberError, RemoteCrew
-from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.remote import Link, LostMemberError, MovedMemberError, Quarters
 
 OPEN, SHUT = "open", "shut"  # what a `Host` can be asked besides the methods of `Member`
 LOOK_AGAIN = 0.5  # seconds between looks for a place
 Done = tuple[bool, Any]  # True: what a method returned, False: its error
 
 
-class RayCrew(RemoteCrew):
-    """Workers in Ray's actors; close it, or they go on until this process ends.
+class RayQuarters(Quarters):
+    """Actors of a Ray cluster.
 
     Args:
-        game: the game as self-play plays it.
-        settings: number of games and workers, and how moves are chosen.
-        recipe: builds the workers in each actor.
-        actors: how many; at most one for each worker.
+        count: how many; at most one for each worker.
+        workers: that they share.
         placement: where the cluster is, and what each actor needs.
-        restarts: see `RemoteCrew`.
-        say: the same.
+        say: called with a sentence.
         environment: of the actors, besides that of their nodes.
 
     Raises:
@@ -54,52 +48,41 @@ class RayCrew(RemoteCrew):
             actor.
     """
 
+    called = "actor"
+
     def __init__(
         self,
         *,
-        game: Game,
-        settings: SelfPlaySettings,
-        recipe: Recipe,
-        actors: int,
+        count: int,
+        workers: int,
         placement: BackendSettings,
-        restarts: int,
         say: Callable[[str], None],
         environment: dict[str, str] | None = None,
     ) -> None:
-        workers = -(-len(settings.shares()) // actors)
-        cpus = float(workers) if placement.num_cpus is None else placement.num_cpus
-        cluster = RayCluster(placement.address, max(1, math.ceil(cpus * actors)), placement.wait)
+        self.count = count
+        cpus = float(-(-workers // count)) if placement.num_cpus is None else placement.num_cpus
+        cluster = RayCluster(placement.address, max(1, math.ceil(cpus * count)), placement.wait)
         options = {
             "num_cpus": cpus,
             "num_gpus": placement.num_gpus,
-            "max_restarts": 0,  # the crew does it, with all that the lost one was asked
+            "max_restarts": 0,  # who asks does it, with all that the lost one was asked
             "scheduling_strategy": "SPREAD",
             "runtime_env": {"env_vars": environment or {}},
         }
-        self._hosts = Hosts(cluster, options, actors, placement.wait, say)
-        self._recipe = recipe
+        self._hosts = Hosts(cluster, options, count, placement.wait, say)
         try:
             self._hosts.wait_for_one()
-            super().__init__(
-                game=game,
-                settings=settings,
-                members=actors,
-                called="self-play actor",
-                restarts=restarts,
-                say=say,
-            )
         except BaseException:
             self._hosts.close()
             raise
 
-    def _link(self, number: int, numbers: Sequence[int]) -> Link:
-        return RayLink(self._hosts, (self._recipe, numbers, number))
+    def link(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Link:
+        return RayLink(self._hosts, (recipe, numbers, member))
 
     def published(self, packed: bytes) -> Any:
         return self._hosts.cluster.ray.put(packed)  # an argument of a call, it is the bytes there
 
     def close(self) -> None:
-        super().close()
         self._hosts.close()
 
 
@@ -422,7 +405,7 @@ class _TurnsOfDesk:
         if (following := self._waiting.get(self._turn)) is not None:
             following.set_result(None)
         _, is_well, value = await asyncio.wrap_future(answer)
-        return is_well, value
+        return bool(is_well), value
 
     def _do(self, method: str, values: tuple[Any, ...], answer: Future[Answer]) -> None:
         try:
@@ -431,8 +414,14 @@ class _TurnsOfDesk:
             elif method == SHUT:
                 self._desk.close()
             else:
-                self._desk.ask((0, method, values), answer.set_result)
+                self._desk.ask((0, method, values), lambda told: _finally(told, answer))
                 return
             answer.set_result((0, True, None))
         except Exception as error:  # a fault of ours
             answer.set_exception(error)
+
+
+def _finally(told: Answer, answer: Future[Answer]) -> None:
+    """Pass on an answer; how much of a job is done cannot be told before."""
+    if told[1] is not None:
+        answer.set_result(told)

@@ -26,7 +26,7 @@ from azcore.errors import LostProcessError
 from azcore.game import Game
 from azcore.selfplay.crew import ActorStatistics, Crew, MemberStatistics, Weights
 from azcore.selfplay.jobs import Job, Result, Tell, Workplaces
-from azcore.selfplay.member import JOB, Answer, Request, Round
+from azcore.selfplay.member import JOB, Answer, Recipe, Request, Round
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
@@ -68,16 +68,81 @@ class Link(ABC):
         """Whether another link would now lead to the place that the member should have."""
 
 
+class Quarters(ABC):
+    """Where members are: processes of this machine, or actors of a cluster.
+
+    Attributes:
+        called: what a member there is called, such as `process`.
+        count: how many there are room for.
+    """
+
+    called: str
+    count: int
+
+    @abstractmethod
+    def link(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Link:
+        """A new link to a new member.
+
+        Args:
+            recipe: builds it.
+            numbers: of its workers among those of the run.
+            member: its number.
+        """
+
+    @abstractmethod
+    def published(self, packed: bytes) -> Any:
+        """Weights as requests carry them to members, each as a value of its own."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Free what it holds; all its members have been ended."""
+
+
+def members_in(
+    quarters: Quarters,
+    recipe: Recipe,
+    workers: int,
+    work: str,
+    restarts: int,
+    say: Callable[[str], None],
+) -> list[RemoteMember]:
+    """New members, which share the workers.
+
+    Args:
+        quarters: where they are.
+        recipe: builds them.
+        workers: how many; at least one for each member.
+        work: what they are for, in their names.
+        restarts: how often in a row one is begun again before it has answered anything.
+        say: called with a sentence about each loss, on any thread.
+    """
+
+    def linked(member: int, numbers: Sequence[int]) -> Callable[[], Link]:
+        return lambda: quarters.link(recipe, numbers, member)
+
+    members: list[RemoteMember] = []
+    try:
+        for number, numbers in enumerate(divided(workers, quarters.count)):
+            name = f"{work} {quarters.called} {number}"
+            members.append(RemoteMember(name, numbers, linked(number, numbers), restarts, say))
+    except BaseException:
+        for member in members:
+            member.close()
+        quarters.close()
+        raise
+    return members
+
+
 class RemoteCrew(Crew):
     """Workers elsewhere; close it, or they go on until this process ends.
 
     Args:
         game: the game as self-play plays it.
         settings: number of games and workers, and how moves are chosen.
-        members: how many; at most one for each worker.
-        called: what a member is called, with its number, such as `self-play process`.
-        restarts: how often in a row a member is begun again before it has answered anything.
-        say: called with a sentence about each loss, on any thread.
+        quarters: where they are; closed with the crew.
+        recipe: builds them.
+        restarts: see `members_in`.
+        say: the same.
     """
 
     def __init__(
@@ -85,49 +150,24 @@ class RemoteCrew(Crew):
         *,
         game: Game,
         settings: SelfPlaySettings,
-        members: int,
-        called: str,
+        quarters: Quarters,
+        recipe: Recipe,
         restarts: int,
         say: Callable[[str], None],
     ) -> None:
         super().__init__()
-        self.game, self.settings = game, settings
-        shared = divided(len(settings.shares()), members)
-        self._members = [
-            RemoteMember(
-                f"{called} {number}", numbers, self._linked(number, numbers), restarts, say
-            )
-            for number, numbers in enumerate(shared)
-        ]
-        self._places = [  # of each worker: its member, and its number there
-            (number, local)
-            for number, numbers in enumerate(shared)
-            for local in range(len(numbers))
-        ]
+        self.game, self.settings, self._quarters = game, settings, quarters
+        workers = len(settings.shares())
+        self._members = members_in(quarters, recipe, workers, "self-play", restarts, say)
+        self._places = places_of(self._members)
         self._states: list[bytes] | None = None  # of each member, see `Member`; if still true
         self._longest = [0] * len(self._places)  # plies, of the games of each worker's member
         self._counting = threading.Lock()
         self._version = 0
         self.reset_statistics()
 
-    @abstractmethod
-    def _link(self, number: int, numbers: Sequence[int]) -> Link:
-        """A new link to a new member.
-
-        Args:
-            number: of the member.
-            numbers: of its workers among those of the run.
-        """
-
-    @abstractmethod
-    def published(self, packed: bytes) -> Any:
-        """Weights as requests carry them to members, each as a value of its own."""
-
-    def _linked(self, number: int, numbers: Sequence[int]) -> Callable[[], Link]:
-        return lambda: self._link(number, numbers)
-
     def set_weights(self, weights: Weights, resign_threshold: float | None = None) -> None:
-        message = (self.published(weights.packed()), weights.version, resign_threshold)
+        message = (self._quarters.published(weights.packed()), weights.version, resign_threshold)
         states = self._states_of_members()
         given = [
             member.go_on_from(state, message)
@@ -154,13 +194,8 @@ class RemoteCrew(Crew):
         self._members[member].ask("round", local).add_done_callback(on_answer)
         return ended
 
-    def begin_job(self, worker: int, job: Job[Result], weights: Sequence[Any]) -> Future[Result]:
-        """Begin a job beside a worker; weights are those of `published`."""
-        member, local = self._places[worker]
-        return self._members[member].ask(JOB, local, job, *weights)
-
     def workplaces(self) -> Workplaces:
-        return WorkplacesOfCrew(self, len(self._places))
+        return RemoteWorkplaces(self._quarters, self._members)
 
     def leave_rounds(self) -> None:
         self.close()  # nothing that they hold is missed
@@ -168,6 +203,7 @@ class RemoteCrew(Crew):
     def close(self) -> None:
         for member in self._members:
             member.close()
+        self._quarters.close()
 
     def bytes_needed(self, legal_actions: int) -> int:
         return sum(self._of_all("bytes_needed", legal_actions))
@@ -238,27 +274,41 @@ class RemoteCrew(Crew):
             self._evaluations = [0] * len(self._members)
 
 
-class WorkplacesOfCrew(Workplaces):
-    """Jobs beside the workers of a crew; they end with it.
+class RemoteWorkplaces(Workplaces):
+    """Jobs beside the workers of members, which end when it is closed.
 
     Args:
-        crew: whose workers they are.
-        count: of workers.
+        quarters: where they are; closed with them.
+        members: of a crew, or for jobs alone.
     """
 
-    def __init__(self, crew: RemoteCrew, count: int) -> None:
-        self._crew, self.count = crew, count
+    def __init__(self, quarters: Quarters, members: Sequence[RemoteMember]) -> None:
+        self._quarters, self._members = quarters, members
+        self._places = places_of(members)
+        self.count = len(self._places)
 
     def published(self, packed: bytes) -> Any:
-        return self._crew.published(packed)
+        return self._quarters.published(packed)
 
     def begin(
         self, number: int, job: Job[Result], weights: Sequence[Any], tell: Tell
     ) -> Future[Result]:
-        return self._crew.begin_job(number, job, weights)
+        member, local = self._places[number]
+        return self._members[member].ask(JOB, local, job, *weights, tell=tell)
 
     def close(self) -> None:
-        self._crew.close()
+        for member in self._members:
+            member.close()
+        self._quarters.close()
+
+
+def places_of(members: Sequence[RemoteMember]) -> list[tuple[int, int]]:
+    """Of each worker: its member, and its number there."""
+    return [
+        (number, local)
+        for number, member in enumerate(members)
+        for local in range(len(member.numbers))
+    ]
 
 
 def divided(workers: int, members: int) -> list[list[int]]:
@@ -274,7 +324,7 @@ class RemoteMember:
         name: what it is called.
         numbers: of its workers among those of the run.
         link: makes a new link to it.
-        restarts: see `RemoteCrew`.
+        restarts: see `members_in`.
         say: the same.
 
     Attributes:
@@ -294,19 +344,26 @@ class RemoteMember:
         self._new_link, self._restarts, self._say = link, restarts, say
         self._lock = threading.Lock()  # of all below
         self._requests: list[Request] = []  # to repeat after a loss
-        self._jobs: dict[int, Request] = {}  # the same, without an answer yet
+        self._jobs: dict[int, tuple[Request, Tell | None]] = {}  # the same, not done yet
         self._asked: dict[int, Future[Any]] = {}  # without an answer yet
         self._next_request = itertools.count()
         self._losses = 0  # since the last answer
         self._is_closed = False
+        self._why: Exception | None = None  # it was closed
         with self._lock:
             self._begin()
         threading.Thread(target=self._listen, name=name, daemon=True).start()
 
-    def ask(self, method: str, *values: Any) -> Future[Any]:
-        """Send a request; its answer, which also comes after a loss."""
+    def ask(self, method: str, *values: Any, tell: Tell | None = None) -> Future[Any]:
+        """Send a request; its answer, which also comes after a loss.
+
+        Args:
+            method: of `Member`.
+            values: of the request.
+            tell: called, on another thread, with how much of a job is done, where the link can.
+        """
         with self._lock:
-            return self._ask(method, values)
+            return self._ask(method, values, tell)
 
     def go_on_from(
         self, states: bytes, weights: tuple[Any, int, float | None] | None
@@ -327,14 +384,14 @@ class RemoteMember:
                 self._begin()
             return self._ask("weights", weights)
 
-    def _ask(self, method: str, values: tuple[Any, ...]) -> Future[Any]:
+    def _ask(self, method: str, values: tuple[Any, ...], tell: Tell | None = None) -> Future[Any]:
         answer: Future[Any] = Future()
         request = (next(self._next_request), method, values)
         if self._is_closed:
             answer.set_exception(self._ended())
             return answer
         if method == JOB:
-            self._jobs[request[0]] = request
+            self._jobs[request[0]] = request, tell
         else:
             self._requests.append(request)
         self._asked[request[0]] = answer
@@ -344,7 +401,7 @@ class RemoteMember:
     def _begin(self) -> None:
         """Begin the member, and ask it what it, or the one before it, was asked."""
         self._link = self._new_link()
-        for request in (*self._requests, *self._jobs.values()):
+        for request in (*self._requests, *(job for job, _ in self._jobs.values())):
             self._link.send(request)
 
     def _listen(self) -> None:
@@ -360,6 +417,9 @@ class RemoteMember:
             except Exception as error:  # an answer that cannot be read, or no new member begins
                 self.close(error)
                 return
+            if is_well is None:
+                self._tell(link, number, value)
+                continue
             with self._lock:
                 answer = self._asked.pop(number, None) if link is self._link else None
                 if answer is None:  # asked twice
@@ -370,6 +430,12 @@ class RemoteMember:
                 answer.set_result(value)
             else:
                 answer.set_exception(value)
+
+    def _tell(self, link: Link, number: int, done: int) -> None:
+        with self._lock:
+            _, tell = self._jobs.get(number, (None, None))
+            if tell is not None and link is self._link:
+                tell(done)
 
     def _is_over(self, link: Link, end: LostMemberError | MovedMemberError) -> bool:
         """Begin the lost member again; True if it was closed, or lost too often."""
@@ -396,11 +462,12 @@ class RemoteMember:
         """End the member; whoever waits for an answer gets an error."""
         with self._lock:
             if not self._is_closed:
-                self._is_closed = True
+                self._is_closed, self._why = True, why
                 self._link.end()
             waiting, self._asked, self._jobs = list(self._asked.values()), {}, {}
         for answer in waiting:
-            answer.set_exception(why or self._ended())
+            answer.set_exception(self._ended())
 
-    def _ended(self) -> LostProcessError:
-        return LostProcessError(f"{self.name} has ended")
+    def _ended(self) -> Exception:
+        """What whoever asks for something gets, now that the member has ended."""
+        return self._why or LostProcessError(f"{self.name} has ended")

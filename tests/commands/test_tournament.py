@@ -28,6 +28,7 @@ from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.networks import build_network
 from azcore.networks.saved import describe_run
+from azcore.selfplay.processes import ProcessLink
 from azcore.storage import run_directory
 from azcore.storage.checkpoint import KEY, write_checkpoint
 
@@ -255,6 +256,73 @@ def test_the_same_seed_gives_the_same_games(azcore: Command, tmp_path: Path) -> 
         [line["actions"].split()[:2] for line in games if line["match"] == match] for match in "123"
     ]
     assert openings[0] != openings[1] != openings[2]
+
+
+@pytest.mark.parametrize("players", ["first,search:8,search:4", "search:4,search:8,first@step-8"])
+def test_processes_play_the_same_tournament(
+    azcore: Command, run: Path, tmp_path: Path, players: str
+) -> None:
+    """By players without chance, whose games do not depend on the games beside them."""
+    for folder, more in (("here", []), ("there", ["backend=process", "backend.processes=3"])):
+        status, output, errors = azcore(
+            "command=arena",
+            f"players=[{players}]",
+            "arena.games=10",
+            "arena.num_simulations=4",
+            "evaluator.backend=torch",
+            "evaluator.precision=float32",
+            f"arena_dir={folder}",
+            *more,
+        )
+        assert (status, errors) == (0, "")
+        assert "3 matches of 10 games" in output
+    for name in ("games.csv", "matches.csv", "ratings.csv"):
+        assert (tmp_path / "here" / name).read_text() == (tmp_path / "there" / name).read_text()
+
+
+def test_a_tournament_in_processes_leaves_none(
+    azcore: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After Ctrl-C in the second match."""
+    processes: list[Any] = []
+    begin = ProcessLink.__init__
+
+    def noting(link: ProcessLink, *arguments: Any) -> None:
+        begin(link, *arguments)
+        processes.append(link.process)
+
+    monkeypatch.setattr(ProcessLink, "__init__", noting)
+    play, played = module.play_in_parts, []
+
+    def interrupted(*arguments: Any, **options: Any) -> Any:
+        if played:
+            raise KeyboardInterrupt
+        played.append(play(*arguments, **options))
+        return played[-1]
+
+    monkeypatch.setattr(module, "play_in_parts", interrupted)
+    there = ["backend=process", "backend.processes=2", "arena.games=4"]
+    status, output, _ = azcore(*BASE, "players=[random,search:2,search:4]", *there)
+    assert status == 130
+    assert "interrupted after 1 of 3 matches" in output
+    assert len(processes) == 2
+    assert all(process.wait(20) for process in processes)
+
+
+@pytest.mark.parametrize(
+    ("backend", "sentence"),
+    [
+        (["backend=ray", "backend.num_gpus=1"], "backend.num_gpus must be 0 with device=cpu"),
+        (["backend.processes=2"], "backend.processes must be null with backend=inline"),
+    ],
+)
+def test_a_backend_that_cannot_be_writes_nothing(
+    azcore: Command, tmp_path: Path, backend: list[str], sentence: str
+) -> None:
+    status, _, errors = azcore(*BASE, "players=[random,search]", "device=cpu", *backend)
+    assert status == 2
+    assert sentence in errors
+    assert not (tmp_path / "found").exists()
 
 
 def test_a_picture_needs_matplotlib(

@@ -17,12 +17,16 @@ from typing import Any
 
 import pytest
 
+from azcore.arena.spread import Contender, SpreadMatch, play_spread
 from azcore.errors import LostProcessError, SettingError
 from azcore.selfplay import ray_actors
-from azcore.selfplay.ray_actors import Host, RayCrew, RayLink
+from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
+from azcore.selfplay.ray_actors import Host, RayLink
 from azcore.selfplay.ray_cluster import ENVIRONMENT, LOOPBACK, Head, RayCluster, signals_kept
+from azcore.selfplay.remote import RemoteCrew
 from conftest import TINY
 from process_kit import (
+    GAME,
     HashWeights,
     SmallRecipe,
     gone,
@@ -30,8 +34,10 @@ from process_kit import (
     small_actor,
     small_ray_crew,
     small_settings,
+    unpacked,
 )
 from run_kit import fingerprint
+from search_kit import search_settings
 
 A_NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
 PATIENCE = 120.0  # seconds until something must have happened on a busy machine
@@ -58,9 +64,20 @@ def cluster() -> Iterator[Any]:
             cluster.shutdown()
 
 
-def links(crew: RayCrew) -> list[RayLink]:
+def links(crew: RemoteCrew) -> list[RayLink]:
     found = [member._link for member in crew._members]
     return [link for link in found if isinstance(link, RayLink)]
+
+
+def play_small(workplaces: Workplaces) -> SpreadMatch:
+    first, second = (
+        Contender(
+            name=name, search=search_settings(num_simulations=20), weights=b"hashes", version=at
+        )
+        for at, name in enumerate(("first", "second"))
+    )
+    wanted: dict[str, Any] = {"num_games": 200, "opening_plies": 2, "seed": 1}
+    return play_spread(workplaces, GAME, first, second, **wanted)
 
 
 def until(is_so: Callable[[], bool]) -> None:
@@ -79,9 +96,10 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
     threads = small_actor(settings)
     wanted = history(threads)
     said: list[str] = []
+    matches: list[SpreadMatch] = []
     crew = small_ray_crew(settings, 2, address=cluster.address, say=said.append)
     with contextlib.closing(crew):
-        until(lambda: all(home.is_usable for home in crew._hosts._homes))
+        until(lambda: all(home.is_usable for home in crew._quarters._hosts._homes))
         assert history(crew) == wanted
         counted, known = crew.statistics, threads.statistics
         assert (counted.evaluations, counted.remembered) == (known.evaluations, known.remembered)
@@ -90,7 +108,9 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
         assert not said
 
         crew.load_state_dict(small_actor(settings).state_dict())
-        crew._hosts.wait = 1.0
+        crew._quarters._hosts.wait = 1.0
+        match = threading.Thread(target=lambda: matches.append(play_small(crew.workplaces())))
+        match.start()
 
         def harm(count: int) -> None:
             if count == 1:  # in the first round
@@ -103,9 +123,12 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
         assert any("its games go on in another actor" in sentence for sentence in said)
         assert any(sentence.endswith("is started again") for sentence in said)
         assert sum(member.restarted for member in crew.statistics.members) >= 1
+        match.join(PATIENCE)
+        here = ThreadWorkplaces(Workplace(GAME, unpacked, 3), 3)
+        assert [match.result for match in matches] == [play_small(here).result]
 
         cluster.add_node(**A_NODE)
-        until(lambda: crew._hosts.home(homeless).is_usable)
+        until(lambda: crew._quarters._hosts.home(homeless).is_usable)
         crew.set_weights(HashWeights(0))
         assert all(link._is_home for link in links(crew))
 
@@ -117,7 +140,7 @@ def test_a_lost_head_ends_the_play_with_a_sentence(cluster: Any) -> None:
         crew.set_weights(HashWeights(0))
         crew.play(50)
         gone = LostProcessError("the head is gone")
-        threading.Timer(0.5, crew._hosts._lose, [gone]).start()
+        threading.Timer(0.5, crew._quarters._hosts._lose, [gone]).start()
         with pytest.raises(LostProcessError, match="the head is gone"):
             crew.play_while(lambda made: True)
 

@@ -30,19 +30,26 @@ from azcore.arena.match import (
     random_openings,
 )
 from azcore.arena.players import Player
+from azcore.arena.spread import play_in_parts
 from azcore.assembly.entrants import players_from
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.commands.arena.files import draw_ratings, write_games, write_matches, write_ratings
 from azcore.commands.arena.printed import plural, print_tournament
+from azcore.commands.arena.spread import EntrantsPart, workplaces_of
 from azcore.commands.arena.standings import standings_of
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.game import Book, Game, Tablebase
-from azcore.settings import require
+from azcore.selfplay.backend import BackendSettings
+from azcore.selfplay.jobs import Workplaces
+from azcore.settings import build, require
 from azcore.storage.books import read_book
 from azcore.storage.run_directory import RUNS, dated
 from azcore.storage.starts import Starts
 from azcore.storage.transcripts import OPENING, format_named, write_transcripts
+
+# Plays a match of two players with a seed, and tells how many of its games have ended.
+PlayMatch = Callable[[Player, Player, int, Callable[[int], None]], MatchResult]
 
 
 def tournament(config: Config) -> int:
@@ -52,6 +59,7 @@ def tournament(config: Config) -> int:
         AzcoreError: a setting or a player cannot be used; nothing was written.
     """
     texts, gauntlet = wanted_players(config), config["players"] is None
+    backend = build(BackendSettings, config["backend"], "backend")
     settings = settings_from(config)
     arena, game = settings.arena, settings.game
     players = players_from(settings, texts)
@@ -77,11 +85,19 @@ def tournament(config: Config) -> int:
         form = format_named(game, arena.export)
         if starts is not None:
             starts.require_transcripts(form)
-    folder = _new_folder(config["arena_dir"], game.name)
     console = table_console()
+    workplaces = None
+    if backend.name != "inline":
+        workplaces = workplaces_of(config, settings, backend, texts, console.print)
+    folder = _new_folder(config["arena_dir"], game.name)
     pairings = [pair for pair in combinations(players, 2) if not gauntlet or pair[0] is players[0]]
     ends = (starts, book, tablebase)
-    results, interrupted = _play_all(settings, pairings, ends, folder, console)
+    play = _player_of_matches(settings, ends, players, workplaces)
+    try:
+        results, interrupted = _play_all(settings, pairings, ends, play, folder, console)
+    finally:
+        if workplaces is not None:
+            workplaces.close()
     if results:
         rated = rating_list([result.distinct for result in results], anchors)
         standings = standings_of(results, rated, arena.teaching_k)
@@ -161,6 +177,7 @@ def _play_all(
     settings: Settings,
     pairings: Sequence[tuple[Player, Player]],
     ends: tuple[Starts | None, Book | None, Tablebase | None],
+    play: PlayMatch,
     folder: Path,
     console: Console,
 ) -> tuple[list[MatchResult], bool]:
@@ -170,6 +187,7 @@ def _play_all(
         settings: of the matches.
         pairings: who meets whom.
         ends: where games begin, the book of their openings, and what knows how they end.
+        play: plays a match.
         folder: for the results.
         console: to print on.
     """
@@ -201,23 +219,8 @@ def _play_all(
                 title = escape(f"{first.name} – {second.name}")
                 bar.update(task, description=title)
                 began = time.perf_counter()
-                try:
-                    result = play_match(
-                        settings.game,
-                        first,
-                        second,
-                        num_games=arena.games,
-                        opening_plies=arena.opening_plies,
-                        seed=derived_seed(settings.seed, number),
-                        progress=_counter(bar, task, before),
-                        sprt=sprt,
-                        starts=starts,
-                        book=book,
-                        tablebase=tablebase,
-                    )
-                finally:
-                    for player in (first, second):
-                        player.end()
+                seed = derived_seed(settings.seed, number)
+                result = play(first, second, seed, _counter(bar, task, before))
                 results.append(result)
                 write_matches(folder / "matches.csv", results, None, sprt)
                 write_games(folder / "games.csv", settings.game, [result], first=number + 1)
@@ -241,6 +244,64 @@ def _play_all(
     except KeyboardInterrupt:
         return results, True
     return results, False
+
+
+def _player_of_matches(
+    settings: Settings,
+    ends: tuple[Starts | None, Book | None, Tablebase | None],
+    players: Sequence[Player],
+    workplaces: Workplaces | None,
+) -> PlayMatch:
+    """What plays the matches.
+
+    Args:
+        settings: of the matches.
+        ends: see `_play_all`.
+        players: all of them.
+        workplaces: where to play; None: in this process.
+    """
+    arena, (starts, book, tablebase) = settings.arena, ends
+    given: dict[str, Any] = {
+        "num_games": arena.games,
+        "opening_plies": arena.opening_plies,
+        "sprt": settings.sprt if arena.sprt else None,
+        "starts": starts,
+        "book": book,
+    }
+
+    def play_here(
+        first: Player, second: Player, seed: int, progress: Callable[[int], None]
+    ) -> MatchResult:
+        try:
+            return play_match(
+                settings.game,
+                first,
+                second,
+                seed=seed,
+                progress=progress,
+                tablebase=tablebase,
+                **given,
+            )
+        finally:
+            for player in (first, second):
+                player.end()
+
+    def play_there(
+        first: Player, second: Player, seed: int, progress: Callable[[int], None]
+    ) -> MatchResult:
+        assert workplaces is not None
+        pair = players.index(first), players.index(second)
+        return play_in_parts(
+            workplaces,
+            settings.game,
+            (first.name, second.name),
+            lambda openings, seed: EntrantsPart(players=pair, openings=openings, seed=seed),
+            seed=seed,
+            progress=lambda done, plies: progress(done),
+            **given,
+        ).result
+
+    return play_here if workplaces is None else play_there
 
 
 def _counter(bar: Progress, task: Any, before: int) -> Callable[[int], None]:
