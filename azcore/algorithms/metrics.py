@@ -49,6 +49,9 @@ METRICS = [
     "dead_channels",  # share of those behind a batch norm, on that batch
     "evaluations_per_s",
     "remembered_share",
+    "members",  # processes or actors of self-play; none: threads
+    "restarts",  # of them, ever
+    "version_lag",  # steps behind the learner of the weights that play, the most
     "search_share",
     "network_share",
     "learner_share",
@@ -63,6 +66,14 @@ METRICS = [
     "held_out_policy_loss",
     "held_out_value_loss",
 ]
+MEMBERS = [
+    "generation",
+    "member",
+    "games_per_s",
+    "evaluations_per_s",
+    "version_lag",  # steps behind the learner of the weights that play
+    "restarts",  # ever
+]
 
 # In TensorBoard, by groups, without the values that the learner logs at every step.
 CURVES = {
@@ -71,6 +82,9 @@ CURVES = {
     "evaluations": "selfplay/evaluations",
     "evaluations_per_s": "selfplay/evaluations_per_s",
     "remembered_share": "selfplay/remembered_share",
+    "members": "selfplay/members",
+    "restarts": "selfplay/restarts",
+    "version_lag": "selfplay/version_lag",
     "game_length": "selfplay/game_length",
     "draw_rate": "selfplay/draw_rate",
     "seat0_win_rate": "selfplay/seat0_win_rate",
@@ -125,6 +139,7 @@ class GenerationMetrics(Callback):
 
     Args:
         table: metrics.csv.
+        members: members.csv.
         data: provides the games to describe.
         more: returns what the algorithm adds to a row.
         report: called with each row.
@@ -135,13 +150,14 @@ class GenerationMetrics(Callback):
     def __init__(
         self,
         table: Table,
+        members: Table,
         data: SelfPlayData,
         more: Callable[[], dict[str, float]],
         report: Callable[[dict[str, float]], None],
         report_members: Callable[[ActorStatistics, int], None],
         warn: Callable[[str], None],
     ) -> None:
-        self._table, self._data = table, data
+        self._table, self._members, self._data = table, members, data
         self._more, self._report, self._warn = more, report, warn
         self._report_members = report_members
         self._doctor = RunDoctor([])
@@ -196,10 +212,17 @@ class GenerationMetrics(Callback):
             row["search_share"] = (stats.seconds - stats.network_seconds) / elapsed
             row["network_share"] = stats.network_seconds / elapsed
             row["learner_share"] = max(0.0, 1 - stats.seconds / elapsed)
+        members = rows_of_members(stats, data.finished_generation, trainer.global_step)
+        if members:
+            row["members"] = len(members)
+            row["restarts"] = sum(member["restarts"] for member in members)
+            row["version_lag"] = max(member["version_lag"] for member in members)
         row.update(more)
         row.update(data.source.metrics(games))
         row = {k: v if isinstance(v, int) else float(f"{v:.6g}") for k, v in row.items()}
         self._table.append(row)
+        if members or self._members.path.exists():
+            self._members.replace(members)
         curves = {CURVES[name]: value for name, value in row.items() if name in CURVES}
         for logger in trainer.loggers:
             logger.log_metrics(curves, step=trainer.global_step)
@@ -215,3 +238,27 @@ class GenerationMetrics(Callback):
         counted = like(state_dict, self.state_dict(), "a checkpoint's metrics")
         self._seconds = counted["seconds"]
         self._evaluations = counted.get("evaluations", 0)  # older checkpoints did not count
+
+
+def rows_of_members(
+    statistics: ActorStatistics, generation: int, step: int
+) -> list[dict[str, Any]]:
+    """The rows of members.csv; none for threads.
+
+    Args:
+        statistics: of a generation.
+        generation: its number.
+        step: the learner's.
+    """
+    seconds = statistics.seconds or 1.0
+    return [
+        {
+            "generation": generation,
+            "member": member.name,
+            "games_per_s": round(member.games / seconds, 2),
+            "evaluations_per_s": round(member.evaluations / seconds),
+            "version_lag": step - member.version,
+            "restarts": member.restarted,
+        }
+        for member in statistics.members
+    ]

@@ -34,7 +34,7 @@ from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeChec
 from azcore.algorithms.display import Heartbeat, LearnerProgress, TrainingDisplay
 from azcore.algorithms.follower import tell_followers
 from azcore.algorithms.loggers import logger_of
-from azcore.algorithms.metrics import METRICS, GenerationMetrics, Hyperparameters
+from azcore.algorithms.metrics import MEMBERS, METRICS, GenerationMetrics, Hyperparameters
 from azcore.algorithms.ranks import (
     Meeting,
     Place,
@@ -225,6 +225,7 @@ class TrainingLoop:
             rating,  # rate
             GenerationMetrics(  # report
                 Table(run.metrics, list(METRICS)),
+                Table(run.members, MEMBERS),
                 self._data,
                 self._algorithm.metrics,
                 terminal.generation,

@@ -44,6 +44,7 @@ from azcore.storage.run_settings import own_settings
 
 ANCHOR = "random"  # the player rated 0, the same for every game and run
 CPU = torch.device("cpu")
+MAX_MEMBERS = 50
 MAX_MATCHES = 200
 NOTHING_YET = (
     "The first generation of this run has not ended yet. Its curves and games will be here."
@@ -159,6 +160,7 @@ def _page(
         "one_game": "hidden" if len(games) < 2 else "",
         "hidden": "" if games else "hidden",
         "matches": matches_html(matches, ratings),
+        "members": members_html(read_rows(run.members)),
         "config": config_html(config, config_note),
         "data": json_for_script(data),
         "js": "".join(
@@ -370,6 +372,35 @@ def matches_html(matches: list[dict[str, str]], ratings: dict[str, Rating]) -> s
     return (
         '<div class="card scroll" tabindex="0" role="region" aria-label="Matches, newest first">'
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{note}"
+    )
+
+
+def members_html(members: list[dict[str, str]]) -> str:
+    """The processes or actors of self-play, the slowest first; empty for threads."""
+    if not members:
+        return ""
+    heads = ("Where", "Games/s", "Evaluations/s", "Steps behind", "Restarted")
+    order = sorted(members, key=lambda row: cell(row, "evaluations_per_s") or 0.0)
+    rows = [
+        "<tr>"
+        f"<td>{html.escape(row.get('member', ''))}</td>"
+        f"<td>{cell(row, 'games_per_s') or 0.0:,.1f}</td>"
+        f"<td>{count(row, 'evaluations_per_s'):,}</td>"
+        f"<td>{count(row, 'version_lag'):,}</td>"
+        f"<td>{count(row, 'restarts'):,}</td>"
+        "</tr>"
+        for row in order[:MAX_MEMBERS]
+    ]
+    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+    left_out = len(members) - len(rows)
+    note = f"<p>{left_out:,} faster ones are in members.csv.</p>" if left_out else ""
+    return (
+        '<section><h2>Where games are played</h2><p class="lead">In the latest generation, the '
+        "slowest first: how fast each process or actor plays, how many steps of the learner its "
+        "weights are behind, and how often it was lost and begun again.</p>"
+        '<div class="card scroll" tabindex="0" role="region" aria-label="Processes and actors">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{note}"
+        "</section>"
     )
 
 

@@ -14,6 +14,7 @@ games/records-*.azg      named after the place where they end
 metrics.csv              one row per generation
 matches.csv              one row per rating match
 gate.csv                 one row per match of a candidate against the best player
+members.csv              one row per process or actor of self-play, of the latest generation
 logs/                    TensorBoard
 report.html              written as the run goes on
 aside/                   what the run had written when it went back to an earlier checkpoint
@@ -49,7 +50,7 @@ _TRIES, _MOMENT = 5, 0.02  # seconds: whoever looks whether it is locked holds i
 MAX_SIZE = 10**6  # games or threads of self-play
 OWN = (  # prefixes of azcore's own names, including those of files being written
     *("config.yaml", "sizes.json", "checkpoints", "games", "metrics.csv", "matches.csv"),
-    *("gate.csv", "logs", "report.html", "aside", "lock"),
+    *("gate.csv", "members.csv", "logs", "report.html", "aside", "lock"),
 )
 
 
@@ -91,6 +92,7 @@ class RunDirectory:
         self.metrics = path / "metrics.csv"
         self.matches = path / "matches.csv"
         self.gate = path / "gate.csv"
+        self.members = path / "members.csv"
         self.logs = path / "logs"
         self._lock: TextIO | None = None
         self.report = path / "report.html"

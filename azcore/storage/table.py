@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -122,11 +122,23 @@ class Table:
                 raise SettingError(
                     f"{self.path} has a column {shortened(column)} that azcore has not"
                 )
-        new = Table(self.path.with_suffix(".csv.tmp"), self.columns)
-        new.path.unlink(missing_ok=True)
-        for row in earlier:
-            new.append(row)
         if earlier:
-            new.path.replace(self.path)
+            self.replace(earlier)
         else:
             self.path.unlink()
+
+    def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Write these rows instead of all; no reader sees half of them.
+
+        Raises:
+            SettingError: writing fails.
+        """
+        new = self.path.with_suffix(".csv.tmp")
+        try:
+            with new.open("w", newline="") as file:
+                writer = csv.DictWriter(file, self.columns)
+                writer.writeheader()
+                writer.writerows(rows)
+            new.replace(self.path)
+        except OSError as error:
+            raise SettingError(f"{self.path} cannot be written to: {error.strerror}") from error

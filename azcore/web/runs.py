@@ -38,6 +38,7 @@ from azcore.web.view import Plain
 
 AXES = ("seconds", "step", "games", "evaluations")
 MOST_POINTS = 300  # of a curve on the page
+MOST_MEMBERS = 20  # of self-play, on the page
 MOST_KEPT = 64  # runs, or reports, in memory
 MOST_FILMED = 8  # runs whose games are in memory
 SHARE = 0.01  # of a core's time that is spent on showing a run that goes on
@@ -162,7 +163,7 @@ class Kept:
         self._lock = threading.Lock()
 
     def of(self, run: RunDirectory) -> Any:
-        stamp = tuple(_stamp(path) for path in (run.metrics, run.matches, run.gate))
+        stamp = tuple(_stamp(path) for path in (run.metrics, run.matches, run.gate, run.members))
         with self._lock:
             made = self._made.get(run.path)
             if made is None or (made.stamp != stamp and time.monotonic() >= made.until):
@@ -224,8 +225,19 @@ def _curves(run: RunDirectory) -> Plain:
         ],
         "rating": rating_curve(matches, metrics, ratings),
         "measured": measured_by(matches) if matches else "No match has been played yet.",
+        "members": _members(run),
         "findings": list(findings([numbers_of(row) for row in metrics[-HISTORY:]]).values()),
     }
+
+
+def _members(run: RunDirectory) -> list[Plain]:
+    """The processes or actors of self-play in the latest generation, the slowest first."""
+    rows = sorted(read_rows(run.members), key=lambda row: cell(row, "evaluations_per_s") or 0.0)
+    numbers = ("games_per_s", "evaluations_per_s", "version_lag", "restarts")
+    return [
+        {"member": row.get("member", "")[:80], **{name: cell(row, name) for name in numbers}}
+        for row in rows[:MOST_MEMBERS]
+    ]
 
 
 def _has_numbers(series: Any, rows: list[dict[str, str]]) -> bool:

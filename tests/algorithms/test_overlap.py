@@ -114,6 +114,23 @@ def test_backends_give_the_same_run(tiny: Tiny, tmp_path: Path, stop: int) -> No
     assert fingerprint(tmp_path / "both") == fingerprint(tmp_path / "threads")
 
 
+def test_members_are_in_the_tables(tiny: Tiny, tmp_path: Path) -> None:
+    assert train(tiny("run_dir=run", *PROCESS, "trainer.max_steps=8")) == 0
+    run = RunDirectory(tmp_path / "run")
+    rows = Table(run.members, []).rows()
+    assert [row["member"] for row in rows] == ["self-play process 0", "self-play process 1"]
+    assert {(row["generation"], row["version_lag"], row["restarts"]) for row in rows} == {
+        ("1", "4", "0")
+    }
+    last = Table(run.metrics, []).rows()[-1]
+    assert (last["members"], last["restarts"], last["version_lag"]) == ("2", "0", "4")
+    total = sum(int(row["evaluations_per_s"]) for row in rows)
+    assert total == pytest.approx(float(last["evaluations_per_s"]), rel=0.01)
+    assert train(tiny("resume=run", "trainer.max_steps=12")) == 0  # by threads
+    assert not Table(run.members, []).rows()
+    assert Table(run.metrics, []).rows()[-1]["members"] == ""
+
+
 @pytest.mark.parametrize(
     ("changed", "sentence"),
     [

@@ -6,6 +6,7 @@ import contextlib
 import os
 import signal
 import threading
+import time
 from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import replace
@@ -160,6 +161,24 @@ class Held(Job[str]):
 class Failing(Job[str]):
     def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
         raise SettingError("a setting must be one, got another")
+
+
+class Slow(Job[str]):
+    """Tells how far it is, as a long game does."""
+
+    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
+        for done in range(8):
+            time.sleep(0.1)
+            tell(done)
+        return "done"
+
+
+def test_processes_tell_how_far_a_job_is() -> None:
+    told: list[int] = []
+    with contextlib.closing(small_crew(small_settings(2), 1)) as crew:
+        assert crew.workplaces().begin(1, Slow(), [], told.append).result(60) == "done"
+    assert 1 <= len(told) <= 4  # not more than four times a second
+    assert told == sorted(set(told))
 
 
 def no_tell(done: int) -> None:

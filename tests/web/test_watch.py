@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from azcore.algorithms.metrics import METRICS
+from azcore.algorithms.metrics import MEMBERS, METRICS
 from azcore.commands.train import train
 from azcore.storage.run_directory import RunDirectory
 from azcore.web.runs import Kept
@@ -104,6 +104,28 @@ def test_curves_change_with_the_table(place: str, runs: Path) -> None:
     assert {"policy_loss", "value_loss", "length"} <= {chart["name"] for chart in true["charts"]}
 
 
+def test_where_games_are_played(place: str, runs: Path) -> None:
+    """Of the latest generation, the slowest first; a row that is still being written is not yet."""
+    write_rows(runs / "deep/table", ["<b>one</b>,1.5,900,50,0", "two,1.25,800,100,2", "thr"])
+    members = json.loads(get(place, "/run.json?run=deep/table")[1])["members"]
+    numbers = ("games_per_s", "evaluations_per_s", "version_lag", "restarts")
+    assert members == [
+        {"member": name, **dict(zip(numbers, values, strict=True))}
+        for name, values in (("two", (1.25, 800, 100, 2)), ("<b>one</b>", (1.5, 900, 50, 0)))
+    ]
+    report = get(place, "/report?run=deep/table")[1]
+    assert "Where games are played" in report
+    assert report.index("<td>two</td>") < report.index("<td>&lt;b&gt;one&lt;/b&gt;</td>")
+    assert json.loads(get(place, "/run.json?run=true")[1])["members"] == []
+    assert "Where games are played" not in get(place, "/report?run=true")[1]
+    (runs / "deep/table/members.csv").unlink()
+
+
+def write_rows(run: Path, rows: list[str]) -> None:
+    lines = [",".join(MEMBERS), *(f"7,{row}" for row in rows)]
+    (run / "members.csv").write_text("\n".join(lines))
+
+
 def test_a_run_is_read_for_a_hundredth_of_the_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -136,7 +158,7 @@ def test_tables_are_read_once(place: str, runs: Path, monkeypatch: pytest.Monkey
     for _ in range(3):
         get(place, "/run.json?run=deep/table")
         get(place, "/runs.json")
-    assert [path.name for path in read] == ["metrics.csv", "matches.csv"]
+    assert [path.name for path in read] == ["metrics.csv", "matches.csv", "members.csv"]
 
 
 def test_a_report_has_no_origin(place: str) -> None:

@@ -89,6 +89,18 @@ function showRuns() {
   if (focused !== undefined) body.querySelector(`[data-run="${CSS.escape(focused)}"]`)?.focus()
 }
 
+function showMembers() {
+  const number = (value, digits) => value === null ? '–' : value.toLocaleString('en', { maximumFractionDigits: digits })
+  const rows = shown.flatMap(name => (curves.get(name)?.members ?? []).map(member => [name, member]))
+  $('members').hidden = !rows.length
+  $('members').querySelector('tbody').replaceChildren(...rows.map(([name, member]) => {
+    const row = document.createElement('tr')
+    const texts = [name, member.member, number(member.games_per_s, 1), number(member.evaluations_per_s, 0), number(member.version_lag, 0), number(member.restarts, 0)]
+    for (const text of texts) row.insertCell().textContent = text
+    return row
+  }))
+}
+
 function points(run, xs, series) {
   return xs.map((x, i) => [x, series.value[i], ...(series.low ? [series.low[i], series.high[i]] : [])])
     .filter(point => point.every(value => value !== null && value !== undefined))
@@ -125,6 +137,7 @@ function frame(name, title, says, section) {
 
 function show() {
   showRuns()
+  showMembers()
   const query = new URLSearchParams(shown.map(run => ['run', run]))
   $('compare').hidden = shown.length < 2 || shown.length > 4
   $('side-by-side').href = `/side-by-side?${query}`
