@@ -975,8 +975,8 @@ WIRING = [
     Fault(
         "workers in processes begin elsewhere",
         "azcore/assembly/selfplay.py",
-        "first, settings.selfplay_starts(), numbers",
-        "first, None, numbers",
+        "self.selfplay, first, starts, numbers",
+        "self.selfplay, first, None, numbers",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
@@ -1157,14 +1157,14 @@ WIRING = [
     Fault(
         "a gate of the candidate against itself",
         "azcore/algorithms/alphagozero.py",
-        "for network, version in ((candidate, step), (self._best, self._best_step))",
-        "for network, version in ((candidate, step), (candidate, self._best_step))",
+        '(self._best, self._best_step, "best"),',
+        '(self._candidate, self._best_step, "best"),',
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
         "the first best player for ever",
         "azcore/algorithms/alphagozero.py",
-        "            self._best.load_state_dict(pl_module.playing.state_dict())\n",
+        "            self._best.load_state_dict(self._candidate.state_dict())\n",
         "",
         ("tests/algorithms/test_wiring.py",),
     ),
@@ -1178,16 +1178,16 @@ WIRING = [
     Fault(
         "no rating at the end",
         "azcore/algorithms/ratings.py",
-        "if is_last or (generation",
-        "if (generation",
+        "is_due = is_last or (generation",
+        "is_due = (generation",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
         "ratings of the weights before",
         "azcore/algorithms/ratings.py",
-        "evaluator = settings.search_evaluator(pl_module.playing, step)",
-        "evaluator = self.__dict__.setdefault("
-        "'first', settings.search_evaluator(pl_module.playing, step))",
+        "seed, player = self._seed(generation), self._playing(pl_module, step)",
+        "seed = self._seed(generation)\n"
+        "            player = self.__dict__.setdefault('first', self._playing(pl_module, step))",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

@@ -96,15 +96,24 @@ class AlphaGoZero(Algorithm):
         return row if self._score is None else {**row, "gate_score": self._score}
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        generation = self._data.loader.generation
+        assert isinstance(pl_module, LearnerModule)
+        loader, now = self._data.loader, trainer.global_step
+        generation = loader.generation
         if self._tested is not None:  # its match was under way at the checkpoint
+            if self._tested[0] >= generation + (loader.batch > 0) or self._tested[1] > now:
+                raise CheckpointError(
+                    f"a gate's match under way must be of generation {generation:,} and step "
+                    f"{now:,} at most, got {self._tested[0]:,} and {self._tested[1]:,}"
+                )
             generation = min(generation, self._tested[0])
         self._table.keep_before(generation)
         if self._best_step and not self._run.best_checkpoint.exists():  # the run went back
-            assert isinstance(pl_module, LearnerModule)
             pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
         if self._tested is not None:
-            self._begin(*self._tested, waits=False)
+            waits = not self._settings.overlaps
+            self._begin(*self._tested, waits=waits)
+            if waits:
+                self._take(pl_module)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, LearnerModule)

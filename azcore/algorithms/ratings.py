@@ -17,6 +17,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from azcore.algorithms.beside import Beside
+from azcore.algorithms.checkpoints import link
 from azcore.algorithms.display import Heartbeat, TrainingDisplay
 from azcore.algorithms.metrics import RATING
 from azcore.arena.elo import PairScore, Rating, fit_ratings
@@ -129,7 +130,7 @@ class ArenaRating(Callback):
             pl_module.save_weights(first, pl_module.playing, 0)  # an opponent for later weights
             return
         if self._due is not None:
-            self._begin_again(*self._due)
+            self._begin_again(pl_module, *self._due)
         self._describe()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -174,17 +175,32 @@ class ArenaRating(Callback):
 
         self._matches.begin(play, waits=waits)
 
-    def _begin_again(self, generation: int, step: int) -> None:
-        """Begin the matches that were under way at the checkpoint from which the run resumes."""
+    def _begin_again(self, pl_module: LearnerModule, generation: int, step: int) -> None:
+        """Begin the matches that were under way at the checkpoint from which the run resumes.
+
+        Raises:
+            CheckpointError: it cannot have been so, or those weights cannot play.
+        """
         self._due = None
-        checkpoint = self._run.step_checkpoint(step)
+        loader, now = self._data.loader, pl_module.trainer.global_step
+        if generation >= loader.generation + (loader.batch > 0) or step > now:
+            raise CheckpointError(
+                f"a rating under way must be of generation {loader.generation:,} and step {now:,} "
+                f"at most, got {generation:,} and {step:,}"
+            )
+        checkpoint, last = self._run.step_checkpoint(step), self._run.last_checkpoint
+        if step == now and not checkpoint.exists() and last.exists():
+            link(last, checkpoint)  # the run was killed in between
         if not checkpoint.exists():
             self._terminal.say(f"the rating of step {step:,} is left out: {checkpoint} is missing")
             return
-        self._table.keep_before(generation)
         simulations = self._settings.arena.num_simulations
         player = contenders.saved(self._settings, checkpoint, checkpoint.stem, simulations)
-        self._begin(generation, step, self._seed(generation), player, waits=False)
+        self._table.keep_before(generation)
+        waits = not self._settings.overlaps
+        self._begin(generation, step, self._seed(generation), player, waits=waits)
+        if waits:
+            self._take(pl_module)
 
     def _take(self, pl_module: LearnerModule) -> None:
         """Wait for the matches, add them to the table and log the rating."""

@@ -139,6 +139,7 @@ class TrainingLoop:
             backend=settings.evaluation.backend,
             precision=settings.evaluation.precision,
             threads=settings.evaluation.threads,
+            workers=settings.selfplay.workers,
         )
         if self._team.is_many and settings.learner.sync_batch_norm:
             network = synchronised(network)

@@ -10,7 +10,8 @@ from torch import nn
 from azcore.arena.spread import Contender
 from azcore.assembly.parts import Settings
 from azcore.assembly.selfplay import NetworkWeights
-from azcore.networks.saved import load_network
+from azcore.networks.saved import describe_run, network_of, require_same_run
+from azcore.storage.checkpoint import read_checkpoint
 
 RANDOM = Contender(name="random")
 
@@ -36,12 +37,15 @@ def trained(
 
 
 def saved(settings: Settings, path: Path, name: str, num_simulations: int) -> Contender:
-    """The same with the weights of a checkpoint.
+    """The same with the weights of a checkpoint of the run.
 
     Raises:
-        CheckpointError: it cannot be used, or is of another game.
+        CheckpointError: it cannot be used, or is of another game or network.
     """
-    return trained(settings, *load_network(path, settings.game), name, num_simulations)
+    checkpoint = read_checkpoint(path)
+    require_same_run(checkpoint, describe_run(settings.game, settings.network), path)
+    network, version = network_of(checkpoint, path, settings.game)
+    return trained(settings, network, version, name, num_simulations)
 
 
 def baseline(settings: Settings) -> Contender:

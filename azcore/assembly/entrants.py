@@ -19,14 +19,15 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from azcore.arena.players import Player, RandomPlayer
 from azcore.assembly.parts import Settings, search_baseline, search_player
 from azcore.assembly.pretrained import is_pretrained, pretrained
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
-from azcore.storage.checkpoint import KEY, read_checkpoint
+from azcore.networks.saved import network_of
+from azcore.storage.checkpoint import KEY, read_checkpoint, weights_alone
 from azcore.storage.run_directory import RunDirectory
 
 
@@ -58,15 +59,55 @@ KINDS = {
 }
 
 
+class Saved(NamedTuple):
+    """A checkpoint as it was when it was read."""
+
+    path: Path
+    checkpoint: dict[str, Any]  # what a player needs of it
+
+
+Entrant = str | Saved  # a text names no checkpoint
+
+
+def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entrant]:
+    """What the texts name, with checkpoints read: they may be written anew at any time.
+
+    Args:
+        texts: as for `players_from`.
+        programs: of the configuration, by name.
+
+    Raises:
+        SettingError, CheckpointError: as `players_named`.
+    """
+    entrants: list[Entrant] = []
+    for text in texts:
+        if text.partition(":")[0] in KINDS or is_program(text, programs):
+            entrants.append(text)
+        else:
+            entrants += [
+                Saved(path, weights_alone(read_checkpoint(path))) for path in checkpoints_of(text)
+            ]
+    return entrants
+
+
 def players_from(settings: Settings, texts: Sequence[str]) -> list[Player]:
     """`players_named` for matches.
 
     Raises:
         SettingError: there are fewer than two.
     """
-    players = players_named(settings, texts)
+    return two_at_least(players_named(settings, texts))
+
+
+def two_at_least(players: list[Player]) -> list[Player]:
+    """These players, if they can meet.
+
+    Raises:
+        SettingError: there are fewer than two.
+    """
     if len(players) < 2:
-        raise SettingError(f"players must be two at least, got {', '.join(texts) or 'none'}")
+        names = ", ".join(player.name for player in players)
+        raise SettingError(f"players must be two at least, got {names or 'none'}")
     return players
 
 
@@ -77,15 +118,25 @@ def players_named(settings: Settings, texts: Sequence[str]) -> list[Player]:
         SettingError: a text names no player (the message lists the kinds).
         CheckpointError: a checkpoint cannot be used, or is of another game.
     """
+    return players_of(settings, entrants_of(texts, settings.programs))
+
+
+def players_of(settings: Settings, entrants: Sequence[Entrant]) -> list[Player]:
+    """A player for each, with a unique name.
+
+    Raises:
+        SettingError, CheckpointError: as `players_named`.
+    """
     players: list[Player] = []
-    for text in texts:
-        word, _, argument = text.partition(":")
+    for entrant in entrants:
+        if isinstance(entrant, Saved):
+            players.append(_network(settings, entrant))
+            continue
+        word, _, argument = entrant.partition(":")
         if word in KINDS:
             players.append(KINDS[word].make(settings, argument))
-        elif is_program(text, settings.programs):
-            players.append(program_player(text, settings.game, settings.programs))
         else:
-            players += [_network(settings, path) for path in checkpoints_of(text)]
+            players.append(program_player(entrant, settings.game, settings.programs))
     met: dict[str, int] = {}
     for player in players:
         met[player.name] = number = met.get(player.name, 0) + 1
@@ -162,9 +213,11 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
     return None
 
 
-def _network(settings: Settings, path: Path) -> Player:
+def _network(settings: Settings, saved: Saved) -> Player:
     """A checkpoint as a player."""
-    return search_player(settings, settings.checkpoint_evaluator(path), player_name(path))
+    network = network_of(saved.checkpoint, saved.path, settings.game)
+    evaluator = settings.search_evaluator(*network)
+    return search_player(settings, evaluator, player_name(saved.path))
 
 
 def player_name(path: Path) -> str:

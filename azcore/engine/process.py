@@ -62,12 +62,18 @@ def command_of(text: str, install: str | None = None) -> list[str]:
 class Process:
     """A running program.
 
+    Attributes:
+        joins_group: whether programs are in the group of the process that begins them, and so get
+            its Ctrl-C; for one that has a group of its own and nobody at its keyboard.
+
     Args:
         command: the words of its command line, the first one a path.
 
     Raises:
         ProgramError: it cannot be started.
     """
+
+    joins_group = False
 
     def __init__(self, command: list[str]) -> None:
         self.name = Path(command[0]).name
@@ -77,7 +83,7 @@ class Process:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
-                start_new_session=True,  # our Ctrl-C must not reach it
+                start_new_session=not self.joins_group,  # our Ctrl-C must not reach it
             )
         except OSError as error:
             raise ProgramError(f"{self.name} cannot be started: {error.strerror}") from error

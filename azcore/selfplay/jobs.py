@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import threading
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, Generic, TypeVar
@@ -19,6 +20,7 @@ from azcore.search.evaluators import Evaluator
 from azcore.selfplay.crew import Weights
 
 Result = TypeVar("Result")
+_Key = tuple[bytes, int]  # a digest of weights, and their version
 Tell = Callable[[int], None]  # called with how much of a job is done
 
 
@@ -57,9 +59,10 @@ class Workplace:
     def __init__(self, game: Game, unpack: Callable[[bytes, int], Weights], at_once: int) -> None:
         self.game = game
         self.unpack, self._at_once = unpack, at_once
-        self._lock = threading.Lock()  # of all below
-        self._jobs = 0  # under way
-        self._evaluators: dict[tuple[bytes, int], Evaluator] = {}  # while there are any
+        self._lock = threading.Lock()  # of both below
+        self._evaluators: dict[_Key, Evaluator] = {}  # that jobs under way have asked for
+        self._users: Counter[_Key] = Counter()  # how many jobs that is
+        self._own = threading.local()  # .keys: of the job on a thread
         self._is_left = False
 
     def do(self, job: Job[Result], weights: Sequence[bytes], tell: Tell) -> Result:
@@ -74,23 +77,26 @@ class Workplace:
                 raise LeftWorkplaceError
             tell(done)
 
-        with self._lock:
-            self._jobs += 1
+        self._own.keys = set()
         try:
             return job.do(self, weights, told)
         finally:
             with self._lock:
-                self._jobs -= 1
-                if not self._jobs:
-                    self._evaluators.clear()
+                self._users.subtract(self._own.keys)
+                for key in self._own.keys:
+                    if not self._users[key]:
+                        del self._users[key], self._evaluators[key]
 
     def evaluator(self, packed: bytes, version: int) -> Evaluator:
-        """An evaluator for one job's thread; jobs share the network of equal weights."""
+        """An evaluator for the job on this thread; jobs share the network of equal weights."""
         key = hashlib.blake2b(packed, digest_size=16).digest(), version
         with self._lock:
             if key not in self._evaluators:
                 weights = self.unpack(packed, version)
                 self._evaluators[key] = weights.evaluator(self._at_once)
+            if key not in self._own.keys:
+                self._own.keys.add(key)
+                self._users[key] += 1
             return self._evaluators[key].for_another_thread()
 
     def leave(self) -> None:

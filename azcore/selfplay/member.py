@@ -104,6 +104,8 @@ class MemberOfCrew(Member):
 
 
 ROUND, JOB = MemberOfCrew.round.__name__, Member.job.__name__
+# What a member that is begun again is asked again, although it has been answered.
+CHANGING = (ROUND, MemberOfCrew.weights.__name__, MemberOfCrew.load.__name__)
 
 
 class Desk:

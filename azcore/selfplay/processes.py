@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
+import queue
+import signal
 import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
-from typing import Any
 
 from azcore.selfplay.member import Answer, Desk, Recipe, Request
 from azcore.selfplay.remote import Link, LostMemberError, Quarters
@@ -64,14 +66,18 @@ class ProcessLink(Link):
                 process_group=0,  # Ctrl-C is for the process that it works for
             )
         self._connection = Connection(ours.detach())
-        self._send(what)
+        # It may be answering, and read no more until that is received: so nobody waits here.
+        self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        threading.Thread(target=self._send_all, daemon=True).start()
+        self._outgoing.put(pickle.dumps(what))
 
     def send(self, request: Request) -> None:
-        self._send(request)
+        self._outgoing.put(pickle.dumps(request))
 
-    def _send(self, what: Any) -> None:
+    def _send_all(self) -> None:
         with contextlib.suppress(OSError):  # it is lost
-            self._connection.send(what)
+            while (packed := self._outgoing.get()) is not None:
+                self._connection.send_bytes(packed)
 
     def receive(self) -> Answer:
         try:
@@ -85,7 +91,9 @@ class ProcessLink(Link):
         return answer
 
     def end(self) -> None:
-        self.process.kill()
+        self._outgoing.put(None)
+        with contextlib.suppress(ProcessLookupError):  # with the programs that it has begun
+            os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def is_better_elsewhere(self) -> bool:
@@ -100,11 +108,13 @@ def begin_of(module: str) -> str:
     would be those of __main__.
     """
     return f"""
-import os, select, sys, threading
+import os, select, signal, sys, threading
 def watch():
     hangup = select.poll()
     hangup.register(int(sys.argv[1]), 0)
     hangup.poll()
+    if os.getpgrp() == os.getpid():
+        os.killpg(0, signal.SIGKILL)  # and the programs that it has begun
     os._exit(0)
 threading.Thread(target=watch, daemon=True).start()
 from {module} import serve

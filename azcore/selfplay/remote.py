@@ -20,13 +20,14 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from typing import Any
 
 from azcore.errors import LostProcessError
 from azcore.game import Game
 from azcore.selfplay.crew import ActorStatistics, Crew, MemberStatistics, Weights
 from azcore.selfplay.jobs import Job, Result, Tell, Workplaces
-from azcore.selfplay.member import JOB, Answer, Recipe, Request, Round
+from azcore.selfplay.member import CHANGING, JOB, Answer, Recipe, Request, Round
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
@@ -43,7 +44,8 @@ class MovedMemberError(Exception):
 class Link(ABC):
     """A way to one member, which begins with it and ends with it.
 
-    `RemoteMember` sends, ends and asks for better places under a lock, and receives on a thread.
+    `RemoteMember` sends, ends and asks for better places under a lock, and receives on a thread,
+    so none of the former may wait for the member.
     """
 
     @abstractmethod
@@ -317,8 +319,17 @@ def divided(workers: int, members: int) -> list[list[int]]:
     return [list(range(first, end)) for first, end in itertools.pairwise(bounds)]
 
 
+@dataclass
+class _Open:
+    """A request that changes nothing, without an answer yet."""
+
+    request: Request
+    tell: Tell | None
+    losses: int = 0  # of the member, since it was asked or told how far it is
+
+
 class RemoteMember:
-    """One member and all that it was asked since it last got weights, but for jobs that are done.
+    """One member and all that it would be asked again, since it last got weights.
 
     Args:
         name: what it is called.
@@ -343,8 +354,8 @@ class RemoteMember:
         self.restarted = 0
         self._new_link, self._restarts, self._say = link, restarts, say
         self._lock = threading.Lock()  # of all below
-        self._requests: list[Request] = []  # to repeat after a loss
-        self._jobs: dict[int, tuple[Request, Tell | None]] = {}  # the same, not done yet
+        self._requests: list[Request] = []  # those that change it, to repeat after a loss
+        self._open: dict[int, _Open] = {}  # others without an answer yet, to repeat as well
         self._asked: dict[int, Future[Any]] = {}  # without an answer yet
         self._next_request = itertools.count()
         self._losses = 0  # since the last answer
@@ -386,14 +397,15 @@ class RemoteMember:
 
     def _ask(self, method: str, values: tuple[Any, ...], tell: Tell | None = None) -> Future[Any]:
         answer: Future[Any] = Future()
+        answer.set_running_or_notify_cancel()  # so that nobody cancels it
         request = (next(self._next_request), method, values)
         if self._is_closed:
             answer.set_exception(self._ended())
             return answer
-        if method == JOB:
-            self._jobs[request[0]] = request, tell
-        else:
+        if method in CHANGING:
             self._requests.append(request)
+        else:
+            self._open[request[0]] = _Open(request, tell)
         self._asked[request[0]] = answer
         self._link.send(request)
         return answer
@@ -401,7 +413,7 @@ class RemoteMember:
     def _begin(self) -> None:
         """Begin the member, and ask it what it, or the one before it, was asked."""
         self._link = self._new_link()
-        for request in (*self._requests, *(job for job, _ in self._jobs.values())):
+        for request in (*self._requests, *(each.request for each in self._open.values())):
             self._link.send(request)
 
     def _listen(self) -> None:
@@ -425,7 +437,7 @@ class RemoteMember:
                 if answer is None:  # asked twice
                     continue
                 self._losses = 0
-                self._jobs.pop(number, None)
+                self._open.pop(number, None)
             if is_well:
                 answer.set_result(value)
             else:
@@ -433,9 +445,12 @@ class RemoteMember:
 
     def _tell(self, link: Link, number: int, done: int) -> None:
         with self._lock:
-            _, tell = self._jobs.get(number, (None, None))
-            if tell is not None and link is self._link:
-                tell(done)
+            job = self._open.get(number) if link is self._link else None
+            if job is None:
+                return
+            self._losses = job.losses = 0
+        if job.tell is not None:
+            job.tell(done)
 
     def _is_over(self, link: Link, end: LostMemberError | MovedMemberError) -> bool:
         """Begin the lost member again; True if it was closed, or lost too often."""
@@ -453,10 +468,28 @@ class RemoteMember:
             if self._losses <= self._restarts:
                 self.restarted += 1
                 self._say(f"{self.name} ended {end} and is started again")
+                given_up = self._jobs_given_up()
                 self._begin()
+                for answer in given_up:
+                    answer.set_exception(
+                        LostProcessError(
+                            f"{self.name} ended {end}, {self._restarts + 1} times while it did "
+                            "the same job"
+                        )
+                    )
                 return False
         self.close(LostProcessError(f"{self.name} ended {end}, {self._losses} times in a row"))
         return True
+
+    def _jobs_given_up(self) -> list[Future[Any]]:
+        """The answers of jobs during which it was lost too often, although self-play went on."""
+        given_up = []
+        for number, each in list(self._open.items()):
+            each.losses += 1
+            if each.losses > self._restarts:
+                del self._open[number]
+                given_up.append(self._asked.pop(number))
+        return given_up
 
     def close(self, why: Exception | None = None) -> None:
         """End the member; whoever waits for an answer gets an error."""
@@ -464,7 +497,7 @@ class RemoteMember:
             if not self._is_closed:
                 self._is_closed, self._why = True, why
                 self._link.end()
-            waiting, self._asked, self._jobs = list(self._asked.values()), {}, {}
+            waiting, self._asked, self._open = list(self._asked.values()), {}, {}
         for answer in waiting:
             answer.set_exception(self._ended())
 

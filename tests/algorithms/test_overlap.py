@@ -20,11 +20,12 @@ import pytest
 import torch
 
 from azcore.algorithms import alphagozero, ratings, training
+from azcore.algorithms.beside import Beside
 from azcore.commands.train import train
-from azcore.errors import GameFileError, SettingError
+from azcore.errors import CheckpointError, GameFileError, SettingError
 from azcore.learner.data import SelfPlayData
 from azcore.selfplay.crew import Crew
-from azcore.storage.checkpoint import read_checkpoint
+from azcore.storage.checkpoint import read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame
 from azcore.storage.run_directory import RunDirectory
@@ -178,6 +179,8 @@ def test_a_run_that_does_not_begin_leaves_no_crew(
 
 MATCHES = [*OVERLAP, "arena.every_generations=3", "arena.games=4", "arena.num_simulations=4"]
 GATED = ["algorithm=alphagozero", "gate.every_generations=2", "gate.games=4", "gate.threshold=0.2"]
+# At which the match of a gate, and of a rating, is under way.
+GENERATIONS = (3, 4)
 
 
 @pytest.fixture
@@ -277,6 +280,50 @@ def test_a_rating_under_way_without_its_weights_is_left_out(
     assert train(tiny("resume=run", *MATCHES)) == 0
     assert "the rating of step 12 is left out" in capsys.readouterr().out
     assert rated(run.path)[:2] == [("0", "0"), ("5", "24")]
+
+
+@pytest.mark.parametrize("words", [MATCHES, [*OVERLAP, *GATED]], ids=["rating", "gate"])
+def test_what_was_under_way_is_waited_for_where_self_play_alternates(
+    tiny: Tiny, tmp_path: Path, held: threading.Event, words: list[str]
+) -> None:
+    """So that it is the same run however long a match takes."""
+    run = RunDirectory(tmp_path / "run")
+    lost_at(GENERATIONS[words is MATCHES], tiny("run_dir=run", *words))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Beside, "is_over", False)  # whatever is beside the run takes for ever
+        assert train(tiny("resume=run", *words, "schedule=alternate", "trainer.max_steps=20")) == 0
+    rows = Table(run.gate if words != MATCHES else run.matches, []).rows()
+    assert [row["step"] for row in rows] == sorted((row["step"] for row in rows), key=int)
+    assert {row["step"] for row in rows} >= ({"12", "20"} if words is MATCHES else {"8", "16"})
+    held.set()
+
+
+@pytest.mark.parametrize("change", [{"generation": 9}, {"step": 99}])
+@pytest.mark.parametrize("words", [MATCHES, [*OVERLAP, *GATED]], ids=["rating", "gate"])
+def test_a_match_under_way_that_cannot_be_is_refused(
+    tiny: Tiny, tmp_path: Path, held: threading.Event, words: list[str], change: dict[str, int]
+) -> None:
+    run = RunDirectory(tmp_path / "run")
+    lost_at(GENERATIONS[words is MATCHES], tiny("run_dir=run", *words))
+    held.set()
+    table = run.matches.read_text()
+    checkpoint = read_checkpoint(run.last_checkpoint)
+    name = "ArenaRating" if words == MATCHES else "AlphaGoZero"
+    checkpoint["callbacks"][name].update(change)
+    write_checkpoint(checkpoint, run.last_checkpoint)
+    with pytest.raises(CheckpointError, match="under way must be of generation"):
+        train(tiny("resume=run", *words))
+    assert run.matches.read_text() == table
+
+
+def test_an_opponent_of_another_network_is_refused(tiny: Tiny, tmp_path: Path) -> None:
+    assert train(tiny("run_dir=other", "network.blocks=2", "trainer.max_steps=4")) == 0
+    assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
+    other, run = RunDirectory(tmp_path / "other"), RunDirectory(tmp_path / "run")
+    run.step_checkpoint(4).unlink()  # the last one has the same bytes
+    run.step_checkpoint(4).write_bytes(other.step_checkpoint(4).read_bytes())
+    with pytest.raises(CheckpointError, match=r"step-4.ckpt: this checkpoint's network must be"):
+        train(tiny("resume=run", "trainer.max_steps=8"))
 
 
 def test_a_gate_does_not_stop_self_play(

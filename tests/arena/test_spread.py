@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import signal
 import threading
 import time
@@ -17,7 +18,7 @@ import pytest
 from azcore.arena import spread
 from azcore.arena.match import play_match, random_openings
 from azcore.arena.players import Player, RandomPlayer, SearchPlayer
-from azcore.arena.spread import Contender, SpreadMatch, play_spread
+from azcore.arena.spread import Contender, MatchPart, SpreadMatch, play_spread
 from azcore.arena.sprt import SprtSettings
 from azcore.errors import LostProcessError, SettingError
 from azcore.search.evaluators import Evaluator, UniformEvaluator
@@ -146,7 +147,7 @@ def test_a_match_goes_on_beside_self_play_and_is_done_again_if_it_is_lost() -> N
         assert history(crew) == games
         begun.join(60)
         assert found[0][:2] == wanted[:2]
-        assert all(not member._jobs for member in crew._members)  # nothing is kept
+        assert all(not member._open for member in crew._members)  # nothing is kept
     assert said == ["self-play process 0 ended by signal 9 and is started again"]
 
 
@@ -155,12 +156,67 @@ class Held(Job[str]):
 
     def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
         while True:
+            time.sleep(0.01)
             tell(0)
 
 
 class Failing(Job[str]):
     def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
         raise SettingError("a setting must be one, got another")
+
+
+class Deadly(Job[str]):
+    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> str:
+        os._exit(5)
+
+
+class Loaded(Job[int]):
+    """Has much to bring, and to take away."""
+
+    def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> int:
+        return sum(map(len, weights))
+
+
+def test_a_job_that_ends_its_process_is_given_up_and_self_play_goes_on() -> None:
+    said: list[str] = []
+    with contextlib.closing(small_crew(small_settings(2), 1, say=said.append)) as crew:
+        crew.set_weights(HashWeights(0))
+        deadly = crew.workplaces().begin(0, Deadly(), [], no_tell)
+        for _ in range(200):
+            assert crew.play(5)
+            if deadly.done():
+                break
+        with pytest.raises(LostProcessError, match="3 times while it did the same job"):
+            deadly.result(60)
+        assert crew.play(20)
+    assert said == ["self-play process 0 ended with status 5 and is started again"] * len(said)
+
+
+def test_large_jobs_pass_large_answers() -> None:
+    """Both at once, more than a socket holds; then again, since the process was killed."""
+    weights, found = [bytes(4 * 10**6)] * 2, []
+    with contextlib.closing(small_crew(small_settings(2), 1)) as crew:
+        member = crew._members[0]
+        member.go_on_from(pickle.dumps(small_actor(small_settings(2)).worker_states()), None)
+        workplaces = crew.workplaces()
+        for number in range(6):
+            states = member.ask("states")
+            jobs = [workplaces.begin(at, Loaded(), weights, no_tell) for at in range(2)]
+            if number % 2:
+                os.kill(pids(crew)[0], signal.SIGKILL)
+            found += [states.result(60) is not None, *(job.result(60) for job in jobs)]
+    assert found == [True, 8 * 10**6, 8 * 10**6] * 6
+
+
+def test_a_job_that_nobody_waits_for_harms_nothing() -> None:
+    with contextlib.closing(small_crew(small_settings(2), 1)) as crew:
+        workplaces = crew.workplaces()
+        left = workplaces.begin(0, Slow(), [], no_tell)
+        left.cancel()
+        assert workplaces.begin(0, Loaded(), [b"one"], no_tell).result(60) == 3
+        workplaces.begin(0, Held(), [], no_tell).cancel()
+        crew.set_weights(HashWeights(0))
+        assert crew.play(20)
 
 
 class Slow(Job[str]):
@@ -222,6 +278,14 @@ def test_a_network_is_shared_by_the_jobs_of_a_workplace_and_then_dropped() -> No
     play_spread(ThreadWorkplaces(place, 2), GAME, FIRST, SECOND, **WANTED)
     assert {*made} == {3, 8}
     assert not place._evaluators
+    workplaces = ThreadWorkplaces(place, 2)  # and also while another job goes on
+    held = workplaces.begin(0, Held(), [], no_tell)
+    job = MatchPart(players=(FIRST, SECOND), openings=[(None, [])], seed=1)
+    workplaces.begin(1, job, [b"hashes", b"hashes"], no_tell).result(60)
+    assert not place._evaluators
+    workplaces.close()
+    with pytest.raises(LeftWorkplaceError):
+        held.result(60)
 
 
 def test_progress_is_told_on_the_thread_that_waits(monkeypatch: pytest.MonkeyPatch) -> None:

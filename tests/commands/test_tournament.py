@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import csv
+import pickle
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -19,7 +23,7 @@ import azcore as library
 from azcore.arena.elo import expected_score
 from azcore.arena.match import MatchGame, MatchResult, play_match
 from azcore.arena.players import RandomPlayer
-from azcore.assembly.entrants import KINDS, Kind, players_from
+from azcore.assembly.entrants import KINDS, Kind, entrants_of, players_from, players_of
 from azcore.assembly.parts import settings_from
 from azcore.cli.overrides import settings_of
 from azcore.commands.arena import tournament as module
@@ -31,6 +35,7 @@ from azcore.networks.saved import describe_run
 from azcore.selfplay.processes import ProcessLink
 from azcore.storage import run_directory
 from azcore.storage.checkpoint import KEY, write_checkpoint
+from process_kit import gone
 
 Command = Callable[..., tuple[int, str, str]]
 Compose = Callable[..., dict[str, Any]]
@@ -307,6 +312,59 @@ def test_a_tournament_in_processes_leaves_none(
     assert "interrupted after 1 of 3 matches" in output
     assert len(processes) == 2
     assert all(process.wait(20) for process in processes)
+
+
+HELD = """
+import sys, time
+from pathlib import Path
+Path(sys.argv[1], f"{__import__('os').getpid()}.program").touch()
+for line in sys.stdin:
+    if line.startswith("genmove"):
+        time.sleep(1000)
+    answer = {"name": "held", "list_commands": "genmove"}.get(line.split()[0], "")
+    print("=", answer, end="\\n\\n", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_an_interrupt_in_a_match_ends_processes_and_their_programs(tmp_path: Path) -> None:
+    """Also programs that do not answer; and what was played is rated."""
+    (tmp_path / "held.py").write_text(HELD)
+    program = f'"gtp {sys.executable} held.py {tmp_path}"'
+    there = ["backend=process", "backend.processes=2", "arena.games=4", "arena_dir=found"]
+    players = f"players=[random,search:2,{program}]"
+    command = [sys.executable, "-m", "azcore", "command=arena", "game=go", "game.board_size=3"]
+    with subprocess.Popen(
+        [*command, players, *there], cwd=tmp_path, stdout=subprocess.PIPE, text=True
+    ) as process:
+        end = time.monotonic() + 60
+        kept = tmp_path / "found/matches.csv"
+        while time.monotonic() < end and not (
+            kept.is_file() and "random,search:2" in kept.read_text()
+        ):
+            time.sleep(0.1)
+        time.sleep(2.0)  # until programs think
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted after 1 of 3 matches" in output
+    programs = [int(path.stem) for path in tmp_path.glob("*.program")]
+    assert len(programs) >= 2
+    assert gone(programs)
+
+
+def test_players_are_those_of_the_beginning(
+    run: Path, tiny: Compose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that is training writes its last checkpoint anew, and rates more of its weights."""
+    settings = settings_from(tiny())
+    entrants = entrants_of(["first", "random", "first@all"], settings.programs)
+    before = [player.name for player in players_of(settings, entrants)]
+    for path in (run / "checkpoints").glob("*.ckpt"):
+        path.unlink()
+    again = players_of(settings, pickle.loads(pickle.dumps(entrants)))
+    assert [player.name for player in again] == before
+    assert len(before) == 5
 
 
 @pytest.mark.parametrize(

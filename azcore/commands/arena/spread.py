@@ -1,6 +1,7 @@
 """Matches of a tournament in several processes or in actors of a cluster, as `backend` says.
 
-Each member makes the players by itself, from the same texts, and plays some pairs of each match.
+Each member makes the players by itself, of the same checkpoints and texts, and plays some pairs of
+each match.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ import torch
 
 from azcore.arena.match import play_from
 from azcore.arena.spread import Played, Start, openings_at
-from azcore.assembly.entrants import players_from
+from azcore.assembly.entrants import Entrant, players_of
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.assembly.quarters import quarters_of
+from azcore.engine.process import Process
 from azcore.game.faults import game_faults
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Weights
@@ -29,16 +31,16 @@ class ArenaWorkplace(Workplace):
 
     Args:
         settings: of the matches.
-        texts: of the players.
+        entrants: what the players are made of.
 
     Attributes:
-        players: in the order of their texts.
+        players: in the order of the entrants.
         tablebase: what knows how games end, if `arena.tablebase` names one.
     """
 
-    def __init__(self, settings: Settings, texts: Sequence[str]) -> None:
+    def __init__(self, settings: Settings, entrants: Sequence[Entrant]) -> None:
         super().__init__(settings.game, _no_weights, at_once=1)
-        self.players = players_from(settings, texts)
+        self.players = players_of(settings, entrants)
         folder = settings.arena.tablebase
         self.tablebase = None if folder is None else settings.game.tablebase(folder)
 
@@ -53,22 +55,23 @@ class ArenaRecipe(Recipe):
 
     Args:
         config: from which the settings of the tournament were made.
-        texts: of the players.
+        entrants: what the players are made of.
         threads: cores for the networks of a member.
     """
 
     config: Config
-    texts: Sequence[str]
+    entrants: Sequence[Entrant]
     threads: int
 
     def build(self, numbers: Sequence[int], process: int) -> Member:
+        Process.joins_group = True  # programs end with this process, however it does
         settings = settings_from(self.config)
         device = settings.device
         if str(device) == "cuda":  # one of them for each member, in turn
             device = torch.device("cuda", process % torch.cuda.device_count())
         evaluation = replace(settings.evaluation, threads=self.threads)
         settings = replace(settings, device=device, evaluation=evaluation)
-        return Member(ArenaWorkplace(settings, self.texts))
+        return Member(ArenaWorkplace(settings, self.entrants))
 
 
 @dataclass(frozen=True)
@@ -104,16 +107,16 @@ def workplaces_of(
     config: Config,
     settings: Settings,
     backend: BackendSettings,
-    texts: Sequence[str],
+    entrants: Sequence[Entrant],
     say: Callable[[str], None],
 ) -> Workplaces:
-    """As many workplaces as `backend` says, or as this machine has cores.
+    """As many workplaces as `backend` says or this machine has cores; one for each pair at most.
 
     Args:
         config: from which the settings were made.
         settings: of the tournament.
         backend: elsewhere than in this process.
-        texts: of the players.
+        entrants: what the players are made of.
         say: called with a sentence.
 
     Raises:
@@ -121,13 +124,13 @@ def workplaces_of(
     """
     backend.require_device(settings.device.type)
     stated = backend.actors if backend.name == "ray" else backend.processes
-    count = stated or available_cores()
+    count = min(stated or available_cores(), settings.arena.games // 2)
     cores = settings.evaluation.threads or available_cores()
     threads = max(1, cores // count)
     if backend.name == "ray":
         threads = max(1, int(backend.num_cpus or 1))
     environment = {"OMP_NUM_THREADS": str(threads)}
     quarters = quarters_of(backend, count, count, say, environment)
-    recipe = ArenaRecipe(config, texts, threads)
+    recipe = ArenaRecipe(config, entrants, threads)
     members = members_in(quarters, recipe, count, "arena", backend.restarts, say)
     return RemoteWorkplaces(quarters, members)

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -31,7 +32,7 @@ from azcore.arena.match import (
 )
 from azcore.arena.players import Player
 from azcore.arena.spread import play_in_parts
-from azcore.assembly.entrants import players_from
+from azcore.assembly.entrants import entrants_of, players_of, two_at_least
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.commands.arena.files import draw_ratings, write_games, write_matches, write_ratings
 from azcore.commands.arena.printed import plural, print_tournament
@@ -62,7 +63,8 @@ def tournament(config: Config) -> int:
     backend = build(BackendSettings, config["backend"], "backend")
     settings = settings_from(config)
     arena, game = settings.arena, settings.game
-    players = players_from(settings, texts)
+    entrants = entrants_of(texts, settings.programs)
+    players = two_at_least(players_of(settings, entrants))
     gauntlet = gauntlet or arena.format == "gauntlet"
     names = [player.name for player in players]
     anchors = _anchors(arena.anchors or {}, names)
@@ -86,18 +88,16 @@ def tournament(config: Config) -> int:
         if starts is not None:
             starts.require_transcripts(form)
     console = table_console()
-    workplaces = None
-    if backend.name != "inline":
-        workplaces = workplaces_of(config, settings, backend, texts, console.print)
-    folder = _new_folder(config["arena_dir"], game.name)
     pairings = [pair for pair in combinations(players, 2) if not gauntlet or pair[0] is players[0]]
     ends = (starts, book, tablebase)
-    play = _player_of_matches(settings, ends, players, workplaces)
-    try:
+    with ExitStack() as stack:
+        workplaces = None
+        if backend.name != "inline":
+            workplaces = workplaces_of(config, settings, backend, entrants, console.print)
+            stack.callback(workplaces.close)
+        folder = _new_folder(config["arena_dir"], game.name)
+        play = _player_of_matches(settings, ends, players, workplaces)
         results, interrupted = _play_all(settings, pairings, ends, play, folder, console)
-    finally:
-        if workplaces is not None:
-            workplaces.close()
     if results:
         rated = rating_list([result.distinct for result in results], anchors)
         standings = standings_of(results, rated, arena.teaching_k)
