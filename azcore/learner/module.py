@@ -72,6 +72,7 @@ class LearnerModule(LightningModule):
         self.time_share = time_share
         self._team = team
         self.description = description
+        self._outputs = torch.compile(self._outputs_of) if settings.compile else self._outputs_of
 
     @property
     def playing(self) -> nn.Module:
@@ -101,12 +102,8 @@ class LearnerModule(LightningModule):
                 auxiliary targets of the network.
         """
         observations = batch["observations"].contiguous(memory_format=torch.channels_last)
-        outputs: dict[str, Tensor] = {}
-        if isinstance(self.network, AuxiliaryNetwork):
-            outputs = self.network.outputs(observations)
-            policy_logits, values = outputs["policy_logits"], outputs["values"]
-        else:
-            policy_logits, values = self.network(observations)
+        outputs = self._outputs(observations)
+        policy_logits, values = outputs["policy_logits"], outputs["values"]
         targets, outcomes = batch["policy_targets"], batch["value_targets"]
         illegal = ~batch["legal_action_mask"]
         if not self.settings.mask_illegal_actions:
@@ -138,6 +135,12 @@ class LearnerModule(LightningModule):
                 **{f"{name}_loss": part for name, part in auxiliary.items()},
             }
         return loss, metrics
+
+    def _outputs_of(self, observations: Tensor) -> dict[str, Tensor]:
+        if isinstance(self.network, AuxiliaryNetwork):
+            return self.network.outputs(observations)
+        policy_logits, values = self.network(observations)
+        return {"policy_logits": policy_logits, "values": values}
 
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """The optimizer that the settings name, and its schedule."""

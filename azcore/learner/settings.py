@@ -81,6 +81,7 @@ class LearnerSettings:
     l2: float
     weight_averaging: float | None  # share that an average of the weights keeps at a step
     sync_batch_norm: bool  # over the rows of all ranks
+    compile: bool  # by torch.compile
 
     def __post_init__(self) -> None:
         names = f"one of {', '.join(OPTIMIZERS)}"

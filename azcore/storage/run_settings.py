@@ -105,6 +105,7 @@ ADDED: dict[str, dict[str, Any]] = {
         "warmup_steps": 0,
         "weight_averaging": None,
         "sync_batch_norm": True,
+        "compile": False,
         "auxiliary_weights": {  # of targets that their networks do not have
             "ownership": 1.5,
             "score": 4.0,

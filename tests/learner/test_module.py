@@ -3,14 +3,40 @@
 from __future__ import annotations
 
 import math
+import shutil
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
+import azcore
 from azcore.learner.module import LearnerModule
 from azcore.learner.settings import LearnerSettings
+from azcore.networks import build_network, network_settings
+
+POOLED = {
+    "name": "pooled_res",
+    "blocks": 2,
+    "channels": 8,
+    "value_hidden": 8,
+    "activation": "relu",
+    "preactivation": False,
+    "squeeze_excite": 0,
+    "bottleneck": 0,
+    "pooling_every": 2,
+    "head_channels": 4,
+    "value": "scalar",
+    "auxiliary": {
+        "ownership": False,
+        "score": True,
+        "reply": False,
+        "soft_policy": False,
+        "later_values": False,
+        "plies_left": False,
+    },
+}
 
 
 class Fixed(nn.Module):
@@ -43,6 +69,7 @@ def module(network: nn.Module, **changes: object) -> LearnerModule:
         "l2": 0.0,
         "weight_averaging": None,
         "sync_batch_norm": True,
+        "compile": False,
     }
     return LearnerModule(
         network=network,
@@ -89,6 +116,37 @@ def test_loss_over_all_actions_by_hand() -> None:
     for masked, wanted in ((False, expected), (True, expected + math.log(4 / 8) / 2)):
         learner = module(Fixed(logits, values), mask_illegal_actions=masked)
         assert learner.loss(batch())[0].item() == pytest.approx(wanted)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("g++") is None, reason="g++ is not installed")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
+def test_a_compiled_network_learns_the_same() -> None:
+    """Losses and gradients of a network with auxiliary targets; and its code was compiled."""
+    game = azcore.make("go", board_size=5)
+    network = network_settings(POOLED)
+    rng = np.random.default_rng(1)
+    given = {
+        "observations": torch.from_numpy(
+            rng.integers(0, 2, (8, *game.observation_shape), np.uint8)
+        ),
+        "legal_action_mask": torch.ones(8, game.num_actions, dtype=torch.bool),
+        "policy_targets": torch.full((8, game.num_actions), 1 / game.num_actions),
+        "value_targets": torch.from_numpy(rng.choice([-1.0, 1.0], 8).astype(np.float32)),
+        "score": torch.from_numpy(rng.random(8).astype(np.float32)),
+    }
+    found = []
+    torch._dynamo.reset()
+    counted = torch._dynamo.utils.counters["stats"]
+    for is_compiled in (False, True):
+        learner = module(build_network(game, network, seed=1), compile=is_compiled)
+        before = counted["calls_captured"]
+        loss, _ = learner.loss(given)
+        loss.backward()
+        assert (counted["calls_captured"] > before) == is_compiled
+        found.append([loss.detach(), *(p.grad for p in learner.network.parameters())])
+    for plain, compiled in zip(*found, strict=True):
+        torch.testing.assert_close(plain, compiled, rtol=1e-4, atol=1e-5)
 
 
 def test_l2_is_c_times_the_square_of_the_weights() -> None:
