@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from azcore.assembly.entrants import checkpoint_of
@@ -35,7 +36,7 @@ def info(config: Config) -> int:
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold")
     for title, text in facts(path, read_checkpoint(path)).items():
-        table.add_row(title, text)
+        table.add_row(escape(title), escape(text))  # a recipe may have [brackets]
     table_console().print(table)
     return 0
 

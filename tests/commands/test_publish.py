@@ -136,17 +136,18 @@ def test_a_card_from_a_stranger_shows_text_alone(
     checkpoint = halved(read_checkpoint(run / "checkpoints/last.ckpt"))
     checkpoint[KEY]["card"] = {
         "colour": "\x1b[31mred",
-        "fine": "two\nlines",
+        "fine": "two\nlines, method=[growing_window]",
         "number": 7,
         "\x07": "bell",
         "long": "x" * 30_000,
     }
     checkpoint[KEY]["origin"] = {"how": "\x1b[2J"}
     write_checkpoint(checkpoint, tmp_path / "theirs.ckpt")
-    assert card_of(checkpoint[KEY]) == {"fine": "two\nlines"}
+    assert card_of(checkpoint[KEY]) == {"fine": "two\nlines, method=[growing_window]"}
     status, shown, _ = azcore("command=info", f"checkpoint={tmp_path}/theirs.ckpt")
     assert status == 0
     assert "two" in shown
+    assert "method=[growing_window]" in shown
     assert "\x1b" not in shown
     assert "\x07" not in shown
     for card in ({"a": "\x1b"}, {"a" * 41: "b"}, {str(i): "" for i in range(41)}):
