@@ -465,21 +465,17 @@ class RemoteMember:
                 self._begin()
                 return False
             self._losses += 1
-            if self._losses <= self._restarts:
+            given_up = self._jobs_given_up()
+            if is_again := self._losses <= self._restarts:
                 self.restarted += 1
                 self._say(f"{self.name} ended {end} and is started again")
-                given_up = self._jobs_given_up()
                 self._begin()
-                for answer in given_up:
-                    answer.set_exception(
-                        LostProcessError(
-                            f"{self.name} ended {end}, {self._restarts + 1} times while it did "
-                            "the same job"
-                        )
-                    )
-                return False
-        self.close(LostProcessError(f"{self.name} ended {end}, {self._losses} times in a row"))
-        return True
+        times = f"{self.name} ended {end}, {self._restarts + 1} times"
+        for answer in given_up:
+            answer.set_exception(LostProcessError(f"{times} while it did the same job"))
+        if not is_again:
+            self.close(LostProcessError(f"{times} in a row"))
+        return not is_again
 
     def _jobs_given_up(self) -> list[Future[Any]]:
         """The answers of jobs during which it was lost too often, although self-play went on."""
