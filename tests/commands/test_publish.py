@@ -180,7 +180,10 @@ def test_pretrained_stands_wherever_a_checkpoint_does(azcore: CommandLine) -> No
     for words, wanted in (
         (("game=go", "checkpoint=pretrained/go10"), "a shipped network must be one of pretrained/"),
         (("game=chess", "checkpoint=pretrained"), "no network is shipped for game=chess"),
-        (("game=go", "game.komi=6.5", "checkpoint=pretrained"), "pretrained/go5, pretrained/go9"),
+        (
+            ("game=go", "game.komi=6.5", "checkpoint=pretrained"),
+            "pretrained/go5, pretrained/go7, pretrained/go9",
+        ),
     ):
         status, _, errors = azcore("command=play", *words)
         assert status == 2
