@@ -162,6 +162,7 @@ def play_spread(
     )
 
 
+@game_faults()
 def play_in_parts(
     workplaces: Workplaces,
     game: Game,

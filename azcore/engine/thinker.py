@@ -13,6 +13,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -368,7 +369,10 @@ class Thinker:
         task.stop.set()
         with task.changed:
             task.changed.notify_all()
-        thread.join()
+        with suppress(
+            RuntimeError
+        ):  # interrupted as it began, it has not started, and ends at once
+            thread.join()
         self._task = self._thread = None
         self._raise_error()
         return self._last

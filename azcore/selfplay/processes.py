@@ -68,7 +68,8 @@ class ProcessLink(Link):
         self._connection = Connection(ours.detach())
         # It may be answering, and read no more until that is received: so nobody waits here.
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
-        threading.Thread(target=self._send_all, daemon=True).start()
+        self._sender = threading.Thread(target=self._send_all, daemon=True)
+        self._sender.start()
         self._outgoing.put(pickle.dumps(what))
 
     def send(self, request: Request) -> None:
@@ -85,6 +86,7 @@ class ProcessLink(Link):
         except (EOFError, OSError):
             self.end()
             status = self.process.wait()
+            self._sender.join()  # nobody reads, so it does not wait
             self._connection.close()
             how = f"by signal {-status}" if status < 0 else f"with status {status}"
             raise LostMemberError(how) from None

@@ -401,8 +401,9 @@ def test_workers_in_processes_are_built_like_those_here(tiny: Tiny) -> None:
     assert {record.start for record in made.values()} == {None, "X../.../... w"}
     recipe = RecipeOfRun(config, settings.evaluation, settings.selfplay)
     for number in (0, 1):
-        there, unpack = pickle.loads(pickle.dumps(recipe)).build([number], number)
-        there.set_weights(unpack(weights.packed(), 7), -0.9)
+        member = pickle.loads(pickle.dumps(recipe)).build([number], number)
+        there = member._actor
+        member.weights(weights.packed(), 7, -0.9)
         games: dict[int, GameRecord] = {}
         # torch counts threads by caller: on one that has set another number, sums round otherwise.
         with ThreadPoolExecutor(1) as rounds:
