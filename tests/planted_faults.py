@@ -960,7 +960,7 @@ WIRING = [
     Fault(
         "a match under way is forgotten by a checkpoint",
         "azcore/algorithms/ratings.py",
-        'return {"generation": generation, "step": step}',
+        "return self._matches.state_dict()",
         "return {}",
         ("tests/algorithms/test_overlap.py",),
     ),
@@ -1206,16 +1206,17 @@ WIRING = [
     Fault(
         "no rating at the end",
         "azcore/algorithms/ratings.py",
-        "is_due = is_last or (generation",
-        "is_due = (generation",
+        "is_due = is_last or (moment.generation",
+        "is_due = (moment.generation",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
         "ratings of the weights before",
         "azcore/algorithms/ratings.py",
-        "seed, player = self._seed(generation), self._playing(pl_module, step)",
-        "seed = self._seed(generation)\n"
-        "            player = self.__dict__.setdefault('first', self._playing(pl_module, step))",
+        "seed, player = self._seed(moment), self._playing(pl_module, moment.step)",
+        "seed = self._seed(moment)\n"
+        "            player = self.__dict__.setdefault("
+        "'first', self._playing(pl_module, moment.step))",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

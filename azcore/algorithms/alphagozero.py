@@ -24,7 +24,7 @@ from lightning.pytorch import LightningModule, Trainer
 from torch import nn
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
-from azcore.algorithms.beside import Beside
+from azcore.algorithms.beside import Beside, Moment
 from azcore.algorithms.display import TrainingDisplay
 from azcore.algorithms.ratings import MATCHES, match_row
 from azcore.arena.gate import decide
@@ -73,8 +73,7 @@ class AlphaGoZero(Algorithm):
         self._best = copy.deepcopy(network)
         self._best_step = 0
         self._candidate = copy.deepcopy(network)  # of the match under way
-        self._tested: tuple[int, int] | None = None  # generation and step of that match
-        self._matches = Beside[SpreadMatch]("gate")
+        self._matches = Beside[SpreadMatch]("gate match")
         self._sprt = settings.sprt if settings.gate.sprt else None
         self._score: float | None = None  # of the generation's candidate, if it was tested
         self._evaluations = 0  # in the generation's match
@@ -97,56 +96,43 @@ class AlphaGoZero(Algorithm):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, LearnerModule)
-        loader, now = self._data.loader, trainer.global_step
-        generation = loader.generation
-        if self._tested is not None:  # its match was under way at the checkpoint
-            if self._tested[0] >= generation + (loader.batch > 0) or self._tested[1] > now:
-                raise CheckpointError(
-                    f"a gate's match under way must be of generation {generation:,} and step "
-                    f"{now:,} at most, got {self._tested[0]:,} and {self._tested[1]:,}"
-                )
-            generation = min(generation, self._tested[0])
-        self._table.keep_before(generation)
+        self._matches.require_past(self._data, trainer.global_step)
+        under_way, generation = self._matches.moment, self._data.loader.generation
+        self._table.keep_before(generation if under_way is None else under_way.generation)
         if self._best_step and not self._run.best_checkpoint.exists():  # the run went back
             pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
-        if self._tested is not None:
-            waits = not self._settings.overlaps
-            self._begin(*self._tested, waits=waits)
-            if waits:
-                self._take(pl_module)
+        if under_way is not None:
+            self._begin(pl_module, under_way, waits=not self._settings.overlaps)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, LearnerModule)
         self._score, self._evaluations = None, 0
-        generation, step = self._data.finished_generation, trainer.global_step
-        is_last = trainer.should_stop or step >= trainer.max_steps
+        moment = Moment(self._data.finished_generation, trainer.global_step)
+        is_last = trainer.should_stop or moment.step >= trainer.max_steps
         # Stopped midway, it is due after the resume.
         is_due = (
             self._data.between_generations
-            and (generation + 1) % self._settings.gate.every_generations == 0
+            and (moment.generation + 1) % self._settings.gate.every_generations == 0
         )
         if self._matches.is_over or (self._matches.is_begun and (is_due or is_last)):
             self._take(pl_module)
         if is_due:
-            waits = is_last or not self._settings.overlaps
             self._candidate.load_state_dict(pl_module.playing.state_dict())
-            self._begin(generation, step, waits=waits)
-            if waits:
-                self._take(pl_module)
+            self._begin(pl_module, moment, waits=is_last or not self._settings.overlaps)
 
-    def _begin(self, generation: int, step: int, *, waits: bool) -> None:
+    def _begin(self, pl_module: LearnerModule, moment: Moment, *, waits: bool) -> None:
         """Begin the candidate's match: most visits, no noise (Methods "Evaluator").
 
         Args:
-            generation: that ended with its weights.
-            step: of them.
-            waits: play it on this thread, with progress on the terminal.
+            pl_module: that learns.
+            moment: of the candidate's weights.
+            waits: play it on this thread, with progress on the terminal, and take its result.
         """
         settings, gate, simulations = self._settings, self._settings.gate, self._num_simulations
         first, second = (
             trained(settings, network, at, f"{kind}-{at}", simulations)
             for network, at, kind in (
-                (self._candidate, step, "step"),
+                (self._candidate, moment.step, "step"),
                 (self._best, self._best_step, "best"),
             )
         )
@@ -163,25 +149,24 @@ class AlphaGoZero(Algorithm):
                 second,
                 num_games=gate.games,
                 opening_plies=gate.opening_plies,
-                seed=settings.seed + generation,
+                seed=settings.seed + moment.generation,
                 progress=progress,
                 sprt=self._sprt,
             )
 
-        self._tested = generation, step
-        self._matches.begin(play, waits=waits)
+        self._matches.begin(moment, play, waits=waits)
+        if waits:
+            self._take(pl_module)
 
     def _take(self, pl_module: LearnerModule) -> None:
         """Wait for the match; the candidate becomes the best player if it passes."""
-        assert self._tested is not None
-        (generation, step), self._tested = self._tested, None
-        match = self._matches.taken()
+        moment, match = self._matches.taken()
         self._score, self._evaluations = match.result.score, match.evaluations
         promoted, verdict = decide(match.result, self._settings.gate.threshold, self._sprt)
-        self._note(match, generation, step, promoted, verdict)
+        self._note(match, moment, promoted, verdict)
         if promoted:
             self._best.load_state_dict(self._candidate.state_dict())
-            self._best_step = step
+            self._best_step = moment.step
             pl_module.save_weights(self._run.best_checkpoint, self._best, self._best_step)
 
     @property
@@ -193,13 +178,12 @@ class AlphaGoZero(Algorithm):
     def _note(
         self,
         match: SpreadMatch,
-        generation: int,
-        step: int,
+        moment: Moment,
         promoted: bool,
         verdict: Verdict | None,
     ) -> None:
         result = match.result
-        row = match_row(result, generation, step, self._num_simulations, match.seconds)
+        row = match_row(result, *moment, self._num_simulations, match.seconds)
         self._table.append({**row, "promoted": int(promoted), "verdict": verdict or ""})
         test = f", test {verdict}" if verdict else ""
         self._terminal.say(
@@ -215,11 +199,13 @@ class AlphaGoZero(Algorithm):
         A match is a function of both players and the generation.
         """
         state = {"best": self._best.state_dict(), "best_step": self._best_step}
-        if self._tested is None:
+        if self._matches.moment is None:
             return state
-        generation, step = self._tested
-        candidate = self._candidate.state_dict()
-        return {**state, "candidate": candidate, "generation": generation, "step": step}
+        return {
+            **state,
+            "candidate": self._candidate.state_dict(),
+            **self._matches.state_dict(),
+        }
 
     def on_load_checkpoint(
         self, trainer: Trainer, pl_module: LightningModule, checkpoint: dict[str, Any]
@@ -233,11 +219,10 @@ class AlphaGoZero(Algorithm):
             require_weights(state_dict["best"], self._best)
             if is_under_way:
                 require_weights(state_dict["candidate"], self._candidate)
-                tested = state_dict["generation"], state_dict["step"]
-                self._tested = tuple(like(list(tested), [0, 0], "the gate's match"))
         except (KeyError, TypeError, ValueError) as error:
             raise CheckpointError(f"a checkpoint's best player cannot play: {error}") from error
         self._best.load_state_dict(state_dict["best"])
         self._best_step = like(state_dict["best_step"], 0, "best_step")
         if is_under_way:
             self._candidate.load_state_dict(state_dict["candidate"])
+            self._matches.load_state_dict(state_dict)

@@ -1,28 +1,48 @@
-"""Work that goes on beside the run, such as a match; only its result touches the run."""
+"""Matches that go on beside the run: only their result touches it.
+
+A checkpoint says of which weights they are, so that a resumed run can begin them again.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from azcore.errors import CheckpointError
+from azcore.learner.data import SelfPlayData
+from azcore.storage.checkpoint import like
 
 Result = TypeVar("Result")
 
 
+class Moment(NamedTuple):
+    """When a run had certain weights."""
+
+    generation: int  # that ended with them
+    step: int
+
+
 class Beside(Generic[Result]):
-    """One piece of work at a time, until its result is taken.
+    """Matches of the weights of one moment at a time, until their result is taken.
 
     Args:
-        name: of its thread.
+        name: of what is under way, such as `rating`.
+
+    Attributes:
+        moment: of the weights that are matched; after a resume, of those that are to be; None: of
+            none.
     """
 
     def __init__(self, name: str) -> None:
+        self.moment: Moment | None = None
+        self._name = name
         self._thread = ThreadPoolExecutor(1, name)
         self._begun: Future[Result] | None = None
 
     @property
     def is_begun(self) -> bool:
-        """Whether there is work whose result was not taken."""
+        """Whether there are matches whose result was not taken."""
         return self._begun is not None
 
     @property
@@ -30,13 +50,15 @@ class Beside(Generic[Result]):
         """Whether there is a result to take, without waiting."""
         return self._begun is not None and self._begun.done()
 
-    def begin(self, work: Callable[[], Result], *, waits: bool) -> None:
-        """Begin work.
+    def begin(self, moment: Moment, work: Callable[[], Result], *, waits: bool) -> None:
+        """Begin matches.
 
         Args:
-            work: to do.
-            waits: do it on this thread, before this returns; its error is raised at once.
+            moment: of their weights.
+            work: plays them.
+            waits: play them on this thread, before this returns; an error is raised at once.
         """
+        self.moment = moment
         if not waits:
             self._begun = self._thread.submit(work)
             return
@@ -44,12 +66,51 @@ class Beside(Generic[Result]):
         done.set_result(work())
         self._begun = done
 
-    def taken(self) -> Result:
+    def taken(self) -> tuple[Moment, Result]:
         """Wait for the result and take it.
 
         Raises:
             BaseException: what went wrong.
         """
         assert self._begun is not None
-        begun, self._begun = self._begun, None
-        return begun.result()
+        assert self.moment is not None
+        moment, begun = self.moment, self._begun
+        self.moment = self._begun = None
+        return moment, begun.result()
+
+    def state_dict(self) -> dict[str, Any]:
+        """The moment, if there is one."""
+        return {} if self.moment is None else self.moment._asdict()
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Restore a moment.
+
+        Raises:
+            CheckpointError: it is none.
+        """
+        found = like(state, Moment(0, 0)._asdict(), f"the {self._name} under way")
+        try:
+            self.moment = Moment(**found)
+        except TypeError as error:
+            raise CheckpointError(f"a {self._name} under way lacks its moment: {error}") from None
+
+    def require_past(self, data: SelfPlayData, step: int) -> None:
+        """Refuse a restored moment that the run has not had yet.
+
+        Args:
+            data: knows the generation.
+            step: that the run is at.
+
+        Raises:
+            CheckpointError: it has not.
+        """
+        loader = data.loader
+        if self.moment is None:
+            return
+        if self.moment.generation >= loader.generation + (loader.batch > 0) or (
+            self.moment.step > step
+        ):
+            raise CheckpointError(
+                f"a {self._name} under way must be of generation {loader.generation:,} and step "
+                f"{step:,} at most, got {self.moment.generation:,} and {self.moment.step:,}"
+            )

@@ -16,7 +16,7 @@ from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
-from azcore.algorithms.beside import Beside
+from azcore.algorithms.beside import Beside, Moment
 from azcore.algorithms.checkpoints import link
 from azcore.algorithms.display import Heartbeat, TrainingDisplay
 from azcore.algorithms.metrics import RATING
@@ -25,12 +25,10 @@ from azcore.arena.match import MatchResult
 from azcore.arena.spread import Contender, SpreadMatch, play_spread
 from azcore.assembly import contenders
 from azcore.assembly.parts import Settings
-from azcore.errors import CheckpointError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.selfplay.jobs import Workplaces
 from azcore.settings import require
-from azcore.storage.checkpoint import like
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.starts import Starts
 from azcore.storage.table import Table
@@ -115,7 +113,6 @@ class ArenaRating(Callback):
         self._starts, self._workplaces = starts, workplaces
         self._table = Table(run.matches, MATCHES)
         self._matches = Beside[list[SpreadMatch]]("rating")
-        self._due: tuple[int, int] | None = None  # generation and step of the rating under way
         self.rated_step: int | None = None  # of the weights rated last, since the process began
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -124,31 +121,30 @@ class ArenaRating(Callback):
         assert isinstance(pl_module, LearnerModule)
         if trainer.global_step == 0:
             self._terminal.say("before self-play begins, matches rate the first weights")
-            self._begin(0, 0, self._settings.seed, self._playing(pl_module, 0), waits=True)
-            self._take(pl_module)
+            player = self._playing(pl_module, 0)
+            self._begin(pl_module, Moment(0, 0), self._settings.seed, player, waits=True)
             first = self._run.step_checkpoint(0)
             pl_module.save_weights(first, pl_module.playing, 0)  # an opponent for later weights
             return
-        if self._due is not None:
-            self._begin_again(pl_module, *self._due)
+        self._matches.require_past(self._data, trainer.global_step)
+        if self._matches.moment is not None:
+            self._begin_again(pl_module, self._matches.moment)
         self._describe()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, LearnerModule)
-        generation, step = self._data.finished_generation, trainer.global_step
-        is_last = trainer.should_stop or step >= trainer.max_steps
-        is_due = is_last or (generation + 1) % self._settings.arena.every_generations == 0
+        moment = Moment(self._data.finished_generation, trainer.global_step)
+        is_last = trainer.should_stop or moment.step >= trainer.max_steps
+        is_due = is_last or (moment.generation + 1) % self._settings.arena.every_generations == 0
         if self._matches.is_over or (self._matches.is_begun and is_due):
             self._take(pl_module)
         if is_due:
-            seed, player = self._seed(generation), self._playing(pl_module, step)
+            seed, player = self._seed(moment), self._playing(pl_module, moment.step)
             waits = is_last or not self._settings.overlaps
-            self._begin(generation, step, seed, player, waits=waits)
-            if waits:
-                self._take(pl_module)
+            self._begin(pl_module, moment, seed, player, waits=waits)
 
-    def _seed(self, generation: int) -> int:
-        return self._settings.seed + 1 + generation
+    def _seed(self, moment: Moment) -> int:
+        return self._settings.seed + 1 + moment.generation
 
     def _playing(self, pl_module: LearnerModule, step: int) -> Contender:
         settings = self._settings
@@ -156,59 +152,59 @@ class ArenaRating(Callback):
         return contenders.trained(settings, pl_module.playing, step, f"step-{step}", simulations)
 
     def _begin(
-        self, generation: int, step: int, seed: int, player: Contender, *, waits: bool
+        self,
+        pl_module: LearnerModule,
+        moment: Moment,
+        seed: int,
+        player: Contender,
+        *,
+        waits: bool,
     ) -> None:
         """Begin the matches of a player's rating.
 
         Args:
-            generation: that ends with its weights.
-            step: of them.
+            pl_module: that learns.
+            moment: of the player's weights.
             seed: of the matches.
             player: to rate.
-            waits: play them on this thread, with progress on the terminal.
+            waits: play them on this thread, with progress on the terminal, and take the result.
         """
         opponents = self._opponents()
-        self._due, self.rated_step = (generation, step), step
+        self.rated_step = moment.step
 
         def play() -> list[SpreadMatch]:
             return [self._play(player, opponent, seed, shown=waits) for opponent in opponents]
 
-        self._matches.begin(play, waits=waits)
+        self._matches.begin(moment, play, waits=waits)
+        if waits:
+            self._take(pl_module)
 
-    def _begin_again(self, pl_module: LearnerModule, generation: int, step: int) -> None:
+    def _begin_again(self, pl_module: LearnerModule, moment: Moment) -> None:
         """Begin the matches that were under way at the checkpoint from which the run resumes.
 
         Raises:
-            CheckpointError: it cannot have been so, or those weights cannot play.
+            CheckpointError: those weights cannot play.
         """
-        self._due = None
-        loader, now = self._data.loader, pl_module.trainer.global_step
-        if generation >= loader.generation + (loader.batch > 0) or step > now:
-            raise CheckpointError(
-                f"a rating under way must be of generation {loader.generation:,} and step {now:,} "
-                f"at most, got {generation:,} and {step:,}"
-            )
+        step, now = moment.step, pl_module.trainer.global_step
         checkpoint, last = self._run.step_checkpoint(step), self._run.last_checkpoint
         if step == now and not checkpoint.exists() and last.exists():
             link(last, checkpoint)  # the run was killed in between
         if not checkpoint.exists():
+            self._matches.moment = None
             self._terminal.say(f"the rating of step {step:,} is left out: {checkpoint} is missing")
             return
         simulations = self._settings.arena.num_simulations
         player = contenders.saved(self._settings, checkpoint, checkpoint.stem, simulations)
-        self._table.keep_before(generation)
+        self._table.keep_before(moment.generation)
         waits = not self._settings.overlaps
-        self._begin(generation, step, self._seed(generation), player, waits=waits)
-        if waits:
-            self._take(pl_module)
+        self._begin(pl_module, moment, self._seed(moment), player, waits=waits)
 
     def _take(self, pl_module: LearnerModule) -> None:
         """Wait for the matches, add them to the table and log the rating."""
-        assert self._due is not None
-        (generation, step), self._due = self._due, None
+        moment, matches = self._matches.taken()
         simulations = self._settings.arena.num_simulations
-        for result, _, seconds in self._matches.taken():
-            self._table.append(match_row(result, generation, step, simulations, seconds))
+        for result, _, seconds in matches:
+            self._table.append(match_row(result, *moment, simulations, seconds))
         rating = self._describe()
         if rating is not None:
             interval = {"rating/low": rating.low, "rating/high": rating.high}
@@ -260,17 +256,10 @@ class ArenaRating(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         """The rating under way, whose weights are in the checkpoint of its step."""
-        if self._due is None:
-            return {}
-        generation, step = self._due
-        return {"generation": generation, "step": step}
+        return self._matches.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        under_way = like(state_dict, {"generation": 0, "step": 0}, "the rating under way")
-        try:
-            self._due = under_way["generation"], under_way["step"]
-        except KeyError as error:
-            raise CheckpointError(f"a rating under way must have its {error}, got none") from None
+        self._matches.load_state_dict(state_dict)
 
     def _describe(self) -> Rating | None:
         """Show the newest rating on the terminal's lines, and return it."""
