@@ -62,4 +62,4 @@ class DivergedError(AzcoreError):
 
 
 class LostProcessError(AzcoreError):
-    """A process of self-play ended by itself, and starting it again did not help."""
+    """A process of self-play or of matches ended by itself, and starting it again did not help."""

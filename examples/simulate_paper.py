@@ -537,7 +537,7 @@ def measured_rounds(crew: RemoteCrew, seconds: float) -> tuple[float, float, flo
         with source.at_rest():
             source.play_on(Amount(1, 1))
         time.sleep(seconds / 2)  # until rounds are no longer in step
-        clock = getattr(crew._quarters, "clock", None)
+        clock = getattr(crew._workplaces.quarters, "clock", None)
 
         def used() -> tuple[float, float]:
             others = clock.seconds if clock else 0.0

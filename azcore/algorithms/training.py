@@ -16,6 +16,7 @@ first. Callbacks, loggers, precision and devices work as usual in Lightning.
 
 from __future__ import annotations
 
+import copy
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -141,6 +142,12 @@ class TrainingLoop:
             threads=settings.evaluation.threads,
             workers=settings.selfplay.workers,
         )
+        workers = settings.selfplay.workers
+        assert workers is not None
+        unpack = unpacker(settings, copy.deepcopy(network))
+        self._workplaces: Workplaces = ThreadWorkplaces(  # here, unless a crew has others
+            Workplace(game, unpack, workers), workers
+        )
         if self._team.is_many and settings.learner.sync_batch_norm:
             network = synchronised(network)
         self._module = LearnerModule(
@@ -161,11 +168,6 @@ class TrainingLoop:
             surprise_share=settings.replay.surprise_share,
             targets=settings.network.targets,
             folder=run.records.parent if settings.replay.window_on_disk else None,
-        )
-        workers = settings.selfplay.workers
-        assert workers is not None
-        self._workplaces: Workplaces = ThreadWorkplaces(  # here, unless a crew has others
-            Workplace(game, unpacker(settings), workers), workers
         )
         self._algorithm = self._make_algorithm()
         source = self._algorithm.source(self._self_play)

@@ -23,7 +23,7 @@ from azcore.arena.match import (
 from azcore.arena.players import Player, RandomPlayer, SearchPlayer
 from azcore.arena.sprt import SprtSettings
 from azcore.errors import AzcoreError
-from azcore.game import Book, Game
+from azcore.game import Book, Game, Tablebase
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import CountingEvaluator, Evaluator, UniformEvaluator
 from azcore.search.settings import SearchSettings
@@ -100,22 +100,28 @@ class MatchPart(Job[Played]):
                 name=contender.name,
             )
 
-        with game_faults():
-            openings = openings_at(place.game, self.openings)
-            first, second = (player(contender) for contender in self.players)
-            games = play_from(place.game, (first, second), openings, self.seed, tell)
+        first, second = (player(contender) for contender in self.players)
+        games = play_part(place.game, (first, second), self.openings, self.seed, tell)
         return Played(games, sum(evaluator.count for evaluator in counting))
 
 
-def openings_at(game: Game, starts: Sequence[Start]) -> list[Opening]:
-    """Where games begin, with the states that the actions lead to."""
-    states, openings = StartStates(game), []
-    for start, actions in starts:
+@game_faults()
+def play_part(
+    game: Game,
+    players: tuple[Player, Player],
+    openings: Sequence[Start],
+    seed: int,
+    tell: Tell,
+    tablebase: Tablebase | None = None,
+) -> list[MatchGame]:
+    """`azcore.arena.match.play_from` for openings that have travelled without their states."""
+    states, reached = StartStates(game), []
+    for start, actions in openings:
         state = states.of(start)
         for action in actions:
             state = game.step(state, action)
-        openings.append(Opening(start, actions, state))
-    return openings
+        reached.append(Opening(start, actions, state))
+    return play_from(game, players, reached, seed, tell, tablebase)
 
 
 def play_spread(

@@ -38,9 +38,20 @@ class NetworkWeights(Weights):
         return pickle.dumps({name: tensor.cpu().numpy() for name, tensor in weights.items()})
 
 
-def unpacker(settings: Settings) -> Callable[[bytes, int], Weights]:
-    """What makes weights of those that `NetworkWeights.packed` gave, and of their version."""
-    blank = build_network(settings.game, settings.network, settings.seed)
+def device_of_member(device: torch.device, member: int) -> torch.device:
+    """The device of a process by its number: with several GPUs one of them, in turn."""
+    if str(device) != "cuda":
+        return device
+    return torch.device("cuda", member % torch.cuda.device_count())
+
+
+def unpacker(settings: Settings, blank: nn.Module) -> Callable[[bytes, int], Weights]:
+    """What makes weights of those that `NetworkWeights.packed` gave, and of their version.
+
+    Args:
+        settings: of the run.
+        blank: a network of its shape, of which copies get the weights.
+    """
 
     def unpack(packed: bytes, version: int) -> Weights:
         arrays = pickle.loads(packed)  # of this process, or of the one that started it
@@ -96,16 +107,15 @@ class RecipeOfRun(Recipe):
 
     def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
         settings = settings_from(self.config)
-        device = settings.device
-        if str(device) == "cuda":  # one of them for each process, in turn
-            device = torch.device("cuda", process % torch.cuda.device_count())
+        device = device_of_member(settings.device, process)
         evaluation = replace(self.evaluation, threads=self.threads(len(numbers)))
         settings = replace(settings, device=device, evaluation=evaluation, selfplay=self.selfplay)
         network = build_network(settings.game, settings.network, settings.seed)
         first = settings.search_evaluator(network, 0, len(numbers))
         starts = settings.selfplay_starts()
         actor = make_actor(settings, self.selfplay, first, starts, numbers)
-        return MemberOfCrew(actor, Workplace(settings.game, unpacker(settings), len(numbers)))
+        unpack = unpacker(settings, network)
+        return MemberOfCrew(actor, Workplace(settings.game, unpack, len(numbers)))
 
     def threads(self, workers: int) -> int:
         """Cores for the networks of so many workers: their share of the run's."""

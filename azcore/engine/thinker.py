@@ -369,9 +369,7 @@ class Thinker:
         task.stop.set()
         with task.changed:
             task.changed.notify_all()
-        with suppress(
-            RuntimeError
-        ):  # interrupted as it began, it has not started, and ends at once
+        with suppress(RuntimeError):  # interrupted before it has started: it ends at once
             thread.join()
         self._task = self._thread = None
         self._raise_error()

@@ -15,6 +15,7 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,7 @@ from azcore.report.tables import (
     rating_curve,
     read_rows,
     scores,
+    slowest_first,
     thinned,
 )
 from azcore.storage.run_directory import RunDirectory
@@ -160,7 +162,7 @@ def _page(
         "one_game": "hidden" if len(games) < 2 else "",
         "hidden": "" if games else "hidden",
         "matches": matches_html(matches, ratings),
-        "members": members_html(read_rows(run.members)),
+        "members": members_html(slowest_first(read_rows(run.members))),
         "config": config_html(config, config_note),
         "data": json_for_script(data),
         "js": "".join(
@@ -365,42 +367,42 @@ def matches_html(matches: list[dict[str, str]], ratings: dict[str, Rating]) -> s
         ]
         rating = ratings.get(row.get("player", ""))
         cells.append("–" if rating is None else f"{rating.value:+.0f}")
-        rows.append("<tr>" + "".join(f"<td>{text}</td>" for text in cells) + "</tr>")
-    head = "".join(f'<th scope="col">{text}</th>' for text in (*heads, "Rating"))
+        rows.append(cells)
     left_out = len(matches) - len(rows)
     note = f"<p>{left_out:,} earlier matches are in matches.csv.</p>" if left_out else ""
+    return table_html("Matches, newest first", (*heads, "Rating"), rows) + note
+
+
+def table_html(label: str, heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table on a card; its cells are HTML."""
+    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
+    body = "".join("<tr>" + "".join(f"<td>{text}</td>" for text in row) + "</tr>" for row in rows)
     return (
-        '<div class="card scroll" tabindex="0" role="region" aria-label="Matches, newest first">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{note}"
+        f'<div class="card scroll" tabindex="0" role="region" aria-label="{label}">'
+        f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
 
 
 def members_html(members: list[dict[str, str]]) -> str:
-    """The processes or actors of self-play, the slowest first; empty for threads."""
+    """The processes or actors of self-play, in the order given; empty for threads."""
     if not members:
         return ""
     heads = ("Where", "Games/s", "Evaluations/s", "Steps behind", "Restarted")
-    order = sorted(members, key=lambda row: cell(row, "evaluations_per_s") or 0.0)
     rows = [
-        "<tr>"
-        f"<td>{html.escape(row.get('member', ''))}</td>"
-        f"<td>{cell(row, 'games_per_s') or 0.0:,.1f}</td>"
-        f"<td>{count(row, 'evaluations_per_s'):,}</td>"
-        f"<td>{count(row, 'version_lag'):,}</td>"
-        f"<td>{count(row, 'restarts'):,}</td>"
-        "</tr>"
-        for row in order[:MAX_MEMBERS]
+        [
+            html.escape(row.get("member", "")),
+            f"{cell(row, 'games_per_s') or 0.0:,.1f}",
+            *(f"{count(row, name):,}" for name in ("evaluations_per_s", "version_lag", "restarts")),
+        ]
+        for row in members[:MAX_MEMBERS]
     ]
-    head = "".join(f'<th scope="col">{text}</th>' for text in heads)
     left_out = len(members) - len(rows)
     note = f"<p>{left_out:,} faster ones are in members.csv.</p>" if left_out else ""
     return (
         '<section><h2>Where games are played</h2><p class="lead">In the latest generation, the '
         "slowest first: how fast each process or actor plays, how many steps of the learner its "
         "weights are behind, and how often it was lost and begun again.</p>"
-        '<div class="card scroll" tabindex="0" role="region" aria-label="Processes and actors">'
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>{note}"
-        "</section>"
+        f"{table_html('Processes and actors', heads, rows)}{note}</section>"
     )
 
 

@@ -44,6 +44,11 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     return rows
 
 
+def slowest_first(members: list[dict[str, str]]) -> list[dict[str, str]]:
+    """The rows of members.csv by their speed."""
+    return sorted(members, key=lambda row: cell(row, "evaluations_per_s") or 0.0)
+
+
 def last_of_each(rows: list[dict[str, str]], key: Sequence[str]) -> list[dict[str, str]]:
     """The last row of each key: a resumed run repeats its last generations."""
     return list({tuple(row.get(name, "") for name in key): row for row in rows}.values())

@@ -1,4 +1,4 @@
-"""Where self-play runs: the group `backend` of the settings."""
+"""Where self-play and matches run: the group `backend` of the settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ADDRESS = re.compile(r"auto|(ray://)?([\w.-]+|\[[\da-fA-F:]+\]):\d{1,5}")
 
 @dataclass(frozen=True, kw_only=True)
 class BackendSettings:
-    """Where the workers of self-play run; the numbers and reasons are in `conf/backend`."""
+    """Where self-play and matches run; the numbers and reasons are in `conf/backend`."""
 
     name: str
     processes: int | None  # None: one for each worker

@@ -27,7 +27,7 @@ from azcore.errors import LostProcessError
 from azcore.game import Game
 from azcore.selfplay.crew import ActorStatistics, Crew, MemberStatistics, Weights
 from azcore.selfplay.jobs import Job, Result, Tell, Workplaces
-from azcore.selfplay.member import CHANGING, JOB, Answer, Recipe, Request, Round
+from azcore.selfplay.member import CHANGING, JOB, ROUND, Answer, Recipe, Request, Round
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
@@ -158,9 +158,10 @@ class RemoteCrew(Crew):
         say: Callable[[str], None],
     ) -> None:
         super().__init__()
-        self.game, self.settings, self._quarters = game, settings, quarters
+        self.game, self.settings = game, settings
         workers = len(settings.shares())
         self._members = members_in(quarters, recipe, workers, "self-play", restarts, say)
+        self._workplaces = RemoteWorkplaces(quarters, self._members)
         self._places = places_of(self._members)
         self._states: list[bytes] | None = None  # of each member, see `Member`; if still true
         self._longest = [0] * len(self._places)  # plies, of the games of each worker's member
@@ -169,7 +170,7 @@ class RemoteCrew(Crew):
         self.reset_statistics()
 
     def set_weights(self, weights: Weights, resign_threshold: float | None = None) -> None:
-        message = (self._quarters.published(weights.packed()), weights.version, resign_threshold)
+        message = (self._workplaces.published(weights.packed()), weights.version, resign_threshold)
         states = self._states_of_members()
         given = [
             member.go_on_from(state, message)
@@ -193,19 +194,17 @@ class RemoteCrew(Crew):
             self._longest[worker] = answer.result().longest
             ended.set_result(answer.result().records)
 
-        self._members[member].ask("round", local).add_done_callback(on_answer)
+        self._members[member].ask(ROUND, local).add_done_callback(on_answer)
         return ended
 
     def workplaces(self) -> Workplaces:
-        return RemoteWorkplaces(self._quarters, self._members)
+        return self._workplaces
 
     def leave_rounds(self) -> None:
         self.close()  # nothing that they hold is missed
 
     def close(self) -> None:
-        for member in self._members:
-            member.close()
-        self._quarters.close()
+        self._workplaces.close()
 
     def bytes_needed(self, legal_actions: int) -> int:
         return sum(self._of_all("bytes_needed", legal_actions))
@@ -282,15 +281,18 @@ class RemoteWorkplaces(Workplaces):
     Args:
         quarters: where they are; closed with them.
         members: of a crew, or for jobs alone.
+
+    Attributes:
+        quarters: the same.
     """
 
     def __init__(self, quarters: Quarters, members: Sequence[RemoteMember]) -> None:
-        self._quarters, self._members = quarters, members
+        self.quarters, self._members = quarters, members
         self._places = places_of(members)
         self.count = len(self._places)
 
     def published(self, packed: bytes) -> Any:
-        return self._quarters.published(packed)
+        return self.quarters.published(packed)
 
     def begin(
         self, number: int, job: Job[Result], weights: Sequence[Any], tell: Tell
@@ -301,7 +303,7 @@ class RemoteWorkplaces(Workplaces):
     def close(self) -> None:
         for member in self._members:
             member.close()
-        self._quarters.close()
+        self.quarters.close()
 
 
 def places_of(members: Sequence[RemoteMember]) -> list[tuple[int, int]]:

@@ -28,6 +28,7 @@ from azcore.report.tables import (
     rating_curve,
     read_rows,
     scores,
+    slowest_first,
     thinned,
 )
 from azcore.storage.run_directory import RunDirectory
@@ -232,11 +233,10 @@ def _curves(run: RunDirectory) -> Plain:
 
 def _members(run: RunDirectory) -> list[Plain]:
     """The processes or actors of self-play in the latest generation, the slowest first."""
-    rows = sorted(read_rows(run.members), key=lambda row: cell(row, "evaluations_per_s") or 0.0)
     numbers = ("games_per_s", "evaluations_per_s", "version_lag", "restarts")
     return [
         {"member": row.get("member", "")[:80], **{name: cell(row, name) for name in numbers}}
-        for row in rows[:MOST_MEMBERS]
+        for row in slowest_first(read_rows(run.members))[:MOST_MEMBERS]
     ]
 
 

@@ -99,7 +99,7 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
     matches: list[SpreadMatch] = []
     crew = small_ray_crew(settings, 2, address=cluster.address, say=said.append)
     with contextlib.closing(crew):
-        until(lambda: all(home.is_usable for home in crew._quarters._hosts._homes))
+        until(lambda: all(home.is_usable for home in crew._workplaces.quarters._hosts._homes))
         assert history(crew) == wanted
         counted, known = crew.statistics, threads.statistics
         assert (counted.evaluations, counted.remembered) == (known.evaluations, known.remembered)
@@ -108,7 +108,7 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
         assert not said
 
         crew.load_state_dict(small_actor(settings).state_dict())
-        crew._quarters._hosts.wait = 1.0
+        crew._workplaces.quarters._hosts.wait = 1.0
         match = threading.Thread(target=lambda: matches.append(play_small(crew.workplaces())))
         match.start()
 
@@ -128,7 +128,7 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
         assert [match.result for match in matches] == [play_small(here).result]
 
         cluster.add_node(**A_NODE)
-        until(lambda: crew._quarters._hosts.home(homeless).is_usable)
+        until(lambda: crew._workplaces.quarters._hosts.home(homeless).is_usable)
         crew.set_weights(HashWeights(0))
         assert all(link._is_home for link in links(crew))
 
@@ -140,7 +140,7 @@ def test_a_lost_head_ends_the_play_with_a_sentence(cluster: Any) -> None:
         crew.set_weights(HashWeights(0))
         crew.play(50)
         gone = LostProcessError("the head is gone")
-        threading.Timer(0.5, crew._quarters._hosts._lose, [gone]).start()
+        threading.Timer(0.5, crew._workplaces.quarters._hosts._lose, [gone]).start()
         with pytest.raises(LostProcessError, match="the head is gone"):
             crew.play_while(lambda made: True)
 

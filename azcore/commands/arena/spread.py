@@ -9,15 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-import torch
-
-from azcore.arena.match import play_from
-from azcore.arena.spread import Played, Start, openings_at
+from azcore.arena.spread import Played, Start, play_part
 from azcore.assembly.entrants import Entrant, players_of
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.assembly.quarters import quarters_of
+from azcore.assembly.selfplay import device_of_member
 from azcore.engine.process import Process
-from azcore.game.faults import game_faults
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Weights
 from azcore.selfplay.jobs import Job, Tell, Workplace, Workplaces
@@ -46,7 +43,7 @@ class ArenaWorkplace(Workplace):
 
 
 def _no_weights(packed: bytes, version: int) -> Weights:
-    raise NotImplementedError
+    raise NotImplementedError("players of a tournament have their networks before a job comes")
 
 
 @dataclass(frozen=True)
@@ -66,10 +63,8 @@ class ArenaRecipe(Recipe):
     def build(self, numbers: Sequence[int], process: int) -> Member:
         Process.joins_group = True  # programs end with this process, however it does
         settings = settings_from(self.config)
-        device = settings.device
-        if str(device) == "cuda":  # one of them for each member, in turn
-            device = torch.device("cuda", process % torch.cuda.device_count())
         evaluation = replace(settings.evaluation, threads=self.threads)
+        device = device_of_member(settings.device, process)
         settings = replace(settings, device=device, evaluation=evaluation)
         return Member(ArenaWorkplace(settings, self.entrants))
 
@@ -92,11 +87,9 @@ class EntrantsPart(Job[Played]):
         assert isinstance(place, ArenaWorkplace)
         first, second = (place.players[number] for number in self.players)
         try:
-            with game_faults():
-                openings = openings_at(place.game, self.openings)
-                games = play_from(
-                    place.game, (first, second), openings, self.seed, tell, place.tablebase
-                )
+            games = play_part(
+                place.game, (first, second), self.openings, self.seed, tell, place.tablebase
+            )
         finally:
             first.end()
             second.end()
