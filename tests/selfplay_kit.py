@@ -24,6 +24,7 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "policy_plies": None,
         "starts": (),
         "start_plies": (0, 40),
+        "start_share": 1.0,
         "branch_share": 0.0,
         "round_waves": 16,
         "temperature": 1.0,

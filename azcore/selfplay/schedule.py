@@ -28,6 +28,7 @@ class SelfPlaySettings:
     policy_plies: float | None  # mean of an exponential distribution; None: none
     starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: where the game says
     start_plies: tuple[int, ...]
+    start_share: float
     branch_share: float
     round_waves: int
     temperature: float
@@ -64,6 +65,12 @@ class SelfPlaySettings:
             self.policy_plies,
         )
         require_plies(self.start_plies, "selfplay.start_plies")
+        require(
+            0 < self.start_share <= 1,
+            "selfplay.start_share",
+            "a share above 0, at most 1",
+            self.start_share,
+        )
         require(
             0 <= self.branch_share < 1,
             "selfplay.branch_share",

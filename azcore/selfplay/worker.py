@@ -299,7 +299,10 @@ class Worker:
         """The state in which a game begins, after the plies that lead there."""
         if self._starts is None:
             return self._start_states.of(None)
-        start = self._starts.draw(generator(Purpose.START, self._seed, in_play.game_index))
+        rng = generator(Purpose.START, self._seed, in_play.game_index)
+        if self.settings.start_share < 1 and rng.random() >= self.settings.start_share:
+            return self._start_states.of(None)
+        start = self._starts.draw(rng)
         in_play.start = start.text
         return self._replayed(in_play, start.before, start.actions)
 

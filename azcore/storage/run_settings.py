@@ -81,6 +81,7 @@ ADDED: dict[str, dict[str, Any]] = {
         "policy_plies": None,
         "starts": [],
         "start_plies": [0, 40],
+        "start_share": 1.0,
         "branch_share": 0.0,
         "round_waves": 16,
         "temperature_half_life": None,

@@ -289,6 +289,8 @@ def test_composed_settings_train_as_they_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+# The signal may come between a file's opening and its `with`: Python closes it, and warns.
+@pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_ctrl_c_ends_training_and_returns_the_run(tmp_path: Path, capfd: Any) -> None:
     folder = tmp_path / "run"
     before = signal.getsignal(signal.SIGINT)

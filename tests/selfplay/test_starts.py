@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -341,6 +343,34 @@ def test_states_without_starts_have_no_word_of_them(tmp_path: Path) -> None:
 def test_a_share_of_branches_is_one(share: float) -> None:
     with pytest.raises(SettingError, match=r"selfplay\.branch_share must be a share of 0 to 1"):
         selfplay_settings(branch_share=share)
+
+
+@pytest.mark.parametrize("share", [0.0, 1.1])
+def test_a_share_of_starts_is_one(share: float) -> None:
+    told = r"selfplay\.start_share must be a share above 0, at most 1"
+    with pytest.raises(SettingError, match=told):
+        selfplay_settings(start_share=share)
+
+
+def test_a_share_of_the_games_begins_from_starts(tmp_path: Path) -> None:
+    game = azcore.make("tic_tac_toe")
+    (tmp_path / "starts.txt").write_text("X../.../... o\nX../.O./... x")
+    starts = read_starts(game, [str(tmp_path / "starts.txt")], (0,), "selfplay.starts")
+    records = actor(game, starts, start_share=0.25).play(num_games=400)
+    begun = [record.start is not None for record in records]
+    assert 70 <= sum(begun) <= 130  # of 100 expected, three standard deviations and more
+
+
+def test_the_positions_that_come_for_chess_are_made_again() -> None:
+    script = Path("examples/starts/make_chess.py").resolve()
+    made = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=120
+    ).stdout
+    assert made == script.with_name("chess.epd").read_text()
+    starts = read_starts(
+        azcore.make("chess"), [str(script.with_name("chess.epd"))], (0,), "selfplay.starts"
+    )
+    assert starts is not None and len(starts) == 3000
 
 
 def test_formats_without_a_set_up_position_are_refused_early(tmp_path: Path) -> None:
