@@ -22,6 +22,7 @@ GAMES_PER_WORKER = {"cpu": (16, 32, 64), "cuda": (64, 128, 256, 512)}
 MOST_WORKERS = {"cpu": 256, "cuda": 8}  # on a GPU, more would make its batches small
 GOOD_ENOUGH = 0.97  # of the best rate: two measurements of one machine differ by as much
 SECONDS = 0.25  # per measurement
+SLOW = 0.25  # seconds for the smallest batch; the fixed cost of a call is a thousandth of that
 ROUNDS = 3  # each measures all sizes in turn
 CGROUP = Path("/sys/fs/cgroup")  # limits of a group of processes, in one of two formats
 MANY_ACTIONS = 100  # legal in a position, to estimate memory
@@ -85,6 +86,10 @@ def with_games(
         return settings, []
     assert settings.workers is not None
     each = GAMES_PER_WORKER.get(device_type, (64,))
+    fewest = settings.workers * each[0]
+    rate = evaluations_per_s(actor_of(replace(settings, num_games=fewest, round_waves=1)), 0.0)
+    if fewest / rate > SLOW:  # seconds for a batch of each worker
+        return replace(settings, num_games=fewest), [Trial(fewest, rate)]
     actors: list[Actor] = []
     for games in each:
         actor = actor_of(replace(settings, num_games=settings.workers * games))

@@ -434,7 +434,7 @@ def whole(run: Path) -> list[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", [[]], ids=["inline"])  # with processes: not proved yet
+@pytest.mark.parametrize("backend", [[], PROCESS], ids=["inline", "processes"])
 def test_killed_at_random_moments_it_loses_no_finished_game(
     tmp_path: Path, backend: list[str]
 ) -> None:

@@ -175,8 +175,21 @@ def test_a_probe_tries_sizes_where_none_is_given() -> None:
         return actor(2, num_games=settings.num_games)
 
     found, trials = with_games(selfplay_settings(num_games=None, workers=2), "cpu", actor_of)
-    assert tried == [32, 64, 128] == [trial.num_games for trial in trials]
+    assert tried == [32, 32, 64, 128]  # a glance at the first size, then all of them
+    assert [trial.num_games for trial in trials] == [32, 64, 128]
     assert found.num_games in tried
     assert all(trial.evaluations_per_s > 0 for trial in trials)
     given = selfplay_settings(num_games=9, workers=2)
     assert with_games(given, "cpu", actor_of) == (given, [])
+
+
+def test_a_probe_of_a_slow_network_tries_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such as the papers' on a CPU, for which all sizes took more than half an hour."""
+    monkeypatch.setattr(sizes, "SLOW", 0.0)
+    found, trials = with_games(
+        selfplay_settings(num_games=None, workers=2),
+        "cpu",
+        lambda settings: actor(2, num_games=settings.num_games),
+    )
+    assert found.num_games == 32
+    assert [trial.num_games for trial in trials] == [32]
