@@ -24,6 +24,12 @@ class SynchronisedNorm(nn.BatchNorm2d):
     def forward(self, x: Tensor) -> Tensor:
         if not (self.training and dist.is_initialized() and dist.get_world_size() > 1):
             return super().forward(x)
+        scaled: Tensor = self._over_ranks(x)
+        return scaled
+
+    # With bfloat16, what torch.compile of torch 2.13 makes of the collectives gives gradients of NaN.
+    @torch.compiler.disable
+    def _over_ranks(self, x: Tensor) -> Tensor:
         mean, variance, count = _moments(x)
         if self.running_mean is not None and self.running_var is not None:
             assert self.num_batches_tracked is not None

@@ -107,6 +107,27 @@ def test_two_ranks_learn_what_one_does_and_resume_to_the_byte(tiny: Tiny, tmp_pa
     assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "two")
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
+@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # the same
+def test_two_ranks_compile_in_half_precision(tiny: Tiny, tmp_path: Path) -> None:
+    """Near the losses of one rank that does not compile: bfloat16 has three digits."""
+    half = [
+        "game=tic_tac_toe",
+        "network=pooled_res",
+        "network.channels=32",
+        "network.blocks=4",
+        "network.auxiliary.reply=true",
+        "network.auxiliary.later_values=true",
+        "trainer.precision=bf16-mixed",
+        "learner.batch_size=256",
+    ]
+    assert train(tiny(*half, *CPU, "run_dir=one")) == 0
+    assert train(tiny(*half, *TWO, "learner.compile=true", "run_dir=two")) == 0
+    for row, compiled in zip(losses(tmp_path / "one"), losses(tmp_path / "two"), strict=True):
+        assert compiled == pytest.approx(row, rel=0.03, abs=0.01)
+
+
 def test_norms_of_each_rank_are_averaged(tiny: Tiny, tmp_path: Path) -> None:
     """Where nothing is learned, the first norm sees the same values on one rank and on two."""
     nothing = ["learner.learning_rates=[1e-30]", "learner.milestones=[]", "trainer.max_steps=4"]
