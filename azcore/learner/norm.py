@@ -27,7 +27,7 @@ class SynchronisedNorm(nn.BatchNorm2d):
         scaled: Tensor = self._over_ranks(x)
         return scaled
 
-    # With bfloat16, what torch.compile of torch 2.13 makes of the collectives gives gradients of NaN.
+    # In bfloat16, what torch.compile (torch 2.13) makes of the collectives has gradients of NaN.
     @torch.compiler.disable
     def _over_ranks(self, x: Tensor) -> Tensor:
         mean, variance, count = _moments(x)

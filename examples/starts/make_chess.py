@@ -2,8 +2,8 @@
 
     python examples/starts/make_chess.py > examples/starts/chess.epd
 
-A player that knows nothing draws nearly all its games of chess, so it has nothing to learn from. With
-a few pieces, and often more on one side, games end soon and many are won.
+A player that knows nothing draws nearly all its games of chess, so it has nothing to learn from.
+With a few pieces, and often more on one side, games end soon and many are won.
 """
 
 import chess

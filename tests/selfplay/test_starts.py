@@ -370,7 +370,8 @@ def test_the_positions_that_come_for_chess_are_made_again() -> None:
     starts = read_starts(
         azcore.make("chess"), [str(script.with_name("chess.epd"))], (0,), "selfplay.starts"
     )
-    assert starts is not None and len(starts) == 3000
+    assert starts is not None
+    assert len(starts) == 3000
 
 
 def test_formats_without_a_set_up_position_are_refused_early(tmp_path: Path) -> None:
