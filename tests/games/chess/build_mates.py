@@ -1,5 +1,7 @@
 """Builds tests/data/chess_mates_in_one.txt and chess_mates_in_two.txt, the same for the same seed.
 
+Those in two are also puzzles for players: examples/puzzles/chess_mates.epd.
+
     python tests/games/chess/build_mates.py
 
 Positions of random play, the rules and the proof by python-chess: every move and every reply is
@@ -16,6 +18,7 @@ import chess
 import numpy as np
 
 DATA = Path(__file__).parents[2] / "data"
+PUZZLES = Path(__file__).parents[3] / "examples" / "puzzles" / "chess_mates.epd"
 SEED = 2018
 NUM_IN_ONE, NUM_IN_TWO = 64, 40
 
@@ -68,6 +71,12 @@ def random_positions(rng: np.random.Generator) -> Iterator[tuple[int, chess.Boar
             board.push(moves[rng.integers(len(moves))])
 
 
+def puzzle(text: str) -> str:
+    """A line of EPD with all moves that force mate in two."""
+    moves = mates_in_two(chess.Board(text))
+    return f"{text} bm {' '.join(sorted(map(chess.Move.uci, moves)))};"
+
+
 def main() -> None:
     rng = np.random.default_rng(SEED)
     in_one: dict[int, str] = {}  # by game, so that positions are not alike
@@ -87,6 +96,8 @@ def main() -> None:
     for name, found in (("one", in_one), ("two", in_two)):
         lines = sorted(found.values())
         (DATA / f"chess_mates_in_{name}.txt").write_text("".join(f"{fen}\n" for fen in lines))
+    told = "# Mates in two, from random play; every move that forces mate (tests/games/chess)."
+    PUZZLES.write_text("\n".join([told, *map(puzzle, sorted(in_two.values()))]) + "\n")
 
 
 if __name__ == "__main__":

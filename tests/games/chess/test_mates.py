@@ -15,7 +15,7 @@ from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
 from reference_mcts import ReferenceSearch
 
-from .build_mates import forces_mate_in_two, mates_in_one
+from .build_mates import PUZZLES, forces_mate_in_two, mates_in_one, puzzle
 
 DATA = Path(__file__).parents[2] / "data"
 SIMULATIONS = 800
@@ -101,3 +101,9 @@ def test_the_textbook_finds_as_many_as_noted(settings: SearchSettings) -> None:
     texts = positions("chess_mates_in_two.txt")
     moves = most_visited_by_the_textbook(texts, settings)
     assert sum(map(found_in_two, texts, moves)) == TEXTBOOK_IN_TWO
+
+
+def test_the_puzzles_that_come_with_azcore_are_these() -> None:
+    assert PUZZLES.read_text().splitlines()[1:] == [
+        puzzle(text) for text in positions("chess_mates_in_two.txt")
+    ]

@@ -12,6 +12,8 @@ checks alone, so that material and kings get about. One problem is taken from a 
 
 The limits are for a search of 800 simulations that knows nothing: it must try every move for a mate
 in one, and about moves × replies × moves for a mate in two.
+
+Those in two are also puzzles for players: examples/puzzles/shogi_mates.epd.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import cshogi
 import numpy as np
 
 DATA = Path(__file__).parents[2] / "data"
+PUZZLES = Path(__file__).parents[3] / "examples" / "puzzles" / "shogi_mates.epd"
 SEED = 20171205
 IN_ONE, IN_TWO = 64, 40
 FEWEST = 10  # legal moves
@@ -109,9 +112,20 @@ def problems(count: int, want_two: bool) -> list[str]:
     return found
 
 
+def puzzle(line: str) -> str:
+    """A line of EPD with all moves that force mate in two."""
+    position, _, moves = line.partition("; ")
+    return f"{position} bm {moves};"
+
+
 if __name__ == "__main__":
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else DATA
     target.mkdir(exist_ok=True)
     for name, count, want_two in (("one", IN_ONE, False), ("two", IN_TWO, True)):
         lines = problems(count, want_two)
         (target / f"shogi_mates_in_{name}.txt").write_text("\n".join(lines) + "\n")
+        if want_two:
+            told = (
+                "# Mates in two, from random play; every move that forces mate (tests/games/shogi)."
+            )
+            PUZZLES.write_text("\n".join([told, *map(puzzle, lines)]) + "\n")

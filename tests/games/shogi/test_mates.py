@@ -22,9 +22,11 @@ from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
 from azcore.settings import build
+from azcore.storage.starts import read_starts
 
 ROOT = Path(__file__).parents[3]
 DATA = ROOT / "tests" / "data"
+EXAMPLES = ROOT / "examples"
 SIMULATIONS = 800  # as AlphaZero's
 
 # Of the 40 mates in two, how many the textbook search gets right with the same settings.
@@ -108,6 +110,18 @@ def test_as_many_mates_in_two_are_found_as_by_the_textbook(game: Any) -> None:
     moves = most_visited(game, [sfen for sfen, _ in problems("two")])
     right = sum(move in firsts for move, (_, firsts) in zip(moves, problems("two"), strict=True))
     assert right >= TEXTBOOK, f"{right} of 40"
+
+
+def test_the_puzzles_that_come_with_azcore_are_these() -> None:
+    lines = (EXAMPLES / "puzzles" / "shogi_mates.epd").read_text().splitlines()
+    twos = (DATA / "shogi_mates_in_two.txt").read_text().splitlines()
+    assert lines[1:] == [line.replace("; ", " bm ") + ";" for line in twos]
+
+
+def test_the_starts_that_come_with_azcore_go_on(game: Any) -> None:
+    starts = read_starts(game, [str(EXAMPLES / "starts" / "shogi.sfen")], (0,), "selfplay.starts")
+    assert starts is not None
+    assert len(starts) == 3000
 
 
 def count_by_the_textbook(make_search: Callable[..., Any]) -> int:
