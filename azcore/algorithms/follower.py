@@ -43,7 +43,6 @@ from azcore.learner.settings import trainer_settings
 from azcore.learner.team import Team
 from azcore.networks import build_network
 from azcore.storage.checkpoint import read_checkpoint
-from azcore.storage.replay import ReplayBuffer
 
 _AFTER = 3.0  # seconds by which a rank that has lost another speaks later than that one
 
@@ -78,15 +77,7 @@ def follow(team: Team, place: Place) -> None:
     )
     data = ReceivedGames(
         team=team,
-        buffer=ReplayBuffer(
-            game=settings.game,
-            window_games=settings.replay.window_games,
-            augment=settings.replay.augment,
-            root_value_share=settings.replay.root_value_share,
-            surprise_share=settings.replay.surprise_share,
-            targets=settings.network.targets,
-            folder=Path(tempfile.gettempdir()) if settings.replay.window_on_disk else None,
-        ),
+        buffer=settings.window(Path(tempfile.gettempdir())),
         batch_size=learner.batch_size,
         steps_per_generation=learner.steps_per_generation,
         parts=trainer.accumulate_grad_batches,

@@ -68,7 +68,6 @@ from azcore.storage.card import MADE, made_by
 from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
-from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import ORIGIN
 from azcore.storage.table import Table
@@ -160,15 +159,7 @@ class TrainingLoop:
             time_share=self._time_share,
             team=self._team,
         )
-        self._window = ReplayBuffer(
-            game=game,
-            window_games=settings.replay.window_games,
-            augment=settings.replay.augment,
-            root_value_share=settings.replay.root_value_share,
-            surprise_share=settings.replay.surprise_share,
-            targets=settings.network.targets,
-            folder=run.records.parent if settings.replay.window_on_disk else None,
-        )
+        self._window = settings.window(run.records.parent)
         self._algorithm = self._make_algorithm()
         source = self._algorithm.source(self._self_play)
         self._data = SelfPlayData(

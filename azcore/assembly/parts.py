@@ -39,7 +39,7 @@ from azcore.search.settings import SearchSettings
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
-from azcore.storage.replay import ReplaySettings
+from azcore.storage.replay import ReplayBuffer, ReplaySettings
 from azcore.storage.starts import Starts, read_starts, starts_of_game
 
 Config = Mapping[str, Any]
@@ -120,6 +120,22 @@ class Settings:
     def arena_starts(self) -> Starts | None:
         """The same of matches."""
         return read_starts(self.game, self.arena.starts, self.arena.start_plies, "arena.starts")
+
+    def window(self, folder: Path | None = None) -> ReplayBuffer:
+        """An empty replay window.
+
+        Args:
+            folder: for its files, if settings say that it is on disk; None: in memory all the same.
+        """
+        return ReplayBuffer(
+            game=self.game,
+            window_games=self.replay.window_games,
+            augment=self.replay.augment,
+            root_value_share=self.replay.root_value_share,
+            surprise_share=self.replay.surprise_share,
+            targets=self.network.targets,
+            folder=folder if self.replay.window_on_disk else None,
+        )
 
     def checkpoint_evaluator(self, path: Path) -> Evaluator:
         """The evaluator of a checkpoint of this game."""

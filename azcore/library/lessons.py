@@ -55,17 +55,10 @@ def batches(run: RunDirectory, steps: int, size: int | None) -> Batches:
     require(steps >= 1, "steps", "1 or more", steps)
     require(size is None or size >= 1, "size", "1 or more", size)
     settings = _settings(run)
-    window = settings.replay.window_games
-    buffer = ReplayBuffer(
-        game=settings.game,
-        window_games=window,
-        augment=settings.replay.augment,
-        root_value_share=settings.replay.root_value_share,
-        surprise_share=settings.replay.surprise_share,
-        targets=settings.network.targets,
-    )
+    buffer = settings.window()
     referee = Referee(settings.game)
-    found: deque[GameRecord] = deque(maxlen=window)  # a run may hold a million games
+    # Only the latest: a run may hold a million games.
+    found: deque[GameRecord] = deque(maxlen=settings.replay.window_games)
     for number, record in enumerate(GameFile(run.records).read()):
         referee.check(record, f"{run.records}, game {number}")
         found.append(record)
