@@ -64,6 +64,7 @@ from azcore.search.evaluators import CachedEvaluator
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Weights
 from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
+from azcore.selfplay.sizes import MANY_ACTIONS
 from azcore.storage.card import MADE, made_by
 from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
@@ -320,9 +321,14 @@ class TrainingLoop:
         return self._timer.time_elapsed() / self._max_seconds
 
     def _window_in_words(self) -> str:
-        """Upper limits of the games in memory and on disk, where a game takes the same space."""
+        """Upper limits of the games in memory and on disk, where a game takes the same space.
+
+        Of as many legal actions a position as for the trees: of all actions it would be far too
+        much in a game with thousands of them.
+        """
         settings, game = self._settings, self._settings.game
-        window = self._window.max_bytes(settings.search.most_targets(game.num_actions))
+        legal = min(MANY_ACTIONS, game.num_actions)
+        window = self._window.max_bytes(settings.search.most_targets(legal))
         words = f", and at most {window / 1e6:,.0f} MB of games in the replay window"
         if settings.replay.window_on_disk:
             words += ", on disk (replay.window_on_disk)"

@@ -25,7 +25,7 @@ SECONDS = 0.25  # per measurement
 SLOW = 0.25  # seconds for the smallest batch; the fixed cost of a call is a thousandth of that
 ROUNDS = 3  # each measures all sizes in turn
 CGROUP = Path("/sys/fs/cgroup")  # limits of a group of processes, in one of two formats
-MANY_ACTIONS = 100  # legal in a position, to estimate memory
+MANY_ACTIONS = 100  # legal in a position, to estimate memory: a guess, buffers grow as games need
 
 
 @dataclass(frozen=True)
