@@ -361,17 +361,20 @@ def test_a_share_of_the_games_begins_from_starts(tmp_path: Path) -> None:
     assert 70 <= sum(begun) <= 130  # of 100 expected, three standard deviations and more
 
 
-def test_the_positions_that_come_for_chess_are_made_again() -> None:
-    script = Path("examples/starts/make_chess.py").resolve()
+def test_the_positions_that_come_for_chess_go_on() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "starts"
     made = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, str(folder / "make_few_pieces.py")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
     ).stdout
-    assert made == script.with_name("chess.epd").read_text()
-    starts = read_starts(
-        azcore.make("chess"), [str(script.with_name("chess.epd"))], (0,), "selfplay.starts"
-    )
+    assert made == (folder / "chess_few_pieces.epd").read_text()
+    files = [str(path) for path in sorted(folder.glob("*.epd"))]
+    starts = read_starts(azcore.make("chess"), files, (0,), "selfplay.starts")
     assert starts is not None
-    assert len(starts) == 3000
+    assert len(starts) == 6000
 
 
 def test_formats_without_a_set_up_position_are_refused_early(tmp_path: Path) -> None:

@@ -119,7 +119,9 @@ def test_the_puzzles_that_come_with_azcore_are_these() -> None:
 
 
 def test_the_starts_that_come_with_azcore_go_on(game: Any) -> None:
-    starts = read_starts(game, [str(EXAMPLES / "starts" / "shogi.sfen")], (0,), "selfplay.starts")
+    starts = read_starts(
+        game, [str(EXAMPLES / "starts" / "shogi_before_mate.sfen")], (0,), "selfplay.starts"
+    )
     assert starts is not None
     assert len(starts) == 3000
 

@@ -1,6 +1,6 @@
-"""Makes chess.epd: 3,000 positions of chess with few pieces, from which self-play may begin.
+"""Writes 3,000 positions of chess with few pieces, from which self-play may begin.
 
-    python examples/starts/make_chess.py > examples/starts/chess.epd
+    python examples/starts/make_few_pieces.py > examples/starts/chess_few_pieces.epd
 
 A player that knows nothing draws nearly all its games of chess, so it has nothing to learn from.
 With a few pieces, and often more on one side, games end soon and many are won.
