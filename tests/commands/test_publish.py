@@ -179,7 +179,10 @@ def test_pretrained_stands_wherever_a_checkpoint_does(azcore: CommandLine) -> No
         assert "go9" in output
     for words, wanted in (
         (("game=go", "checkpoint=pretrained/go10"), "a shipped network must be one of pretrained/"),
-        (("game=chess", "checkpoint=pretrained"), "no network is shipped for game=chess"),
+        (
+            ("game=tic_tac_toe", "checkpoint=pretrained"),
+            "no network is shipped for game=tic_tac_toe",
+        ),
         (
             ("game=go", "game.komi=6.5", "checkpoint=pretrained"),
             "pretrained/go5, pretrained/go7, pretrained/go9",
