@@ -10,7 +10,7 @@ import chess
 import numpy as np
 
 POSITIONS, SEED = 3000, 1
-PIECES = "QRRBBNNPPPPP"  # drawn from these, by whole sets the likely numbers of each kind
+PIECES = "QRRBBNNPPPPP"  # each side has up to five of these
 
 
 def position(rng: np.random.Generator) -> chess.Board | None:
