@@ -467,7 +467,8 @@ class RemoteMember:
                 self._begin()
                 return False
             self._losses += 1
-            given_up = self._jobs_given_up()
+            if given_up := self._jobs_given_up():
+                self._losses = 0  # it was the job; without it the member may do well
             if is_again := self._losses <= self._restarts:
                 self.restarted += 1
                 self._say(f"{self.name} ended {end} and is started again")

@@ -192,6 +192,17 @@ def test_a_job_that_ends_its_process_is_given_up_and_self_play_goes_on() -> None
     assert said == ["self-play process 0 ended with status 5 and is started again"] * len(said)
 
 
+def test_a_job_that_ends_its_process_does_so_without_the_process_being_given_up() -> None:
+    """Self-play, which has been asked for nothing in the meantime, has nothing to do with it."""
+    with contextlib.closing(small_crew(small_settings(2), 1)) as crew:
+        crew.set_weights(HashWeights(0))
+        for _ in range(2):
+            deadly = crew.workplaces().begin(0, Deadly(), [], no_tell)
+            with pytest.raises(LostProcessError, match="3 times while it did the same job"):
+                deadly.result(60)
+        assert crew.play(20)
+
+
 def test_large_jobs_pass_large_answers() -> None:
     """Both at once, more than a socket holds; then again, since the process was killed."""
     weights, found = [bytes(4 * 10**6)] * 2, []
