@@ -237,7 +237,7 @@ COMMANDS = {
     ),
     "compare": Command(
         run="azcore.commands.compare.compare:compare",
-        obeys="compare run_dir device",
+        obeys="compare supervised run_dir device",
         instead={
             "compare.after_sweep": "",
             "game": "runs say what was played",

@@ -42,6 +42,11 @@ VARIED = {
         "evaluator.random_symmetry",
         "selfplay.resignation",
     },
+    "experts": {
+        "supervised.enabled",
+        "learner.value_weight",
+        "network.auxiliary.later_values",
+    },
     "ablation": set(),
     "ablation_go": {
         *(f"network.auxiliary.{target}" for target in TARGETS if target != "plies_left"),
@@ -85,10 +90,15 @@ SHARED = {
         *(BOARD | ARENA | COMPARE),
         *("trainer.max_steps", "arena.num_simulations", "compare.rivals"),
     },
+    "experts": {
+        *(BOARD | ARENA | {"compare.after_sweep"}),  # with as many checkpoints as it comes
+        *("trainer.max_steps", "arena.num_simulations", "compare.x", "supervised.held_out"),
+    },
 }
 # The run that an experiment changes.
 PLAIN = {
     "papers": ("game=go", "algorithm=alphazero", "seed=1"),
+    "experts": ("game=go", "algorithm=azcore", "seed=1"),
     "ablation": ("game=go", "algorithm=azcore", "seed=1"),
 }
 
@@ -144,7 +154,7 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
     of_one_seed = [job for job in overrides if job[0] == "seed=1"]
     assert len(of_one_seed) * 3 == len(overrides)
     base = experiment.partition("_")[0]
-    assert len(of_one_seed) >= (1 if experiment == base else 2)
+    assert len(of_one_seed) >= (1 if experiment in ("papers", "ablation") else 2)
     configs = [compose(f"experiment={experiment}", *job) for job in of_one_seed]
     plain = compose(*PLAIN[base])
     for config, job in zip(configs, of_one_seed, strict=True):
@@ -165,7 +175,7 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
     assert changed(compose(f"experiment={experiment}", *overrides[-1]), configs[-1]) == {"seed"}
 
 
-@pytest.mark.parametrize("experiment", ["papers", "ablation_go"])
+@pytest.mark.parametrize("experiment", ["papers", "ablation_go", "experts"])
 def test_no_draws_and_something_to_win_for_both(experiment: str) -> None:
     """7x7 is solved as a win of nine points for Black: komi lies half a point below."""
     game = compose(f"experiment={experiment}")["game"]

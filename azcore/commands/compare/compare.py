@@ -11,6 +11,9 @@ comparison.csv           one row per match
 ratings.csv              one row per checkpoint
 figure.png, figure.svg   if matplotlib is installed
 
+With `supervised.games=[FILE.azg]` it also measures how well each checkpoint predicts the games that
+are held out, as Silver 2017, figure 3, does beside the ratings.
+
 With `compare.side_by_side=true` it plays no match: it writes `side_by_side.html`, a page of two to
 four runs in columns, of one game or of several.
 """
@@ -37,6 +40,7 @@ from azcore.commands.compare.means import MeanPoint, Pool, Rated, mean_curves
 from azcore.commands.compare.runs import DIGEST, Run, find_runs, labels, named_runs
 from azcore.commands.compare.settings import CompareSettings
 from azcore.errors import SettingError
+from azcore.learner.given import Prediction, SupervisedSettings, predict, read_games
 from azcore.report.side_by_side import render_side_by_side
 from azcore.search.evaluators import UniformEvaluator
 from azcore.settings import build
@@ -59,6 +63,7 @@ MATCHES = [
     "pairs",  # distinct ones, see `PairScore.to_text`
 ]
 RATINGS = ["run", "variant", "seed", "step", "evaluations", "seconds", "rating", "low", "high"]
+PREDICTIONS = {"predicted": "{:.1%}", "value_error": "{:.3f}"}  # if there are games to predict
 FILES = ["comparison.csv", "ratings.csv", "ratings.csv.tmp", "figure.png", "figure.svg"]
 SIDE_BY_SIDE = "side_by_side.html"
 RANDOM, SEARCH = "random", "search"  # the anchors; no checkpoint of a run has these names
@@ -89,6 +94,8 @@ def compare(config: Config) -> int:
         raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
     for name in FILES:
         require_no_link(folder / name)
+    supervised = build(SupervisedSettings, config["supervised"], "supervised")
+    predictions = _predict(runs, supervised, console) if supervised.games else {}
     scores = _play(runs, options, Table(folder / "comparison.csv", MATCHES), console)
     pool = Pool(scores, anchor=RANDOM)
     everyone = [kept.name for run in runs for kept in run.kept]
@@ -98,6 +105,7 @@ def compare(config: Config) -> int:
             kept=kept,
             rating=pool.values[kept.name],
             half=pool.half_width_among([kept.name], everyone),
+            prediction=predictions.get(kept.name),
         )
         for run in runs
         for kept in run.kept
@@ -173,6 +181,33 @@ def pairings(runs: Sequence[Run], rivals: int) -> Iterator[tuple[str, str]]:
                 if rival != name and frozenset((name, rival)) not in met:
                     met.add(frozenset((name, rival)))
                     yield name, rival
+
+
+def _predict(
+    runs: Sequence[Run], settings: SupervisedSettings, console: Console
+) -> dict[str, Prediction]:
+    """How well each checkpoint predicts the games that are held out, without search.
+
+    Raises:
+        SettingError: none of the games is held out, or they cannot be read.
+    """
+    game = runs[0].settings.game
+    games = read_games(settings, game)
+    if not games.held_out:
+        raise SettingError(
+            f"supervised.held_out must leave games to predict, got {settings.held_out:g} of "
+            f"{len(games.learned):,} games"
+        )
+    kept = [(run, entry) for run in runs for entry in run.kept]
+    predictions = {}
+    with console.status("") as status:
+        for number, (run, entry) in enumerate(kept, 1):
+            status.update(f"predictions of {entry.name}, checkpoint {number} of {len(kept)}")
+            evaluator = run.settings.checkpoint_evaluator(entry.path)
+            predictions[entry.name] = predict(
+                evaluator, game, games.held_out, settings.held_out_positions
+            )
+    return predictions
 
 
 def _play(
@@ -274,17 +309,19 @@ def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
             "step": entry.kept.step,
             "evaluations": entry.kept.evaluations,
             "seconds": entry.kept.seconds,
+            **{name: round(value, 4) for name, value in entry.values.items()},
             "rating": round(entry.rating, 1),
             "low": round(entry.rating - entry.half, 1),
             "high": round(entry.rating + entry.half, 1),
         }
         for entry in rated
     ]
+    columns = [*RATINGS, *(name for name in PREDICTIONS if name in rated[0].values)]
     rows += [{"run": RANDOM, "rating": 0.0}, {"run": SEARCH, "rating": round(search, 1)}]
     new = path.with_suffix(".csv.tmp")
     try:
         with new.open("w", newline="") as file:
-            writer = csv.DictWriter(file, RATINGS)
+            writer = csv.DictWriter(file, columns)
             writer.writeheader()
             writer.writerows(rows)
         new.replace(path)
@@ -303,6 +340,9 @@ def _print_last(
     table = RichTable(title="last checkpoints, Elo above random play")
     for column in ("variant", "seeds", "mean", "95 % interval"):
         table.add_column(column, justify="left" if column == "variant" else "right")
+    predictions = [name for name in PREDICTIONS if name in rated[0].values]
+    for name in predictions:
+        table.add_column(name.replace("_", " "), justify="right")
     names = labels(curves)
     for variant, points in curves.items():
         last = points[-1]
@@ -310,10 +350,16 @@ def _print_last(
         table.add_row(
             names[variant],
             ", ".join(map(str, sorted(seeds))),
-            f"{last.value:+.0f}",
-            f"[{last.low:+.0f}, {last.high:+.0f}]",
+            f"{last.rating.value:+.0f}",
+            f"[{last.rating.low:+.0f}, {last.rating.high:+.0f}]",
+            *(PREDICTIONS[name].format(last.means[name].value) for name in predictions),
         )
     console.print(table)
+    if rated[0].prediction is not None:
+        console.print(
+            f"predictions without search, of {rated[0].prediction.positions:,} positions of "
+            f"{rated[0].prediction.games:,} games that are held out"
+        )
     console.print(
         f"measured at {options.num_simulations} simulations a move, against random play, search "
         "without a network and each other"

@@ -1,4 +1,4 @@
-"""The figure of a comparison: Elo over cost, one colour per variant.
+"""The figure of a comparison: Elo over cost, one colour per variant; predictions beside it.
 
 It needs matplotlib, which comes with the extra `plot`.
 """
@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
@@ -36,6 +39,22 @@ LABELS = {
 }
 
 
+@dataclass(frozen=True)
+class Panel:
+    """What one part of the figure shows."""
+
+    name: str  # among `Rated.values`
+    label: str
+    unit: float = 1.0
+
+
+PANELS = (
+    Panel("rating", "rating (Elo above random play)"),
+    Panel("predicted", "moves predicted in games by others (%)", 0.01),
+    Panel("value_error", "squared error of the value there"),
+)
+
+
 def draw(
     folder: Path,
     rated: Sequence[Rated],
@@ -48,68 +67,41 @@ def draw(
     Raises:
         SettingError: a file cannot be written.
     """
-    scale = 1 / 60 if options.x == "seconds" else 1.0
-    figure = Figure(figsize=(8, 5.5), layout="constrained")
-    axes = figure.add_subplot()
+    shown = [panel for panel in PANELS if panel.name in rated[0].values]
+    figure = Figure(figsize=(8 if len(shown) == 1 else 14, 5.5), layout="constrained")
     names = labels(curves)
-    for (variant, points), (colour, marker, dash) in zip(
-        curves.items(), STYLES * (1 + len(curves) // len(STYLES)), strict=False
-    ):
-        own = [entry for entry in rated if entry.run.variant == variant]
-        for name in dict.fromkeys(entry.run.name for entry in own):
-            of_run = [entry for entry in own if entry.run.name == name]
-            axes.plot(
-                [(entry.kept.cost(options.x) or 0.0) * scale for entry in of_run],
-                [entry.rating for entry in of_run],
-                color=colour,
-                linewidth=0.7,
-                alpha=0.6,
-            )
-        x = [point.x * scale for point in points]
-        if len(points) > 1:
-            axes.fill_between(
-                x,
-                [point.low for point in points],
-                [point.high for point in points],
-                color=colour,
-                alpha=0.15,
-                linewidth=0,
-            )
-        else:  # a single point has no band
-            axes.errorbar(
-                x,
-                [point.value for point in points],
-                yerr=[
-                    [point.value - point.low for point in points],
-                    [point.high - point.value for point in points],
-                ],
-                color=colour,
-                capsize=5,
-            )
-        count = len({entry.run.seed for entry in own})
-        axes.plot(
-            x,
-            [point.value for point in points],
-            color=colour,
-            marker=marker,
-            linestyle=dash,
-            linewidth=2.2,
-            markersize=6,
-            label=f"{names[variant]} ({count} seed{'s' if count > 1 else ''})",
-        )
-    axes.axhline(
+    panels = figure.subplots(1, len(shown), squeeze=False)[0]
+    for axes, panel in zip(panels, shown, strict=True):
+        for (variant, points), style in zip(
+            curves.items(), STYLES * (1 + len(curves) // len(STYLES)), strict=False
+        ):
+            own = [entry for entry in rated if entry.run.variant == variant]
+            count = len({entry.run.seed for entry in own})
+            label = f"{names[variant]} ({count} seed{'s' if count > 1 else ''})"
+            _curve(axes, panel, own, points, style, options.x, label)
+        axes.set_xlim(left=0)
+        axes.set_xlabel(LABELS[options.x])
+        axes.set_ylabel(panel.label)
+        if options.x != "seconds":
+            axes.xaxis.set_major_formatter(EngFormatter())
+        axes.grid(color="0.9", linewidth=0.6)
+        axes.set_axisbelow(True)
+    panels[0].axhline(
         search, color="0.45", linewidth=1, linestyle=(0, (4, 4)), label="search, no network"
     )
-    axes.axhline(0, color="0.45", linewidth=1, linestyle=(0, (1, 4)), label="random play")
-    axes.set_xlim(left=0)
-    axes.set_xlabel(LABELS[options.x])
-    axes.set_ylabel("rating (Elo above random play)")
-    if options.x != "seconds":
-        axes.xaxis.set_major_formatter(EngFormatter())
-    axes.grid(color="0.9", linewidth=0.6)
-    axes.set_axisbelow(True)
-    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=9)
-    axes.set_title(title([entry.run for entry in rated], options), fontsize=9)
+    panels[0].axhline(0, color="0.45", linewidth=1, linestyle=(0, (1, 4)), label="random play")
+    figure.legend(
+        *panels[0].get_legend_handles_labels(),
+        loc="outside lower center",
+        ncols=2 * len(shown),
+        frameon=False,
+        fontsize=9,
+    )
+    words = title([entry.run for entry in rated], options)
+    if len(shown) == 1:
+        panels[0].set_title(words, fontsize=9)
+    else:
+        figure.suptitle(words, fontsize=9)
     paths = [folder / "figure.png", folder / "figure.svg"]
     try:
         # The same ratings give the same files byte for byte.
@@ -119,6 +111,62 @@ def draw(
     except OSError as error:
         raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
     return paths
+
+
+def _curve(
+    axes: Axes,
+    panel: Panel,
+    rated: Sequence[Rated],
+    points: Sequence[MeanPoint],
+    style: tuple[str, str, Any],
+    x: str,
+    label: str,
+) -> None:
+    """One variant: a thin line a seed, a thick one for their mean, and its interval."""
+    colour, marker, dash = style
+    scale = 1 / 60 if x == "seconds" else 1.0
+    for name in dict.fromkeys(entry.run.name for entry in rated):
+        of_run = [entry for entry in rated if entry.run.name == name]
+        axes.plot(
+            [(entry.kept.cost(x) or 0.0) * scale for entry in of_run],
+            [entry.values[panel.name] / panel.unit for entry in of_run],
+            color=colour,
+            linewidth=0.7,
+            alpha=0.6,
+        )
+    at = [point.x * scale for point in points]
+    means = [point.means[panel.name] for point in points]
+    low, values, high = (
+        [bound / panel.unit for bound in bounds]
+        for bounds in zip(*((mean.low, mean.value, mean.high) for mean in means), strict=True)
+    )
+    if len(points) > 1:
+        axes.fill_between(
+            at,
+            low,
+            high,
+            color=colour,
+            alpha=0.15,
+            linewidth=0,
+        )
+    else:  # a single point has no band
+        axes.errorbar(
+            at,
+            values,
+            yerr=[[values[0] - low[0]], [high[0] - values[0]]],
+            color=colour,
+            capsize=5,
+        )
+    axes.plot(
+        at,
+        values,
+        color=colour,
+        marker=marker,
+        linestyle=dash,
+        linewidth=2.2,
+        markersize=6,
+        label=label,
+    )
 
 
 def title(runs: Sequence[Run], options: CompareSettings) -> str:

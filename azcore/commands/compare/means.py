@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from azcore.arena.elo import Z_95, MatchScore, PairScore, Rating, fit_ratings
 from azcore.commands.compare.runs import Kept, Run
+from azcore.learner.given import Prediction
 
 # 97.5 % points of Student's t (1908) with 1 to 10 degrees of freedom.
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
@@ -19,22 +20,38 @@ T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
 @dataclass(frozen=True, kw_only=True)
 class Rated:
-    """A checkpoint and its rating, in Elo above random play."""
+    """A checkpoint and what was measured of it."""
 
     run: Run
     kept: Kept
-    rating: float
+    rating: float  # Elo above random play
     half: float  # of its 95 % interval among all checkpoints rated
+    prediction: Prediction | None = None  # of games by others, if there are any
+
+    @property
+    def values(self) -> dict[str, float]:
+        """By name: the `rating`, and of games by others what was `predicted` and the `value_error`.
+
+        Those are the share of moves that the network finds likeliest, and (z - v)^2.
+        """
+        found = {"rating": self.rating}
+        if self.prediction is not None:
+            found["predicted"] = self.prediction.accuracy
+            found["value_error"] = self.prediction.value_loss
+        return found
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeanPoint:
-    """A variant at one moment: the mean over its seeds."""
+    """A variant at one moment: its cost, and means over its seeds of what `Rated.values` names."""
 
     x: float
-    value: float
-    low: float
-    high: float
+    means: Mapping[str, Rating]
+
+    @property
+    def rating(self) -> Rating:
+        """In Elo above random play."""
+        return self.means["rating"]
 
 
 def student_t_95(freedom: int) -> float:
@@ -65,7 +82,8 @@ def mean_over_seeds(ratings: Sequence[float], own: float) -> Rating:
 
     Args:
         ratings: of the same moment in n runs that differ in the seed alone.
-        own: half the 95 % interval of their mean from the matches alone, see `Pool.half_width`.
+        own: half the 95 % interval of their mean from the matches alone, see `Pool.half_width`; 0
+            for what is measured without chance.
     """
     mean = statistics.fmean(ratings)
     n = len(ratings)
@@ -142,9 +160,12 @@ def mean_curves(rated: Sequence[Rated], pool: Pool, x: str) -> dict[str, list[Me
             if len(entries) < seeds:  # a mean of fewer seeds would jump where one ends
                 continue
             own = pool.half_width_among([entry.kept.name for entry in entries], everyone)
-            mean = mean_over_seeds([entry.rating for entry in entries], own)
+            means = {
+                name: mean_over_seeds(
+                    [entry.values[name] for entry in entries], own if name == "rating" else 0.0
+                )
+                for name in entries[0].values
+            }
             at = [entry.kept.cost(x) or 0.0 for entry in entries]
-            curves[variant].append(
-                MeanPoint(x=sum(at) / len(at), value=mean.value, low=mean.low, high=mean.high)
-            )
+            curves[variant].append(MeanPoint(x=statistics.fmean(at), means=means))
     return curves

@@ -7,6 +7,7 @@ import json
 import shutil
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from azcore.commands.compare.compare import pairings
 from azcore.commands.compare.runs import Run, find_runs, spread
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
+from azcore.learner.given import predict, read_games
 from azcore.networks.saved import load_network
 from conftest import TINY, compose
 
@@ -237,6 +239,65 @@ def test_one_checkpoint_has_its_interval(
     assert "the interval is of the distance from random play" in capsys.readouterr().out
     *_, last = csv.DictReader((run / "ratings.csv").read_text().splitlines()[:2])
     assert float(last["low"]) < float(last["rating"]) < float(last["high"])
+
+
+def test_predictions_of_games_by_others(
+    compare: Callable[..., int], runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the table, in what is printed and in the figure, of the games held out alone."""
+    run = runs / "gate.enabled=false,seed=1"
+    games = f"supervised.games=['{run}/games/records.azg']"
+    brief = ["compare.checkpoints=1", "compare.rivals=0"]
+    assert compare(*brief, games, "supervised.held_out=0.5") == 0
+    [settings] = [entry.settings for entry in find_runs([str(run)], "cpu", 1)]
+    chosen = replace(settings.supervised, games=(f"{run}/games/records.azg",), held_out=0.5)
+    held_out = read_games(chosen, settings.game).held_out
+    wanted = predict(
+        settings.evaluator(load_network(run / "checkpoints/last.ckpt", settings.game)[0]),
+        settings.game,
+        held_out,
+        10_000,
+    )
+    first, *others = rows(runs / "ratings.csv")
+    assert first["run"] == run.name
+    assert float(first["predicted"]) == pytest.approx(wanted.accuracy, abs=1e-4)
+    assert float(first["value_error"]) == pytest.approx(wanted.value_loss, abs=1e-4)
+    assert len({row["value_error"] for row in (first, *others[:-2])}) > 1
+    output = capsys.readouterr().out
+    assert f"of {wanted.positions} positions of {len(held_out)} games that are held out" in output
+    line = next(line for line in output.splitlines() if "gate.enabled=true" in line)
+    assert f"{float(others[0]['predicted']):.1%}" in line
+    assert f"{float(others[0]['value_error']):.3f}" in line
+    with pytest.raises(SettingError, match=r"supervised.held_out must leave games .* got 1e-09 of"):
+        compare(*brief, games, "supervised.held_out=1e-9")
+    assert compare(*brief) == 0
+    assert "predicted" not in rows(runs / "ratings.csv")[0]
+
+
+def test_figure_of_predictions(
+    compare: Callable[..., int], runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.axes import Axes
+
+    drawn: dict[str, list[list[float]]] = {}
+
+    def note(axes: Axes, x: Any, y: Any, *args: Any, **options: Any) -> Any:
+        drawn.setdefault(axes.get_subplotspec().colspan.start, []).append(list(y))
+        return plot(axes, x, y, *args, **options)
+
+    plot = Axes.plot
+    monkeypatch.setattr(Axes, "plot", note)
+    games = f"supervised.games=['{runs}/gate.enabled=true,seed=1/games/records.azg']"
+    assert compare("compare.checkpoints=1", "compare.rivals=0", games) == 0
+    table = rows(runs / "ratings.csv")[:-2]
+    for number, (column, unit) in enumerate(
+        [("rating", 1), ("predicted", 0.01), ("value_error", 1)]
+    ):
+        of_runs = [float(row[column]) / unit for row in table]  # seeds 1, 1 and 2
+        thin = [of_runs[0], of_runs[2], (of_runs[0] + of_runs[2]) / 2, of_runs[1], of_runs[1]]
+        lines = [values for values in drawn[number] if len(values) == 1]
+        assert [value for [value] in lines] == pytest.approx(thin, abs=0.11)
 
 
 def edit(run: Path, old: str, new: str) -> None:

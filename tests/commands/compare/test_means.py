@@ -103,12 +103,12 @@ def test_mean_curve_goes_through_the_means_of_its_seeds() -> None:
     names = [entry.kept.name for entry in entries]
     pool = Pool([score(a, "random", 10, 10) for a in names], anchor="random")
     curves = mean_curves(entries, pool, "evaluations")
-    assert [(point.x, point.value) for point in curves["x"]] == [(1200.0, 200.0)]
-    assert [(point.x, point.value) for point in curves["y"]] == [(900.0, 50.0)]
+    assert [(point.x, point.rating.value) for point in curves["x"]] == [(1200.0, 200.0)]
+    assert [(point.x, point.rating.value) for point in curves["y"]] == [(900.0, 50.0)]
     # Four players of equal, separate errors e: a mean of two beside the mean of all has e / 2.
     each = half([score("a", "random", 10, 10)], "a", "random")
     seeds = 12.706 * math.sqrt(2) * 100 / math.sqrt(2)
-    assert curves["x"][0].high - 200 == pytest.approx(math.hypot(seeds, each / 2), rel=1e-4)
+    assert curves["x"][0].rating.high - 200 == pytest.approx(math.hypot(seeds, each / 2), rel=1e-4)
     assert mean_curves(entries, pool, "steps")["x"][0].x == 100
 
 
