@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 
+import azcore
 from azcore import interrupts
+from azcore.cli import application
 from azcore.cli.overrides import require_obeyed
 from azcore.cli.status import run_command
 from azcore.commands import COMMANDS, OVERLAYS
@@ -444,3 +446,15 @@ def test_a_locale_without_our_signs(tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stderr[-3000:]
     assert ran.stderr == b""
     assert b"?" in ran.stdout
+
+
+def test_sources_beside_an_installed_copy_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python takes azcore from the current folder first, where its settings are elsewhere."""
+    monkeypatch.setattr(application, "find_spec", lambda _: None)
+    with pytest.raises(SystemExit) as ended:
+        application.main()
+    assert ended.value.code == 2
+    sources = Path(azcore.__file__).parents[1]
+    assert f"pip install -e {sources}" in capsys.readouterr().err
