@@ -64,7 +64,7 @@ from azcore.search.evaluators import CachedEvaluator
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Weights
 from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
-from azcore.selfplay.sizes import MANY_ACTIONS
+from azcore.selfplay.sizes import many_legal
 from azcore.storage.card import MADE, made_by
 from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
@@ -321,13 +321,9 @@ class TrainingLoop:
         return self._timer.time_elapsed() / self._max_seconds
 
     def _window_in_words(self) -> str:
-        """Upper limits of the games in memory and on disk, where a game takes the same space.
-
-        Of as many legal actions a position as for the trees: of all actions it would be far too
-        much in a game with thousands of them.
-        """
+        """Upper limits of the games in memory and on disk, where a game takes the same space."""
         settings, game = self._settings, self._settings.game
-        legal = min(MANY_ACTIONS, game.num_actions)
+        legal = many_legal(game)
         window = self._window.max_bytes(settings.search.most_targets(legal))
         words = f", and at most {window / 1e6:,.0f} MB of games in the replay window"
         if settings.replay.window_on_disk:

@@ -13,7 +13,7 @@ from typing import Any
 
 from azcore.selfplay import resignation
 from azcore.selfplay.crew import ActorStatistics, Amount, Crew, Weights
-from azcore.selfplay.sizes import MANY_ACTIONS
+from azcore.selfplay.sizes import many_legal
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 
@@ -131,7 +131,7 @@ class SelfPlay(GameSource):
         return {**row, "resign_false_positives": found.share} if found.resigned else row
 
     def in_words(self) -> str:
-        legal = min(self._crew.game.num_actions, MANY_ACTIONS)
+        legal = many_legal(self._crew.game)
         return (
             f"{self._crew.bytes_needed(legal) / 1e6:,.0f} MB of search trees at {legal} legal "
             "actions a position"

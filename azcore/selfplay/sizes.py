@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from azcore.game import Game
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.speed import evaluations_per_s
@@ -25,7 +26,7 @@ SECONDS = 0.25  # per measurement
 SLOW = 0.25  # seconds for the smallest batch; the fixed cost of a call is a thousandth of that
 ROUNDS = 3  # each measures all sizes in turn
 CGROUP = Path("/sys/fs/cgroup")  # limits of a group of processes, in one of two formats
-MANY_ACTIONS = 100  # legal in a position, to estimate memory: a guess, buffers grow as games need
+MANY_ACTIONS = 100  # legal in a position, if a game begins with no more of them
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,15 @@ class Trial:
 
     num_games: int
     evaluations_per_s: float
+
+
+def many_legal(game: Game) -> int:
+    """Actions that many positions have no more of, to estimate memory; buffers grow as games need.
+
+    All of a game's actions would be far too many where it numbers thousands, such as chess.
+    """
+    at_first = int(game.legal_action_mask(game.initial_state()).sum())
+    return min(game.num_actions, max(MANY_ACTIONS, at_first))
 
 
 def available_cores() -> int:
@@ -93,7 +103,7 @@ def with_games(
     actors: list[Actor] = []
     for games in each:
         actor = actor_of(replace(settings, num_games=settings.workers * games))
-        if actors and actor.bytes_needed(MANY_ACTIONS) > _memory() / 4:
+        if actors and actor.bytes_needed(many_legal(actor.game)) > _memory() / 4:
             break
         actors.append(actor)
     rates = _rates(actors)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import pickle
+import re
 import shutil
 import signal
 import subprocess
@@ -246,6 +247,17 @@ def test_an_interrupted_tournament_rates_what_was_played(
     assert "interrupted after 2 of 3 matches" in output
     assert len(rows(tmp_path / "found/matches.csv")) == 2
     assert len(rows(tmp_path / "found/ratings.csv")) == 3
+
+
+def test_a_log_says_how_far_a_match_is(azcore: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    players = ["players=[random,search:4]", "arena.games=8"]
+    assert "of 8 games\n" not in azcore(*BASE, *players)[1]
+    monkeypatch.setattr(module, "SECONDS_A_LINE", 0.0)
+    _, output, _ = azcore(*BASE, *players, "arena_dir=again")
+    told = re.findall(r"^random – search:4: (\d) of 8 games$", output, re.MULTILINE)
+    assert told
+    assert told == sorted(told)
+    assert int(told[-1]) < 8  # then comes the result
 
 
 def test_the_same_seed_gives_the_same_games(azcore: Command, tmp_path: Path) -> None:

@@ -19,7 +19,14 @@ from azcore.selfplay import sizes
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.crew import Amount
 from azcore.selfplay.schedule import SelfPlaySettings
-from azcore.selfplay.sizes import Trial, available_cores, best_num_games, with_games, with_workers
+from azcore.selfplay.sizes import (
+    Trial,
+    available_cores,
+    best_num_games,
+    many_legal,
+    with_games,
+    with_workers,
+)
 from process_kit import small_actor
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
@@ -193,3 +200,14 @@ def test_a_probe_of_a_slow_network_tries_one_size(monkeypatch: pytest.MonkeyPatc
     )
     assert found.num_games == 32
     assert [trial.num_games for trial in trials] == [32]
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "wanted"),
+    [("tic_tac_toe", {}, 9), ("chess", {}, 100), ("go", {"board_size": 19}, 362)],
+)
+def test_memory_is_told_for_positions_with_many_legal_actions(
+    name: str, settings: dict[str, int], wanted: int
+) -> None:
+    """Nine of nine; more than chess begins with, of its 4,672; the whole of a large board."""
+    assert many_legal(azcore.make(name, **settings)) == wanted

@@ -49,6 +49,8 @@ from azcore.storage.run_directory import RUNS, dated
 from azcore.storage.starts import Starts
 from azcore.storage.transcripts import OPENING, format_named, write_transcripts
 
+SECONDS_A_LINE = 60.0  # between two lines about a match, where they are all there is
+
 # Plays a match of two players with a seed, and tells how many of its games have ended.
 PlayMatch = Callable[[Player, Player, int, Callable[[int], None]], MatchResult]
 
@@ -220,7 +222,7 @@ def _play_all(
                 bar.update(task, description=title)
                 began = time.perf_counter()
                 seed = derived_seed(settings.seed, number)
-                result = play(first, second, seed, _counter(bar, task, before))
+                result = play(first, second, seed, _counter(bar, task, before, arena.games))
                 results.append(result)
                 write_matches(folder / "matches.csv", results, None, sprt)
                 write_games(folder / "games.csv", settings.game, [result], first=number + 1)
@@ -304,5 +306,22 @@ def _player_of_matches(
     return play_here if workplaces is None else play_there
 
 
-def _counter(bar: Progress, task: Any, before: int) -> Callable[[int], None]:
-    return lambda done: bar.update(task, completed=before + done)
+def _counter(bar: Progress, task: Any, before: int, games: int) -> Callable[[int], None]:
+    """What is told how many games of a match have ended: moves the bar.
+
+    Where the output is no terminal and there is no bar, such as in a log, a line a minute.
+    """
+    told = time.monotonic()
+
+    def count(done: int) -> None:
+        nonlocal told
+        bar.update(task, completed=before + done)
+        if (
+            not bar.console.is_terminal
+            and time.monotonic() - told >= SECONDS_A_LINE
+            and done < games
+        ):
+            told = time.monotonic()
+            bar.console.print(f"{bar.tasks[0].description}: {done:,} of {games:,} games")
+
+    return count
