@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,18 +62,12 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
         CheckpointError: no run has a checkpoint.
     """
     found: dict[str, tuple[Path, str]] = {}  # folder of the run, and its variant if it has no other
-    for folder in folders:
-        root = Path(folder)
-        inside = sorted(path.parent for path in root.rglob("config.yaml"))
-        if not inside:
-            raise SettingError(f"compare.runs: there is no run in {folder}")
-        for path in inside:
-            name = path.name if path == root else path.relative_to(root).as_posix()
-            if name in found and found[name][0].resolve() != path.resolve():
-                raise SettingError(
-                    f"compare.runs: {found[name][0]} and {path} are both called {name}; rename one"
-                )
-            found[name] = (path, root.resolve().name)
+    for name, path, root in _inside(folders):
+        if name in found and found[name][0].resolve() != path.resolve():
+            raise SettingError(
+                f"compare.runs: {found[name][0]} and {path} are both called {name}; rename one"
+            )
+        found[name] = (path, root.resolve().name)
     configs = {name: read_config(RunDirectory(path)) for name, (path, _) in found.items()}
     variants = {name: _variant(name) or found[name][1] for name in found}
     _require_comparable(configs, variants)
@@ -105,16 +99,24 @@ def named_runs(folders: Iterable[str]) -> dict[str, RunDirectory]:
         SettingError: a folder has none.
     """
     found: dict[str, RunDirectory] = {}
+    for short, path, _ in _inside(folders):
+        found[short if short not in found else str(path)] = RunDirectory(path)
+    return found
+
+
+def _inside(folders: Iterable[str]) -> Iterator[tuple[str, Path, Path]]:
+    """The runs in some folders: each one's name there, its directory, and the folder.
+
+    Raises:
+        SettingError: a folder has none.
+    """
     for folder in folders:
         root = Path(folder)
         inside = sorted(path.parent for path in root.rglob("config.yaml"))
         if not inside:
             raise SettingError(f"compare.runs: there is no run in {folder}")
         for path in inside:
-            short = path.name if path == root else path.relative_to(root).as_posix()
-            name = short if short not in found else str(path)
-            found[name] = RunDirectory(path)
-    return found
+            yield path.name if path == root else path.relative_to(root).as_posix(), path, root
 
 
 def _variant(name: str) -> str:
