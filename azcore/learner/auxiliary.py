@@ -67,7 +67,8 @@ def _ownership(predicted: Tensor, owned: Tensor) -> Tensor:
     share = ((1 + torch.where(known, owned, 0.0)) / 2).clamp(0, 1)
     # Not exactly 0 or 1, where tanh is rounded to them.
     guess = ((1 + predicted) / 2).clamp(1e-6, 1 - 1e-6)
-    entropy = nn.functional.binary_cross_entropy(guess, share, reduction="none")
+    # Torch's own cross-entropy raises where a guess is NaN, of which the run's guard tells more.
+    entropy = -(share * guess.log() + (1 - share) * (1 - guess).log())
     return (entropy * known).mean()
 
 

@@ -85,6 +85,12 @@ def test_a_rate_that_is_far_too_high(tiny: Tiny) -> None:
         train(tiny("run_dir=run", "learner.learning_rates=[1e31,1,1,1]"))
 
 
+def test_a_rate_that_is_far_too_high_for_all_that_azcore_predicts(tiny: Tiny) -> None:
+    whole = ["game=go", "game.board_size=3", "algorithm=azcore", "learner.warmup_steps=0"]
+    with pytest.raises(DivergedError, match=r"the loss must be finite, got inf or nan"):
+        train(tiny("run_dir=run", "learner.learning_rates=[1e31,1,1]", *whole))
+
+
 def test_which_checkpoints_are_kept_whole() -> None:
     kept = [number for number in range(1, 101) if is_kept_whole(number, 100)]
     assert kept == [64, 80, 88, 96, 98, 99, 100]

@@ -31,6 +31,13 @@ def test_ownership_is_a_cross_entropy_for_each_cell() -> None:
     assert half == pytest.approx(-math.log(0.75))
 
 
+@pytest.mark.parametrize("name", ["ownership", "score"])
+def test_a_prediction_that_is_no_number_has_such_a_loss(name: str) -> None:
+    """So that the run's guard, which looks at losses, says when and at which rate it diverged."""
+    predicted, wanted = ([[[NAN]]], [[[1.0]]]) if name == "ownership" else ([NAN], [1.0])
+    assert math.isnan(loss(name, predicted, wanted))
+
+
 def test_unknown_targets_have_no_gradient() -> None:
     for name in ("ownership", "score"):
         predicted = torch.full((2, 2, 2) if name == "ownership" else (2,), 0.5, requires_grad=True)
