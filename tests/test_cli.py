@@ -14,9 +14,7 @@ from typing import Any
 
 import pytest
 
-import azcore
 from azcore import interrupts
-from azcore.cli import application
 from azcore.cli.overrides import require_obeyed
 from azcore.cli.status import run_command
 from azcore.commands import COMMANDS, OVERLAYS
@@ -448,13 +446,18 @@ def test_a_locale_without_our_signs(tmp_path: Path) -> None:
     assert b"?" in ran.stdout
 
 
-def test_sources_beside_an_installed_copy_are_named(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Python takes azcore from the current folder first, where its settings are elsewhere."""
-    monkeypatch.setattr(application, "find_spec", lambda _: None)
-    with pytest.raises(SystemExit) as ended:
-        application.main()
-    assert ended.value.code == 2
-    sources = Path(azcore.__file__).parents[1]
-    assert f"pip install -e {sources}" in capsys.readouterr().err
+def test_sources_that_are_not_installed_are_named() -> None:
+    """Python takes azcore from the current folder, and nothing says where its settings are."""
+    sources = Path(interrupts.__file__).parents[1]
+    bare = "import sys; sys.meta_path = [f for f in sys.meta_path if 'editable' not in repr(f)]; "
+    for run in ("from azcore.__main__ import main; main()", "import azcore; azcore.train('go')"):
+        done = subprocess.run(
+            [sys.executable, "-c", bare + run],
+            cwd=sources,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode
+        assert f"pip install -e {sources}" in done.stderr
+        assert ("Traceback" in done.stderr) == ("train" in run)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import io
 import os
 import sys
-from importlib.util import find_spec
-from pathlib import Path
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
@@ -66,13 +64,10 @@ def main() -> None:
     # is the default, evaluated 290 positions/s with one of two cores busy elsewhere, where this
     # evaluated 4,600; on a quiet machine both 8,400. Read when torch is first imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-    if find_spec("azcore.conf") is None:  # `pip install .`, then run where the sources are
-        sources = Path(__file__).parents[2]
-        refuse(
-            f"{sources} has the sources of azcore, and what is installed is a copy of them: run "
-            f"this in another folder, or install the sources with pip install -e {sources}"
-        )
-    register()
+    try:
+        register()
+    except SettingError as error:
+        refuse(str(error))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack what we print, such as ±
         sys.stdout.reconfigure(errors="replace")
     sys.argv[1:] = [renamed(argument) for argument in sys.argv[1:]]

@@ -11,6 +11,8 @@ from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
 
+from azcore.errors import SettingError
+
 
 class PluginConfigs(SearchPathPlugin):
     """Lets the package of an installed game or network bring its own `conf` folder."""
@@ -26,7 +28,19 @@ class PluginConfigs(SearchPathPlugin):
 
 @cache  # once is enough
 def register() -> None:
-    """Tell Hydra of these places, before it composes anything."""
+    """Tell Hydra of these places, before it composes anything.
+
+    Raises:
+        SettingError: azcore's own settings are not where it was imported from. Python looks in the
+            current folder first: there it finds the sources, whose `conf` only an installation of
+            them provides.
+    """
+    if find_spec("azcore.conf") is None:
+        sources = Path(__file__).parents[2]
+        raise SettingError(
+            f"azcore is run from {sources}, whose sources are not installed: run it in another "
+            f"folder, or pip install -e {sources}"
+        )
     Plugins.instance().register(PluginConfigs)
 
 

@@ -237,7 +237,8 @@ COMMANDS = {
     ),
     "compare": Command(
         run="azcore.commands.compare.compare:compare",
-        obeys="compare supervised run_dir device",
+        obeys="compare run_dir device supervised.games supervised.targets supervised.held_out "
+        "supervised.held_out_positions",
         instead={
             "compare.after_sweep": "",
             "game": "runs say what was played",

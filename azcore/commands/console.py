@@ -7,9 +7,14 @@ from rich.console import Console
 PAGE = 160  # characters a line where no terminal sets the width
 
 
-def table_console() -> Console:
-    """Standard output; lines in a file or a pipe, which has no width, are not cut."""
-    console = Console(highlight=False)
+def table_console(*, markup: bool = True, soft_wrap: bool = False) -> Console:
+    """Standard output; lines in a file or a pipe, which has no width, are not cut.
+
+    Args:
+        markup: whether brackets are styles, as rich has them, or brackets.
+        soft_wrap: whether a terminal breaks long lines itself, so that paths are copied whole.
+    """
+    console = Console(highlight=False, markup=markup, soft_wrap=soft_wrap)
     if console.is_terminal:
         return console
-    return Console(highlight=False, soft_wrap=True, width=PAGE)
+    return Console(highlight=False, markup=markup, soft_wrap=True, width=PAGE)

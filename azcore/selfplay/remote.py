@@ -483,7 +483,8 @@ class RemoteMember:
     def _jobs_given_up(self) -> list[Future[Any]]:
         """The answers of jobs during which it was lost too often, although self-play went on."""
         given_up = []
-        for number, each in list(self._open.items()):
+        jobs = [(number, each) for number, each in self._open.items() if each.request[1] == JOB]
+        for number, each in jobs:
             each.losses += 1
             if each.losses > self._restarts:
                 del self._open[number]

@@ -38,9 +38,10 @@ class Trial:
 
 
 def many_legal(game: Game) -> int:
-    """Actions that many positions have no more of, to estimate memory; buffers grow as games need.
+    """A number of legal actions that most positions keep within, to estimate memory.
 
-    All of a game's actions would be far too many where it numbers thousands, such as chess.
+    Buffers grow as games need. All of a game's actions would be far too many where it numbers
+    thousands, such as chess.
     """
     at_first = int(game.legal_action_mask(game.initial_state()).sum())
     return min(game.num_actions, max(MANY_ACTIONS, at_first))

@@ -198,8 +198,10 @@ def test_a_job_that_ends_its_process_does_so_without_the_process_being_given_up(
         crew.set_weights(HashWeights(0))
         for _ in range(2):
             deadly = crew.workplaces().begin(0, Deadly(), [], no_tell)
+            states = crew._members[0].ask("states")
             with pytest.raises(LostProcessError, match="3 times while it did the same job"):
                 deadly.result(60)
+            assert states.result(60) is not None
         assert crew.play(20)
 
 

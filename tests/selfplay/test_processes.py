@@ -89,7 +89,7 @@ def test_a_killed_process_costs_no_game() -> None:
 def test_a_process_that_always_ends_is_given_up() -> None:
     said: list[str] = []
     crew = small_crew(small_settings(2), 2, fault="dies", say=said.append)
-    with contextlib.closing(crew), pytest.raises(LostProcessError, match="with status 3, 3 times"):
+    with contextlib.closing(crew), pytest.raises(LostProcessError, match="status 3, 3 times in"):
         crew.set_weights(HashWeights(0))
     assert 2 <= len(said) <= 4
 

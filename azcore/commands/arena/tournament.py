@@ -222,7 +222,7 @@ def _play_all(
                 bar.update(task, description=title)
                 began = time.perf_counter()
                 seed = derived_seed(settings.seed, number)
-                result = play(first, second, seed, _counter(bar, task, before, arena.games))
+                result = play(first, second, seed, _counter(bar, task, before, title, arena.games))
                 results.append(result)
                 write_matches(folder / "matches.csv", results, None, sprt)
                 write_games(folder / "games.csv", settings.game, [result], first=number + 1)
@@ -306,7 +306,9 @@ def _player_of_matches(
     return play_here if workplaces is None else play_there
 
 
-def _counter(bar: Progress, task: Any, before: int, games: int) -> Callable[[int], None]:
+def _counter(
+    bar: Progress, task: Any, before: int, title: str, games: int
+) -> Callable[[int], None]:
     """What is told how many games of a match have ended: moves the bar.
 
     Where the output is no terminal and there is no bar, such as in a log, a line a minute.
@@ -322,6 +324,6 @@ def _counter(bar: Progress, task: Any, before: int, games: int) -> Callable[[int
             and done < games
         ):
             told = time.monotonic()
-            bar.console.print(f"{bar.tasks[0].description}: {done:,} of {games:,} games")
+            bar.console.print(f"{title}: {done:,} of {games:,} games")
 
     return count

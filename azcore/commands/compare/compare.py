@@ -39,8 +39,10 @@ from azcore.assembly.parts import Config, Settings
 from azcore.commands.compare.means import MeanPoint, Pool, Rated, mean_curves
 from azcore.commands.compare.runs import DIGEST, Run, find_runs, labels, named_runs
 from azcore.commands.compare.settings import CompareSettings
+from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.learner.given import Prediction, SupervisedSettings, predict, read_games
+from azcore.networks.saved import load_network
 from azcore.report.side_by_side import render_side_by_side
 from azcore.search.evaluators import UniformEvaluator
 from azcore.settings import build
@@ -76,7 +78,10 @@ def compare(config: Config) -> int:
         AzcoreError: a setting or a run cannot be used; matches already played stay saved.
     """
     options = _settings(config)
+    supervised = build(SupervisedSettings, config["supervised"], "supervised")
     if options.side_by_side:
+        if supervised.games:
+            raise SettingError("supervised.games is for comparisons that play, not side by side")
         return _write_side_by_side(config["run_dir"], options.runs)
     runs = find_runs(options.runs, config["device"], options.checkpoints)
     for run in runs:
@@ -87,14 +92,13 @@ def compare(config: Config) -> int:
                     f"steps needs none"
                 )
     folder = _folder(config["run_dir"], options.runs)
-    console = Console(highlight=False, markup=False, soft_wrap=True)
+    console = table_console(markup=False, soft_wrap=True)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
     for name in FILES:
         require_no_link(folder / name)
-    supervised = build(SupervisedSettings, config["supervised"], "supervised")
     predictions = _predict(runs, supervised, console) if supervised.games else {}
     scores = _play(runs, options, Table(folder / "comparison.csv", MATCHES), console)
     pool = Pool(scores, anchor=RANDOM)
@@ -188,22 +192,33 @@ def _predict(
 ) -> dict[str, Prediction]:
     """How well each checkpoint predicts the games that are held out, without search.
 
+    Empty if none is.
+
     Raises:
-        SettingError: none of the games is held out, or they cannot be read.
+        SettingError: the games cannot be read, or a run has learned from some of those.
     """
+    for run in runs:
+        its = run.settings.supervised
+        if its.enabled and its.held_out < settings.held_out:
+            raise SettingError(
+                f"supervised.held_out must be at most {its.held_out:g}, got {settings.held_out:g}: "
+                f"{run.name} has learned from the other games"
+            )
     game = runs[0].settings.game
     games = read_games(settings, game)
     if not games.held_out:
-        raise SettingError(
-            f"supervised.held_out must leave games to predict, got {settings.held_out:g} of "
-            f"{len(games.learned):,} games"
+        console.print(
+            f"nothing is predicted: supervised.held_out={settings.held_out:g} of "
+            f"{len(games.learned):,} games is none"
         )
+        return {}
     kept = [(run, entry) for run in runs for entry in run.kept]
     predictions = {}
     with console.status("") as status:
         for number, (run, entry) in enumerate(kept, 1):
             status.update(f"predictions of {entry.name}, checkpoint {number} of {len(kept)}")
-            evaluator = run.settings.checkpoint_evaluator(entry.path)
+            # Without the symmetries that a search may see positions in.
+            evaluator = run.settings.evaluator(load_network(entry.path, game)[0])
             predictions[entry.name] = predict(
                 evaluator, game, games.held_out, settings.held_out_positions
             )
@@ -301,6 +316,7 @@ def _score(table: Table, row: Mapping[str, Any]) -> PairScore:
 
 
 def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
+    predictions = [name for name in PREDICTIONS if name in rated[0].values]
     rows: list[dict[str, Any]] = [
         {
             "run": entry.run.name,
@@ -309,19 +325,18 @@ def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
             "step": entry.kept.step,
             "evaluations": entry.kept.evaluations,
             "seconds": entry.kept.seconds,
-            **{name: round(value, 4) for name, value in entry.values.items()},
             "rating": round(entry.rating, 1),
             "low": round(entry.rating - entry.half, 1),
             "high": round(entry.rating + entry.half, 1),
+            **{name: round(entry.values[name], 4) for name in predictions},
         }
         for entry in rated
     ]
-    columns = [*RATINGS, *(name for name in PREDICTIONS if name in rated[0].values)]
     rows += [{"run": RANDOM, "rating": 0.0}, {"run": SEARCH, "rating": round(search, 1)}]
     new = path.with_suffix(".csv.tmp")
     try:
         with new.open("w", newline="") as file:
-            writer = csv.DictWriter(file, columns)
+            writer = csv.DictWriter(file, [*RATINGS, *predictions])
             writer.writeheader()
             writer.writerows(rows)
         new.replace(path)

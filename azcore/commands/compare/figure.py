@@ -51,7 +51,7 @@ class Panel:
 PANELS = (
     Panel("rating", "rating (Elo above random play)"),
     Panel("predicted", "moves predicted in games by others (%)", 0.01),
-    Panel("value_error", "squared error of the value there"),
+    Panel("value_error", "squared error of the value in those games"),
 )
 
 

@@ -83,7 +83,7 @@ def mean_over_seeds(ratings: Sequence[float], own: float) -> Rating:
     Args:
         ratings: of the same moment in n runs that differ in the seed alone.
         own: half the 95 % interval of their mean from the matches alone, see `Pool.half_width`; 0
-            for what is measured without chance.
+            for what is measured on the same positions for all.
     """
     mean = statistics.fmean(ratings)
     n = len(ratings)

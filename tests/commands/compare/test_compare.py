@@ -268,10 +268,48 @@ def test_predictions_of_games_by_others(
     line = next(line for line in output.splitlines() if "gate.enabled=true" in line)
     assert f"{float(others[0]['predicted']):.1%}" in line
     assert f"{float(others[0]['value_error']):.3f}" in line
-    with pytest.raises(SettingError, match=r"supervised.held_out must leave games .* got 1e-09 of"):
-        compare(*brief, games, "supervised.held_out=1e-9")
-    assert compare(*brief) == 0
+    assert compare(*brief, games, "supervised.held_out=1e-9") == 0
+    assert "nothing is predicted: supervised.held_out=1e-09 of" in capsys.readouterr().out
     assert "predicted" not in rows(runs / "ratings.csv")[0]
+
+
+@pytest.mark.parametrize(
+    ("share", "told"), [(0.04, None), (0.05, None), (0.06, "at most 0.05, got 0.06: .*true,seed=1")]
+)
+def test_games_that_a_run_learned_from_are_not_held_out(
+    compare: Callable[..., int], runs: Path, share: float, told: str | None
+) -> None:
+    taught = runs / "gate.enabled=true,seed=1"
+    edit(taught, "supervised:\n  enabled: false", "supervised:\n  enabled: true")
+    options = ["compare.checkpoints=1", f"supervised.held_out={share}"]
+    games = f"supervised.games=['{taught}/games/records.azg']"
+    if told is None:
+        assert compare(*options, games) == 0
+    else:
+        with pytest.raises(SettingError, match=told):
+            compare(*options, games)
+    assert compare(*options) == 0  # without games it says nothing
+
+
+def test_predictions_are_of_positions_as_they_are(compare: Callable[..., int], runs: Path) -> None:
+    """And not in one of the symmetries that AlphaGo Zero's search sees them in."""
+    run = runs / "gate.enabled=false,seed=1"
+    games = f"supervised.games=['{run}/games/records.azg']"
+    options = ["compare.checkpoints=1", "compare.rivals=0", games, "supervised.held_out=0.5"]
+    found = []
+    for symmetric in ("false", "true"):
+        assert compare(*options) == 0
+        found.append([(r.get("predicted"), r["value_error"]) for r in rows(runs / "ratings.csv")])
+        if symmetric == "false":
+            for seed in (1, 2):  # they must differ in nothing else
+                of_seed = runs / f"gate.enabled=false,seed={seed}"
+                edit(of_seed, "random_symmetry: false", "random_symmetry: true")
+    assert found[0] == found[1]
+
+
+def test_games_to_predict_are_not_for_a_page_side_by_side(compare: Callable[..., int]) -> None:
+    with pytest.raises(SettingError, match=r"supervised\.games is for comparisons that play"):
+        compare("compare.side_by_side=true", "supervised.games=[x.azg]")
 
 
 def test_figure_of_predictions(
@@ -280,7 +318,7 @@ def test_figure_of_predictions(
     pytest.importorskip("matplotlib")
     from matplotlib.axes import Axes
 
-    drawn: dict[str, list[list[float]]] = {}
+    drawn: dict[int, list[list[float]]] = {}
 
     def note(axes: Axes, x: Any, y: Any, *args: Any, **options: Any) -> Any:
         drawn.setdefault(axes.get_subplotspec().colspan.start, []).append(list(y))
