@@ -14,6 +14,7 @@ from azcore.assembly.parts import Config, Settings
 from azcore.assembly.quarters import quarters_of
 from azcore.assembly.selfplay import RecipeOfRun, make_actor
 from azcore.errors import SettingError
+from azcore.networks import openvino_evaluator
 from azcore.networks.backends import EvaluatorSettings, require_runnable
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.backend import BackendSettings
@@ -51,7 +52,11 @@ def fitted_to_machine(
     assert callers is not None
     probe = settings.fastest_evaluator(network, callers)
     measured = "; ".join(f"{way} {rate:,.0f}" for way, rate in probe.rates.items())
-    say(f"evaluator {probe.way}" + (f"; evaluations/s: {measured}" if measured else ""))
+    line = f"evaluator {probe.way}" + (f"; evaluations/s: {measured}" if measured else "")
+    is_open = evaluation.backend == "auto" and settings.device.type == "cpu"
+    if is_open and not openvino_evaluator.is_installed():
+        line += "; OpenVINO is often faster on a CPU: pip install openvino"
+    say(line)
     return replace(settings, evaluation=probe.way.settings(evaluation))
 
 

@@ -14,6 +14,7 @@ from azcore.algorithms import self_play
 from azcore.assembly import parts
 from azcore.commands.train import train
 from azcore.errors import SettingError
+from azcore.networks import openvino_evaluator
 from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.probe import Probe, Way
 from azcore.selfplay.actor import Actor
@@ -48,6 +49,7 @@ def measured(monkeypatch: pytest.MonkeyPatch) -> dict[Way, float]:
         return Probe(way, rates if len(possible) > 1 else {})
 
     monkeypatch.setattr(parts, "fastest", fastest)
+    monkeypatch.setattr(openvino_evaluator, "is_installed", lambda: True)
     return rates
 
 
@@ -55,6 +57,25 @@ def evaluator_of_run() -> list[Any]:
     sizes = json.loads(Path("fitted/sizes.json").read_text())
     assert (sizes["num_games"], sizes["workers"]) == (4, 1)
     return [sizes[name] for name in ("backend", "precision", "threads")]
+
+
+@pytest.mark.parametrize(
+    ("installed", "backend", "told"),
+    [(False, "auto", True), (True, "auto", False), (False, "torch", False)],
+)
+def test_who_lacks_openvino_is_told(
+    tiny: Tiny,
+    measured: dict[Way, float],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    installed: bool,
+    backend: str,
+    told: bool,
+) -> None:
+    """Unless the settings say what is to run the network, which then is no question of speed."""
+    monkeypatch.setattr(openvino_evaluator, "is_installed", lambda: installed)
+    train(tiny(*LEFT_OPEN, "trainer.max_steps=4", f"evaluator.backend={backend}"))
+    assert ("pip install openvino" in capsys.readouterr().out) == told
 
 
 def test_a_run_goes_on_with_the_evaluator_it_began_with(
