@@ -3,6 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+
+# A shell that starts tests in the background has them and their children ignore Ctrl-C, which some
+# tests send.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # As the command line does, before torch is imported: see azcore/cli/application.py.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")

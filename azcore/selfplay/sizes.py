@@ -41,7 +41,7 @@ def many_legal(game: Game) -> int:
     """A number of legal actions that most positions keep within, to estimate memory.
 
     Buffers grow as games need. All of a game's actions would be far too many where it numbers
-    thousands, such as chess.
+    thousands.
     """
     at_first = int(game.legal_action_mask(game.initial_state()).sum())
     return min(game.num_actions, max(MANY_ACTIONS, at_first))

@@ -7,7 +7,6 @@ import os
 import pty
 import re
 import select
-import signal
 import subprocess
 import sys
 import time
@@ -275,7 +274,6 @@ def test_on_a_terminal(tmp_path: Path, typed: str, status: int) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # tests in the background ignore it
         seconds = ["play.seconds=300", "play.num_simulations=null"] if "+" in typed else FEW
         os.execv(ARGUMENTS[0], [*ARGUMENTS, *seconds])
     shown = b""
