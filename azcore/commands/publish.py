@@ -48,7 +48,7 @@ def publish(config: Config) -> int:
     checkpoint = read_checkpoint(path)
     card = _card(path, checkpoint, settings)
     small = halved(checkpoint)
-    small[KEY] = {**small[KEY], CARD: require_card(card)}
+    small[KEY] = {**_without_folders(small[KEY]), CARD: require_card(card)}
     write_checkpoint(small, out)
     for title, text in card.items():
         print(f"{title}: {text}")
@@ -68,6 +68,22 @@ def _card(path: Path, checkpoint: dict[str, Any], settings: PublishSettings) -> 
         heading = [f"{settings.conditions}:"] if settings.conditions else []
         card["results"] = "\n".join([*heading, *results])
     return {**card, "licence": settings.licence}
+
+
+def _without_folders(value: Any) -> Any:
+    """The same without the folders of absolute paths, which are this machine's and nobody else's.
+
+    A checkpoint keeps the name of its run.
+    """
+    if isinstance(value, Mapping):
+        return {key: _without_folders(each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_folders(each) for each in value]
+    if not isinstance(value, str) or not Path(value).is_absolute():
+        return value
+    path = Path(value)
+    named = path.parents[2] if path.parent.name == "checkpoints" else path.parent
+    return str(path.relative_to(named))
 
 
 def _results(player: str, folders: tuple[str, ...]) -> Iterator[str]:

@@ -75,6 +75,26 @@ def test_a_network_to_give_away(azcore: CommandLine, run: Path, results: list[st
     assert re.search(r"^seed +5 *$", shown, re.MULTILINE)
 
 
+def test_no_folder_of_this_machine_is_given_away(
+    azcore: CommandLine, run: Path, tmp_path: Path
+) -> None:
+    """A parent is known by its run, step and hash, and starts by the names of their files."""
+    starts = tmp_path / "mine.epd"
+    starts.write_text(".../.../..X o\n")
+    status, _, errors = azcore(
+        *(*TINY, f"init={run}", "run_dir=next", "trainer.max_steps=4"),
+        f"selfplay.starts=[{starts}]",
+    )
+    assert (status, errors) == (0, "")
+    assert azcore("command=publish", "checkpoint=next", "out=small.ckpt")[0] == 0
+    own = read_checkpoint(Path("small.ckpt"))[KEY]
+    assert own["origin"]["checkpoint"] == "mine/checkpoints/last.ckpt"
+    assert own["origin"]["step"] == 8
+    assert own["made"]["settings"]["selfplay.starts"] == ["mine.epd"]
+    assert str(tmp_path) not in str(own)
+    assert str(run) not in str(own)
+
+
 def test_it_plays_as_before(azcore: CommandLine, run: Path) -> None:
     assert azcore("command=publish", f"checkpoint={run}", "out=small.ckpt")[0] == 0
     game = make("tic_tac_toe")
