@@ -120,7 +120,7 @@ class ArenaRating(Callback):
         self._table.keep_before(self._data.loader.generation)
         assert isinstance(pl_module, LearnerModule)
         if trainer.global_step == 0:
-            self._terminal.say("before self-play begins, matches rate the first weights")
+            self._terminal.say("before the first step, matches rate the first weights")
             player = self._playing(pl_module, 0)
             self._begin(pl_module, Moment(0, 0), self._settings.seed, player, waits=True)
             first = self._run.step_checkpoint(0)

@@ -182,6 +182,20 @@ def test_connect_four_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path:
     assert "max_game_length" in report
 
 
+@pytest.mark.slow
+def test_minishogi_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    shutil.copytree(ROOT / "examples/plugins/minishogi", source)
+    fresh.succeed(f"pip install {source}", tmp_path)
+    fresh.succeed("python -m pytest -q", source)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    log = fresh.succeed(f"python -m azcore game=minishogi {SMALL} trainer.max_steps=2", elsewhere)
+    assert "step 2" in log
+    report = fresh.succeed(f"python -m azcore command=check game=minishogi {BRIEF}", elsewhere)
+    assert re.search(r"4 +35,401 ", report)
+
+
 # -- docs/new-game.md ----------------------------------------------------------------------------
 
 BLOCK = re.compile(

@@ -1,0 +1,1 @@
+"""Minishogi for azcore: `rules.py`, `encoding.py`, `notation.py`, tied together in `game.py`."""
