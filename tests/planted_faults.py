@@ -1299,8 +1299,8 @@ WIRING = [
     Fault(
         "owners where a player resigned",
         "azcore/storage/ends.py",
-        "if record.resigned_by is None and not record.agreed:",
-        "if True:",
+        "by_rules = record.resigned_by is None and not record.agreed",
+        "by_rules = True",
         ("tests/storage/test_targets.py",),
     ),
     Fault(

@@ -24,7 +24,8 @@ def test_no_game_is_named_in_azcore() -> None:
     points = azcore.installed_games().values()
     library = {"openspiel"}  # of many games; it is also a program that command=bench measures
     names = sorted(
-        {p.name for p in points} - library | {"connect_four", "minishogi", "hex", "othello", "gomoku"}
+        {p.name for p in points} - library
+        | {"connect_four", "minishogi", "hex", "othello", "gomoku"}
     )
     assert "go" in names
     any_name = "|".join(names)

@@ -64,8 +64,9 @@ class Game(ABC):
        actions have the same player to move, the same legal actions, the same end and the same
        outcome.
     10. A transcript reads back as it was written: see `TranscriptFormat`.
-    11. `ownership` and `score`, if the game has them, hold numbers in their ranges at every end, a
-        mapped game has the mapped ownership and the same score, and a score's sign is the outcome.
+    11. `ownership`, `score` and `material`, if the game has them, hold numbers in their ranges at
+        every end, a mapped game has the mapped ownership, the same score and the same material, and
+        a score's sign is the outcome.
     12. `board`, if the game has it, shows the placement of `state_to_text`, and each legal action
         has one path of clicks, which is not the beginning of another's.
 
@@ -207,6 +208,17 @@ class Game(ABC):
         """
         return None
 
+    def material(self, state: Any) -> float:
+        """How far seat 0 is ahead in pieces, in any state: (own - other) / (own + other). Optional.
+
+        Own and other are what the seats' pieces are worth, those in hand included and kings not.
+        Unlike a score it need not agree with the outcome: who is mated may have had more.
+
+        Returns:
+            -1 to 1; 0 where nobody has any.
+        """
+        return 0.0
+
     @property
     def has_ownership(self) -> bool:
         """Whether the game states `ownership`."""
@@ -216,6 +228,11 @@ class Game(ABC):
     def has_score(self) -> bool:
         """Whether the game states `score`."""
         return self.score_maximum is not None
+
+    @property
+    def has_material(self) -> bool:
+        """Whether the game states `material`."""
+        return type(self).material is not Game.material
 
     def can_declare_win(self, state: Any) -> bool:
         """Whether the player to move may end the game by declaring a win, without an action.

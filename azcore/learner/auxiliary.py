@@ -33,6 +33,8 @@ def auxiliary_losses(
         losses["ownership"] = _ownership(outputs["ownership"].float(), batch["ownership"])
     if "score" in outputs:
         losses["score"] = _squared_error(outputs["score"].float(), batch["score"])
+    if "material" in outputs:
+        losses["material"] = _squared_error(outputs["material"].float(), batch["material"])
     if "reply" in outputs:
         # The legal replies are not at hand, so the softmax is over all actions.
         log_policy = outputs["reply"].float().log_softmax(1)

@@ -76,8 +76,8 @@ class AuxiliaryNetwork(nn.Module, ABC):
         Returns:
             policy_logits [N, A]; values [N]; for a value of win, draw and loss also wdl_logits
             [N, 3]; and by name the targets: ownership [N, H, W] in [-1, 1], score [N] as a share of
-            the game's `score_maximum`, logits [N, A] of reply and soft_policy, later_values [N, 3],
-            plies_left [N].
+            the game's `score_maximum`, material [N] as `Game.material`, logits [N, A] of reply and
+            soft_policy, later_values [N, 3], plies_left [N].
         """
 
     @abstractmethod

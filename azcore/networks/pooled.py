@@ -205,7 +205,7 @@ class PooledNetwork(AuxiliaryNetwork):
         )
         self.is_wdl = settings.value == "wdl"
         self.value = nn.Linear(settings.value_hidden, 3 if self.is_wdl else 1)
-        sizes = {"score": 1, "later_values": len(HORIZONS), "plies_left": 1}
+        sizes = {"score": 1, "material": 1, "later_values": len(HORIZONS), "plies_left": 1}
         self.auxiliary = nn.ModuleDict(
             {n: nn.Linear(settings.value_hidden, k) for n, k in sizes.items() if n in self.targets}
         )
@@ -241,8 +241,8 @@ class PooledNetwork(AuxiliaryNetwork):
                 outputs[name] = _PLIES * nn.functional.softplus(head(hidden)).squeeze(1)
             else:
                 outputs[name] = head(hidden)
-        if "score" in outputs:
-            outputs["score"] = outputs["score"].squeeze(1)
+        for name in {"score", "material"}.intersection(outputs):
+            outputs[name] = outputs[name].squeeze(1)
         return outputs
 
     def for_play(self) -> None:

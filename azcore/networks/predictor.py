@@ -23,6 +23,7 @@ FIELDS = {
     "wdl_logits": "chances",
     "ownership": "ownership",
     "score": "score",
+    "material": "material",
     "plies_left": "plies_left",
 }
 
@@ -83,6 +84,8 @@ class NetworkPredictor(Predictor):
         if "score" in outputs:
             assert self._score_maximum is not None
             found["score"] = float(outputs["score"][i]) * self._score_maximum
+        if "material" in outputs:
+            found["material"] = float(outputs["material"][i])
         if "plies_left" in outputs:
             found["plies_left"] = float(outputs["plies_left"][i])
         return Prediction(policy=policy, value=float(outputs["values"][i]), **found)

@@ -111,6 +111,15 @@ CHARTS = (
     ),
     Chart(
         section="targets",
+        name="material_loss",
+        title="Material loss",
+        unit="squared share",
+        explanation="How far the predicted lead in pieces at the end is from the real one, as a "
+        "share of all pieces, squared.",
+        series=(Series(column="material_loss", label="material loss"),),
+    ),
+    Chart(
+        section="targets",
         name="reply_loss",
         title="Reply loss",
         unit="nats",

@@ -82,6 +82,10 @@ function viewer(games) {
       const ahead = found.score === 0 ? "even" : `${seats[found.score > 0 ? 0 : 1]} by ${Math.abs(found.score).toFixed(1)}`;
       entry("Expected score", ahead);
     }
+    if (found.material !== undefined) {
+      const ahead = found.material === 0 ? "even" : `${seats[found.material > 0 ? 0 : 1]} ${Math.round(100 * Math.abs(found.material))}\u00a0% of them ahead`;
+      entry("Pieces at the end", ahead);
+    }
     if (found.plies_left !== undefined) entry("Plies left", `about ${found.plies_left}`);
   }
 

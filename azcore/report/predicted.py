@@ -181,6 +181,8 @@ def _plain(prediction: Prediction) -> dict[str, Any]:
         plain["chances"] = [round(chance, 3) for chance in prediction.chances]
     if prediction.score is not None:
         plain["score"] = round(prediction.score, 1)
+    if prediction.material is not None:
+        plain["material"] = round(prediction.material, 2)
     if prediction.plies_left is not None:
         plain["plies_left"] = round(prediction.plies_left)
     return plain

@@ -37,6 +37,7 @@ class Prediction:
     chances: Chances | None = None  # of a network with a value of win, draw and loss
     ownership: FloatArray | None = None  # [H, W] in [-1, 1], +1 own; cells as in `Game.ownership`
     score: float | None = None  # by how much the player to move wins, as in `Game.score`
+    material: float | None = None  # how far the player to move is ahead at the end, `Game.material`
     plies_left: float | None = None
 
     def of_other_player(self) -> Prediction:
@@ -47,6 +48,7 @@ class Prediction:
             chances=None if self.chances is None else Chances(*reversed(self.chances)),
             ownership=None if self.ownership is None else -self.ownership,
             score=None if self.score is None else -self.score,
+            material=None if self.material is None else -self.material,
         )
 
 

@@ -7,6 +7,7 @@ Letters: H rows, W columns of an observation.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -27,36 +28,44 @@ class Ends:
 
     Args:
         game: of the records.
-        ownership: whether to store `Game.ownership`.
-        score: whether to store `Game.score`.
+        targets: those of `OF_THE_END` to store, which the game states.
     """
 
-    def __init__(self, game: Game, *, ownership: bool, score: bool) -> None:
+    def __init__(self, game: Game, targets: Collection[str]) -> None:
         _, height, width = game.observation_shape
-        self._game, self._ownership, self._score = game, ownership, score
+        self._game, self._targets = game, frozenset(targets)
+        cells = (height, width) if "ownership" in targets else (0, 0)
         self.dtype = np.dtype(
             [
-                ("ownership", np.int8, (height, width) if ownership else (0, 0)),
+                ("ownership", np.int8, cells),
                 ("score", np.float32),  # view of seat 0; NaN: unknown
+                ("material", np.float32),  # the same
             ]
         )
         self._board = make_batch(game, 1)
         self._starts = StartStates(game)
 
     def of(self, record: GameRecord) -> npt.NDArray[Any]:
-        """The end of a game, one entry of `dtype`; unknown if the rules did not end it."""
+        """The end of a game, one entry of `dtype`.
+
+        Ownership and score are unknown if the rules did not end it; material never is.
+        """
         end = np.zeros(1, self.dtype)
-        end["ownership"], end["score"] = UNKNOWN, np.nan
-        if record.resigned_by is None and not record.agreed:
-            self._board.set(0, self._starts.of(record.start))
-            for action in record.actions:
-                self._board.step(0, int(action))
-            state = self._board.get(0)
-            with game_faults():
-                cells = self._game.ownership(state) if self._ownership else None
-                score = self._game.score(state) if self._score else None
-            if cells is not None:
-                end["ownership"] = cells
-            if score is not None:
-                end["score"] = score
+        end["ownership"], end["score"], end["material"] = UNKNOWN, np.nan, np.nan
+        by_rules = record.resigned_by is None and not record.agreed
+        if not by_rules and "material" not in self._targets:
+            return end
+        self._board.set(0, self._starts.of(record.start))
+        for action in record.actions:
+            self._board.step(0, int(action))
+        state = self._board.get(0)
+        with game_faults():
+            if "material" in self._targets:
+                end["material"] = self._game.material(state)
+            if by_rules and "ownership" in self._targets:
+                cells = self._game.ownership(state)
+                end["ownership"] = UNKNOWN if cells is None else cells
+            if by_rules and "score" in self._targets:
+                score = self._game.score(state)
+                end["score"] = np.nan if score is None else score
         return end

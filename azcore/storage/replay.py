@@ -36,7 +36,7 @@ from azcore.storage.ends import NO_END, UNKNOWN, Ends
 from azcore.storage.game_record import COUNTS, GameRecord
 from azcore.storage.scratch import ScratchFile
 from azcore.storage.start_states import WindowStarts
-from azcore.storage.targets import HORIZONS, stated
+from azcore.storage.targets import HORIZONS, OF_THE_END, stated
 
 _GAMES_AT_ONCE = 256  # per step of `extend`: filling a large window takes little extra memory
 _SLACK = 1 / 8  # spare room when arrays grow
@@ -287,8 +287,9 @@ class ReplayBuffer:
         targets: the auxiliary targets that samples need, see `azcore.storage.targets`. Their
             arrays, all in the view of the player to move:
             ownership float32 [N, H, W], NaN: unknown; score float32 [N], as a share of the game's
-            `score_maximum`, NaN: unknown; reply float32 [N, A], zeros: unknown; later_values
-            float32 [N, 3], one for each of `HORIZONS`; plies_left float32 [N].
+            `score_maximum`, NaN: unknown; material float32 [N] as `Game.material`; reply float32
+            [N, A], zeros: unknown; later_values float32 [N, 3], one for each of `HORIZONS`;
+            plies_left float32 [N].
     """
 
     def __init__(
@@ -315,10 +316,8 @@ class ReplayBuffer:
         self._plies, self._named = _Ring(_PLY, folder), _Ring(_NAMED, folder)
         self.targets = stated(game, targets)
         self._ends: Ends | None = None  # if a target needs the ends of games
-        if not {"ownership", "score"}.isdisjoint(self.targets):
-            self._ends = Ends(
-                game, ownership="ownership" in self.targets, score="score" in self.targets
-            )
+        if of_ends := set(OF_THE_END).intersection(self.targets):
+            self._ends = Ends(game, of_ends)
         self._end = _Ring(
             NO_END if self._ends is None else self._ends.dtype, folder
         )  # of each game
@@ -581,6 +580,8 @@ class ReplayBuffer:
                 auxiliary["ownership"] = known * sign[:, None, None]
             if "score" in self.targets:
                 auxiliary["score"] = ends["score"] * sign / np.float32(self.game.score_maximum)
+            if "material" in self.targets:
+                auxiliary["material"] = ends["material"] * sign
         return auxiliary
 
     def _mapped(self, samples: Samples, chosen: npt.NDArray[np.int64]) -> Samples:

@@ -110,6 +110,7 @@ ADDED: dict[str, dict[str, Any]] = {
         "auxiliary_weights": {  # of targets that their networks do not have
             "ownership": 1.5,
             "score": 4.0,
+            "material": 4.0,
             "reply": 0.15,
             "soft_policy": 1.0,
             "later_values": 0.7,
@@ -125,7 +126,9 @@ ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {
         "preactivation": False,
         "squeeze_excite": 0,
         "bottleneck": 0,
+        "auxiliary": {"material": False},
     },
+    "transformer": {"auxiliary": {"material": False}},
 }
 
 
@@ -177,7 +180,7 @@ def _renamed(config: dict[str, Any]) -> dict[str, Any]:
         search["gumbel"] = None
     for group, values in ADDED.items():
         if isinstance(config.get(group), dict):
-            config[group] = values | config[group]
+            config[group] = _completed(config[group], values)
     if isinstance(config.get("network"), dict):
         config["network"] = completed_network(config["network"])
     return config
@@ -186,7 +189,17 @@ def _renamed(config: dict[str, Any]) -> dict[str, Any]:
 def completed_network(network: dict[str, Any]) -> dict[str, Any]:
     """A network's settings, of a run or a checkpoint, with those that were added later."""
     name = network.get("name")
-    return ADDED_TO_NETWORKS.get(name, {}) | network if isinstance(name, str) else network
+    added = ADDED_TO_NETWORKS.get(name, {}) if isinstance(name, str) else {}
+    return _completed(network, added)
+
+
+def _completed(given: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings with those of `added` that they lack, also within groups that both have."""
+    complete = {**added, **given}
+    for key, values in added.items():
+        if isinstance(values, Mapping) and isinstance(complete[key], Mapping):
+            complete[key] = _completed(complete[key], values)
+    return complete
 
 
 def read_config(run: RunDirectory) -> dict[str, Any]:

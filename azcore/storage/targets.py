@@ -5,6 +5,7 @@ layers, which therefore learn from fewer games; search uses none of them.
 
 ownership     who owns each cell at the end (Wu 2019, section 4.1), if the game states it
 score         by how much the player to move wins (the same), if the game states it
+material      how far the player to move is ahead in pieces at the end, if the game states it
 reply         the policy of the opponent's next search (Wu 2019, section 3.4)
 soft_policy   the policy target to the power of 1/4, so that second-best actions count (KataGo)
 later_values  the search's values over the next few plies, discounted (KataGo, short-term values)
@@ -17,7 +18,8 @@ from collections.abc import Iterable
 
 from azcore.game import Game
 
-TARGETS = ("ownership", "score", "reply", "soft_policy", "later_values", "plies_left")
+OF_THE_END = ("ownership", "score", "material")  # made of a game's last position
+TARGETS = (*OF_THE_END, "reply", "soft_policy", "later_values", "plies_left")
 # Of `later_values`: mean plies to the values that count, 1 / (1 - lambda). KataGo's on 9x9 are
 # 15, 5.5 and 2.3.
 HORIZONS = (16.0, 6.0, 2.0)
@@ -30,4 +32,6 @@ def stated(game: Game, wanted: Iterable[str]) -> tuple[str, ...]:
         lacks.add("ownership")
     if not game.has_score:
         lacks.add("score")
+    if not game.has_material:
+        lacks.add("material")
     return tuple(name for name in TARGETS if name in set(wanted) - lacks)

@@ -29,7 +29,7 @@ class Identity(StrEnum):
     GARBAGE = "text without meaning raises InvalidTextError"
     KEY = "equal keys after as many actions mean the same player, actions and end"
     SYMMETRY = "mapped actions lead to the mapped position"
-    ENDS = "ownership and score of an end fit its outcome and its symmetries"
+    ENDS = "ownership, score and material of an end fit its outcome and symmetries"
     BOARD = "a board shows the placement, and a legal action is one path of clicks"
     INTERPRETED = "compiled and interpreted rules agree"
     BOUNDS = "rules write only into what they are lent"

@@ -1,4 +1,4 @@
-"""Checks of what a game says about its ends beyond the outcome: `ownership` and `score`."""
+"""Checks of what a game says about its ends: `ownership`, `score` and `material`."""
 
 from __future__ import annotations
 
@@ -45,6 +45,12 @@ def check_end(
         for i, _, image in mapped:
             got = _score(checker, image)
             checker.expect(identity, got == score, f"symmetry {i} has score {got}, want {score}")
+    if game.has_material:
+        material = _material(checker, state)
+        for i, _, image in mapped:
+            got = _material(checker, image)
+            message = f"symmetry {i} has material {got}, want {material}"
+            checker.expect(identity, got == material, message)
 
 
 def _ownership(checker: Checker, state: Any) -> Any:
@@ -65,3 +71,10 @@ def _score(checker: Checker, state: Any) -> float | None:
     fits = isinstance(score, float | int) and math.isfinite(score) and abs(score) <= most
     checker.expect(Identity.ENDS, fits, f"score is {score!r}, want a number from -{most} to {most}")
     return score
+
+
+def _material(checker: Checker, state: Any) -> float:
+    material: float = checker.ask(Identity.ENDS, "material", state)
+    fits = isinstance(material, float | int) and abs(material) <= 1
+    checker.expect(Identity.ENDS, fits, f"material is {material!r}, want a number from -1 to 1")
+    return material

@@ -91,6 +91,8 @@ def thought(game: Game, found: Thought, *, layer: str, flip: bool) -> Plain:
             plain["chances"] = [round(float(chance), 3) for chance in seen.chances]
         if seen.score is not None:
             plain["score"] = round(float(seen.score), 1)
+        if seen.material is not None:
+            plain["material"] = round(float(seen.material), 2)
         if seen.plies_left is not None:
             plain["pliesLeft"] = round(float(seen.plies_left))
     return plain

@@ -79,6 +79,17 @@ class Chess(CompiledGame):
     def is_check(self, state: Any) -> bool:
         return bool(rules.is_check(state))
 
+    def material(self, state: Any) -> float:
+        boards: list[int] = state.boards[state.ply % rules.NUM_BOARDS].tolist()
+        worth = [
+            sum(
+                each * (boards[kind] & boards[rules.PIECES_OF + seat]).bit_count()
+                for kind, each in enumerate(rules.WORTH)
+            )
+            for seat in range(2)
+        ]
+        return (worth[0] - worth[1]) / max(sum(worth), 1)
+
     def opening_book(self, path: Path) -> Book | None:
         return book.PolyglotBook(self, path) if path.suffix.lower() == book.SUFFIX else None
 

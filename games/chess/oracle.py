@@ -85,6 +85,14 @@ class ChessPlain(Game):
             return 0
         return -1 if state.board.turn == chess.WHITE else 1
 
+    def material(self, state: Played) -> float:
+        worth = {chess.PAWN: 1, chess.KNIGHT: 3, chess.BISHOP: 3, chess.ROOK: 5, chess.QUEEN: 9}
+        white, black = (
+            sum(n * len(state.board.pieces(piece, colour)) for piece, n in worth.items())
+            for colour in (chess.WHITE, chess.BLACK)
+        )
+        return (white - black) / max(white + black, 1)
+
     def termination(self, state: Played) -> str:
         return self._ending(state) or "not over"
 

@@ -51,6 +51,7 @@ UNDERPROMOTION_PLANE = 64
 PAWN, KNIGHT, BISHOP, ROOK, QUEEN, KING = range(6)
 NOTHING = 6  # the kind of an empty cell
 PIECES_OF = 6  # + seat
+WORTH = (1, 3, 3, 5, 9, 0)  # by kind, in pawns, as most primers have it
 
 # Bits of `castling`; the same two, 2 bits higher, for Black.
 KING_SIDE, QUEEN_SIDE = 1, 2

@@ -70,6 +70,16 @@ class Shogi(CompiledGame):
         """Whether the player to move may declare an entered king, whatever the setting."""
         return bool(rules.has_entered(state))
 
+    def material(self, state: Any) -> float:
+        worth = [0, 0]
+        for code in state.boards[state.latest & 7].tolist():
+            if code:
+                seat, piece = divmod(code - 1, rules.NUM_TYPES)
+                worth[seat] += rules.WORTH[piece]
+        for seat, hand in enumerate(state.hands[state.latest & 7].tolist()):
+            worth[seat] += sum(n * each for n, each in zip(hand, rules.WORTH, strict=False))
+        return (worth[0] - worth[1]) / max(sum(worth), 1)
+
     def is_check(self, state: Any) -> bool:
         return bool(state.in_check)
 

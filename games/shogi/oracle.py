@@ -29,6 +29,7 @@ _DROPPED = "PLNSGBR"
 # lance knight silver bishop rook) in the order of the planes, and its hands (.. silver gold ..).
 _PLANE_OF_TYPE = {1: 0, 2: 1, 3: 2, 4: 3, 7: 4, 5: 5, 6: 6, 8: 7, 9: 8, 10: 9, 11: 10, 12: 11}
 _PLANE_OF_TYPE |= {13: 12, 14: 13}
+_WORTH = (0, 1, 3, 4, 5, 8, 10, 6, 0, 7, 6, 6, 6, 10, 12)  # by cshogi's type, in pawns
 
 
 def _cell(square: int, seat: int) -> int:
@@ -194,6 +195,15 @@ class ShogiPlain(Game):
 
     def outcome(self, state: State) -> int:
         return state.result
+
+    def material(self, state: State) -> float:
+        worth = [0, 0]
+        for piece in state.board.pieces:
+            worth[piece // 16] += _WORTH[piece % 16]
+        for seat, hand in enumerate(state.board.pieces_in_hand):
+            for piece, count in zip((1, 2, 3, 4, 7, 5, 6), hand, strict=True):
+                worth[seat] += count * _WORTH[piece]
+        return (worth[0] - worth[1]) / max(sum(worth), 1)
 
     def can_declare_win(self, state: State) -> bool:
         """Whether the player to move may declare an entered king, whatever the setting."""

@@ -60,6 +60,9 @@ SUPPLY = (18, 4, 4, 4, 4, 2, 2)
 PROMOTED = np.array([8, 9, 10, 11, 4, 12, 13, 7, 8, 9, 10, 11, 12, 13])
 HAND_TYPE = np.array([0, 1, 2, 3, 4, 5, 6, 7, 0, 1, 2, 3, 5, 6])
 
+# By type, in pawns: Tanigawa Koji's values, as in https://en.wikipedia.org/wiki/Shogi_strategy.
+WORTH = (1, 3, 4, 5, 6, 8, 10, 0, 7, 6, 6, 6, 10, 12)
+
 NUM_CELLS = 81
 # The square of a missing king, such as the attacker's in a mate problem. It indexes the last entry
 # of tables by cell, which is empty; in White's view it is -1, also the last entry.

@@ -35,6 +35,7 @@ def test_a_prediction_that_is_no_number_has_such_a_loss() -> None:
     """So that the run's guard, which looks at losses, says when and at which rate it diverged."""
     assert math.isnan(loss("ownership", [[[NAN]]], [[[1.0]]]))
     assert math.isnan(loss("score", [NAN], [1.0]))
+    assert math.isnan(loss("material", [NAN], [1.0]))
 
 
 def test_unknown_targets_have_no_gradient() -> None:
@@ -50,6 +51,7 @@ def test_unknown_targets_have_no_gradient() -> None:
 
 def test_score_and_values_are_squared_errors() -> None:
     assert loss("score", [0.5, 0.1], [0.2, NAN]) == pytest.approx(0.09 / 2)
+    assert loss("material", [0.5, 0.1], [-0.5, 0.1]) == pytest.approx(1 / 2)
     assert loss("later_values", [[0.5, 0.0, 1.0]], [[0.0, 0.0, -1.0]]) == pytest.approx(4.25)
 
 

@@ -92,6 +92,7 @@ def test_all_predictions_have_their_shapes(name: str, settings: PooledRes) -> No
         "soft_policy": (6, game.num_actions),
         "ownership": (6, height, width),
         "score": (6,),
+        "material": (6,),
         "later_values": (6, 3),
         "plies_left": (6,),
     }

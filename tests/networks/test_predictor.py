@@ -43,6 +43,7 @@ class Known(AuxiliaryNetwork):
             "wdl_logits": torch.tensor(WDL).log().repeat(size, 1),
             "ownership": own - other,
             "score": torch.full((size,), 0.1),
+            "material": torch.full((size,), 0.25),
             "later_values": torch.zeros(size, 3),
             "plies_left": 30 - stones,
         }
@@ -57,7 +58,8 @@ def after(*texts: str) -> Any:
 
 def test_a_prediction_is_in_the_view_of_the_player_to_move() -> None:
     predictor = NetworkPredictor(Known().train(), GO, CPU)
-    assert predictor.predicts == {"policy", "value", "chances", "ownership", "score", "plies_left"}
+    ends = {"ownership", "score", "material"}
+    assert predictor.predicts == {"policy", "value", "chances", *ends, "plies_left"}
     black, white = predictor.predict(GO, [after("A3", "B1"), after("A3", "B1", "C3")])
     assert black.ownership is not None
     assert black.ownership.tolist() == [[1, 0, 0], [0, 0, 0], [0, -1, 0]]  # the top row first
@@ -66,6 +68,7 @@ def test_a_prediction_is_in_the_view_of_the_player_to_move() -> None:
     assert (black.value, white.value) == pytest.approx((0.1, 0.1))
     assert black.chances == pytest.approx(WDL, abs=1e-6)
     assert black.score == pytest.approx(0.95)  # 0.1 of 9 points and half a point of komi
+    assert black.material == 0.25
     assert (black.plies_left, white.plies_left) == (29, 29)
     # Softmax over the legal actions 1 to 6, 8 and 9, since 0 and 7 are taken.
     powers = np.exp([-np.inf, 1, 2, 3, 4, 5, 6, -np.inf, 8, 9])
@@ -80,6 +83,7 @@ def test_the_other_player_sees_the_opposite() -> None:
     assert other.ownership is not None
     assert other.ownership.tolist() == [[-1, 0, 0], [0, 0, 0], [0, 1, 0]]
     assert other.score == pytest.approx(-0.95)
+    assert other.material == -0.25
     assert other.plies_left == 29
     assert other.policy is seen.policy
 

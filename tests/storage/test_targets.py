@@ -55,7 +55,7 @@ def test_targets_are_those_of_the_games() -> None:
     records[5] = replace(records[5], resigned_by=1, outcome=1)
     buffer = window(GO, records)
     samples = buffer.positions(np.arange(buffer.num_positions))
-    assert set(samples.auxiliary) == set(TARGETS) - {"soft_policy"}
+    assert set(samples.auxiliary) == set(TARGETS) - {"soft_policy", "material"}
     row, without_reply = 0, 0
     for record in records:
         state = final_state(GO, record)
@@ -137,6 +137,26 @@ def test_ends_leave_with_their_games() -> None:
     ]
     np.testing.assert_allclose(samples.auxiliary["score"], want, rtol=1e-6)
     assert set(samples.auxiliary) == {"score"}
+
+
+def test_material_is_that_of_the_last_position_however_a_game_ended() -> None:
+    game = azcore.make("chess", max_plies=60)
+    records = played(game, 200)
+    records[1] = replace(records[1], resigned_by=1, outcome=1)
+    records[2] = replace(records[2], agreed=True, outcome=0)
+    buffer = ReplayBuffer(
+        game=game, window_games=len(records), augment=False, targets=("material", "score")
+    )
+    buffer.extend(records)
+    samples = buffer.positions(np.arange(buffer.num_positions))
+    want = [
+        (1 if player == 0 else -1) * game.material(final_state(game, record))
+        for record in records
+        for player in record.players
+    ]
+    assert np.unique(np.abs(want)).size > 1
+    np.testing.assert_allclose(samples.auxiliary["material"], want, rtol=1e-6)
+    assert set(samples.auxiliary) == {"material"}
 
 
 def test_a_game_without_ownership_has_the_other_targets() -> None:

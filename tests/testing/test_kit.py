@@ -435,6 +435,26 @@ ALONE = {
         Identity.ENDS,
         "score_maximum is 10.0, but there is no method score",
     ),
+    "material beyond everything": (
+        {"material": lambda self, state: 1.5},
+        Identity.ENDS,
+        "material is 1.5, want a number from -1 to 1",
+    ),
+    "material of a text": (
+        {"material": lambda self, state: "a rook"},
+        Identity.ENDS,
+        "material is 'a rook', want a number from -1 to 1",
+    ),
+    "material that is no number": (
+        {"material": lambda self, state: float("nan")},
+        Identity.ENDS,
+        "material is nan, want a number from -1 to 1",
+    ),
+    "material of a corner": (
+        {"material": lambda self, state: float(self.observation(state)[0, 0, 0])},
+        Identity.ENDS,
+        "has material",
+    ),
     "ownership doubled": (
         {"ownership": lambda self, state: 2 * owner_of_stones(self, state)},
         Identity.ENDS,

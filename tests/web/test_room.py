@@ -433,6 +433,7 @@ def test_what_the_network_says_is_told_of_the_first_seat(moves: list[str], sign:
             value=0.1,
             chances=Chances(0.4, 0.35, 0.25),
             score=4.5,
+            material=0.123,
             plies_left=12.2,
         ),
     )
@@ -440,6 +441,7 @@ def test_what_the_network_says_is_told_of_the_first_seat(moves: list[str], sign:
     assert (plain["value"], plain["network"]) == (0.2 * sign, 0.1 * sign)
     assert plain["chances"] == [0.4, 0.35, 0.25][::sign]
     assert (plain["score"], plain["pliesLeft"]) == (4.5 * sign, 12)
+    assert plain["material"] == 0.12 * sign
 
 
 def test_a_run_that_goes_on_is_played_with_its_newest_weights(tmp_path: Path) -> None:

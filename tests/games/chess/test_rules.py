@@ -13,7 +13,7 @@ import pytest
 
 import azcore
 from azcore.errors import GameError, IllegalActionError
-from azcore.testing import check_game, check_position, perft, random_game
+from azcore.testing import check_game, check_position, perft, random_game, random_states
 
 from .compare import compare_games
 
@@ -95,6 +95,23 @@ def swap_colours(text: str) -> str:
 def test_the_contract_holds_and_python_chess_agrees(num_positions: int) -> None:
     game, oracle = azcore.make("chess"), azcore.make("chess_plain")
     check_game(game, oracle=oracle, num_positions=num_positions, seed=num_positions)
+
+
+def test_material_is_the_oracles() -> None:
+    game, oracle = azcore.make("chess"), azcore.make("chess_plain")
+    seen = set()
+    for state in random_states(game, 300, np.random.default_rng(3)):
+        seen.add(game.material(state))
+        assert game.material(state) == oracle.material(
+            oracle.state_from_text(game.state_to_text(state))
+        )
+    assert len(seen) > 20
+    for text, material in (
+        ("4k3/8/8/8/8/8/8/4K3 w - - 0 1", 0),
+        ("4k3/8/8/8/8/8/8/Q3K3 b - - 0 1", 1),
+        ("4kr2/8/8/8/8/8/8/Q3K3 w - - 0 1", 4 / 14),
+    ):
+        assert game.material(game.state_from_text(text)) == material
 
 
 def test_games_agree_with_python_chess() -> None:

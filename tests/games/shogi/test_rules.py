@@ -13,7 +13,7 @@ import pytest
 
 import azcore
 from azcore.errors import GameError, IllegalActionError
-from azcore.testing import check_game, perft
+from azcore.testing import check_game, perft, random_states
 
 from .compare import compare_games
 
@@ -117,6 +117,21 @@ def test_perft_of_drawn_positions_as_cshogi_counts(game: Any) -> None:
 def test_the_contract_and_random_games_against_cshogi(game: Any) -> None:
     report = check_game(game, oracle=azcore.make("shogi_plain"), num_positions=300)
     assert report.games >= 1
+
+
+@needs_cshogi
+def test_material_is_the_oracles(game: Any) -> None:
+    oracle = azcore.make("shogi_plain")
+    seen = set()
+    for state in random_states(game, 300, np.random.default_rng(3)):
+        seen.add(game.material(state))
+        assert game.material(state) == oracle.material(
+            oracle.state_from_text(game.state_to_text(state))
+        )
+    assert len(seen) > 50
+    # A rook and a tokin on the board and two pawns in hand against a bishop: 10 + 7 + 2 and 8.
+    state = game.state_from_text("4k4/4b4/9/+P8/9/9/9/9/R3K4 w 2P 1")
+    assert game.material(state) == (19 - 8) / 27
 
 
 @needs_cshogi

@@ -42,6 +42,9 @@ class Minishogi(CompiledGame):
     def initial_state(self) -> Any:
         return self.state_from_text(notation.START)
 
+    def material(self, state: Any) -> float:
+        return notation.material(state)
+
     def is_check(self, state: Any) -> bool:
         return bool(state.in_check)
 

@@ -29,6 +29,7 @@ PAWN, SILVER, GOLD, BISHOP, ROOK, KING, TOKIN, PROMOTED_SILVER, HORSE, DRAGON = 
 NUM_TYPES, NUM_HAND_TYPES = 10, 5
 PROMOTED = np.array([TOKIN, PROMOTED_SILVER, GOLD, HORSE, DRAGON, KING, 6, 7, 8, 9])
 HAND_TYPE = np.array([PAWN, SILVER, GOLD, BISHOP, ROOK, KING, PAWN, SILVER, BISHOP, ROOK])
+WORTH = (1, 5, 6, 8, 10, 0, 7, 6, 10, 12)  # by type, in pawns, as in azcore's shogi
 SUPPLY = 2  # of each type in a set, on the board and in hands
 
 ROW_STEP = np.array([-1, -1, 0, 1, 1, 1, 0, -1])  # N NE E SE S SW W NW; bit 2 flipped: opposite
