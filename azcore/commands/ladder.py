@@ -8,6 +8,7 @@ gone on with.
 from __future__ import annotations
 
 import csv
+import re
 import shutil
 import subprocess
 import sys
@@ -29,7 +30,15 @@ from azcore.settings import build, require
 from azcore.storage import table as tables
 from azcore.storage.card import commit
 
-RUN = "RUN"
+RUN = "RUN"  # the folder of the trained run in a line; a preparation is named in capitals too
+# Where a line of each command writes, as key and end of the path; without command= it trains.
+OUTPUTS = {
+    "train": ("run_dir", ""),
+    "arena": ("arena_dir", ""),
+    "puzzles": ("out", ".csv"),
+    "import": ("out", ".azg"),
+}
+PREPARES = ("train", "arena", "import")
 ALL = "all"
 ROWS = [
     *("recipe", "measure", "share", "low", "high", "of", "least", "reached"),
@@ -53,9 +62,18 @@ class Measure:
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """What to train, and how to measure it."""
+    """What to train, and how to measure it.
+
+    Args:
+        goal: in words.
+        prepare: command lines by name, run in this order before training. Each writes to a place of
+            its own, which later lines name by the name in capitals.
+        train: the command line that trains it.
+        measures: of the run.
+    """
 
     goal: str
+    prepare: Mapping[str, tuple[str, ...]]
     train: tuple[str, ...]
     measures: tuple[Measure, ...]
 
@@ -94,11 +112,15 @@ def _recipe(name: str, values: Any) -> Recipe:
     where = f"ladder.recipes.{name}"
     require(isinstance(values, Mapping), where, "goal, train and measures", values)
     measures = tuple(build(Measure, each, where) for each in values.get("measures", []))
-    plain = {key: value for key, value in values.items() if key != "measures"}
     require(bool(measures), where, "measures", values)
+    prepare = {key: tuple(map(str, line)) for key, line in (values.get("prepare") or {}).items()}
+    for key, line in prepare.items():
+        wanted = "a line that trains, or begins with command=arena or command=import"
+        require(_command_of(line) in PREPARES, f"{where}.prepare.{key}", wanted, list(line))
     return Recipe(
-        goal=str(plain.get("goal", "")),
-        train=tuple(str(word) for word in plain.get("train", [])),
+        goal=str(values.get("goal", "")),
+        prepare=prepare,
+        train=tuple(str(word) for word in values.get("train", [])),
         measures=measures,
     )
 
@@ -106,30 +128,21 @@ def _recipe(name: str, values: Any) -> Recipe:
 def _climb(name: str, recipe: Recipe, folder: Path, results: tables.Table, seed: int) -> bool:
     """Train and measure a recipe, as far as that was not done already; False: interrupted."""
     _require_puzzles(name, recipe)  # before the hours that it trains
-    run, ended = folder / name, folder / f"{name}.trained"
-    train = [*recipe.train, f"seed={seed}"]
-    if not ended.exists():
-        again = ["resume=latest"] if (run / "config.yaml").exists() else []
-        if not _command([*train, f"run_dir={run}", *again]):
+    places: dict[str, Path] = {}
+    for key, line in recipe.prepare.items():
+        if not _once(f"{name}-{key}", line, folder, places, seed):
             return False
-        ended.write_text(" ".join(train) + "\n")
-    require(
-        ended.read_text().split() == train,
-        "ladder.folder",
-        f"one in which {name} was trained by {' '.join(train)}",
-        ended.read_text().strip(),
-    )
+        places[key.upper()] = _output(line, folder / f"{name}-{key}")
+    run = folder / name
+    if not _once(name, recipe.train, folder, places, seed):
+        return False
+    places[RUN] = run
     done = {(row["recipe"], row["line"]) for row in results.rows()}
     for number, measure in enumerate(recipe.measures, 1):
-        line = [word.replace(RUN, str(run)) for word in measure.line]
         if (name, " ".join(measure.line)) in done:
             continue
         out = folder / f"{name}-{number}"
-        where = f"arena_dir={out}"
-        if measure.line[0] == "command=puzzles":
-            where = f"out={out}.csv"
-        _forget(out)
-        if not _command([*line, where, f"seed={seed}"]):
+        if not _command(_line(measure.line, out, places, seed)):
             return False
         points, of = _points(out)
         low, high = score_interval(*points)
@@ -143,15 +156,64 @@ def _climb(name: str, recipe: Recipe, folder: Path, results: tables.Table, seed:
                 "of": of,
                 "least": measure.least,
                 "reached": (points[0] + points[1] / 2) / of >= measure.least,
-                "hours": round(_hours(run), 3),
+                "hours": round(sum(map(_hours, [*places.values()])), 3),
                 "seed": seed,
                 "machine": processor(),
                 "commit": commit(),
-                "train": " ".join(train),
+                "train": " ".join([*recipe.train, f"seed={seed}"]),
                 "line": " ".join(measure.line),
             }
         )
     return True
+
+
+def _once(
+    name: str, line: Sequence[str], folder: Path, places: Mapping[str, Path], seed: int
+) -> bool:
+    """Run a line whose output is kept, unless that was done; False: it was interrupted.
+
+    Raises:
+        SettingError: it was done by another line.
+    """
+    out, done = folder / name, " ".join([*line, *_seed(line, seed)])
+    ended = folder / f"{name}.{'trained' if _command_of(line) == 'train' else 'made'}"
+    if not ended.exists():
+        again = ["resume=latest"] if (out / "config.yaml").exists() else []
+        if not _command([*_line(line, out, places, seed), *again]):
+            return False
+        ended.write_text(done + "\n")
+    wanted = f"one in which {name} was made by {done}"
+    require(ended.read_text().strip() == done, "ladder.folder", wanted, ended.read_text().strip())
+    return True
+
+
+def _line(line: Sequence[str], out: Path, places: Mapping[str, Path], seed: int) -> list[str]:
+    """A line with its places filled in; what it wrote when it was interrupted is removed."""
+    names = "|".join(map(re.escape, places)) or "(?!)"
+    words = [re.sub(rf"\b({names})\b", lambda m: str(places[m[0]]), word) for word in line]
+    key, _ = OUTPUTS[_command_of(line)]
+    path = _output(line, out)
+    if key == "out":
+        path.unlink(missing_ok=True)
+    elif (out / "matches.csv").exists() and not (out / "config.yaml").exists():
+        shutil.rmtree(out)
+    return [*words, f"{key}={path}", *_seed(line, seed)]
+
+
+def _seed(line: Sequence[str], seed: int) -> list[str]:
+    """The seed's word of a line; reading games has no chance in it, and so no seed."""
+    return [] if _command_of(line) == "import" else [f"seed={seed}"]
+
+
+def _command_of(line: Sequence[str]) -> str:
+    """The command of a line, which is `train` where none is named."""
+    key, _, command = line[0].partition("=") if line else ("", "", "")
+    return command if key == "command" else "train"
+
+
+def _output(line: Sequence[str], out: Path) -> Path:
+    """Where a line writes, in the place that is given to it."""
+    return out.with_name(out.name + OUTPUTS[_command_of(line)][1])
 
 
 def _require_puzzles(name: str, recipe: Recipe) -> None:
@@ -169,13 +231,6 @@ def _require_puzzles(name: str, recipe: Recipe) -> None:
                 path = Path(file.strip(" '\""))
                 wanted = "files that are there (those of azcore are in its source, under examples)"
                 require(path.is_file(), f"ladder.recipes.{name}: puzzles.files", wanted, str(path))
-
-
-def _forget(out: Path) -> None:
-    """Remove what a measure has written that was then interrupted."""
-    out.with_name(out.name + ".csv").unlink(missing_ok=True)
-    if (out / "matches.csv").exists():
-        shutil.rmtree(out)
 
 
 def _command(words: Sequence[str]) -> bool:
@@ -208,7 +263,9 @@ def _points(out: Path) -> tuple[tuple[int, int, int], int]:
 
 
 def _hours(run: Path) -> float:
-    """How long a run has trained."""
+    """How long a run has trained; 0 for what is no run."""
+    if not (run / "metrics.csv").exists():
+        return 0.0
     with (run / "metrics.csv").open() as file:
         return max(float(row["seconds"]) for row in csv.DictReader(file)) / 3600
 

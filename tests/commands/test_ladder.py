@@ -57,8 +57,69 @@ def test_a_recipe_is_climbed_once(
     monkeypatch.setattr(subprocess, "call", lambda words: pytest.fail(f"again: {words}"))
     assert ladder(config(tmp_path, ["all"])) == 0
     assert capsys.readouterr().out.count("tiny") >= 2
-    with pytest.raises(SettingError, match=r"ladder\.folder must be one in which tiny was trained"):
+    with pytest.raises(SettingError, match=r"ladder\.folder must be one in which tiny was made"):
         ladder(config(tmp_path, ["tiny"], train=["game=tic_tac_toe"]))
+
+
+PREPARED = {
+    "games": ["command=arena", "game=tic_tac_toe", "players=[search:30,search:8]", *FEW]
+    + ["arena.games=30", "arena.opening_plies=2", "arena.export=json"],
+    "experts": ["command=import", "game=tic_tac_toe", "games=[GAMES]", "import.min_plies=1"],
+    "taught": [*TINY, "algorithm=supervised", "supervised.games=[EXPERTS]"]
+    + ["supervised.held_out=0.1", "learner.batch_size=8", "trainer.max_steps=2"],
+}
+
+
+def test_a_recipe_may_begin_with_games_by_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Games are made, imported and learned from, and the run begins with those weights."""
+    train = [*TINY, "init=TAUGHT", "trainer.max_steps=4", "arena.every_generations=9"]
+    asked = config(tmp_path, ["tiny"], prepare=PREPARED, train=train)
+    assert ladder(asked) == 0
+    runs = tmp_path / "runs"
+    assert (runs / "tiny-experts.azg").is_file()
+    told = capfd.readouterr().out
+    assert f"supervised.games=[{runs}/tiny-experts.azg]" in told
+    assert f"begins with the weights of {runs}/tiny-taught/checkpoints/last.ckpt, step 2" in told
+    with (runs / "ladder.csv").open() as file:
+        row = next(csv.DictReader(file))
+    assert row["train"].startswith("game=tic_tac_toe")
+    assert "init=TAUGHT" in row["train"]
+    # What was made is kept, and a changed line is refused.
+    (runs / "ladder.csv").unlink()
+    (runs / "tiny.trained").unlink()
+    monkeypatch.setattr(subprocess, "call", lambda words: 130)
+    assert ladder(asked) == 130
+    said = capfd.readouterr().out
+    assert "command=arena" not in said
+    assert "resume=latest" in said
+    changed = {**PREPARED, "games": [*PREPARED["games"], "arena.opening_plies=1"]}
+    with pytest.raises(SettingError, match="one in which tiny-games was made by command=arena"):
+        ladder(config(tmp_path, ["tiny"], prepare=changed, train=train))
+
+
+def test_what_a_preparation_left_half_done_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said: list[list[str]] = []
+
+    def call(words: list[str]) -> int:
+        said.append(words)
+        return 130
+
+    monkeypatch.setattr(subprocess, "call", call)
+    (tmp_path / "runs/tiny-games").mkdir(parents=True)
+    (tmp_path / "runs/tiny-games/matches.csv").touch()
+    assert ladder(config(tmp_path, ["tiny"], prepare=PREPARED)) == 130
+    assert said[0][-2:] == [f"arena_dir={tmp_path}/runs/tiny-games", "seed=3"]
+    assert not (tmp_path / "runs/tiny-games").exists()
+    (tmp_path / "runs/tiny-games.made").write_text(" ".join([*PREPARED["games"], "seed=3\n"]))
+    (tmp_path / "runs/tiny-experts.azg").touch()
+    assert ladder(config(tmp_path, ["tiny"], prepare=PREPARED)) == 130
+    assert said[1][-1] == f"out={tmp_path}/runs/tiny-experts.azg"
+    assert f"games=[{tmp_path}/runs/tiny-games]" in said[1]
+    assert not (tmp_path / "runs/tiny-experts.azg").exists()
 
 
 def test_it_stops_and_fails_with_its_commands(
@@ -96,6 +157,7 @@ def test_positions_that_are_not_there_are_missed_before_training(
 @pytest.mark.parametrize(
     ("climb", "changes", "why"),
     [
+        ([], {"prepare": {"x": ["command=puzzles"]}}, "tiny.prepare.x must be a line that trains"),
         (["high"], {}, "ladder.climb must be all, or of tiny, got 'high'"),
         ([], {"measures": []}, r"ladder.recipes.tiny must be measures"),
         ([], {"measures": [{"line": ["command=train"], "least": 0.5}]}, "begins with command=puz"),
@@ -120,6 +182,11 @@ def test_the_recipes_name_what_there_is() -> None:
         assert game["name"] in installed_games()
         for word in recipe["train"]:
             assert COMMANDS["train"].is_told_by(word.partition("=")[0])
+        for line in recipe.get("prepare", {}).values():
+            command = line[0].partition("=")[2] if line[0].startswith("command=") else "train"
+            assert compose(*line)["game"] == trained["game"]
+            for word in line[command != "train" :]:
+                assert COMMANDS[command].is_told_by(word.partition("=")[0])
         for measure in recipe["measures"]:
             command, *words = measure["line"]
             for word in words:
