@@ -62,11 +62,15 @@ def test_a_recipe_is_climbed_once(
 
 
 PREPARED = {
-    "games": ["command=arena", "game=tic_tac_toe", "players=[search:30,search:8]", *FEW]
-    + ["arena.games=30", "arena.opening_plies=2", "arena.export=json"],
+    "games": [
+        *("command=arena", "game=tic_tac_toe", "players=[search:30,search:8]", *FEW),
+        *("arena.games=30", "arena.opening_plies=2", "arena.export=json"),
+    ],
     "experts": ["command=import", "game=tic_tac_toe", "games=[GAMES]", "import.min_plies=1"],
-    "taught": [*TINY, "algorithm=supervised", "supervised.games=[EXPERTS]"]
-    + ["supervised.held_out=0.1", "learner.batch_size=8", "trainer.max_steps=2"],
+    "taught": [
+        *(*TINY, "algorithm=supervised", "supervised.games=[EXPERTS]"),
+        *("supervised.held_out=0.1", "learner.batch_size=8", "trainer.max_steps=2"),
+    ],
 }
 
 
