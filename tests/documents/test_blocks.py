@@ -22,7 +22,7 @@ ELSEWHERE = {
     "docs/new-network.md": "tests/commands/test_new_network.py",
 }
 # What the reader or a package brings; tests install the packages and run them elsewhere.
-OF_PACKAGES = {"NAME", "my_game", "breakthrough", "connect_four", "se_res", "average"}
+OF_PACKAGES = {"NAME", "my_game", "breakthrough", "connect_four", "minishogi", "se_res", "average"}
 PROGRAMS = {"cd", "export", "sudo", ".", "make", "pip", "python", "python3", "ray", "sh"}
 WITH_PYTHON = [
     page for page in PAGES if blocks(page, "python") and ELSEWHERE.get(page, page) == page
