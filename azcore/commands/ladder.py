@@ -26,12 +26,12 @@ from azcore.commands.console import table_console
 from azcore.commands.puzzles import RESULTS
 from azcore.errors import SettingError
 from azcore.networks.probe import processor
-from azcore.settings import build, require
+from azcore.settings import build, convert, require
 from azcore.storage import table as tables
 from azcore.storage.card import commit
 
 RUN = "RUN"  # the folder of the trained run in a line; a preparation is named in capitals too
-# Where a line of each command writes, as key and end of the path; without command= it trains.
+# Where a line of each command writes, as key and end of the path; one without command= trains.
 OUTPUTS = {
     "train": ("run_dir", ""),
     "arena": ("arena_dir", ""),
@@ -113,16 +113,34 @@ def _recipe(name: str, values: Any) -> Recipe:
     require(isinstance(values, Mapping), where, "goal, train and measures", values)
     measures = tuple(build(Measure, each, where) for each in values.get("measures", []))
     require(bool(measures), where, "measures", values)
-    prepare = {key: tuple(map(str, line)) for key, line in (values.get("prepare") or {}).items()}
-    for key, line in prepare.items():
-        wanted = "a line that trains, or begins with command=arena or command=import"
-        require(_command_of(line) in PREPARES, f"{where}.prepare.{key}", wanted, list(line))
+    prepare = _preparations(values.get("prepare", {}), f"{where}.prepare")
+    train = convert(tuple[str, ...], values.get("train", []), f"{where}.train")
+    require(_command_of(train) == "train", f"{where}.train", "a line that trains", list(train))
     return Recipe(
         goal=str(values.get("goal", "")),
         prepare=prepare,
-        train=tuple(str(word) for word in values.get("train", [])),
+        train=train,
         measures=measures,
     )
+
+
+def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
+    """The lines before training by name.
+
+    Raises:
+        SettingError: one of them cannot be used.
+    """
+    require(isinstance(given, Mapping), where, "command lines by name", given)
+    for name in given:
+        fits = isinstance(name, str) and name.isidentifier() and name == name.lower()
+        require(fits and name != RUN.lower(), where, "names in small letters, not run", name)
+    lines = {
+        name: convert(tuple[str, ...], each, f"{where}.{name}") for name, each in given.items()
+    }
+    for name, line in lines.items():
+        wanted = "a line that trains, or begins with command=arena or command=import"
+        require(_command_of(line) in PREPARES, f"{where}.{name}", wanted, list(line))
+    return lines
 
 
 def _climb(name: str, recipe: Recipe, folder: Path, results: tables.Table, seed: int) -> bool:
@@ -156,11 +174,11 @@ def _climb(name: str, recipe: Recipe, folder: Path, results: tables.Table, seed:
                 "of": of,
                 "least": measure.least,
                 "reached": (points[0] + points[1] / 2) / of >= measure.least,
-                "hours": round(sum(map(_hours, [*places.values()])), 3),
+                "hours": round(sum(map(_hours, places.values())), 3),
                 "seed": seed,
                 "machine": processor(),
                 "commit": commit(),
-                "train": " ".join([*recipe.train, f"seed={seed}"]),
+                "train": _told(recipe, seed),
                 "line": " ".join(measure.line),
             }
         )
@@ -189,8 +207,7 @@ def _once(
 
 def _line(line: Sequence[str], out: Path, places: Mapping[str, Path], seed: int) -> list[str]:
     """A line with its places filled in; what it wrote when it was interrupted is removed."""
-    names = "|".join(map(re.escape, places)) or "(?!)"
-    words = [re.sub(rf"\b({names})\b", lambda m: str(places[m[0]]), word) for word in line]
+    words = [re.sub(r"\b[A-Z_]\w*\b", lambda m: str(places.get(m[0], m[0])), w) for w in line]
     key, _ = OUTPUTS[_command_of(line)]
     path = _output(line, out)
     if key == "out":
@@ -205,10 +222,16 @@ def _seed(line: Sequence[str], seed: int) -> list[str]:
     return [] if _command_of(line) == "import" else [f"seed={seed}"]
 
 
+def _told(recipe: Recipe, seed: int) -> str:
+    """All lines up to the trained run, as the table has them."""
+    lines = [f"{name.upper()}: {' '.join(line)}" for name, line in recipe.prepare.items()]
+    return "; ".join([*lines, " ".join([*recipe.train, f"seed={seed}"])])
+
+
 def _command_of(line: Sequence[str]) -> str:
     """The command of a line, which is `train` where none is named."""
-    key, _, command = line[0].partition("=") if line else ("", "", "")
-    return command if key == "command" else "train"
+    named = [word.partition("=")[2] for word in line if word.startswith("command=")]
+    return named[-1] if named else "train"
 
 
 def _output(line: Sequence[str], out: Path) -> Path:

@@ -16,6 +16,7 @@ from azcore.networks.probe import processor
 from azcore.settings import build, require
 from azcore.storage.card import CARD, Card, require_card
 from azcore.storage.checkpoint import KEY, halved, read_checkpoint, write_checkpoint
+from azcore.storage.run_settings import ORIGIN
 
 MATCHES = "matches.csv"
 
@@ -48,7 +49,7 @@ def publish(config: Config) -> int:
     checkpoint = read_checkpoint(path)
     card = _card(path, checkpoint, settings)
     small = halved(checkpoint)
-    small[KEY] = {**_without_folders(small[KEY]), CARD: require_card(card)}
+    small[KEY] = {**_given_away(small[KEY]), CARD: require_card(card)}
     write_checkpoint(small, out)
     for title, text in card.items():
         print(f"{title}: {text}")
@@ -70,20 +71,26 @@ def _card(path: Path, checkpoint: dict[str, Any], settings: PublishSettings) -> 
     return {**card, "licence": settings.licence}
 
 
-def _without_folders(value: Any) -> Any:
-    """The same without the folders of absolute paths, which are this machine's and nobody else's.
+def _given_away(own: dict[str, Any]) -> dict[str, Any]:
+    """What a checkpoint says of itself, without the folders of this machine."""
+    named = dict(own)
+    if ORIGIN in own:
+        named[ORIGIN] = _without_folders(own[ORIGIN])
+    if isinstance(made := own.get("made"), Mapping):
+        named["made"] = {**made, "settings": _without_folders(made.get("settings", {}))}
+    return named
 
-    A checkpoint keeps the name of its run.
-    """
+
+def _without_folders(value: Any) -> Any:
+    """The same with the names alone of absolute paths; a checkpoint keeps that of its run."""
     if isinstance(value, Mapping):
         return {key: _without_folders(each) for key, each in value.items()}
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [_without_folders(each) for each in value]
     if not isinstance(value, str) or not Path(value).is_absolute():
         return value
     path = Path(value)
-    named = path.parents[2] if path.parent.name == "checkpoints" else path.parent
-    return str(path.relative_to(named))
+    return "/".join(path.parts[1:][-3 if path.parent.name == "checkpoints" else -1 :])
 
 
 def _results(player: str, folders: tuple[str, ...]) -> Iterator[str]:

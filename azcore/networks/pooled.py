@@ -241,8 +241,10 @@ class PooledNetwork(AuxiliaryNetwork):
                 outputs[name] = _PLIES * nn.functional.softplus(head(hidden)).squeeze(1)
             else:
                 outputs[name] = head(hidden)
-        for name in {"score", "material"}.intersection(outputs):
-            outputs[name] = outputs[name].squeeze(1)
+        if "score" in outputs:
+            outputs["score"] = outputs["score"].squeeze(1)
+        if "material" in outputs:
+            outputs["material"] = torch.tanh(outputs["material"]).squeeze(1)
         return outputs
 
     def for_play(self) -> None:

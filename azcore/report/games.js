@@ -83,8 +83,8 @@ function viewer(games) {
       entry("Expected score", ahead);
     }
     if (found.material !== undefined) {
-      const ahead = found.material === 0 ? "even" : `${seats[found.material > 0 ? 0 : 1]} ${Math.round(100 * Math.abs(found.material))}\u00a0% of them ahead`;
-      entry("Pieces at the end", ahead);
+      const lead = Math.round(100 * found.material);
+      entry("Expected lead in pieces", lead === 0 ? "even" : `${seats[lead > 0 ? 0 : 1]}, ${Math.abs(lead)}\u00a0%`);
     }
     if (found.plies_left !== undefined) entry("Plies left", `about ${found.plies_left}`);
   }

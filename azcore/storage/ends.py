@@ -39,7 +39,7 @@ class Ends:
             [
                 ("ownership", np.int8, cells),
                 ("score", np.float32),  # view of seat 0; NaN: unknown
-                ("material", np.float32),  # the same
+                ("material", np.float32),  # view of seat 0; NaN: not wanted
             ]
         )
         self._board = make_batch(game, 1)
@@ -48,7 +48,8 @@ class Ends:
     def of(self, record: GameRecord) -> npt.NDArray[Any]:
         """The end of a game, one entry of `dtype`.
 
-        Ownership and score are unknown if the rules did not end it; material never is.
+        Ownership and score are unknown if the rules did not end it; material is that of the last
+        position.
         """
         end = np.zeros(1, self.dtype)
         end["ownership"], end["score"], end["material"] = UNKNOWN, np.nan, np.nan

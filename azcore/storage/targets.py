@@ -5,7 +5,8 @@ layers, which therefore learn from fewer games; search uses none of them.
 
 ownership     who owns each cell at the end (Wu 2019, section 4.1), if the game states it
 score         by how much the player to move wins (the same), if the game states it
-material      how far the player to move is ahead in pieces at the end, if the game states it
+material      how far the player to move is ahead in pieces in the last position, also where a
+              player resigned, if the game states it
 reply         the policy of the opponent's next search (Wu 2019, section 3.4)
 soft_policy   the policy target to the power of 1/4, so that second-best actions count (KataGo)
 later_values  the search's values over the next few plies, discounted (KataGo, short-term values)

@@ -50,7 +50,7 @@ def check_end(
         for i, _, image in mapped:
             got = _material(checker, image)
             message = f"symmetry {i} has material {got}, want {material}"
-            checker.expect(identity, got == material, message)
+            checker.expect(identity, math.isclose(got, material, abs_tol=1e-9), message)
 
 
 def _ownership(checker: Checker, state: Any) -> Any:

@@ -344,9 +344,10 @@ class _RandomGames:
     def _never_checked(self) -> list[str]:
         """Identities that the game has and no position of these random games put to the test."""
         game, compiled = self.checker.game, isinstance(self.checker.game, CompiledGame)
+        states_ends = game.has_ownership or game.has_score or game.has_material
         expected = {
             Identity.SYMMETRY: "no start looks like its image" if game.symmetries else "",
-            Identity.ENDS: "no end had one" if game.has_ownership or game.has_score else "",
+            Identity.ENDS: "no end had one" if states_ends else "",
             Identity.VIEW: "swap_colours gave no text" if self.state_texts.swap_colours else "",
             Identity.INTERPRETED: "the rules came compiled" if compiled else "",
         }

@@ -88,7 +88,9 @@ def test_a_recipe_may_begin_with_games_by_others(
     assert f"begins with the weights of {runs}/tiny-taught/checkpoints/last.ckpt, step 2" in told
     with (runs / "ladder.csv").open() as file:
         row = next(csv.DictReader(file))
-    assert row["train"].startswith("game=tic_tac_toe")
+    assert row["train"].startswith("GAMES: command=arena game=tic_tac_toe")
+    assert "EXPERTS: command=import" in row["train"]
+    assert row["train"].endswith("arena.every_generations=9 seed=3")
     assert "init=TAUGHT" in row["train"]
     # What was made is kept, and a changed line is refused.
     (runs / "ladder.csv").unlink()
@@ -162,6 +164,25 @@ def test_positions_that_are_not_there_are_missed_before_training(
     ("climb", "changes", "why"),
     [
         ([], {"prepare": {"x": ["command=puzzles"]}}, "tiny.prepare.x must be a line that trains"),
+        (
+            [],
+            {"prepare": {"x": ["game=go", "command=web"]}},
+            "prepare.x must be a line that trains",
+        ),
+        ([], {"prepare": {"x": "command=arena"}}, "prepare.x must be a list, got 'command=arena'"),
+        ([], {"prepare": {"x": None}}, "prepare.x must be a list, got None"),
+        ([], {"prepare": [["game=go"]]}, "prepare must be command lines by name"),
+        (
+            [],
+            {"prepare": {1: ["game=go"]}},
+            "prepare must be names in small letters, not run, got 1",
+        ),
+        (
+            [],
+            {"prepare": {"run": ["game=go"]}},
+            "must be names in small letters, not run, got 'run'",
+        ),
+        ([], {"train": ["command=web"]}, "tiny.train must be a line that trains"),
         (["high"], {}, "ladder.climb must be all, or of tiny, got 'high'"),
         ([], {"measures": []}, r"ladder.recipes.tiny must be measures"),
         ([], {"measures": [{"line": ["command=train"], "least": 0.5}]}, "begins with command=puz"),

@@ -15,7 +15,8 @@ from . import notation, rules
 
 PROMOTE, STAY = "promote", "stay"
 _NAMES = ("pawn", "silver", "gold", "bishop", "rook", "king")
-_PROMOTED = {"P": "pawn", "S": "silver", "B": "bishop", "R": "rook"}
+_PROMOTED = {"P": "tokin", "S": "promoted silver", "B": "horse", "R": "dragon"}
+_ART = dict(zip(notation.LETTERS, _NAMES, strict=True))
 ROLES = {
     **{
         letter: Role(name=name, letter=letter, art=f"koma-{name}")
@@ -23,9 +24,9 @@ ROLES = {
     },
     **{
         f"+{letter}": Role(
-            name=f"promoted {name}",
+            name=name,
             letter=f"+{letter}",
-            art=f"koma-promoted-{name}",
+            art=f"koma-promoted-{_ART[letter]}",
             promoted=True,
         )
         for letter, name in _PROMOTED.items()

@@ -2,7 +2,7 @@
 
 0 .. 9    own pieces: pawn silver gold bishop rook king, promoted pawn silver bishop rook
 10 .. 19  the opponent's, likewise
-20 .. 24  own prisoners: the number of pawns, silvers, golds, bishops and rooks, in every cell
+20 .. 24  the number of own pawns, silvers, golds, bishops and rooks in hand, in every cell
 25 .. 29  the opponent's, likewise
 30, 31    ones if the position has occurred at least once, twice before
 32        ones if White is to move, who wins by repetition

@@ -36,6 +36,7 @@ class Minishogi(CompiledGame):
                 is_terminal=rules.is_terminal,
                 outcome=rules.outcome,
                 observe=encoding.observe,
+                position_key=rules.position_key,
             ),
         )
 

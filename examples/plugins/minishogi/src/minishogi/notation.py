@@ -156,8 +156,10 @@ def read_hands(word: str) -> npt.NDArray[np.int8]:
     if word != "-" and not re.fullmatch("(2?[RBGSPrbgsp])+", word, re.ASCII):
         raise InvalidTextError(f"hands are - or letters such as R2p, got {word[:20]!r}")
     for two, letter in re.findall("(2?)([A-Za-z])", word):
-        seat = 0 if letter.isupper() else 1
-        hands[seat, LETTERS.index(letter.upper())] += 2 if two else 1
+        seat, piece = int(letter.islower()), LETTERS.index(letter.upper())
+        if hands[seat, piece]:
+            raise InvalidTextError(f"{letter} is twice in the hands {word[:20]!r}")
+        hands[seat, piece] = 2 if two else 1
     return hands
 
 

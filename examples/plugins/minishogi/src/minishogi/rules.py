@@ -78,6 +78,9 @@ STATE = [
 _numbers = np.random.PCG64(20181207).random_raw(2 * 21 * 25 + 2 * 5 * 3).view(np.int64)
 PIECE_HASH = _numbers[: 2 * 21 * 25].reshape(2, 21, 25)
 HAND_HASH = _numbers[2 * 21 * 25 :].reshape(2, 5, 3)
+# Used only by `position_key`: earlier occurrences up to 3, and `ended`.
+_numbers = np.random.PCG64(20181208).random_raw(4 + 3).view(np.int64)
+REPEAT_HASH, ENDED_HASH = _numbers[:4], _numbers[4:]
 
 
 def current_player(state: Any) -> int:
@@ -131,6 +134,13 @@ def outcome(state: Any) -> int:
     return 0 if has_action(state) else 2 * int(state.player) - 1
 
 
+def position_key(state: Any) -> int:
+    # Board, hands, seat, how often the position has occurred before, and whether that ended the
+    # game. Other earlier positions and checks are left out.
+    key = hash_of(state) ^ REPEAT_HASH[state.repeats] ^ ENDED_HASH[state.ended]
+    return key  # type: ignore[no-any-return]
+
+
 # -- helpers -----------------------------------------------------------------------------------
 
 
@@ -166,7 +176,7 @@ def swapped(code: int) -> int:
 
 @register_jitable
 def king_of(board: Any) -> int:
-    """The cell of the own king; -1 if there is none."""
+    """The cell of the own king; -1 if there is none, as in a state that nobody has set up."""
     for cell in range(NUM_CELLS):
         if board[cell] == 1 + KING:
             return cell
@@ -175,7 +185,7 @@ def king_of(board: Any) -> int:
 
 @register_jitable
 def is_attacked(board: Any, cell: int) -> bool:
-    """Whether a piece of the opponent attacks a cell; never beyond the board (-1)."""
+    """Whether a piece of the opponent attacks a cell; never one that is not there (-1)."""
     if cell < 0:
         return False
     for direction in range(8):
