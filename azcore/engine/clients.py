@@ -140,10 +140,14 @@ class UsiClient(Client):
         self._go = " ".join(["go", *words_of_go] if words_of_go else ["go", "movetime", "1000"])
         try:
             option_names = self._begin()
-            for name, value in options.items():
+            for word, value in options.items():
+                spaced = word.replace("_", " ")  # words have no spaces, but Skill Level has
+                name = word if word.lower() in option_names else spaced
                 # GUIs set these whether or not a program declares them.
-                if name.lower() not in option_names and not name.startswith("USI_"):
-                    raise self._process.fault(f"has no option {name!r}")
+                if word.startswith("USI_"):
+                    name = word
+                elif name.lower() not in option_names:
+                    raise self._process.fault(f"has no option {word!r}")
                 self._process.send(f"setoption name {name} value {value}")
             self._ask("isready", "readyok", STARTING)
             self._process.send(f"{self.protocol}newgame")

@@ -92,7 +92,7 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
 
 
 def _read(text: str, words: list[str]) -> tuple[MoveLimits, dict[str, str], list[str]]:
-    """The limits, options and level in NAME=VALUE words; `_` in an option's name means a space."""
+    """The limits, options and level in NAME=VALUE words."""
     limits: dict[str, Any] = {}
     options: dict[str, str] = {}
     levels: list[str] = []
@@ -109,5 +109,5 @@ def _read(text: str, words: list[str]) -> tuple[MoveLimits, dict[str, str], list
             fits = 0 < limits[key] <= 10**9
             require(fits, f"{key} of the player {text!r}", "above 0, at most 10^9", value)
         else:
-            options[key.replace("_", " ")] = value
+            options[key] = value
     return MoveLimits(**limits), options, levels

@@ -319,6 +319,24 @@ for line in sys.stdin:
         UciClient(command, {"Skil Level": "3"}, MoveLimits())
 
 
+def test_an_underscore_of_an_option_is_itself_or_a_space(tmp_path: Path) -> None:
+    body = """
+for line in sys.stdin:
+    open("told", "a").write(line)
+    names = ["Skill Level type spin", "UCI_Variant type combo"]
+    if line == "usi\\n": say("\\n".join(f"option name {n}" for n in names) + "\\nusiok")
+    if line == "isready\\n": say("readyok")
+"""
+    options = {"Skill_Level": "3", "UCI_Variant": "minishogi", "USI_Hash": "7"}
+    UsiClient(script(tmp_path, body), options, MoveLimits()).close()
+    told = Path("told").read_text().splitlines()
+    assert [line for line in told if line.startswith("setoption")] == [
+        "setoption name Skill Level value 3",
+        "setoption name UCI_Variant value minishogi",
+        "setoption name USI_Hash value 7",
+    ]
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
