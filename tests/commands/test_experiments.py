@@ -49,7 +49,11 @@ VARIED = {
     },
     "ablation": set(),
     "ablation_go": {
-        *(f"network.auxiliary.{target}" for target in TARGETS if target != "plies_left"),
+        *(
+            f"network.auxiliary.{target}"
+            for target in TARGETS
+            if target not in ("material", "plies_left")
+        ),
         "network.value",
         "search.forced_visits",
         "search.root_temperature",

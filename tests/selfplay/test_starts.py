@@ -143,7 +143,7 @@ def test_positions_to_learn_from_are_those_that_were_played(kind: tuple[Game, St
 
 def test_ends_are_those_of_the_games_that_were_played(tmp_path: Path) -> None:
     game, starts = of_kind("go", tmp_path)
-    ends = Ends(game, ownership=True, score=True)
+    ends = Ends(game, {"ownership", "score"})
     for record in actor(game, starts).play(num_games=12):
         last = states_of(game, record)[-1]
         np.testing.assert_array_equal(ends.of(record)["ownership"][0], game.ownership(last))
