@@ -1304,6 +1304,20 @@ WIRING = [
         ("tests/storage/test_targets.py",),
     ),
     Fault(
+        "material of seat 0 for both",
+        "azcore/storage/replay.py",
+        'auxiliary["material"] = ends["material"] * sign',
+        'auxiliary["material"] = ends["material"]',
+        ("tests/storage/test_targets.py",),
+    ),
+    Fault(
+        "a lead in pieces that does not turn with the player",
+        "azcore/search/predictions.py",
+        "material=None if self.material is None else -self.material,",
+        "material=self.material,",
+        ("tests/networks/test_predictor.py",),
+    ),
+    Fault(
         "owners that do not turn with the board",
         "azcore/storage/replay.py",
         'auxiliary["ownership"] = self._symmetries.map_observations(cells, chosen)[:, 0]',

@@ -141,14 +141,12 @@ class UsiClient(Client):
         try:
             option_names = self._begin()
             for word, value in options.items():
-                spaced = word.replace("_", " ")  # words have no spaces, but Skill Level has
-                name = word if word.lower() in option_names else spaced
-                # GUIs set these whether or not a program declares them.
-                if word.startswith("USI_"):
-                    name = word
-                elif name.lower() not in option_names:
+                forms = (word, word.replace("_", " "))  # words have no spaces, but Skill Level has
+                declared = [form for form in forms if form.lower() in option_names]
+                # GUIs set those of USI_ whether or not a program declares them.
+                if not declared and not word.startswith("USI_"):
                     raise self._process.fault(f"has no option {word!r}")
-                self._process.send(f"setoption name {name} value {value}")
+                self._process.send(f"setoption name {[*declared, word][0]} value {value}")
             self._ask("isready", "readyok", STARTING)
             self._process.send(f"{self.protocol}newgame")
         except ProgramError:

@@ -9,7 +9,7 @@ many games at once and fills `positions`, `symmetries` maps these, `compilation`
 
 from azcore.game.board import Board, Choice, Layout, Piece, Role
 from azcore.game.compiled import CompiledGame, Rules
-from azcore.game.contract import Game, illegal_action_message, require_legal, texts_along
+from azcore.game.contract import Game, illegal_action_message, lead, require_legal, texts_along
 from azcore.game.facts import (
     BoolArray,
     ByteArray,
@@ -45,6 +45,7 @@ __all__ = [
     "Transcript",
     "TranscriptFormat",
     "illegal_action_message",
+    "lead",
     "require_legal",
     "texts_along",
 ]

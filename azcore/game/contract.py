@@ -209,9 +209,9 @@ class Game(ABC):
         return None
 
     def material(self, state: Any) -> float:
-        """How far seat 0 is ahead in pieces, in any state: (own - other) / (own + other). Optional.
+        """How far seat 0 is ahead in pieces, in any state: the `lead` of their worth. Optional.
 
-        Own and other are what the seats' pieces are worth, those in hand included and kings not.
+        Pieces in hand count, and kings do not.
         Unlike a score it need not agree with the outcome: who is mated may have had more.
 
         Returns:
@@ -406,6 +406,11 @@ class Game(ABC):
         library is not installed is listed as well, and raises a GameError when it is used.
         """
         return {MOVES_FORMAT: moves_format(self)}
+
+
+def lead(own: float, other: float) -> float:
+    """(own - other) / (own + other) of what two sides have, none of it negative; 0 of nothing."""
+    return (own - other) / (own + other) if own + other > 0 else 0.0
 
 
 def texts_along(game: Game, state: Any, actions: Sequence[int]) -> list[str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import Board, Book, CompiledGame, Facts, Rules, Tablebase, TranscriptFormat
+from azcore.game import Board, Book, CompiledGame, Facts, Rules, Tablebase, TranscriptFormat, lead
 
 from . import board, book, encoding, notation, pgn, rules, tables
 
@@ -88,7 +88,7 @@ class Chess(CompiledGame):
             )
             for seat in range(2)
         ]
-        return (worth[0] - worth[1]) / max(sum(worth), 1)
+        return lead(*worth)
 
     def opening_book(self, path: Path) -> Book | None:
         return book.PolyglotBook(self, path) if path.suffix.lower() == book.SUFFIX else None

@@ -16,7 +16,7 @@ import chess
 import numpy as np
 
 from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError
-from azcore.game import BoolArray, Facts, FloatArray, Game, illegal_action_message
+from azcore.game import BoolArray, Facts, FloatArray, Game, illegal_action_message, lead
 
 from .game import check_settings
 
@@ -91,7 +91,7 @@ class ChessPlain(Game):
             sum(n * len(state.board.pieces(piece, colour)) for piece, n in worth.items())
             for colour in (chess.WHITE, chess.BLACK)
         )
-        return (white - black) / max(white + black, 1)
+        return lead(white, black)
 
     def termination(self, state: Played) -> str:
         return self._ending(state) or "not over"

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import Board, CompiledGame, Facts, Rules, TranscriptFormat
+from azcore.game import Board, CompiledGame, Facts, Rules, TranscriptFormat, lead
 
 from . import board, encoding, notation, rules, transcripts
 
@@ -78,7 +78,7 @@ class Shogi(CompiledGame):
                 worth[seat] += rules.WORTH[piece]
         for seat, hand in enumerate(state.hands[state.latest & 7].tolist()):
             worth[seat] += sum(n * each for n, each in zip(hand, rules.WORTH, strict=False))
-        return (worth[0] - worth[1]) / max(sum(worth), 1)
+        return lead(*worth)
 
     def is_check(self, state: Any) -> bool:
         return bool(state.in_check)

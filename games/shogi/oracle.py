@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from azcore.errors import InvalidTextError
-from azcore.game import BoolArray, Facts, FloatArray, Game, require_legal
+from azcore.game import BoolArray, Facts, FloatArray, Game, lead, require_legal
 
 from . import notation
 from .game import check_settings
@@ -203,7 +203,7 @@ class ShogiPlain(Game):
         for seat, hand in enumerate(state.board.pieces_in_hand):
             for piece, count in zip((1, 2, 3, 4, 7, 5, 6), hand, strict=True):
                 worth[seat] += count * _WORTH[piece]
-        return (worth[0] - worth[1]) / max(sum(worth), 1)
+        return lead(*worth)
 
     def can_declare_win(self, state: State) -> bool:
         """Whether the player to move may declare an entered king, whatever the setting."""

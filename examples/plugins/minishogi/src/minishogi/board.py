@@ -14,19 +14,20 @@ from azcore.game import Board, Choice, Layout, Piece, Role
 from . import notation, rules
 
 PROMOTE, STAY = "promote", "stay"
-_NAMES = ("pawn", "silver", "gold", "bishop", "rook", "king")
+_NAMES = dict(
+    zip(notation.LETTERS, ("pawn", "silver", "gold", "bishop", "rook", "king"), strict=True)
+)
 _PROMOTED = {"P": "tokin", "S": "promoted silver", "B": "horse", "R": "dragon"}
-_ART = dict(zip(notation.LETTERS, _NAMES, strict=True))
 ROLES = {
     **{
         letter: Role(name=name, letter=letter, art=f"koma-{name}")
-        for letter, name in zip(notation.LETTERS, _NAMES, strict=True)
+        for letter, name in _NAMES.items()
     },
     **{
         f"+{letter}": Role(
             name=name,
             letter=f"+{letter}",
-            art=f"koma-promoted-{_ART[letter]}",
+            art=f"koma-promoted-{_NAMES[letter]}",
             promoted=True,
         )
         for letter, name in _PROMOTED.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from azcore import CompiledGame, Facts, Rules
-from azcore.game import Board, require_legal
+from azcore.game import Board, lead, require_legal
 
 from . import board, encoding, notation, rules
 
@@ -44,7 +44,14 @@ class Minishogi(CompiledGame):
         return self.state_from_text(notation.START)
 
     def material(self, state: Any) -> float:
-        return notation.material(state)
+        worth = [0, 0]
+        for code in notation.board_of_black(state).tolist():
+            if code:
+                seat, piece = divmod(code - 1, rules.NUM_TYPES)
+                worth[seat] += rules.WORTH[piece]
+        for seat, hand in enumerate(state.hands.tolist()):
+            worth[seat] += sum(n * each for n, each in zip(hand, rules.WORTH, strict=False))
+        return lead(*worth)
 
     def is_check(self, state: Any) -> bool:
         return bool(state.in_check)

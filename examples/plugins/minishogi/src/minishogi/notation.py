@@ -187,18 +187,6 @@ def check_pieces(board: Board, hands: npt.NDArray[np.int8]) -> None:
             )
 
 
-def material(state: Any) -> float:
-    """How far Black is ahead: (own - other) / (own + other)."""
-    worth = [0, 0]
-    for code in board_of_black(state).tolist():
-        if code:
-            seat, piece = divmod(code - 1, rules.NUM_TYPES)
-            worth[seat] += rules.WORTH[piece]
-    for seat, hand in enumerate(state.hands.tolist()):
-        worth[seat] += sum(n * each for n, each in zip(hand, rules.WORTH, strict=False))
-    return (worth[0] - worth[1]) / max(sum(worth), 1)
-
-
 # -- ends and drawn boards ---------------------------------------------------------------------
 
 

@@ -137,8 +137,7 @@ def outcome(state: Any) -> int:
 def position_key(state: Any) -> int:
     # Board, hands, seat, how often the position has occurred before, and whether that ended the
     # game. Other earlier positions and checks are left out.
-    key = hash_of(state) ^ REPEAT_HASH[state.repeats] ^ ENDED_HASH[state.ended]
-    return key  # type: ignore[no-any-return]
+    return int(hash_of(state) ^ REPEAT_HASH[state.repeats] ^ ENDED_HASH[state.ended])
 
 
 # -- helpers -----------------------------------------------------------------------------------
