@@ -305,7 +305,7 @@ def test_whole_games_in_xboard(script: Any, tmp_path: Path) -> None:
     for game in played:
         board = game.end().board()
         assert not game.errors
-        assert board.ply() > 10
+        assert board.ply() > 10 or board.is_checkmate()  # untaught networks blunder early
         assert game.headers["Result"] in ("1-0", "0-1", "1/2-1/2")
         ending = game.end().comment.lower()
         for word in ("forfeit", "illegal", "exited", "time"):

@@ -320,17 +320,18 @@ for line in sys.stdin:
 
 
 def test_an_underscore_of_an_option_is_itself_or_a_space(tmp_path: Path) -> None:
-    body = """
+    told = tmp_path / "told"
+    body = f"""
 for line in sys.stdin:
-    open("told", "a").write(line)
+    open({str(told)!r}, "a").write(line)
     names = ["Skill Level type spin", "UCI_Variant type combo"]
-    if line == "usi\\n": say("\\n".join(f"option name {n}" for n in names) + "\\nusiok")
+    if line == "usi\\n": say("\\n".join(f"option name {{n}}" for n in names) + "\\nusiok")
     if line == "isready\\n": say("readyok")
 """
     options = {"Skill_Level": "3", "UCI_Variant": "minishogi", "USI_Hash": "7"}
     UsiClient(script(tmp_path, body), options, MoveLimits()).close()
-    told = Path("told").read_text().splitlines()
-    assert [line for line in told if line.startswith("setoption")] == [
+    lines = told.read_text().splitlines()
+    assert [line for line in lines if line.startswith("setoption")] == [
         "setoption name Skill Level value 3",
         "setoption name UCI_Variant value minishogi",
         "setoption name USI_Hash value 7",
