@@ -8,7 +8,7 @@ unknown or ill-typed key is thus reported in one clear sentence before any work 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from difflib import get_close_matches
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -45,6 +45,31 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
     if missing:
         raise SettingError(f"{where}.{missing[0]} is not set")
     return kind(**{name: convert(hints[name], values[name], f"{where}.{name}") for name in names})
+
+
+def altered(settings: T, changes: Mapping[str, Any], where: str) -> T:
+    """The same settings but for some.
+
+    Args:
+        settings: such as `build` makes.
+        changes: new values by name; a name within a group has a dot.
+        where: as in `build`.
+
+    Raises:
+        SettingError: as `build`, or a name is of a group that is null.
+    """
+    values = asdict(settings)  # type: ignore[call-overload]
+    for key, value in changes.items():
+        *groups, name = key.split(".")
+        inner, place = values, where
+        for group in groups:
+            place = f"{place}.{group}"
+            if group not in inner:
+                raise SettingError(f"there is no setting {where}.{key}")
+            inner = inner[group]
+            require(isinstance(inner, dict), place, f"settings, of which {name} is one", inner)
+        inner[name] = value
+    return build(type(settings), values, where)
 
 
 def unknown_key(key: str, keys: list[str]) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pytest
 
 from azcore.errors import SettingError
-from azcore.settings import build
+from azcore.settings import altered, build
 
 
 @dataclass(frozen=True)
@@ -48,3 +48,35 @@ def test_refuses_what_does_not_fit(change: dict[str, object], sentence: str) -> 
 def test_refuses_what_is_missing() -> None:
     with pytest.raises(SettingError, match=r"example\.steps is not set"):
         build(Example, {k: v for k, v in GOOD.items() if k != "steps"}, "example")
+
+
+@dataclass(frozen=True)
+class Group:
+    part: Example
+    other: Example | None
+
+
+def test_some_settings_are_altered() -> None:
+    example = build(Example, GOOD, "example")
+    group = Group(example, None)
+    assert altered(example, {"count": 4}, "example") == build(
+        Example, {**GOOD, "count": 4}, "example"
+    )
+    assert altered(group, {"part.count": 4}, "group").part.count == 4
+    assert altered(Group(example, example), {"other": None}, "group") == group
+    assert example.count == 3  # the first ones stay as they are
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"part.cuont": 4}, r"no setting group\.part\.cuont; did you mean group\.part\.count\?"),
+        ({"parts.count": 4}, r"no setting group\.parts\.count"),
+        ({"other.count": 4}, r"group\.other must be settings, of which count is one, got None"),
+        ({"part.count.x": 4}, r"group\.part\.count must be settings, of which x is one, got 3"),
+        ({"part.count": "x"}, r"group\.part\.count must be a whole number, got 'x'"),
+    ],
+)
+def test_what_cannot_be_altered_is_one_sentence(change: dict[str, object], sentence: str) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        altered(Group(build(Example, GOOD, "example"), None), change, "group")

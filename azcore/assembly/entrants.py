@@ -9,6 +9,9 @@
     gnugo level=5       another program: one of conf/programs, or a protocol and a command;
                         see `azcore.engine.programs`
 
+Behind a checkpoint or a run may stand settings of its search, by their names in conf/search, such
+as `RUN c_init=2.5 num_simulations=200`; `gumbel=null` is PUCT.
+
 A text is a kind and, after a colon, the argument of that kind; new kinds are added to `KINDS`.
 Anything that is neither a kind nor a program is a path.
 """
@@ -17,9 +20,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import yaml
 
 from azcore.arena.players import Player, RandomPlayer
 from azcore.assembly.parts import Settings, search_baseline, search_player
@@ -27,6 +32,7 @@ from azcore.assembly.pretrained import is_pretrained, pretrained
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
 from azcore.networks.saved import network_of
+from azcore.settings import altered
 from azcore.storage.checkpoint import KEY, read_checkpoint, weights_alone
 from azcore.storage.run_directory import RunDirectory
 
@@ -64,6 +70,7 @@ class Saved(NamedTuple):
 
     path: Path
     checkpoint: dict[str, Any]  # what a player needs of it
+    search: tuple[str, ...] = ()  # settings of its own, as NAME=VALUE
 
 
 Entrant = str | Saved  # a text names no checkpoint
@@ -84,10 +91,31 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
         if text.partition(":")[0] in KINDS or is_program(text, programs):
             entrants.append(text)
         else:
+            place, search = _split(text)
             entrants += [
-                Saved(path, weights_alone(read_checkpoint(path))) for path in checkpoints_of(text)
+                Saved(path, weights_alone(read_checkpoint(path)), search)
+                for path in checkpoints_of(place)
             ]
     return entrants
+
+
+def _split(text: str) -> tuple[str, tuple[str, ...]]:
+    """Where a checkpoint is, and the words behind that with settings of its search.
+
+    A path may have spaces and equals signs of its own.
+    """
+    place, search = text.strip(), list[str]()
+    while not _exists(place) and " " in place:
+        rest, _, word = place.rpartition(" ")
+        if "=" not in word:
+            break
+        place, search = rest.rstrip(), [word, *search]
+    return place, tuple(search)
+
+
+def _exists(place: str) -> bool:
+    run, _, name = place.rpartition("@")
+    return Path(place).exists() or (run != "" and " " not in name and Path(run).exists())
 
 
 def players_from(settings: Settings, texts: Sequence[str]) -> list[Player]:
@@ -208,16 +236,38 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
     """
     for text in texts:
         if text.partition(":")[0] not in KINDS and not is_program(text, programs):
-            identity: dict[str, Any] = read_checkpoint(checkpoints_of(text)[0])[KEY]["game"]
+            path = checkpoints_of(_split(text)[0])[0]
+            identity: dict[str, Any] = read_checkpoint(path)[KEY]["game"]
             return identity
     return None
 
 
 def _network(settings: Settings, saved: Saved) -> Player:
-    """A checkpoint as a player."""
+    """A checkpoint as a player.
+
+    Raises:
+        SettingError: a setting of its search cannot be used.
+    """
+    changes = {name: _value(word) for word in saved.search for name in [word.partition("=")[0]]}
+    arena = replace(settings.search, num_simulations=settings.arena.num_simulations)
+    search = altered(arena, changes, "search")
     network = network_of(saved.checkpoint, saved.path, settings.game)
     evaluator = settings.search_evaluator(*network)
-    return search_player(settings, evaluator, player_name(saved.path))
+    name = " ".join([player_name(saved.path), *saved.search])
+    return search_player(replace(settings, search=search), evaluator, name, search.num_simulations)
+
+
+def _value(word: str) -> Any:
+    """The value of NAME=VALUE.
+
+    Raises:
+        SettingError: it cannot be read.
+    """
+    name, _, value = word.partition("=")
+    try:
+        return yaml.safe_load(value)
+    except yaml.YAMLError as error:
+        raise SettingError(f"players: {name} must be a value, got {value!r}") from error
 
 
 def player_name(path: Path) -> str:

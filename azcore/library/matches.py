@@ -155,7 +155,7 @@ def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | 
         return player.player()
     if isinstance(player, os.PathLike):
         return load(player)
-    if isinstance(player, str) and player.startswith("pretrained/"):
+    if isinstance(player, str) and player.startswith("pretrained/") and "=" not in player:
         return load(player)
     if isinstance(player, Player | str) or callable(player):
         return player

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ import azcore as library
 from azcore.arena.elo import expected_score
 from azcore.arena.match import MatchGame, MatchResult, play_match
 from azcore.arena.players import RandomPlayer
+from azcore.assembly import entrants
 from azcore.assembly.entrants import KINDS, Kind, entrants_of, players_from, players_of
 from azcore.assembly.parts import settings_from
 from azcore.cli.overrides import settings_of
@@ -275,7 +277,14 @@ def test_the_same_seed_gives_the_same_games(azcore: Command, tmp_path: Path) -> 
     assert openings[0] != openings[1] != openings[2]
 
 
-@pytest.mark.parametrize("players", ["first,search:8,search:4", "search:4,search:8,first@step-8"])
+@pytest.mark.parametrize(
+    "players",
+    [
+        "first,search:8,search:4",
+        "search:4,search:8,first@step-8",
+        "first,search:4,'first c_init=3 num_simulations=8'",
+    ],
+)
 def test_processes_play_the_same_tournament(
     azcore: Command, run: Path, tmp_path: Path, players: str
 ) -> None:
@@ -463,6 +472,56 @@ def test_a_checkpoint_by_any_of_its_names(run: Path, tiny: Compose) -> None:
     assert names == ["first@last", "first@last (2)", "first@step-8", "first@step-16", "alone"]
     with pytest.raises(SettingError, match="checkpoints there: last, step-0, step-16, step-8"):
         players_from(settings, ["first@best", "random"])
+
+
+def test_a_player_has_a_search_of_its_own(
+    run: Path, tiny: Compose, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.copytree(run, run.parent / "a folder k=v")
+    settings = settings_from(tiny("search=gumbel", "arena.num_simulations=5"))
+    searches = []
+    monkeypatch.setattr(
+        entrants,
+        "search_player",
+        lambda settings, evaluator, name, count: (
+            searches.append((settings.search, count)) or RandomPlayer(game=settings.game, name=name)
+        ),
+    )
+    texts = {
+        "first": "first@last",
+        "first c_init=2.5 num_simulations=9": "first@last c_init=2.5 num_simulations=9",
+        "first@step-8 gumbel=null solve=true": "first@step-8 gumbel=null solve=true",
+        "first gumbel.actions=3": "first@last gumbel.actions=3",
+        "a folder k=v": "a folder k=v@last",
+        "a folder k=v@8 value_range=[-1,1]": "a folder k=v@step-8 value_range=[-1,1]",
+    }
+    assert [player.name for player in players_from(settings, list(texts))] == list(texts.values())
+    plain, more, puct, fewer, _, last = (search for search, _ in searches)
+    assert plain == replace(settings.search, num_simulations=5)
+    assert more == replace(plain, c_init=2.5, num_simulations=9)
+    assert puct == replace(plain, gumbel=None, solve=True)
+    assert fewer.gumbel == replace(plain.gumbel, actions=3)
+    assert last == replace(plain, value_range=(-1.0, 1.0))
+    assert [count for _, count in searches] == [5, 9, 5, 5, 5, 5]
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        ("c_int=2", r"no setting search\.c_int; did you mean search\.c_init\?"),
+        ("c_init=x", r"search\.c_init must be a number, got 'x'"),
+        ("c_init=[", r"players: c_init must be a value, got '\['"),
+        ("gumbel.actions=3", r"search\.gumbel must be settings, of which actions is one, got None"),
+        ("solve=true transpositions=true", r"search\.solve must be false"),
+        ("num_simulations=0", r"search\.num_simulations must be 1 or more, got 0"),
+        ("c_init=2 quickly", "there is no such file or folder"),
+    ],
+)
+def test_a_search_that_cannot_be_is_one_sentence(
+    run: Path, tiny: Compose, words: str, sentence: str
+) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        players_from(settings_from(tiny()), ["random", f"first {words}"])
 
 
 def test_a_new_kind_of_player_is_one_entry(tiny: Compose, monkeypatch: pytest.MonkeyPatch) -> None:
