@@ -13,7 +13,7 @@ AT_ONCE ?= 2
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 TORCH := $(shell grep '^torch==' constraints.txt)
-PYTEST := $(BIN)/pytest -n $(AT_ONCE) --dist loadfile
+PYTEST := $(BIN)/pytest -n $(AT_ONCE) --dist loadfile --durations 40 --durations-min 5
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
