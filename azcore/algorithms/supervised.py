@@ -42,6 +42,12 @@ class Supervised(Algorithm):
             settings.replay.window_start,
         )
         games = read_games(settings.supervised, settings.game)
+        if not any(record.root_values.any() for record in games.learned):
+            told = "for these games, whose positions nobody has searched"
+            share, later = settings.replay.root_value_share, "network.auxiliary.later_values"
+            require(share == 0, "replay.root_value_share", f"0 {told}", share)
+            without = f"false {told}: method=without_later_values"
+            require("later_values" not in settings.network.targets, later, without, True)
         self._source = GivenGames(games.learned, settings.replay.window_games)
         self._held_out = games.held_out
         self._prediction: Prediction | None = None  # of the generation that just ended

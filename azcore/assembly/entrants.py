@@ -10,7 +10,7 @@
                         see `azcore.engine.programs`
 
 Behind a checkpoint or a run may stand settings of its search, by their names in conf/search, such
-as `RUN c_init=2.5 num_simulations=200`; `gumbel=null` is PUCT.
+as `RUN num_simulations=200` or `RUN gumbel=null c_init=2.5`; `gumbel=null` is PUCT.
 
 A text is a kind and, after a colon, the argument of that kind; new kinds are added to `KINDS`.
 Anything that is neither a kind nor a program is a path.
@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -32,6 +33,7 @@ from azcore.assembly.pretrained import is_pretrained, pretrained
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
 from azcore.networks.saved import network_of
+from azcore.search.settings import NOISE, PUCT_ALONE
 from azcore.settings import altered
 from azcore.storage.checkpoint import KEY, read_checkpoint, weights_alone
 from azcore.storage.run_directory import RunDirectory
@@ -91,7 +93,11 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
         if text.partition(":")[0] in KINDS or is_program(text, programs):
             entrants.append(text)
         else:
-            place, search = _split(text)
+            place, search = split_search(text)
+            if search and place.partition(":")[0] in KINDS:
+                raise SettingError(
+                    f"players: only a run or a checkpoint takes settings, got {text!r}"
+                )
             entrants += [
                 Saved(path, weights_alone(read_checkpoint(path)), search)
                 for path in checkpoints_of(place)
@@ -99,7 +105,7 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
     return entrants
 
 
-def _split(text: str) -> tuple[str, tuple[str, ...]]:
+def split_search(text: str) -> tuple[str, tuple[str, ...]]:
     """Where a checkpoint is, and the words behind that with settings of its search.
 
     A path may have spaces and equals signs of its own.
@@ -236,7 +242,7 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
     """
     for text in texts:
         if text.partition(":")[0] not in KINDS and not is_program(text, programs):
-            path = checkpoints_of(_split(text)[0])[0]
+            path = checkpoints_of(split_search(text)[0])[0]
             identity: dict[str, Any] = read_checkpoint(path)[KEY]["game"]
             return identity
     return None
@@ -251,6 +257,14 @@ def _network(settings: Settings, saved: Saved) -> Player:
     changes = {name: _value(word) for word in saved.search for name in [word.partition("=")[0]]}
     arena = replace(settings.search, num_simulations=settings.arena.num_simulations)
     search = altered(arena, changes, "search")
+    for name in changes:
+        if name in NOISE:
+            raise SettingError(f"players: {name} is for self-play, got {' '.join(saved.search)}")
+        if search.is_gumbel and name in PUCT_ALONE:
+            raise SettingError(
+                f"players: {name} is for PUCT, which gumbel=null chooses, got "
+                f"{' '.join(saved.search)}"
+            )
     network = network_of(saved.checkpoint, saved.path, settings.game)
     evaluator = settings.search_evaluator(*network)
     name = " ".join([player_name(saved.path), *saved.search])
@@ -265,9 +279,13 @@ def _value(word: str) -> Any:
     """
     name, _, value = word.partition("=")
     try:
-        return yaml.safe_load(value)
+        read = yaml.safe_load(value)
     except yaml.YAMLError as error:
         raise SettingError(f"players: {name} must be a value, got {value!r}") from error
+    if isinstance(read, str):  # YAML takes 1e30 for text
+        with suppress(ValueError):
+            return float(read)
+    return read
 
 
 def player_name(path: Path) -> str:

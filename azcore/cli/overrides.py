@@ -30,7 +30,9 @@ FIXED = (
     "selfplay.game",
     "gate.enabled",
     "learner.steps_per_generation",
-    "supervised",
+    "supervised.enabled",
+    "supervised.held_out",
+    "supervised.targets",
 )
 OF_ITS_OWN = ("seed",)  # which a fork may change nevertheless
 OF_A_FORK = ("learner.optimizer",)  # what it may not change besides, lest it be known too late
@@ -91,9 +93,9 @@ def settings_of(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     Raises:
         AzcoreError: what they name cannot be used, or cannot be changed in this way.
     """
+    choose_pretrained(config)
     if config.resume is not None:
         return resumed(config, overrides)
-    choose_pretrained(config)
     if config.command in ("arena", "puzzles") or (
         config.command == "play" and config.checkpoint is not None
     ):
@@ -299,8 +301,9 @@ def choose_pretrained(config: DictConfig) -> None:
     """
     alone = "pretrained"
     wanted = [key for key in ("checkpoint", "init") if config[key] == alone]
-    players = config.players if OmegaConf.is_list(config.players) else []
-    if not wanted and alone not in players:
+    players = [str(each) for each in config.players] if OmegaConf.is_list(config.players) else []
+    first = [player.partition(" ") for player in players]  # settings of a search may follow
+    if not wanted and all(word != alone for word, _, _ in first):
         return
     from azcore.assembly.pretrained import pretrained_for
 
@@ -308,8 +311,10 @@ def choose_pretrained(config: DictConfig) -> None:
     name = pretrained_for(game)
     for key in wanted:
         config[key] = name
-    if alone in players:
-        config.players = [name if player == alone else player for player in players]
+    if players:
+        config.players = [
+            "".join((name if word == alone else word, *rest)) for word, *rest in first
+        ]
 
 
 def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
@@ -325,7 +330,7 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
     overridden = {override.key_or_group for override in parsed(overrides)}
     players: Any = {
         key: OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
-        for key, value in ((key, config[key]) for key in ("players", "checkpoint"))
+        for key, value in ((key, config[key]) for key in ("command", "players", "checkpoint"))
     }
     identity = game_of(wanted_players(players), config.programs)
     if identity is None:

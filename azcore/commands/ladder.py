@@ -10,8 +10,6 @@ from __future__ import annotations
 import csv
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +18,12 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
+from azcore import interrupts
 from azcore.arena.elo import score_interval
 from azcore.assembly.parts import Config
+from azcore.commands.command_line import run_line
 from azcore.commands.console import table_console
 from azcore.commands.puzzles import RESULTS
-from azcore.errors import SettingError
 from azcore.networks.probe import processor
 from azcore.settings import build, convert, require
 from azcore.storage import table as tables
@@ -94,7 +93,7 @@ def ladder(config: Config) -> int:
     results = tables.Table(folder / "ladder.csv", ROWS)
     for name in climb:
         if not _climb(name, recipes[name], folder, results, config["seed"]):
-            return 130
+            return interrupts.STATUS
     _print(recipes, results)
     return 0
 
@@ -155,19 +154,21 @@ def _climb(name: str, recipe: Recipe, folder: Path, results: tables.Table, seed:
     if not _once(name, recipe.train, folder, places, seed):
         return False
     places[RUN] = run
-    done = {(row["recipe"], row["line"]) for row in results.rows()}
-    for number, measure in enumerate(recipe.measures, 1):
-        if (name, " ".join(measure.line)) in done:
+    done = [row["line"] for row in results.rows() if row["recipe"] == name]
+    for measure in recipe.measures:
+        if " ".join(measure.line) in done:
             continue
-        out = folder / f"{name}-{number}"
-        if not _command(_line(measure.line, out, places, seed)):
+        # Numbered as they are measured, so a measure that a recipe gets later overwrites none.
+        done.append(" ".join(measure.line))
+        out = folder / f"{name}-{len(done)}"
+        if not run_line(_line(measure.line, out, places, seed), "ladder"):
             return False
-        points, of = _points(out)
+        points, of = _points(_output(measure.line, out))
         low, high = score_interval(*points)
         results.append(
             {
                 "recipe": name,
-                "measure": number,
+                "measure": len(done),
                 "share": round((points[0] + points[1] / 2) / of, 4),
                 "low": round(low, 4),
                 "high": round(high, 4),
@@ -197,7 +198,7 @@ def _once(
     ended = folder / f"{name}.{'trained' if _command_of(line) == 'train' else 'made'}"
     if not ended.exists():
         again = ["resume=latest"] if (out / "config.yaml").exists() else []
-        if not _command([*_line(line, out, places, seed), *again]):
+        if not run_line([*_line(line, out, places, seed), *again], "ladder"):
             return False
         ended.write_text(done + "\n")
     wanted = f"one in which {name} was made by {done}"
@@ -256,32 +257,25 @@ def _require_puzzles(name: str, recipe: Recipe) -> None:
                 require(path.is_file(), f"ladder.recipes.{name}: puzzles.files", wanted, str(path))
 
 
-def _command(words: Sequence[str]) -> bool:
-    """Run a command line of azcore as a person would; False: it was interrupted.
-
-    Raises:
-        SettingError: it fails; it has said why.
-    """
-    print(f"> python -m azcore {' '.join(words)}", flush=True)
-    status = subprocess.call([sys.executable, "-m", "azcore", *words])
-    if status not in (0, 130):
-        raise SettingError(f"ladder: status {status} of python -m azcore {' '.join(words)}")
-    return status == 0
-
-
 def _points(out: Path) -> tuple[tuple[int, int, int], int]:
-    """Wins, draws and losses, or solved, none and unsolved; and their number."""
+    """Wins, draws and losses, or solved, none and unsolved; and their number.
+
+    They are those of the first player, which is the run: others may meet each other too.
+    """
+    table = out / "matches.csv" if out.is_dir() else out
     total = [0, 0, 0]
-    if out.is_dir():
-        with (out / "matches.csv").open() as file:
-            for row in csv.DictReader(file):
-                for i, key in enumerate(("wins", "draws", "losses")):
-                    total[i] += int(row[key])
-    else:
-        with out.with_name(out.name + ".csv").open() as file:
-            for row in csv.DictReader(file):
-                total[0] += int(row[RESULTS[1]])
-                total[2] += int(row[RESULTS[2]]) - int(row[RESULTS[1]])
+    with table.open() as file:
+        rows = list(csv.DictReader(file))
+    for row in rows:
+        if row["player"] != rows[0]["player"]:
+            continue
+        if out.is_dir():
+            for i, key in enumerate(("wins", "draws", "losses")):
+                total[i] += int(row[key])
+        else:
+            solved, of = int(row[RESULTS[1]]), int(row[RESULTS[2]])
+            total[0] += solved
+            total[2] += of - solved
     return (total[0], total[1], total[2]), sum(total)
 
 

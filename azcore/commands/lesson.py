@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 import shlex
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from subprocess import Popen, TimeoutExpired
 
+from azcore import interrupts
 from azcore.assembly.parts import Config
+from azcore.commands.command_line import run_line
 from azcore.commands.compare.compare import SIDE_BY_SIDE
 from azcore.errors import SettingError
 from azcore.game.registry import installed_games
@@ -23,7 +23,6 @@ from azcore.settings import build, require
 from azcore.storage.run_directory import RUNS, RunDirectory, dated
 from azcore.storage.untrusted import require_no_link
 
-INTERRUPTED = 130
 LEAST_SECONDS = 10  # that a run trains, however long its start has taken
 OVERHEAD = 20.0  # seconds that a run takes to start and to end, until the first one has told
 
@@ -91,8 +90,13 @@ def lesson(config: Config) -> int:
         seconds = max(LEAST_SECONDS, math.floor(ends[name] - since - overhead))
         words = [f"game={one.game}", *one.train, f"seed={config['seed']}"]
         words += [f"run_dir={folder / name}", f"trainer.max_time={_written(seconds)}"]
-        if not _run(words, folder, list(games), settings.refresh_seconds):
-            return INTERRUPTED
+        if not run_line(
+            words,
+            "lesson",
+            every=settings.refresh_seconds,
+            meanwhile=lambda: _write(folder, list(games)),
+        ):
+            return interrupts.STATUS
         overhead = time.monotonic() - since - seconds
     minutes = (time.monotonic() - began) / 60
     path = _write(folder, list(games))
@@ -111,30 +115,6 @@ def _written(seconds: int) -> str:
     """Seconds as `trainer.max_time` has them."""
     days, rest = divmod(seconds, 86_400)
     return f"{days:02}:{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
-
-
-def _run(words: list[str], folder: Path, names: list[str], refresh: float) -> bool:
-    """Train by a command line as a person would type it; False: it was interrupted.
-
-    Raises:
-        SettingError: it fails.
-    """
-    print(f"\n> python -m azcore {shlex.join(words)}", flush=True)
-    process = Popen([sys.executable, "-m", "azcore", *words])
-    try:
-        while True:
-            try:
-                status = process.wait(refresh)
-                break
-            except TimeoutExpired:
-                _write(folder, names)
-    except BaseException:
-        process.terminate()  # the run saves what it has
-        process.wait()
-        raise
-    if status not in (0, INTERRUPTED):
-        raise SettingError(f"lesson: status {status} of python -m azcore {shlex.join(words)}")
-    return status == 0
 
 
 def _write(folder: Path, names: list[str]) -> Path | None:

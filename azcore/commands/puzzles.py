@@ -88,7 +88,9 @@ def puzzles(config: Config) -> int:
     except KeyboardInterrupt:
         console.print(table)
         return 130
-    console.print(f"{settings.arena.num_simulations} simulations a move")
+    console.print(
+        f"{settings.arena.num_simulations} simulations a move unless a player says otherwise"
+    )
     console.print(table)
     _show(console, game, played, wrong[: options.show])
     if out is not None:

@@ -66,6 +66,8 @@ class GtpClient(Client):
             )
         if limits.nodes is not None or limits.depth is not None:
             raise AzcoreError("GTP knows no limit by nodes or depth; a program may have a level")
+        if limits.seconds is not None and limits.seconds % 1:
+            raise AzcoreError(f"GTP counts in whole seconds, got seconds={limits.seconds:g}")
         self._limits = limits
         self._process = Process(command)
         self._settings: Mapping[str, Any] | None = None
@@ -98,7 +100,7 @@ class GtpClient(Client):
                 self._ask(f"komi {settings['komi']}", STARTING)
             if self._limits.seconds is not None:
                 # Canadian time: one move in each period, from the first move on.
-                self._ask(f"time_settings 0 {max(1, round(self._limits.seconds))} 1", STARTING)
+                self._ask(f"time_settings 0 {self._limits.seconds:.0f} 1", STARTING)
             self._ask("clear_board", STARTING)
             self._settings, played = dict(settings), 0
         for ply in range(played, len(line.actions)):

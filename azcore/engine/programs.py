@@ -8,7 +8,6 @@ uci nodes=200 my-engine --threads 1   limits and options stand before the comman
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +18,7 @@ from azcore.engine.process import ProgramError, command_of
 from azcore.errors import SettingError
 from azcore.game import Game
 from azcore.game.facts import PROTOCOLS
+from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
 
 LIMITS: Mapping[str, type] = {"nodes": int, "seconds": float, "depth": int, "timeout": float}
@@ -86,7 +86,7 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
         game=game,
         name=text,
         start=start,
-        processes=os.cpu_count() or 1,
+        processes=available_cores(),
         takes_positions=kind.takes_positions,
     )
 
@@ -110,4 +110,6 @@ def _read(text: str, words: list[str]) -> tuple[MoveLimits, dict[str, str], list
             require(fits, f"{key} of the player {text!r}", "above 0, at most 10^9", value)
         else:
             options[key] = value
+    if "seconds" in limits:  # one that thinks for longer than others may take does not hang
+        limits.setdefault("timeout", max(MoveLimits.timeout, limits["seconds"] + 20))
     return MoveLimits(**limits), options, levels

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 SOFTNESS = 0.25  # power of the policy target (KataGo)
 _LEAST = 1e-7  # visit share that a legal action without visits counts as, before that power
-PLIES = 20.0  # over which an error of `plies_left` counts as 1 (lc0)
+PLIES = 20.0  # the unit of an error of `plies_left` (lc0)
 _MOST_PLIES = 10.0  # error from which it counts linearly (lc0)
 
 
@@ -52,7 +52,7 @@ def auxiliary_losses(
             nn.functional.huber_loss(
                 outputs["plies_left"].float(), batch["plies_left"], delta=_MOST_PLIES
             )
-            / PLIES
+            / PLIES**2
         )
     return losses
 

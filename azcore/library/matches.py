@@ -7,13 +7,15 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 from azcore.arena.elo import rating_list
 from azcore.arena.match import MatchResult, derived_seed, play_match
 from azcore.arena.players import Player as Entrant
-from azcore.assembly.entrants import players_named
+from azcore.assembly.entrants import KINDS, players_named, split_search
 from azcore.assembly.parts import Settings, search_player, settings_from
+from azcore.assembly.pretrained import is_pretrained
 from azcore.commands.arena.standings import standings_of
 from azcore.errors import GameError, SettingError
 from azcore.game import Game
@@ -134,8 +136,7 @@ def arena(
     listed = [_loaded(player) for player in players]
     if len(listed) < 2:
         raise SettingError(f"players must be two at least, got {len(listed)}")
-    known = next((player.game for player in listed if isinstance(player, Player)), None)
-    game = game or known
+    game = game or next(filter(None, map(_game_of, listed)), None)
     if game is None:
         raise GameError("no player brings a game: name it by game=azcore.make(...)")
     numbers = {"arena.games": games, "arena.num_simulations": simulations, "seed": seed}
@@ -162,6 +163,16 @@ def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | 
     raise SettingError(
         f"a player must be a Player, a Run, a text or a function of a state, got {player!r:.80}"
     )
+
+
+def _game_of(player: Player | str | Choice) -> Game | None:
+    """The game that a player has learned, as far as it says so."""
+    if isinstance(player, str) and player.partition(":")[0] not in KINDS:
+        place, _ = split_search(player)
+        run, file = Path(place, "checkpoints"), Path(place)
+        if is_pretrained(place) or run.is_dir() or (file.suffix == ".ckpt" and file.is_file()):
+            player = load(place)
+    return player.game if isinstance(player, Player) else None
 
 
 def _entrants(settings: Settings, players: Sequence[Player | str | Choice]) -> list[Entrant]:

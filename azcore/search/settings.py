@@ -13,6 +13,15 @@ from azcore.search.proofs import rank
 from azcore.search.puct import value_from, value_unit
 from azcore.settings import require
 
+NOISE = (  # settings of self-play alone
+    *("dirichlet_alpha", "dirichlet_fraction", "gumbel.scale", "root_temperature"),
+    "forced_visits",
+)
+PUCT_ALONE = (  # settings that Gumbel's search does not know
+    *("c_init", "c_base", "c_spread", "c_spread_prior", "c_spread_visits", "value_range"),
+    *("count_parent_visit", "first_play", "first_play_relative", "first_play_by_mass"),
+    *("reuse_subtree", "reuse_limit"),
+)
 TARGET_PARTS = 65_535  # of a policy that is stored as whole numbers
 
 

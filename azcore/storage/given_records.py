@@ -3,12 +3,14 @@
     maker = RecordMaker(game)
     record = maker.record(transcript, form, index)     # or TranscriptError: why there is none
 
-Such a record has no visits: the move that was played is all that it says of a position. A game that
+Such a record has no visits: the move that was played is all that it says of a position. Moves that
+azcore drew at random and commented so are its opening, from which nothing is learned. A game that
 the players gave up counts as resigned by whoever lost it, or as agreed if it was drawn.
 """
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import own_starts
+from azcore.storage.transcripts import OPENING
 
 
 class RecordMaker:
@@ -71,6 +74,7 @@ class RecordMaker:
         if not actions:
             raise TranscriptError("it must have moves, got none", "no moves")
         plies = len(actions)
+        drawn = sum(1 for _ in takewhile(OPENING.__eq__, transcript.comments))
         record = GameRecord(
             game=self.game.identity,
             actions=np.array(actions, np.uint16),
@@ -85,7 +89,7 @@ class RecordMaker:
             agreed=not ends_by_rules and outcome == 0,
             resign_threshold=None,
             played_out=False,
-            opening_plies=0,
+            opening_plies=min(drawn, plies),  # which nobody chose
             seed=0,
             game_index=index,
             weights_version=0,

@@ -1,7 +1,7 @@
 """The settings that define a run, saved to config.yaml and read back.
 
-A run may come from anyone. Therefore they exclude the players, the programs to run and the paths of
-files: these come from the command line that resumes the run.
+A run may come from anyone. Therefore they exclude the players, the programs to run and where to
+write: these come from the command line that resumes the run.
 """
 
 from __future__ import annotations

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 import azcore
+from azcore.algorithms.supervised import Supervised
 from azcore.assembly.parts import settings_from
 from azcore.commands.predict import predict_games
 from azcore.commands.train import train
-from azcore.errors import AzcoreError
+from azcore.errors import AzcoreError, SettingError
 from azcore.game import ByteArray, FloatArray
 from azcore.learner.given import is_held_out, predict, read_games, with_targets
 from azcore.search.evaluators import Evaluator, UniformEvaluator
@@ -104,6 +105,28 @@ class Constant(Evaluator):
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         size = len(observations)
         return np.tile(self._logits, (size, 1)), np.full(size, self._value)
+
+
+@pytest.mark.parametrize(
+    ("word", "sentence"),
+    [
+        ("replay.root_value_share=0.3", r"replay\.root_value_share must be 0 for these games"),
+        (
+            "network.auxiliary.later_values=true",
+            r"later_values must be false .* method=without_later",
+        ),
+    ],
+)
+def test_values_of_a_search_that_nobody_made_are_no_targets(
+    expert: Tiny, tmp_path: Path, word: str, sentence: str
+) -> None:
+    words = ["network=pooled_res", "supervised.held_out=0.001", "run_dir=run"]
+    config = expert(*words, "network.auxiliary.later_values=false", word)
+    Supervised(settings_from(config))  # games of self-play have them
+    (tmp_path / "teacher.azg").unlink()
+    GameFile(tmp_path / "teacher.azg").append([record_of([0, 3, 1, 4, 2], 1)])
+    with pytest.raises(SettingError, match=sentence):
+        Supervised(settings_from(config))
 
 
 def test_predictions_by_hand() -> None:

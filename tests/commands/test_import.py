@@ -23,7 +23,7 @@ from azcore.learner.given import read_games
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
-from azcore.storage.transcripts import format_of_path, transcript_of
+from azcore.storage.transcripts import OPENING, format_of_path, transcript_of
 from conftest import TINY
 
 CommandLine = Callable[..., tuple[int, str, str]]
@@ -367,6 +367,29 @@ def test_supervised_training_learns_from_the_file(
     assert train(config) == 0
     with pytest.raises(AzcoreError, match="which command=import makes of transcripts, got 'sgf/0"):
         train(tiny(*given, "supervised.games=[sgf/0.sgf]", "run_dir=other"))
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"), [("go", "sgf"), ("chess", "pgn"), ("shogi", "csa"), ("shogi", "kif")]
+)
+def test_moves_that_were_drawn_at_random_are_not_learned(
+    azcore: CommandLine, tmp_path: Path, name: str, kind: str
+) -> None:
+    game = make(name, board_size=5) if name == "go" else make(name)
+    form, state, actions = game.transcript_formats()[kind], game.initial_state(), []
+    while len(actions) < 12:
+        actions.append(int(np.flatnonzero(game.legal_action_mask(state))[len(actions)]))
+        state = game.step(state, actions[-1])
+    result, comments = form.resignation(0), ([], [OPENING] * 4, ["", OPENING], [OPENING, "x"])
+    for number, each in enumerate(comments):
+        text = form.write(Transcript(actions=actions, comments=each, result=result))
+        Path(f"{number}.{kind}").write_text(text)
+    words = [f"game={name}", *(["game.board_size=5"] if name == "go" else [])]
+    status, _, errors = azcore(
+        "command=import", *words, f"games=[*.{kind}]", "out=e.azg", "import.min_plies=1"
+    )
+    assert (status, errors) == (0, "")
+    assert [record.opening_plies for record in records("e.azg")] == [0, 4, 0, 1]
 
 
 def test_an_agreed_draw_is_one(chess: Game) -> None:

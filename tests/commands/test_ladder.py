@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import csv
+import os
+import signal
 import subprocess
+import sys
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
 
-from azcore.commands import COMMANDS
+from azcore.commands import COMMANDS, command_line
 from azcore.commands.ladder import ladder
 from azcore.errors import SettingError
 from azcore.game.registry import installed_games, make
 from azcore.storage.puzzles import read_puzzles
 from conftest import TINY, compose
+
+
+class Told:
+    """A command line that is interrupted at once."""
+
+    said: ClassVar[list[list[str]]] = []
+    status = 130
+
+    def __init__(self, words: list[str]) -> None:
+        self.said.append(words)
+
+    def wait(self, _: float | None) -> int:
+        return self.status
+
+
+@pytest.fixture(autouse=True)
+def nothing_said() -> None:
+    Told.said.clear()
+
 
 FEW = ["arena.num_simulations=8", "arena.games=4", "arena.opening_plies=0"]
 
@@ -54,7 +76,7 @@ def test_a_recipe_is_climbed_once(
     assert float(first["hours"]) >= 0
     shown = capsys.readouterr().out
     assert "tiny" in shown
-    monkeypatch.setattr(subprocess, "call", lambda words: pytest.fail(f"again: {words}"))
+    monkeypatch.setattr(command_line, "Popen", lambda words: pytest.fail(f"again: {words}"))
     assert ladder(config(tmp_path, ["all"])) == 0
     assert capsys.readouterr().out.count("tiny") >= 2
     with pytest.raises(SettingError, match=r"ladder\.folder must be one in which tiny was made"):
@@ -95,7 +117,7 @@ def test_a_recipe_may_begin_with_games_by_others(
     # What was made is kept, and a changed line is refused.
     (runs / "ladder.csv").unlink()
     (runs / "tiny.trained").unlink()
-    monkeypatch.setattr(subprocess, "call", lambda words: 130)
+    monkeypatch.setattr(command_line, "Popen", Told)
     assert ladder(asked) == 130
     said = capfd.readouterr().out
     assert "command=arena" not in said
@@ -108,13 +130,8 @@ def test_a_recipe_may_begin_with_games_by_others(
 def test_what_a_preparation_left_half_done_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[list[str]] = []
-
-    def call(words: list[str]) -> int:
-        said.append(words)
-        return 130
-
-    monkeypatch.setattr(subprocess, "call", call)
+    monkeypatch.setattr(command_line, "Popen", Told)
+    said = Told.said
     (tmp_path / "runs/tiny-games").mkdir(parents=True)
     (tmp_path / "runs/tiny-games/matches.csv").touch()
     assert ladder(config(tmp_path, ["tiny"], prepare=PREPARED)) == 130
@@ -131,29 +148,90 @@ def test_what_a_preparation_left_half_done_is_made_again(
 def test_it_stops_and_fails_with_its_commands(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said: list[list[str]] = []
-
-    def call(words: list[str], status: int) -> int:
-        said.append(words)
-        return status
-
-    monkeypatch.setattr(subprocess, "call", lambda words: call(words, 130))
+    monkeypatch.setattr(command_line, "Popen", Told)
+    said = Told.said
     (tmp_path / "runs/tiny").mkdir(parents=True)
     assert ladder(config(tmp_path, ["tiny"])) == 130
     assert "resume=latest" not in said[0]
     (tmp_path / "runs/tiny/config.yaml").touch()
     assert ladder(config(tmp_path, ["tiny"])) == 130
     assert said[1][-1] == "resume=latest"
-    monkeypatch.setattr(subprocess, "call", lambda words: call(words, 2))
+    monkeypatch.setattr(Told, "status", 2)
     with pytest.raises(SettingError, match="ladder: status 2 of python -m azcore game=tic_tac_toe"):
         ladder(config(tmp_path, ["tiny"]))
     assert not list(tmp_path.glob("runs/*.trained"))
 
 
+def test_a_measure_added_later_leaves_the_others(tmp_path: Path) -> None:
+    """Also where only the run's own points count: search beats random without it."""
+    arena = {"line": ["command=arena", "players=[RUN,random]", *FEW], "least": 1.0}
+    asked = config(tmp_path, ["tiny"], measures=[arena])
+    assert ladder(asked) == 0
+    games = (tmp_path / "runs/tiny-1/games.csv").read_text()
+    puzzles = {
+        "line": ["command=puzzles", "players=[RUN,search:30]", f"puzzles.files=[{tmp_path}/x.epd]"],
+        "least": 0.0,
+    }
+    more = {
+        "line": [
+            "command=arena",
+            "players=[RUN,random,search:8]",
+            *FEW[:2],
+            "arena.opening_plies=1",
+        ],
+        "least": 0.0,
+    }
+    assert ladder(config(tmp_path, ["tiny"], measures=[puzzles, more, arena])) == 0
+    assert (tmp_path / "runs/tiny-1/games.csv").read_text() == games
+    with (tmp_path / "runs/ladder.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["line"].split()[0] for row in rows] == [f"command={c}" for c in MEASURES]
+    assert [row["of"] for row in rows] == ["4", "2", "8"]
+
+
+MEASURES = ("arena", "puzzles", "arena")
+
+
+def test_a_command_that_is_interrupted_saves_what_it_has(tmp_path: Path) -> None:
+    """Ctrl-C reaches both programs; a run takes longer than a moment to write its weights."""
+    child = tmp_path / "azcore/__main__.py"
+    child.parent.mkdir()
+    child.write_text(
+        "import pathlib, signal, time\n"
+        "def save(*_):\n"
+        "    time.sleep(1.5)\n"
+        "    pathlib.Path('saved').touch()\n"
+        "    raise SystemExit(130)\n"
+        "signal.signal(signal.SIGINT, save)\n"
+        "signal.signal(signal.SIGTERM, lambda *_: None)\n"
+        "print('begun', flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    parent = (
+        "from azcore.commands.command_line import run_line\n"
+        f"import os; os.chdir({str(tmp_path)!r})\n"
+        "run_line(['x=1'], 'ladder')\n"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        while process.stdout.readline() not in ("begun\n", ""):
+            pass
+        os.killpg(process.pid, signal.SIGINT)
+        process.wait(30)
+    assert (tmp_path / "saved").exists()
+
+
 def test_positions_that_are_not_there_are_missed_before_training(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(subprocess, "call", lambda words: pytest.fail(f"trains: {words}"))
+    monkeypatch.setattr(command_line, "Popen", lambda words: pytest.fail(f"trains: {words}"))
     line = ["command=puzzles", "players=[RUN]", "puzzles.files=[examples/nowhere.epd]"]
     asked = config(tmp_path, ["tiny"], measures=[{"line": line, "least": 1.0}])
     with pytest.raises(SettingError, match=r"must be files that are there .* got 'examples/nowher"):

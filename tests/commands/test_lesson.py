@@ -32,7 +32,7 @@ class InHere:
 def test_two_games_and_one_that_is_not_there(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr("azcore.commands.lesson.Popen", InHere)
+    monkeypatch.setattr("azcore.commands.command_line.Popen", InHere)
     tiny = [word for word in TINY if not word.startswith("game")]
     tiny += ["trainer.max_steps=8", "arena.every_generations=9"]
     noughts = {"game": "tic_tac_toe", "share": 1, "train": tiny}
@@ -68,7 +68,7 @@ def test_each_run_gets_its_share_of_the_time(
             return 0
 
     monkeypatch.setattr("time.monotonic", lambda: now[0])
-    monkeypatch.setattr("azcore.commands.lesson.Popen", Process)
+    monkeypatch.setattr("azcore.commands.command_line.Popen", Process)
     games = {
         name: {"game": game, "share": share, "train": [f"x={name}"]}
         for name, game, share in (("a", "go", 1), ("b", "chess", 2), ("c", "go", 3))
@@ -99,7 +99,7 @@ def test_it_ends_with_a_run_that_fails_or_is_interrupted(
         def wait(self, _: float) -> int:
             return status
 
-    monkeypatch.setattr("azcore.commands.lesson.Popen", Process)
+    monkeypatch.setattr("azcore.commands.command_line.Popen", Process)
     game = {"game": "go", "share": 1, "train": []}
     assert lesson(config(tmp_path / "x", 1, a=game, b=game)) == 130
     status = 2

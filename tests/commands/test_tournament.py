@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import pickle
 import re
 import shutil
@@ -29,12 +30,14 @@ from azcore.assembly import entrants
 from azcore.assembly.entrants import KINDS, Kind, entrants_of, players_from, players_of
 from azcore.assembly.parts import settings_from
 from azcore.cli.overrides import settings_of
+from azcore.commands import PLAYING
 from azcore.commands.arena import tournament as module
 from azcore.commands.arena.standings import club_ratings
 from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.networks import build_network
 from azcore.networks.saved import describe_run
+from azcore.search.settings import NOISE, PUCT_ALONE
 from azcore.selfplay.processes import ProcessLink
 from azcore.storage import run_directory
 from azcore.storage.checkpoint import KEY, write_checkpoint
@@ -282,7 +285,7 @@ def test_the_same_seed_gives_the_same_games(azcore: Command, tmp_path: Path) -> 
     [
         "first,search:8,search:4",
         "search:4,search:8,first@step-8",
-        "first,search:4,'first c_init=3 num_simulations=8'",
+        "first,search:4,'first gumbel=null c_init=3 num_simulations=8'",
     ],
 )
 def test_processes_play_the_same_tournament(
@@ -489,19 +492,19 @@ def test_a_player_has_a_search_of_its_own(
     )
     texts = {
         "first": "first@last",
-        "first c_init=2.5 num_simulations=9": "first@last c_init=2.5 num_simulations=9",
-        "first@step-8 gumbel=null solve=true": "first@step-8 gumbel=null solve=true",
+        "first num_simulations=9": "first@last num_simulations=9",
+        "first@step-8 gumbel=null c_base=1e30": "first@step-8 gumbel=null c_base=1e30",
         "first gumbel.actions=3": "first@last gumbel.actions=3",
         "a folder k=v": "a folder k=v@last",
-        "a folder k=v@8 value_range=[-1,1]": "a folder k=v@step-8 value_range=[-1,1]",
+        "a folder k=v@8 gumbel.c_scale=1": "a folder k=v@step-8 gumbel.c_scale=1",
     }
     assert [player.name for player in players_from(settings, list(texts))] == list(texts.values())
     plain, more, puct, fewer, _, last = (search for search, _ in searches)
     assert plain == replace(settings.search, num_simulations=5)
-    assert more == replace(plain, c_init=2.5, num_simulations=9)
-    assert puct == replace(plain, gumbel=None, solve=True)
+    assert more == replace(plain, num_simulations=9)
+    assert puct == replace(plain, gumbel=None, c_base=1e30)
     assert fewer.gumbel == replace(plain.gumbel, actions=3)
-    assert last == replace(plain, value_range=(-1.0, 1.0))
+    assert last.gumbel == replace(plain.gumbel, c_scale=1.0)
     assert [count for _, count in searches] == [5, 9, 5, 5, 5, 5]
 
 
@@ -515,6 +518,7 @@ def test_a_player_has_a_search_of_its_own(
         ("solve=true transpositions=true", r"search\.solve must be false"),
         ("num_simulations=0", r"search\.num_simulations must be 1 or more, got 0"),
         ("c_init=2 quickly", "there is no such file or folder"),
+        ("dirichlet_fraction=0", "players: dirichlet_fraction is for self-play, got dirichlet_fr"),
     ],
 )
 def test_a_search_that_cannot_be_is_one_sentence(
@@ -522,6 +526,21 @@ def test_a_search_that_cannot_be_is_one_sentence(
 ) -> None:
     with pytest.raises(SettingError, match=sentence):
         players_from(settings_from(tiny()), ["random", f"first {words}"])
+
+
+def test_settings_that_a_search_does_not_know_are_refused(run: Path, tiny: Compose) -> None:
+    assert {f"search.{name}" for name in NOISE} == {n for n in PLAYING if n.startswith("search.")}
+    settings = settings_from(tiny("search=gumbel"))
+    for name in PUCT_ALONE:
+        value = getattr(settings.search, name)
+        word = f"{name}={json.dumps(value)}".replace(" ", "")
+        with pytest.raises(SettingError, match=f"players: {name} is for PUCT, which gumbel=null"):
+            players_from(settings, ["random", f"first {word}"])
+        players_from(settings, ["random", f"first gumbel=null {word}"])
+    with pytest.raises(
+        SettingError, match="only a run or a checkpoint takes settings, got 'search"
+    ):
+        players_from(settings, ["random", "search c_init=2"])
 
 
 def test_a_new_kind_of_player_is_one_entry(tiny: Compose, monkeypatch: pytest.MonkeyPatch) -> None:

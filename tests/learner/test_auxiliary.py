@@ -56,8 +56,8 @@ def test_score_and_values_are_squared_errors() -> None:
 
 
 def test_plies_left_count_linearly_when_far_off() -> None:
-    assert loss("plies_left", [4.0], [10.0]) == pytest.approx(6**2 / 2 / 20)
-    assert loss("plies_left", [0.0], [100.0]) == pytest.approx(10 * (100 - 5) / 20)
+    assert loss("plies_left", [4.0], [10.0]) == pytest.approx((6 / 20) ** 2 / 2)
+    assert loss("plies_left", [0.0], [100.0]) == pytest.approx(0.5 * (100 / 20 - 0.5 / 2))
 
 
 def test_reply_is_a_cross_entropy_where_it_is_known() -> None:

@@ -124,12 +124,13 @@ def wanted_players(config: Mapping[str, Any]) -> list[str]:
     if players is None:
         if checkpoint is None:
             raise SettingError(
-                "command=arena needs players=[...], such as players=[RUN,random,search:64], or "
-                "checkpoint=PATH, such as a run's checkpoints/last.ckpt"
+                f"command={config['command']} needs players=[...], such as "
+                "players=[RUN,random,search:64], or checkpoint=PATH, such as a run's "
+                "checkpoints/last.ckpt"
             )
         return [str(checkpoint), "random", "search"]
     if checkpoint is not None:
-        raise SettingError("command=arena takes players or checkpoint, got both")
+        raise SettingError(f"command={config['command']} takes players or checkpoint, got both")
     return [str(text) for text in (players if isinstance(players, list) else [players])]
 
 
