@@ -11,7 +11,7 @@ from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.tensorboard.summary import hparams
 
 from azcore.learner.data import SelfPlayData
-from azcore.learner.health import dead_channels, gradient_norm
+from azcore.learner.health import dead_channels, explained_variance, gradient_norm
 from azcore.learner.module import LearnerModule
 from azcore.report.doctor import HISTORY, RunDoctor, numbers_of
 from azcore.selfplay.crew import ActorStatistics
@@ -44,6 +44,7 @@ METRICS = [
     "draw_rate",
     "seat0_win_rate",
     "duplicate_rate",  # of games that repeat another of their generation
+    "explained_variance",  # of new games' outcomes, by the values of their searches
     "window_age",  # optimizer steps since the weights of the window's games, on average
     "gradient_norm",  # of the generation's last batch
     "dead_channels",  # share of those behind a batch norm, on that batch
@@ -89,6 +90,7 @@ CURVES = {
     "draw_rate": "selfplay/draw_rate",
     "seat0_win_rate": "selfplay/seat0_win_rate",
     "duplicate_rate": "selfplay/duplicate_rate",
+    "explained_variance": "selfplay/explained_variance",
     "window_age": "learner/window_age",
     "gradient_norm": "learner/gradient_norm",
     "dead_channels": "learner/dead_channels",
@@ -204,6 +206,9 @@ class GenerationMetrics(Callback):
             row["seat0_win_rate"] = outcomes.count(1) / len(games)
             distinct = {(record.start, record.actions.tobytes()) for record in games}
             row["duplicate_rate"] = 1 - len(distinct) / len(games)
+            explained = explained_variance(games)
+            if explained is not None:
+                row["explained_variance"] = explained
         if stats.seconds > 0:
             row["evaluations_per_s"] = stats.evaluations / stats.seconds
             row["window_age"] = trainer.global_step - data.buffer.mean_version

@@ -1,9 +1,14 @@
-"""Whether gradients still reach a network, measured on those of its last batch."""
+"""Whether a network still learns: gradients of its last batch, and values of new games."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+import numpy as np
 import torch
 from torch import nn
+
+from azcore.storage.game_record import GameRecord
 
 
 def gradient_norm(network: nn.Module) -> float:
@@ -23,3 +28,26 @@ def dead_channels(network: nn.Module) -> float:
         if isinstance(module, nn.BatchNorm2d) and module.weight.grad is not None:
             dead.append((module.weight.grad == 0) & (module.bias.grad == 0))
     return float(torch.cat(dead).float().mean()) if dead else 0.0
+
+
+def explained_variance(games: Sequence[GameRecord]) -> float | None:
+    """How much of the outcomes the values of the searches explain, in games not yet learned from.
+
+    1 - Var(z - v) / Var(z) over all searched positions, z the outcome and v the root's value, both
+    in the view of the player to move: 1 at best, 0 for what explains nothing. A constant error of
+    v, such as the optimism of Gumbel's search, does not count.
+
+    Returns:
+        None if no position was searched, or all outcomes are the same.
+    """
+    outcomes, values = [np.zeros(0)], [np.zeros(0)]
+    for game in games:
+        searched = np.diff(game.visit_offsets.astype(np.int64)) > 0
+        searched[: game.opening_plies] = False
+        if len(game.root_values):  # records from before resignation have none
+            outcomes.append(np.where(game.players == 0, game.outcome, -game.outcome)[searched])
+            values.append(game.root_values[searched].astype(np.float64))
+    z, v = np.concatenate(outcomes), np.concatenate(values)
+    if not len(z) or not z.var() or not v.any():
+        return None
+    return float(1 - (z - v).var() / z.var())

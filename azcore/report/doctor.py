@@ -16,6 +16,7 @@ SPAN = 8  # generations that must agree
 HISTORY = 30  # generations to compare with
 NO_BETTER = 0.99  # of the loss of the best constant prediction
 COLLAPSED = 0.05  # nats
+LEARNED = 0.8  # of that loss: the outcomes of the window are known by now
 REPEATED = 0.5  # of a generation's games
 ONE_SIDED = 0.95  # of the games have one result
 MIN_GAMES = 100  # before results count
@@ -78,6 +79,21 @@ def value_head(rows: Sequence[Row]) -> str | None:
     return (
         f"the value head has learned nothing for {SPAN} generations (loss {loss:.2f}, always the "
         f"average {variance:.2f}): begin again with lower learner.learning_rates or another seed"
+    )
+
+
+def outcomes_by_heart(rows: Sequence[Row]) -> str | None:
+    """Outcomes are known in the window and not in new games: positions of a game share one."""
+    found = _last(rows, "explained_variance", "value_loss", "value_target_variance")
+    if not found or statistics.mean(explained for explained, _, _ in found) >= 0:
+        return None
+    if not all(loss < LEARNED * variance for _, loss, variance in found):
+        return None
+    _, loss, variance = found[-1]
+    return (
+        f"the value head knows {1 - loss / variance:.0%} of the outcomes that it learned from and "
+        "none of new games: lower replay.samples_per_position or learner.value_weight, or raise "
+        "replay.window_start"
     )
 
 
@@ -177,6 +193,7 @@ def resignation(rows: Sequence[Row]) -> str | None:
 
 CHECKS: tuple[Callable[[Sequence[Row]], str | None], ...] = (
     value_head,
+    outcomes_by_heart,
     policy_entropy,
     repeated_games,
     one_sided_results,

@@ -62,6 +62,17 @@ CHARTS = (
     ),
     Chart(
         section="learning",
+        name="explained",
+        title="Outcomes foreseen in new games",
+        unit="share of the variance",
+        explanation="How much of the results of new games the search foresees on the way, before "
+        "any of them is learned from: 1 is everything, 0 or less nothing. Low beside a low value "
+        "loss, it says that results are learned by heart.",
+        series=(Series(column="explained_variance", label="foreseen"),),
+        from_zero=False,  # it may be below
+    ),
+    Chart(
+        section="learning",
         name="entropy",
         title="Policy entropy",
         unit="nats",
@@ -151,7 +162,7 @@ CHARTS = (
         section="targets",
         name="plies_left_loss",
         title="Plies left loss",
-        unit="Huber loss / 20",
+        unit="Huber loss, 20 plies",
         explanation="How far the predicted rest of the game is from the real one; errors beyond 10 "
         "plies count linearly.",
         series=(Series(column="plies_left_loss", label="plies left loss"),),

@@ -1,12 +1,17 @@
-"""Gradients that do not arrive are seen."""
+"""Gradients that do not arrive are seen, and values that hold nowhere but in the window."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from azcore.learner.health import dead_channels, gradient_norm
+from azcore.learner.health import dead_channels, explained_variance, gradient_norm
+from azcore.storage.game_record import GameRecord
+from selfplay_kit import record_of_values
 
 
 class TwoChannels(nn.Module):
@@ -40,3 +45,29 @@ def test_the_norm_is_that_of_all_gradients() -> None:
     network.bias.grad = torch.tensor([4.0])
     assert gradient_norm(network) == pytest.approx(5.0)
     assert dead_channels(network) == 0.0
+
+
+def searched(values: list[float], outcome: int, opening: int = 0) -> GameRecord:
+    """A record whose plies were all searched; the first one looks even."""
+    record = record_of_values(values, outcome, opening_plies=opening)
+    return replace(record, visit_offsets=np.arange(len(record) + 1, dtype=np.uint32))
+
+
+def test_the_share_of_outcomes_that_values_explain_by_hand() -> None:
+    game = searched([-1.0, 1.0], 1)  # z = 1, -1, 1 and v = 0, -1, 1: variances 8/9 and 2/9
+    assert explained_variance([game]) == pytest.approx(0.75)
+    # Always half a point too sure of oneself: nothing is lost by that.
+    sure = replace(game, root_values=game.root_values + np.float32(0.5))
+    assert explained_variance([sure]) == pytest.approx(0.75)
+    # The other way round in the game that the second seat wins: z = -1, 1, -1.
+    assert explained_variance([searched([-1.0, 1.0], -1)]) < -1
+    assert explained_variance([game, searched([1.0, -1.0], -1)]) == pytest.approx(1 - (1 / 3))
+
+
+def test_what_no_search_valued_explains_nothing() -> None:
+    assert explained_variance([]) is None
+    assert explained_variance([searched([0.4, -0.4], 0)]) is None  # all outcomes the same
+    assert explained_variance([searched([0.0, 0.0], 1)]) is None  # given games
+    assert explained_variance([record_of_values([-1.0, 1.0], 1)]) is None  # no visits
+    # The first ply was drawn at random, so the second seat is the first to choose, and wins.
+    assert explained_variance([searched([-1.0, 1.0], -1, opening=1)]) == pytest.approx(0.75)

@@ -19,6 +19,7 @@ HEALTHY = {
     "games": 3000.0,
     "value_loss": 0.6,
     "value_target_variance": 0.99,
+    "explained_variance": 0.4,
     "policy_entropy": 1.2,
     "target_entropy": 1.1,
     "duplicate_rate": 0.02,
@@ -33,6 +34,7 @@ HEALTHY = {
 }
 WRONG = {
     "value_head": ({"value_loss": 0.99}, "loss 0.99, always the average 0.99"),
+    "outcomes_by_heart": ({"explained_variance": -0.2}, "knows 39% of the outcomes that it le"),
     "policy_entropy": ({"policy_entropy": 0.01, "target_entropy": 0.02}, "entropy 0.010"),
     "repeated_games": ({"duplicate_rate": 0.7}, "70% of the games repeat another"),
     "one_sided_results": ({"seat0_win_rate": 0.97, "draw_rate": 0.0}, "the first player wins 97%"),
@@ -56,7 +58,8 @@ def test_a_healthy_run_hears_nothing() -> None:
 @pytest.mark.parametrize("name", WRONG)
 def test_what_goes_wrong_is_said(name: str) -> None:
     values, words = WRONG[name]
-    if name not in ("repeated_games", "stale_window", "resignation"):  # which are means by nature
+    means = ("outcomes_by_heart", "repeated_games", "stale_window", "resignation")
+    if name not in means:  # by nature
         assert not findings(rows(HISTORY) + rows(SPAN - 1, **values))
     found = findings(rows(HISTORY) + rows(SPAN, **values))
     assert list(found) == [name]
@@ -88,6 +91,13 @@ def test_what_to_do_names_settings_that_there_are() -> None:
         assert keys or name == "one_sided_results"
         for group, key in keys:
             assert key in config[group], (group, key)
+
+
+def test_what_is_not_learned_yet_is_not_known_by_heart() -> None:
+    unknown = {"explained_variance": -0.2}
+    assert not findings(rows(SPAN, **unknown, value_loss=0.9))
+    mixed = rows(SPAN // 2, explained_variance=-0.2) + rows(SPAN // 2, explained_variance=0.3)
+    assert not findings(mixed)
 
 
 def test_a_finding_is_said_when_it_begins() -> None:
