@@ -23,7 +23,7 @@ import pytest
 from sgfmill import sgf
 
 import azcore as library
-from azcore.arena.elo import expected_score
+from azcore.arena.elo import MatchScore, expected_score
 from azcore.arena.match import MatchGame, MatchResult, play_match
 from azcore.arena.players import RandomPlayer
 from azcore.assembly import entrants
@@ -32,7 +32,8 @@ from azcore.assembly.parts import settings_from
 from azcore.cli.overrides import settings_of
 from azcore.commands import PLAYING
 from azcore.commands.arena import tournament as module
-from azcore.commands.arena.standings import club_ratings
+from azcore.commands.arena.files import draw_ratings
+from azcore.commands.arena.standings import Standing, club_ratings
 from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.networks import build_network
@@ -421,6 +422,18 @@ def test_the_picture(azcore: Command, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     assert azcore(*BASE, "players=[random,search:2]", "arena.games=2")[0] == 0
     assert (tmp_path / "found/ratings.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.filterwarnings("error")  # as matplotlib says that names leave no room
+def test_the_picture_has_room_for_long_names(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    total = MatchScore(player="random", opponent="x", wins=1, draws=0, losses=1)
+    names = ["random", "gtp engine " + "setting=value " * 12, "x" * 200]
+    lines = [
+        Standing(player=n, elo=0.0, low=-1.0, high=1.0, total=total, los_next=None, elo_k=None)
+        for n in names
+    ]
+    assert draw_ratings(tmp_path / "a.png", lines).endswith("a.png")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 from azcore.arena.elo import RatingList
@@ -14,6 +15,7 @@ from azcore.commands.arena.standings import Standing
 from azcore.game import Game
 from azcore.storage.start_states import StartStates
 
+LETTERS = 36  # of a player's name in a line of the figure
 RATINGS = ["rank", "player", "elo", "low", "high", "games", "score", "draws", "los_next", "elo_k"]
 
 
@@ -147,14 +149,17 @@ def draw_ratings(path: Path, standings: Sequence[Standing]) -> str:
         from matplotlib.figure import Figure  # of the optional extra `plot`
     except ImportError:
         return "ratings.png needs matplotlib: pip install -e '.[plot]'"
-    figure = Figure(figsize=(8, 1.2 + 0.35 * len(standings)), layout="constrained")
+    names = [wrap(line.player, LETTERS) or [""] for line in standings]
+    lines = max(map(len, names))
+    height = 1.2 + (0.2 + 0.15 * lines) * len(standings)
+    figure = Figure(figsize=(8, height), layout="constrained")
     axes = figure.add_subplot()
     below = [line.elo - line.low for line in standings]
     above = [line.high - line.elo for line in standings]
     places = range(len(standings), 0, -1)
     axes.errorbar([line.elo for line in standings], places, xerr=(below, above), fmt="o", capsize=4)
     axes.set_ylim(0.4, len(standings) + 0.6)
-    axes.set_yticks(list(places), [line.player for line in standings])
+    axes.set_yticks(list(places), ["\n".join(name) for name in names])
     axes.set_xlabel("Elo, with 95 % intervals")
     axes.grid(axis="x", alpha=0.3)
     figure.savefig(path, dpi=120)
