@@ -254,7 +254,7 @@ def _network(settings: Settings, saved: Saved) -> Player:
     Raises:
         SettingError: a setting of its search cannot be used.
     """
-    changes = {name: _value(word) for word in saved.search for name in [word.partition("=")[0]]}
+    changes = dict(map(_setting, saved.search))
     arena = replace(settings.search, num_simulations=settings.arena.num_simulations)
     search = altered(arena, changes, "search")
     for name in changes:
@@ -271,8 +271,8 @@ def _network(settings: Settings, saved: Saved) -> Player:
     return search_player(replace(settings, search=search), evaluator, name, search.num_simulations)
 
 
-def _value(word: str) -> Any:
-    """The value of NAME=VALUE.
+def _setting(word: str) -> tuple[str, Any]:
+    """The name and the value of NAME=VALUE.
 
     Raises:
         SettingError: it cannot be read.
@@ -284,8 +284,8 @@ def _value(word: str) -> Any:
         raise SettingError(f"players: {name} must be a value, got {value!r}") from error
     if isinstance(read, str):  # YAML takes 1e30 for text
         with suppress(ValueError):
-            return float(read)
-    return read
+            read = float(read)
+    return name, read
 
 
 def player_name(path: Path) -> str:

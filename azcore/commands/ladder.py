@@ -262,21 +262,20 @@ def _points(out: Path) -> tuple[tuple[int, int, int], int]:
 
     They are those of the first player, which is the run: others may meet each other too.
     """
-    table = out / "matches.csv" if out.is_dir() else out
-    total = [0, 0, 0]
-    with table.open() as file:
+    of_match = out.is_dir()
+    with (out / "matches.csv" if of_match else out).open() as file:
         rows = list(csv.DictReader(file))
-    for row in rows:
-        if row["player"] != rows[0]["player"]:
-            continue
-        if out.is_dir():
-            for i, key in enumerate(("wins", "draws", "losses")):
-                total[i] += int(row[key])
-        else:
-            solved, of = int(row[RESULTS[1]]), int(row[RESULTS[2]])
-            total[0] += solved
-            total[2] += of - solved
-    return (total[0], total[1], total[2]), sum(total)
+    own = [row for row in rows if row["player"] == rows[0]["player"]]
+
+    def total(column: str) -> int:
+        return sum(int(row[column]) for row in own)
+
+    if of_match:
+        points = total("wins"), total("draws"), total("losses")
+    else:
+        _, solved, of = RESULTS[:3]
+        points = total(solved), 0, total(of) - total(solved)
+    return points, sum(points)
 
 
 def _hours(run: Path) -> float:

@@ -16,6 +16,7 @@ from typing import Any
 
 from rich.console import Console
 
+from azcore import interrupts
 from azcore.commands.engine import loaded, thinking_search
 from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, GameError, GameFileError
@@ -111,7 +112,7 @@ def play(config: Mapping[str, Any]) -> int:
             Session(game, thinker, settings, terminal, judge).run()
     except KeyboardInterrupt:
         terminal.say("")
-        return 130
+        return interrupts.STATUS
     return 0
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from azcore import interrupts
 from azcore.arena.elo import score_interval
 from azcore.arena.match import derived_seed
 from azcore.arena.players import Player
@@ -87,7 +88,7 @@ def puzzles(config: Config) -> int:
             )
     except KeyboardInterrupt:
         console.print(table)
-        return 130
+        return interrupts.STATUS
     console.print(
         f"{settings.arena.num_simulations} simulations a move unless a player says otherwise"
     )

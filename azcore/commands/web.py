@@ -20,6 +20,7 @@ from urllib.parse import urlencode
 import uvicorn
 from starlette.types import ASGIApp
 
+from azcore import interrupts
 from azcore.commands.engine import loaded, thinking_search
 from azcore.engine.server import Loaded
 from azcore.engine.thinker import EngineSettings
@@ -54,7 +55,7 @@ def serve_page(config: Mapping[str, Any]) -> int:
     print(f"azcore is at {address} until Ctrl-C", flush=True)
     _serve(config, settings, listening, address)
     print()
-    return 130
+    return interrupts.STATUS
 
 
 @contextlib.contextmanager

@@ -10,6 +10,7 @@ from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from typing import NamedTuple
 
+from azcore import interrupts
 from azcore.engine.known import Known
 from azcore.engine.lines import Inbox, Writer
 from azcore.engine.thinker import EngineSettings, Thinker
@@ -241,7 +242,7 @@ class Server(ABC):
         except (EOFError, AbandonedError):
             pass
         except KeyboardInterrupt:
-            return 130
+            return interrupts.STATUS
         except Exception as error:
             if error in failures:
                 self._tell_failure(error)

@@ -42,11 +42,10 @@ def explained_variance(games: Sequence[GameRecord]) -> float | None:
     """
     outcomes, values = [np.zeros(0)], [np.zeros(0)]
     for game in games:
-        searched = np.diff(game.visit_offsets.astype(np.int64)) > 0
-        searched[: game.opening_plies] = False
         if len(game.root_values):  # records from before resignation have none
-            outcomes.append(np.where(game.players == 0, game.outcome, -game.outcome)[searched])
-            values.append(game.root_values[searched].astype(np.float64))
+            learned = game.learned
+            outcomes.append(game.outcomes[learned].astype(np.float64))
+            values.append(game.root_values[learned].astype(np.float64))
     z, v = np.concatenate(outcomes), np.concatenate(values)
     if not len(z) or not z.var() or not v.any():
         return None

@@ -13,7 +13,7 @@ from azcore.search.proofs import rank
 from azcore.search.puct import value_from, value_unit
 from azcore.settings import require
 
-NOISE = (  # settings of self-play alone
+NOISE = (  # settings of self-play alone; `azcore.commands` names them too, without this import
     *("dirichlet_alpha", "dirichlet_fraction", "gumbel.scale", "root_temperature"),
     "forced_visits",
 )

@@ -142,8 +142,7 @@ def new_lows(record: GameRecord) -> tuple[FloatArray, BoolArray]:
     values = np.maximum(record.root_values, record.best_child_values)[plies]
     before = np.minimum.accumulate(np.append(np.float32(np.inf), values))[:-1]
     new = np.flatnonzero(values < before)
-    outcomes = np.where(record.players[plies][new] == 0, record.outcome, -record.outcome)
-    return values[new], outcomes >= 0
+    return values[new], record.outcomes[plies][new] >= 0
 
 
 def _upper_limit(

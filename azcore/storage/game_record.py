@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.errors import GameFileError
-from azcore.game import FloatArray, Game
+from azcore.game import BoolArray, FloatArray, Game
 
 MAGIC = b"AZG"  # and a digit, the version of the frame
 _MAGIC = b"AZG3"
@@ -98,10 +98,21 @@ class GameRecord:
         return len(self.actions)
 
     @property
+    def learned(self) -> BoolArray:
+        """Which plies to learn from, bool [T]: those after the opening that have visits."""
+        learned: BoolArray = np.diff(self.visit_offsets) != 0
+        learned[: self.opening_plies] = False
+        return learned
+
+    @property
     def num_samples(self) -> int:
-        """Number of plies to learn from: those after the opening that have visits."""
-        counts = np.diff(self.visit_offsets[self.opening_plies :])
-        return int(np.count_nonzero(counts))
+        """Number of plies to learn from."""
+        return int(np.count_nonzero(self.learned))
+
+    @property
+    def outcomes(self) -> npt.NDArray[np.int64]:
+        """z of each ply, int64 [T]: the outcome in the view of the player to move."""
+        return np.where(self.players == 0, self.outcome, -self.outcome)
 
     def policy_target(self, ply: int, num_actions: int) -> FloatArray:
         """pi of one ply: counts normalised, float32 [A]."""

@@ -625,10 +625,9 @@ def added_up_shares(record: GameRecord, surprise_share: float) -> npt.NDArray[np
     A sample's share is (1 - s) + s KL / (mean KL of the game), s `surprise_share` (KataGo's
     `docs/KataGoMethods.md`, "Policy Surprise Weighting": s = 0.5).
     """
-    learned = np.diff(record.visit_offsets[record.opening_plies :].astype(np.int64)) > 0
-    shares = np.ones(int(learned.sum()))
+    shares = np.ones(record.num_samples)
     if len(record.surprises):
-        surprises = record.surprises[record.opening_plies :][learned].astype(np.float64)
+        surprises = record.surprises[record.learned].astype(np.float64)
         if surprises.sum() > 0:
             shares = (1 - surprise_share) + surprise_share * surprises / surprises.mean()
     sums = np.cumsum(shares)

@@ -22,6 +22,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from azcore import interrupts
 from azcore.arena.elo import rating_list
 from azcore.arena.match import (
     ArenaSettings,
@@ -111,7 +112,7 @@ def tournament(config: Config) -> int:
     if interrupted:
         played = f"after {len(results)} of {len(pairings)} matches"
         console.print(f"interrupted {played}" if results else "interrupted: no match is over")
-    return 130 if interrupted else 0
+    return interrupts.STATUS if interrupted else 0
 
 
 def wanted_players(config: Mapping[str, Any]) -> list[str]:

@@ -30,6 +30,7 @@ import yaml
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from azcore import interrupts
 from azcore.arena.elo import score_interval
 from azcore.arena.match import MatchResult, play_match, require_pairs
 from azcore.arena.players import SearchPlayer
@@ -40,7 +41,7 @@ from azcore.commands.console import table_console
 from azcore.commands.tune.surface import Floats, Height, Surface
 from azcore.errors import SettingError
 from azcore.search.settings import GumbelSettings, SearchSettings
-from azcore.settings import build, convert, require, unknown_key
+from azcore.settings import altered, build, convert, require, unknown_key
 from azcore.storage.run_directory import RUNS, locked
 from azcore.storage.run_settings import flat
 from azcore.storage.table import Table
@@ -180,12 +181,8 @@ def with_constants(search: SearchSettings, constants: Constants) -> SearchSettin
     Raises:
         SettingError: a constant is not valid for this search.
     """
-    changed: dict[str, Any] = {key.partition(".")[2]: value for key, value in constants.items()}
-    gumbel = {key.partition(".")[2]: changed.pop(key) for key in list(changed) if "." in key}
-    if gumbel:
-        assert search.gumbel is not None  # see `search_of`
-        changed["gumbel"] = replace(search.gumbel, **gumbel)
-    return replace(search, **changed)
+    changes = {key.removeprefix(f"{GROUP}."): value for key, value in constants.items()}
+    return altered(search, changes, GROUP)
 
 
 class Tuning:
@@ -388,7 +385,7 @@ def _tune(
         confirmed = tuning.confirm(constants)
     except KeyboardInterrupt:
         console.print(f"interrupted, {len(tuning.trials)} trials saved; the same command resumes")
-        return 130
+        return interrupts.STATUS
     _print_trials(console, parameters, tuning.trials)
     console.print(
         f"by all {len(tuning.trials)} trials these score {_percent(estimate.value)} against the "
