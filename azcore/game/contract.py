@@ -58,7 +58,8 @@ class Game(ABC):
        the placement of the pieces. A state read back has no history, so it may allow an action that
        only history forbids. Each of `start_states` is read back whole.
     7. For each symmetry: playing the mapped actions gives the mapped mask, the mapped observation
-       and the same outcome, from the initial state and from each start that looks like its image.
+       and the same outcome, from the initial state (mapped: `Symmetry.start`) and from each start
+       that looks like its image.
     8. Compiled rules and interpreted rules agree.
     9. If the game has a `position_key`, positions with the same key after the same number of
        actions have the same player to move, the same legal actions, the same end and the same

@@ -27,10 +27,14 @@ class Symmetry:
     If `g` is the mapped position of `s`, then
     `observation(g)[:, cell] == observation(s)[:, cells[cell]]` over flattened cells, and
     `mask(g)[a] == mask(s)[actions[a]]`: entry i is the index in `s` from which i in `g` comes.
+
+    The rules must be symmetric, the initial position need not be: what it maps to
+    may be a position that no game reaches, as long as it is played and won alike.
     """
 
     cells: IntArray  # [H * W]
     actions: IntArray  # [A]
+    start: str | None = None  # text of the state that the initial one maps to; None: itself
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,8 +18,8 @@ from azcore.testing.view import View, difference, legal_texts, view_of
 class MappedGames:
     """The game in play under each of its symmetries, played alongside.
 
-    The image of the initial state is itself. The image of another start need not be a state that
-    play can reach, so a game from there is played only under symmetries that leave it as it is.
+    The image of the initial state is `Symmetry.start`. The image of another start is not known, so
+    a game from there is played only under symmetries that leave it as it is.
     """
 
     def __init__(self, checker: Checker) -> None:
@@ -37,7 +37,7 @@ class MappedGames:
         """Begin a game in one of the `start_states`; None: in the initial state."""
         if start is None:
             self.states = {
-                i: self.checker.game.initial_state() for i in range(len(self.symmetries))
+                i: self._image_of_the_start(symmetry) for i, symmetry in enumerate(self.symmetries)
             }
             return
         view = self.checker.look(start)
@@ -47,6 +47,11 @@ class MappedGames:
             if difference(view, _mapped(view, symmetry)) is None
         }
 
+    def _image_of_the_start(self, symmetry: Symmetry) -> Any:
+        if symmetry.start is None:
+            return self.checker.game.initial_state()
+        return self.checker.ask(Identity.SYMMETRY, "state_from_text", symmetry.start)
+
     def check(self, view: View) -> None:
         """Check the symmetries in turn, and all of them where the game ends."""
         turn = len(self.checker.actions) + self.games
@@ -55,7 +60,10 @@ class MappedGames:
                 continue
             want = _mapped(view, symmetry)
             seen = self.checker.look(state)
-            where = "" if self.checker.actions else ", which must map the first position to itself"
+            where = ""
+            if not self.checker.actions:
+                image = "itself" if symmetry.start is None else symmetry.start
+                where = f", which must map the first position to {image}"
             self.checker.expect_same(Identity.SYMMETRY, seen, want, f"symmetry {i}{where}")
         self.games += view.is_terminal
 

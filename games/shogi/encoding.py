@@ -1,4 +1,4 @@
-"""What the network sees of a shogi position. The rules are in `rules.py`.
+"""What the network sees of a shogi position, and its one symmetry. The rules are in `rules.py`.
 
 AlphaZero's 362 planes (Silver et al. 2018, table S1), 9 × 9 each. A step of history has 45:
 
@@ -20,6 +20,9 @@ from typing import Any
 import numpy as np
 from numba.extending import register_jitable
 
+from azcore.game import Symmetry
+
+from . import rules
 from .rules import BLACK, NUM_CELLS, NUM_HAND_TYPES, NUM_STEPS, NUM_TYPES, SUPPLY, WHITE
 
 STEP_PLANES = 45
@@ -29,6 +32,7 @@ COLOUR = NUM_STEPS * STEP_PLANES
 MOVE_COUNT = COLOUR + 1
 NUM_PLANES = MOVE_COUNT + 1
 MOST_MOVES = 255
+MIRRORED = "lnsgkgsnl/1b5r1/ppppppppp/9/9/9/PPPPPPPPP/1R5B1/LNSGKGSNL b - 1"  # the start, as SFEN
 
 # The largest value of each plane.
 MAXIMUM = ([1] * PRISONERS + [*SUPPLY, *SUPPLY]) * NUM_STEPS + [1, MOST_MOVES]
@@ -103,3 +107,21 @@ def observe(state: Any, planes: Any) -> None:
     moves = min(int(state.ply) >> 1, MOST_MOVES)
     if moves > 0:
         fill(cells[MOVE_COUNT], moves)
+
+
+def symmetries() -> tuple[Symmetry, ...]:
+    """Left and right exchanged: every piece moves alike on both sides.
+
+    The start has the bishop on one side and the rook on the other, so its image never occurs.
+    """
+    cells = np.arange(NUM_CELLS, dtype=np.int32).reshape(9, 9)
+    actions = np.arange(rules.NUM_ACTIONS, dtype=np.int32).reshape(rules.NUM_PLANES, 9, 9)
+    ways = np.arange(rules.KNIGHT_PLANE).reshape(8, 8)[[0, 7, 6, 5, 4, 3, 2, 1]]  # NE from NW, ..
+    moves = np.array([*ways.ravel(), rules.KNIGHT_PLANE + 1, rules.KNIGHT_PLANE])
+    drops = np.arange(rules.DROP_PLANE, rules.NUM_PLANES)
+    planes = np.concatenate([moves, rules.NUM_MOVE_PLANES + moves, drops])
+    return (
+        Symmetry(
+            cells=cells[:, ::-1].ravel(), actions=actions[planes, :, ::-1].ravel(), start=MIRRORED
+        ),
+    )

@@ -49,6 +49,7 @@ class Shogi(CompiledGame):
                 plane_names=encoding.PLANE_NAMES,
                 max_game_length=max_plies,
                 dirichlet_alpha=0.15,  # AlphaZero's (Silver et al. 2018, Methods)
+                symmetries=encoding.symmetries(),
                 protocol="usi",
             ),
             state_dtype=rules.state_fields(max_plies),

@@ -82,6 +82,32 @@ def test_games_begin_in_the_start_states(base):
     assert corner.checks[Identity.SYMMETRY] > 0
 
 
+def begun(start):
+    """A game whose first position is not symmetric, and what its mirror image is said to be."""
+    mirrored = np.fliplr(np.arange(9, dtype=np.int32).reshape(3, 3)).ravel()
+    return mutant(
+        initial_state=lambda self: self.state_from_text("XO./.../... x"),
+        symmetries=(Symmetry(cells=mirrored, actions=mirrored, start=start),),
+    )
+
+
+def test_a_first_position_may_map_to_another():
+    report = check_game(begun(".OX/.../... x"), num_positions=200)
+    assert report.checks[Identity.SYMMETRY] >= 200
+
+
+@pytest.mark.parametrize(
+    ("start", "words"),
+    [
+        (None, "must map the first position to itself"),
+        ("OX./.../... x", "must map the first position to OX./.../... x"),
+        ("somewhere", "state_from_text raised InvalidTextError"),
+    ],
+)
+def test_what_a_first_position_maps_to_must_be_its_image(start, words):
+    broken(begun(start), Identity.SYMMETRY, words)
+
+
 @pytest.mark.rules
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tic_tac_toe_plain"])
 def test_good_games_pass(name):

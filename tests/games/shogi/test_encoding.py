@@ -105,4 +105,18 @@ def test_the_largest_values_are_stated(game: Any) -> None:
     prisoners = [18, 4, 4, 4, 4, 2, 2]
     step = [1] * 31 + prisoners + prisoners
     assert list(game.observation_maximum) == step * 8 + [1, 255]
-    assert not game.symmetries
+
+
+def test_left_and_right_exchanged_are_another_game_that_is_played_alike(game: Any) -> None:
+    """The symmetry by squares: file 1 is file 9, for moves of both seats and for drops."""
+    (symmetry,) = game.symmetries
+    other = str.maketrans("123456789", "987654321")
+    state, image = game.initial_state(), game.state_from_text(symmetry.start)
+    assert game.observation(image)[5, 7, 7] == 1  # the bishop stands on 2h
+    for move in ["7g7f", "3c3d", "8h2b+", "3a2b", "B*5e"]:
+        action = game.text_to_action(state, move)
+        mirrored = game.text_to_action(image, move.translate(other))
+        assert symmetry.actions[mirrored] == action
+        state, image = game.step(state, action), game.step(image, mirrored)
+    seen, want = game.observation(image), game.observation(state)[:, :, ::-1]
+    np.testing.assert_array_equal(seen, want)

@@ -1,4 +1,6 @@
-"""What the network sees of minishogi: 33 planes of 5 × 5, in the view of the player to move.
+"""What the network sees of minishogi, and its one symmetry.
+
+There are 33 planes of 5 × 5, in the view of the player to move:
 
 0 .. 9    own pieces: pawn silver gold bishop rook king, promoted pawn silver bishop rook
 10 .. 19  the opponent's, likewise
@@ -12,12 +14,18 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
+from azcore import Symmetry
+
+from . import rules
 from .rules import NUM_CELLS, NUM_HAND_TYPES, NUM_TYPES, SIZE, SUPPLY
 
 HANDS = 2 * NUM_TYPES
 REPEATS = HANDS + 2 * NUM_HAND_TYPES
 WHITE_TO_MOVE = REPEATS + 2
 NUM_PLANES = WHITE_TO_MOVE + 1
+MIRRORED = "kgsbr/p4/5/4P/RBSGK b - 1"  # the start with left and right exchanged
 MAXIMUM = [1] * HANDS + [SUPPLY] * (REPEATS - HANDS) + [1, 1, 1]
 
 _KINDS = ("pawns", "silvers", "golds", "bishops", "rooks")
@@ -47,3 +55,18 @@ def observe(state: Any, planes: Any) -> None:
             planes[REPEATS + times, :, :] = 1
     if state.player == 1:
         planes[WHITE_TO_MOVE, :, :] = 1
+
+
+def symmetries() -> tuple[Symmetry, ...]:
+    """Left and right exchanged. The start's image never occurs, and is played alike."""
+    cells = np.arange(NUM_CELLS, dtype=np.int32).reshape(SIZE, SIZE)
+    actions = np.arange(rules.NUM_ACTIONS, dtype=np.int32).reshape(rules.NUM_PLANES, SIZE, SIZE)
+    ways = np.arange(rules.NUM_MOVE_PLANES).reshape(8, rules.MOST_STEPS)
+    moves = ways[[0, 7, 6, 5, 4, 3, 2, 1]].ravel()  # NE from NW, E from W, ..
+    drops = np.arange(rules.DROP_PLANE, rules.NUM_PLANES)
+    planes = np.concatenate([moves, rules.NUM_MOVE_PLANES + moves, drops])
+    return (
+        Symmetry(
+            cells=cells[:, ::-1].ravel(), actions=actions[planes, :, ::-1].ravel(), start=MIRRORED
+        ),
+    )
