@@ -23,6 +23,10 @@ MIN_GAMES = 100  # before results count
 DEAD = 0.3  # of the channels
 STALE = 0.4  # of the run's steps: the mean age of the window; a window that drops nothing has 0.5
 STALE_FROM = 50  # generations
+VARIETY = (  # each search has a noise of its own; temperature and Dirichlet noise are PUCT's
+    "raise selfplay.opening_plies or search.gumbel.scale (search=puct: selfplay.temperature_plies "
+    "or search.dirichlet_fraction)"
+)
 OVERUSED = 16  # samples of a position
 EXPLODED = 10  # times the usual gradient
 WRONGLY_RESIGNED = 0.1  # of the resigned games; the papers allow 0.05
@@ -92,8 +96,7 @@ def outcomes_by_heart(rows: Sequence[Row]) -> str | None:
     _, loss, variance = found[-1]
     return (
         f"the value head knows {1 - loss / variance:.0%} of the outcomes that it learned from and "
-        "none of new games: lower replay.samples_per_position or learner.value_weight, or raise "
-        "replay.window_start"
+        "its searches none of new games: lower replay.samples_per_position or learner.value_weight"
     )
 
 
@@ -104,7 +107,7 @@ def policy_entropy(rows: Sequence[Row]) -> str | None:
         return None
     return (
         f"the policy has collapsed to one action a position (entropy {entropies[-1][0]:.3f}): "
-        "raise search.dirichlet_fraction or selfplay.temperature_plies"
+        f"{VARIETY}"
     )
 
 
@@ -114,8 +117,8 @@ def repeated_games(rows: Sequence[Row]) -> str | None:
     if not rates or statistics.mean(rates) < REPEATED:
         return None
     return (
-        f"{statistics.mean(rates):.0%} of the games repeat another of their generation: raise "
-        "selfplay.temperature_plies or search.dirichlet_fraction"
+        f"{statistics.mean(rates):.0%} of the games repeat another of their generation: "
+        f"{VARIETY}"
     )
 
 

@@ -19,7 +19,6 @@ from azcore.game import FloatArray, Game
 from azcore.game.registry import make
 from azcore.networks.predictor import NetworkPredictor
 from azcore.networks.saved import network_of
-from azcore.search.predictions import Prediction
 from azcore.storage.checkpoint import KEY, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 
@@ -143,7 +142,7 @@ def predicted(
         one if game.current_player(state) == 0 else one.of_other_player()
         for state, one in zip(asked, found, strict=True)
     ]
-    positions = [_plain(one) for one in seen] if network.predicts > {"policy", "value"} else []
+    positions = [one.in_numbers() for one in seen] if network.predicts > {"policy", "value"} else []
     return Predicted(
         {"step": step, "positions": positions},
         [[float(one.policy[a]) for a in some] for one, some in zip(found, moves, strict=False)],
@@ -172,17 +171,3 @@ def _values(
             values.append(value if game.current_player(following) == seat else -value)
     cuts = np.cumsum([len(some) for some in moves[: len(states)]])[:-1]
     return [part.tolist() for part in np.split(np.array(values), cuts)]
-
-
-def _plain(prediction: Prediction) -> dict[str, Any]:
-    """What a prediction says beside policy, value and ownership, which are drawn elsewhere."""
-    plain: dict[str, Any] = {}
-    if prediction.chances is not None:
-        plain["chances"] = [round(chance, 3) for chance in prediction.chances]
-    if prediction.score is not None:
-        plain["score"] = round(prediction.score, 1)
-    if prediction.material is not None:
-        plain["material"] = round(prediction.material, 2)
-    if prediction.plies_left is not None:
-        plain["plies_left"] = round(prediction.plies_left)
-    return plain

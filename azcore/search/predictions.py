@@ -51,6 +51,19 @@ class Prediction:
             material=None if self.material is None else -self.material,
         )
 
+    def in_numbers(self) -> dict[str, Any]:
+        """What it says beside policy, value and ownership, rounded and as JSON has it."""
+        numbers: dict[str, Any] = {}
+        if self.chances is not None:
+            numbers["chances"] = [round(float(chance), 3) for chance in self.chances]
+        if self.score is not None:
+            numbers["score"] = round(float(self.score), 1)
+        if self.material is not None:
+            numbers["material"] = round(float(self.material), 2)
+        if self.plies_left is not None:
+            numbers["plies_left"] = round(float(self.plies_left))
+        return numbers
+
 
 class Predictor(ABC):
     """Predicts positions one by one or in batches, by a whole network."""

@@ -86,15 +86,7 @@ def thought(game: Game, found: Thought, *, layer: str, flip: bool) -> Plain:
     prediction = found.prediction
     if prediction is not None:
         seen = prediction if sign > 0 else prediction.of_other_player()
-        plain["network"] = round(float(seen.value), 3)
-        if seen.chances is not None:
-            plain["chances"] = [round(float(chance), 3) for chance in seen.chances]
-        if seen.score is not None:
-            plain["score"] = round(float(seen.score), 1)
-        if seen.material is not None:
-            plain["material"] = round(float(seen.material), 2)
-        if seen.plies_left is not None:
-            plain["pliesLeft"] = round(float(seen.plies_left))
+        plain |= {"network": round(float(seen.value), 3), **seen.in_numbers()}
     return plain
 
 

@@ -440,7 +440,7 @@ def test_what_the_network_says_is_told_of_the_first_seat(moves: list[str], sign:
     plain = view.thought(go5, thought, layer="none", flip=False)
     assert (plain["value"], plain["network"]) == (0.2 * sign, 0.1 * sign)
     assert plain["chances"] == [0.4, 0.35, 0.25][::sign]
-    assert (plain["score"], plain["pliesLeft"]) == (4.5 * sign, 12)
+    assert (plain["score"], plain["plies_left"]) == (4.5 * sign, 12)
     assert plain["material"] == 0.12 * sign
 
 

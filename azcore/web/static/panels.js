@@ -27,7 +27,7 @@ export function showThought(thought, seats, onPoint, onPlay) {
   if (thought.chances) parts.push(`win ${percent(thought.chances[0])}, draw ${percent(thought.chances[1])}, loss ${percent(thought.chances[2])}`)
   if (thought.score !== undefined) parts.push(`expected score ${thought.score >= 0 ? seats[0] : seats[1]} +${Math.abs(thought.score)}`)
   if (thought.material !== undefined) parts.push(`expected lead in pieces ${thought.material >= 0 ? seats[0] : seats[1]} ${percent(Math.abs(thought.material))}`)
-  if (thought.pliesLeft !== undefined) parts.push(`about ${thought.pliesLeft} plies left`)
+  if (thought.plies_left !== undefined) parts.push(`about ${thought.plies_left} plies left`)
   if (thought.full) parts.push('the tree is full')
   $('thought').textContent = parts.join(' · ')
   const body = $('rows').tBodies[0]
