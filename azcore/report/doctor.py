@@ -117,8 +117,7 @@ def repeated_games(rows: Sequence[Row]) -> str | None:
     if not rates or statistics.mean(rates) < REPEATED:
         return None
     return (
-        f"{statistics.mean(rates):.0%} of the games repeat another of their generation: "
-        f"{VARIETY}"
+        f"{statistics.mean(rates):.0%} of the games repeat another of their generation: {VARIETY}"
     )
 
 
