@@ -168,6 +168,16 @@ def test_alphazero_has_neither_gate_nor_resignation_nor_symmetries(compose: Comp
     assert config["evaluator"]["random_symmetry"] is False
 
 
+@pytest.mark.parametrize("game", ["go", "shogi"])
+@pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])
+@pytest.mark.parametrize("algorithm", ["alphagozero", "alphazero", "azcore", "gumbel"])
+def test_a_network_sees_symmetries_only_if_it_learns_them(
+    compose: Compose, game: str, scale: str, algorithm: str
+) -> None:
+    config = compose(f"game={game}", f"scale={scale}", f"algorithm={algorithm}")
+    assert config["replay"]["augment"] or not config["evaluator"]["random_symmetry"]
+
+
 # By hand: the paper's rates times the root of what its batch was multiplied by (256 / 4096 = 1/16,
 # 1024 / 4096 = 1/4, 256 / 2048 = 1/8, 1024 / 2048 = 1/2), from the paper's sevenths of the run on.
 SCHEDULES = {

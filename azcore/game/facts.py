@@ -28,8 +28,8 @@ class Symmetry:
     `observation(g)[:, cell] == observation(s)[:, cells[cell]]` over flattened cells, and
     `mask(g)[a] == mask(s)[actions[a]]`: entry i is the index in `s` from which i in `g` comes.
 
-    The rules must be symmetric, the initial position need not be: what it maps to
-    may be a position that no game reaches, as long as it is played and won alike.
+    The rules must be symmetric, the initial position need not be: what it maps to may be a position
+    that no game reaches, as long as it is played and won alike.
     """
 
     cells: IntArray  # [H * W]

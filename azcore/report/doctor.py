@@ -23,14 +23,16 @@ MIN_GAMES = 100  # before results count
 DEAD = 0.3  # of the channels
 STALE = 0.4  # of the run's steps: the mean age of the window; a window that drops nothing has 0.5
 STALE_FROM = 50  # generations
-VARIETY = (  # each search has a noise of its own; temperature and Dirichlet noise are PUCT's
-    "raise selfplay.opening_plies or search.gumbel.scale (search=puct: selfplay.temperature_plies "
-    "or search.dirichlet_fraction)"
-)
 OVERUSED = 16  # samples of a position
 EXPLODED = 10  # times the usual gradient
 WRONGLY_RESIGNED = 0.1  # of the resigned games; the papers allow 0.05
 MIN_RESIGNED = 20  # played out, before this share counts
+
+# Temperature and Dirichlet noise are PUCT's alone.
+VARIETY = (
+    "raise selfplay.opening_plies or search.gumbel.scale (search=puct: selfplay.temperature_plies "
+    "or search.dirichlet_fraction)"
+)
 
 Row = Mapping[str, float]  # of metrics.csv; cells without a value are missing
 
