@@ -757,22 +757,22 @@ WIRING = [
     Fault(
         "the same noise at every ply",
         "azcore/selfplay/worker.py",
-        "generator(Purpose.ROOT_NOISE, self._seed, in_play.game_index, ply)",
-        "generator(Purpose.ROOT_NOISE, self._seed, in_play.game_index, 0)",
+        "self._rng(Purpose.ROOT_NOISE, in_play.game_index, ply)",
+        "self._rng(Purpose.ROOT_NOISE, in_play.game_index, 0)",
         ("tests/selfplay/test_matches_reference.py",),
     ),
     Fault(
         "the same draw at every ply",
         "azcore/selfplay/worker.py",
-        "generator(Purpose.MOVE, self._seed, in_play.game_index, ply)",
-        "generator(Purpose.MOVE, self._seed, in_play.game_index, 0)",
+        "self._rng(Purpose.MOVE, in_play.game_index, ply)",
+        "self._rng(Purpose.MOVE, in_play.game_index, 0)",
         ("tests/selfplay/test_matches_reference.py",),
     ),
     Fault(
         "the same chance in every game",
         "azcore/selfplay/worker.py",
-        "generator(Purpose.MOVE, self._seed, in_play.game_index, ply)",
-        "generator(Purpose.MOVE, self._seed, 0, ply)",
+        "self._rng(Purpose.MOVE, in_play.game_index, ply)",
+        "self._rng(Purpose.MOVE, 0, ply)",
         ("tests/selfplay/test_matches_reference.py",),
     ),
     Fault(
@@ -1390,8 +1390,8 @@ WIRING = [
     Fault(
         "every game from the same start",
         "azcore/selfplay/worker.py",
-        "generator(Purpose.START, self._seed, in_play.game_index)",
-        "generator(Purpose.START, self._seed, 0)",
+        "self._rng(Purpose.START, in_play.game_index)",
+        "self._rng(Purpose.START, 0)",
         ("tests/selfplay/test_matches_reference.py",),
     ),
     Fault(

@@ -18,6 +18,7 @@ from torch import nn
 from azcore.game import Game
 from azcore.game.registry import installed, loaded
 from azcore.networks import openvino_evaluator
+from azcore.networks.cuda_graphs import CudaGraphEvaluator
 from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator
 from azcore.search.evaluators import Evaluator
@@ -111,6 +112,23 @@ class CompileBackend(TorchBackend):
         if device.type != "cpu" or shutil.which(compiler) is not None:
             return None
         return f"torch on {device}, unless there is a C++ compiler ({compiler}, or what CXX names)"
+
+
+class CudaGraphBackend(Backend):
+    """torch, with the kernels of a batch launched at once."""
+
+    def wanted_instead(self, device: torch.device) -> str | None:
+        if device.type == "cuda" and torch.version.cuda is not None:
+            return None
+        return f"torch on {device}, unless it is an NVIDIA GPU"
+
+    def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
+        return CudaGraphEvaluator(
+            network=network,
+            game=conditions.game,
+            device=conditions.device,
+            dtype=conditions.dtype,
+        )
 
 
 class OpenVinoBackend(Backend):

@@ -93,11 +93,17 @@ class NetworkEvaluator(Evaluator):
 
     def _loaded(self, observations: ByteArray) -> torch.Tensor:
         """The bytes, widened on the device: this transfers a quarter to half as much."""
+        return self.widened(self._pinned(observations).to(self.device, non_blocking=True))
+
+    def _pinned(self, observations: ByteArray) -> torch.Tensor:
+        """The bytes in memory from which a GPU can copy at any time."""
         batch = torch.from_numpy(np.ascontiguousarray(observations))
-        if self._stream is not None:
-            batch = batch.pin_memory().to(self.device, non_blocking=True)
+        return batch if self._stream is None else batch.pin_memory()
+
+    def widened(self, observations: torch.Tensor) -> torch.Tensor:
+        """Bytes [S, C, H, W] on the device in the network's precision and layout."""
         # In two steps: torch converts type and layout in one step at half the speed.
-        return batch.to(self.dtype).contiguous(memory_format=torch.channels_last)
+        return observations.to(self.dtype).contiguous(memory_format=torch.channels_last)
 
     def _fetched(
         self, policy_logits: torch.Tensor, values: torch.Tensor

@@ -31,10 +31,10 @@ from azcore.game import ByteArray, Game
 from azcore.networks.backends import PRECISIONS, Conditions, EvaluatorSettings, backend_named
 from azcore.search.evaluators import Evaluator
 
-AUTO = ("openvino", "torch")  # what `auto` tries, the preferred one first
+AUTO = ("openvino", "cuda_graphs", "torch")  # what `auto` tries, the preferred one first
 BETTER = 1.1  # times the rate of what is preferred; two measurements of one differ by some percent
 SLOWEST = 1 / 5  # of the best rate; what is slower with one position is measured no further
-BATCH = {"cpu": 32, "cuda": 128}  # positions per call
+BATCH = {"cpu": 32, "cuda": 256}  # positions per call
 BATCH_SECONDS = 0.05  # a large network gets smaller batches
 SECONDS = 0.05  # per measurement
 ROUNDS = 4  # each measures all ways in turn

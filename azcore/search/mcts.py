@@ -174,7 +174,8 @@ class Search:
         """Play a legal action at a root; keep the subtree behind it if the settings say so."""
         self.states.step(row, action)
         transpositions = self._transpositions
-        is_kept = self._reuse and roots.reroot(
+        is_kept = self._reuse and self._call(
+            roots.reroot,
             self._tree,
             row,
             action,
@@ -214,7 +215,7 @@ class Search:
             self._transpositions.slot_waits[self._slot_range(row)] = False
 
     def _clear(self, row: int) -> None:
-        roots.clear(self._tree, row)
+        self._call(roots.clear, self._tree, row)
         if self._transpositions is not None:
             self._transpositions.table[row] = NO_NODE
         if self._proofs is not None:
@@ -405,7 +406,7 @@ class Search:
         root = self._root
         order = self._root_order(row)
         count = len(order)
-        total = roots.read_root(self._tree, row, order, root)
+        total = self._call(roots.read_root, self._tree, row, order, root)
         visits = root.visits[:count].copy()
         simulations = int(visits.sum())
         network_value = float(self._tree.nodes["value"][row, 0])
@@ -413,20 +414,29 @@ class Search:
         policy, best_action = None, None
         if self._gumbel is not None and count:
             weights = np.empty(count)
-            best, value = roots.improve(self._tree, row, self._gumbel, weights)
+            best, value = self._call(roots.improve, self._tree, row, self._gumbel, weights)
             policy = weights[order].astype(np.float32)
             best_action = int(root.actions[:count][order == best][0])
         pruned = None
         if self._forced is not None and self._forced[row] > 0 and simulations:
             pruned = np.empty(count, np.int32)
             factor = float(self._forced[row])
-            roots.prune_forced(self._tree, row, order, self._rule, factor, self._squares, pruned)
+            self._call(
+                roots.prune_forced,
+                self._tree,
+                row,
+                order,
+                self._rule,
+                factor,
+                self._squares,
+                pruned,
+            )
         actions, q_values = root.actions[:count].copy(), root.q[:count].copy()
         priors = root.priors[:count].copy()
         proven = None
         if self._proofs is not None:
             proven = np.empty(count, np.int32)
-            roots.read_proofs(self._tree, row, order, self._proofs, proven)
+            self._call(roots.read_proofs, self._tree, row, order, self._proofs, proven)
             q_values = np.where(proven != 0, proven, q_values).astype(np.float32)
             value = float(self.proof(row) or value)
             without_forced = visits if pruned is None else pruned
@@ -541,12 +551,15 @@ class Search:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _call(self, kernel: Any, *arguments: Any) -> int:
-        """Call a kernel of a wave; the types of its arguments are the same in all waves."""
+    def _call(self, kernel: Any, *arguments: Any) -> Any:
+        """Call a kernel; the types of its arguments are the same in all calls of this search.
+
+        Without this numba would take 20 µs a call to determine them.
+        """
         code = self._code.get(kernel)
         if code is None:
             code = self._code[kernel] = code_for(kernel, *arguments)
-        return code(*arguments)  # type: ignore[no-any-return]
+        return code(*arguments)
 
     def _bytes_each(self) -> tuple[float, int, int]:
         """Bytes of a node, of a place for a tried edge and of an edge."""
@@ -599,7 +612,8 @@ class Search:
         if self._gumbel is not None:
             self._deal(row, order, noise)
         else:
-            roots.mix_root_noise(
+            self._call(
+                roots.mix_root_noise,
                 tree,
                 row,
                 order,
@@ -619,7 +633,7 @@ class Search:
         self._gumbel.considered_visits[row, :simulations] = considered_visits(
             considered, simulations
         )
-        roots.consider(self._tree, row, order, noise, settings.scale, self._gumbel)
+        self._call(roots.consider, self._tree, row, order, noise, settings.scale, self._gumbel)
 
     def _grow_edges(self, room: int) -> None:
         self._tree = with_more_edges(self._tree, room)

@@ -20,7 +20,7 @@ from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.speed import evaluations_per_s
 
 GAMES_PER_WORKER = {"cpu": (16, 32, 64), "cuda": (64, 128, 256, 512)}
-MOST_WORKERS = {"cpu": 256, "cuda": 8}  # on a GPU, more would make its batches small
+MOST_WORKERS = {"cpu": 256, "cuda": 16}  # on a GPU, more would make its batches small
 GOOD_ENOUGH = 0.97  # of the best rate: two measurements of one machine differ by as much
 SECONDS = 0.25  # per measurement
 SLOW = 0.25  # seconds for the smallest batch; the fixed cost of a call is a thousandth of that

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from azcore.chance import Purpose, generator
+from azcore.chance import Generators, Purpose
 from azcore.errors import CheckpointError, FaultyGameError, GameFileError, InvalidTextError
 from azcore.game import FloatArray, Game
 from azcore.game.batch import after_moves
@@ -108,6 +108,7 @@ class Worker:
         # actions.
         self._referee = Referee(game) if variant.settings != game.settings else None
         self._seed = seed
+        self._generators = Generators()
         self._search = Search(
             game=variant, num_trees=num_games, evaluator=evaluator, settings=search
         )
@@ -195,11 +196,15 @@ class Worker:
                 records.append(record)
         return records
 
+    def _rng(self, purpose: Purpose, game_index: int, ply: int = 0) -> np.random.Generator:
+        """Random numbers of a game; valid until others are asked for."""
+        return self._generators.at(purpose, self._seed, game_index, ply)
+
     def _open(self, row: int) -> None:
         """Play a ply of the opening by the network's policy; an action that would end it is not."""
         in_play, search = self._games[row], self._search
         result, state = search.result(row), search.states.get(row)
-        rng = generator(Purpose.OPENING, self._seed, in_play.game_index, len(in_play.actions) + 1)
+        rng = self._rng(Purpose.OPENING, in_play.game_index, len(in_play.actions) + 1)
         sums = result.priors.astype(np.float64).cumsum()
         action = int(result.actions[(sums / sums[-1]).searchsorted(rng.random(), side="right")])
         if self.game.is_terminal(self.game.step(state, action)):
@@ -222,7 +227,7 @@ class Worker:
             record = self._finished(in_play, -1 if player == 0 else 1, resigned_by=player)
             self._games[row] = self._new_game(row, in_play)
             return record
-        rng = generator(Purpose.MOVE, self._seed, in_play.game_index, ply)
+        rng = self._rng(Purpose.MOVE, in_play.game_index, ply)
         temperature = self.settings.temperature_at(ply - in_play.opening_plies)
         action = choose_action(result, temperature, rng)
         is_full_search = self._has_full_search[row]
@@ -265,7 +270,7 @@ class Worker:
         share = self.settings.full_share([v if player == 0 else -v for v, player in values])
         if share == 1:
             return True
-        rng = generator(Purpose.PLAYOUT_CAP, self._seed, in_play.game_index, len(in_play.actions))
+        rng = self._rng(Purpose.PLAYOUT_CAP, in_play.game_index, len(in_play.actions))
         return bool(rng.random() < share)
 
     def _resigns(self, in_play: GameInPlay, value: float) -> bool:
@@ -299,7 +304,7 @@ class Worker:
         """The state in which a game begins, after the plies that lead there."""
         if self._starts is None:
             return self._start_states.of(None)
-        rng = generator(Purpose.START, self._seed, in_play.game_index)
+        rng = self._rng(Purpose.START, in_play.game_index)
         if self.settings.start_share < 1 and rng.random() >= self.settings.start_share:
             return self._start_states.of(None)
         start = self._starts.draw(rng)
@@ -320,7 +325,7 @@ class Worker:
         its opening, so a checkpoint needs nothing of the old game. KataGo chooses among several
         actions by their values; here any is as likely as another, except those that end the game.
         """
-        rng = generator(Purpose.BRANCH, self._seed, index)
+        rng = self._rng(Purpose.BRANCH, index)
         if rng.random() >= self.settings.branch_share:
             return None
         ply = int(rng.integers(before.opening_plies, len(before.actions)))
@@ -339,7 +344,7 @@ class Worker:
 
         An opening stops before an action that would end the game.
         """
-        rng = generator(Purpose.OPENING, self._seed, in_play.game_index)
+        rng = self._rng(Purpose.OPENING, in_play.game_index)
         for _ in range(rng.integers(0, self.settings.opening_plies, endpoint=True)):
             action = int(rng.choice(np.flatnonzero(self.game.legal_action_mask(state))))
             following = self.game.step(state, action)
@@ -356,11 +361,11 @@ class Worker:
         in_play = self._games[row]
         ply = len(in_play.actions)
         if self._is_gumbel:
-            rng = generator(Purpose.GUMBEL, self._seed, in_play.game_index, ply)
+            rng = self._rng(Purpose.GUMBEL, in_play.game_index, ply)
             return rng.gumbel(size=num_legal).astype(np.float32)
         if self._record_surprise:
             self._clean_priors[row] = self._search.result(row).priors  # noise comes next
-        rng = generator(Purpose.ROOT_NOISE, self._seed, in_play.game_index, ply)
+        rng = self._rng(Purpose.ROOT_NOISE, in_play.game_index, ply)
         return rng.dirichlet(np.full(num_legal, self._alpha)).astype(np.float32)
 
     def _finished(

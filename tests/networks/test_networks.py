@@ -32,6 +32,7 @@ from azcore.networks.backends import (
     backend_named,
     require_runnable,
 )
+from azcore.networks.cuda_graphs import CudaGraphEvaluator, size_of_graph
 from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator, is_installed
 from azcore.networks.towers import DualRes
@@ -42,6 +43,8 @@ SETTINGS = DualRes(name="dual_res", blocks=2, channels=8, policy_head="auto", va
 CPU = torch.device("cpu")
 Backend = Callable[[torch.nn.Module, Game, torch.dtype], Evaluator]
 needs_openvino = pytest.mark.skipif(not is_installed(), reason="OpenVINO is not installed")
+GPU = torch.device("cuda")
+needs_gpu = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU")
 NAMES = ["dual_res", "sep_res", "dual_conv", "sep_conv"]
 
 
@@ -76,15 +79,29 @@ def by_openvino(network: torch.nn.Module, game: Game, dtype: torch.dtype) -> Eva
     return OpenVinoEvaluator(network=network, game=game, dtype=dtype, threads=2, callers=2)
 
 
+def by_torch_on_gpu(network: torch.nn.Module, game: Game, dtype: torch.dtype) -> Evaluator:
+    return NetworkEvaluator(network=network, device=GPU, dtype=dtype)
+
+
+def by_cuda_graphs(network: torch.nn.Module, game: Game, dtype: torch.dtype) -> Evaluator:
+    """With a graph from the first evaluation on."""
+    evaluator = CudaGraphEvaluator(network=network, game=game, device=GPU, dtype=dtype)
+    evaluator.uses_before_capture = 0
+    return evaluator
+
+
 @pytest.fixture(
     name="run_by",
     params=[
         by_torch,
         pytest.param(by_openvino, marks=needs_openvino),
+        pytest.param(by_torch_on_gpu, marks=needs_gpu),
+        pytest.param(by_cuda_graphs, marks=needs_gpu),
     ],
 )
-def run_by_fixture(request: pytest.FixtureRequest) -> Backend:
-    """Each way to run a network."""
+def run_by_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Backend:
+    """Each way to run a network, in true float32 on a GPU too."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
     backend: Backend = request.param
     return backend
 
@@ -123,6 +140,44 @@ def test_a_row_depends_on_its_observation_alone(run_by: Backend) -> None:
         again_logits, again_values = again.evaluate(observations)
         np.testing.assert_array_equal(again_logits, policy_logits)
         np.testing.assert_array_equal(again_values, values)
+
+
+def test_graphs_have_few_sizes_and_waste_little() -> None:
+    sizes = [size_of_graph(positions) for positions in range(1, 4097)]
+    assert sizes[:18] == [*range(1, 17), 18, 18]
+    assert len(set(sizes)) == 16 + 8 * 8
+    assert all(
+        0 <= size - positions < max(1, positions / 8) for positions, size in enumerate(sizes, 1)
+    )
+
+
+@needs_gpu
+def test_a_size_gets_its_graph_when_it_is_no_longer_rare() -> None:
+    evaluator = CudaGraphEvaluator(
+        network=trained_a_little(), game=GAME, device=GPU, dtype=torch.float32
+    )
+    observations = np.random.default_rng(1).integers(0, 9, (40, 17, 5, 5), np.uint8)
+    expected = by_torch_on_gpu(trained_a_little(), GAME, torch.float32).evaluate(observations)[0]
+    for size in (33, 40, 33, 34, 40, 7, 33, 0, 40):  # 33 and 34 share the graph for 36
+        logits, values = evaluator.evaluate(observations[:size])
+        np.testing.assert_allclose(logits, expected[:size], atol=0.02 * np.abs(expected).max())
+        assert values.shape == (size,)
+    assert sorted(evaluator._graphs) == [1, 36, 40]
+
+
+@needs_gpu
+def test_a_network_that_waits_for_its_results_has_no_graph() -> None:
+    class Waiting(torch.nn.Module):
+        def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+            values = observations.flatten(1).float().mean(1)
+            if values.sum().item() > 0:
+                values = -values
+            return torch.zeros(len(values), GAME.num_actions, device=GPU), values
+
+    with pytest.raises(SettingError, match="cuda_graphs cannot run this network"):
+        by_cuda_graphs(Waiting(), GAME, torch.float32)
+    evaluator = by_torch_on_gpu(Waiting(), GAME, torch.float32)  # nor does it harm what follows
+    assert evaluator.evaluate(np.ones((3, 17, 5, 5), np.uint8))[1] == pytest.approx(-1.0)
 
 
 @needs_openvino

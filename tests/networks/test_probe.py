@@ -62,6 +62,9 @@ class Machine:
         machine = self
 
         class Timed(Backend):
+            def wanted_instead(self, device: torch.device) -> str | None:
+                return "a GPU" if name == "cuda_graphs" else None
+
             def evaluator(self, network: nn.Module, conditions: Conditions) -> Evaluator:
                 precision = {dtype: name for name, dtype in PRECISIONS.items()}[conditions.dtype]
                 way = Way(name, precision, conditions.cores)

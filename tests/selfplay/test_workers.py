@@ -147,7 +147,8 @@ def test_a_worker_a_core_and_never_more_than_games(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(sizes, "available_cores", lambda: 16)
     left_open = selfplay_settings(num_games=None, workers=None)
     assert with_workers(left_open, "cpu").workers == 16
-    assert with_workers(left_open, "cuda").workers == 8
+    monkeypatch.setattr(sizes, "available_cores", lambda: 64)
+    assert with_workers(left_open, "cuda").workers == 16
     assert with_workers(selfplay_settings(num_games=5, workers=None), "cpu").workers == 5
     assert with_workers(selfplay_settings(num_games=5, workers=2), "cpu").workers == 2
 

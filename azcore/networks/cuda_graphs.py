@@ -1,0 +1,150 @@
+"""Runs a network for search on an NVIDIA GPU as CUDA graphs, one for each size of batch.
+
+Python launches every kernel of a network by itself, some sixty for six blocks, and holds the lock
+of the interpreter meanwhile, for which the threads of self-play then wait. A graph launches them
+all in one call that needs no lock.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from copy import copy
+
+import torch
+from torch import nn
+
+from azcore.errors import SettingError
+from azcore.game import ByteArray, FloatArray, Game
+from azcore.networks.evaluator import NetworkEvaluator
+
+# Two streams that are captured at once would share a generator of random numbers.
+_CAPTURE = threading.Lock()
+WARM_UPS = 2  # runs before a capture, in which libraries choose their kernels
+USES_BEFORE_CAPTURE = 2  # of a size, which takes as long as some evaluations
+
+
+def size_of_graph(positions: int) -> int:
+    """The size of the graph that evaluates so many positions: at most an eighth of it is wasted.
+
+    Sizes have four significant bits, so that there are few.
+    """
+    step = 1 << max(0, (positions - 1).bit_length() - 4)
+    return -(-positions // step) * step
+
+
+class CudaGraphEvaluator(NetworkEvaluator):
+    """Evaluates leaves with torch on a copy of the weights, launching each batch in one call.
+
+    Args:
+        network: returns logits [S, A] and values [S] for observations [S, C, H, W], by the same
+            kernels whatever the observations.
+        game: of the observations.
+        device: where to run, a CUDA device.
+        dtype: precision to run in.
+
+    Raises:
+        SettingError: the network cannot be captured.
+    """
+
+    def __init__(
+        self, *, network: nn.Module, game: Game, device: torch.device, dtype: torch.dtype
+    ) -> None:
+        super().__init__(network=network, device=device, dtype=dtype)
+        self._shape = game.observation_shape
+        self.uses_before_capture = USES_BEFORE_CAPTURE
+        self._begin()
+        try:
+            self._captured(1)
+        except Exception as error:  # torch may raise anything for such a network
+            reason = next(iter(str(error).splitlines()), type(error).__name__)
+            raise SettingError(
+                f"evaluator.backend=cuda_graphs cannot run this network: {reason}"
+            ) from error
+
+    def _begin(self) -> None:
+        self._graphs: dict[int, _Graph] = {}
+        self._uses: Counter[int] = Counter()
+        self._pool: tuple[int, int] | None = None  # memory that this thread's graphs share
+
+    def for_another_thread(self) -> CudaGraphEvaluator:
+        other = copy(self)
+        other._own_stream()
+        other._begin()
+        return other
+
+    def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+        size = len(observations)
+        graph = self._graph_for(size)
+        if graph is None:
+            return super().evaluate(observations)
+        with self._on_stream(), torch.inference_mode():
+            graph.load(self._pinned(observations))
+            graph.replay()
+            return self._fetched(graph.policy_logits[:size], graph.values[:size])
+
+    def prepared(self, observations: ByteArray) -> Callable[[], object]:
+        graph = self._captured(size_of_graph(len(observations)))
+        with self._on_stream(), torch.inference_mode():
+            graph.load(self._pinned(observations))
+
+        def evaluate() -> None:
+            with self._on_stream():
+                graph.replay()
+                assert self._stream is not None
+                self._stream.synchronize()
+
+        return evaluate
+
+    def _graph_for(self, positions: int) -> _Graph | None:
+        """The graph for a batch; None as long as its size is rare, or with no positions."""
+        size = size_of_graph(positions)
+        if size in self._graphs or not positions:
+            return self._graphs.get(size)
+        self._uses[size] += 1
+        return self._captured(size) if self._uses[size] > self.uses_before_capture else None
+
+    def _captured(self, size: int) -> _Graph:
+        if size not in self._graphs:
+            with _CAPTURE, self._on_stream(), torch.inference_mode():
+                self._graphs[size] = _Graph(self, self._shape, size, self._pool)
+            self._pool = self._graphs[size].pool
+        return self._graphs[size]
+
+
+class _Graph:
+    """The kernels that evaluate batches of one size, with the memory that they read and write.
+
+    Args:
+        evaluator: whose network to capture, on the stream that is current.
+        shape: of an observation.
+        size: of the batches.
+        pool: memory to share with graphs that never run at the same time; None: its own.
+    """
+
+    def __init__(
+        self,
+        evaluator: CudaGraphEvaluator,
+        shape: tuple[int, ...],
+        size: int,
+        pool: tuple[int, int] | None,
+    ) -> None:
+        self._observations = torch.zeros((size, *shape), dtype=torch.uint8, device=evaluator.device)
+        for _ in range(WARM_UPS):
+            evaluator.forward(evaluator.widened(self._observations))
+        torch.cuda.current_stream().synchronize()
+        graph = torch.cuda.CUDAGraph()
+        # Other threads go on evaluating, and may allocate memory.
+        graph.capture_begin(pool, capture_error_mode="thread_local")
+        try:
+            logits, values = evaluator.forward(evaluator.widened(self._observations))
+            self.policy_logits, self.values = logits.float(), values.float()
+        finally:
+            graph.capture_end()
+        self.replay = graph.replay
+        self.pool = graph.pool()
+
+    def load(self, observations: torch.Tensor) -> None:
+        """Copy bytes [S, C, H, W] to the first rows; the others keep what they held."""
+        self._observations[: len(observations)].copy_(observations, non_blocking=True)
