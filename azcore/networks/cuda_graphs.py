@@ -11,6 +11,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
+from typing import Any
 
 import torch
 from torch import nn
@@ -22,7 +23,7 @@ from azcore.networks.evaluator import NetworkEvaluator
 # Two streams that are captured at once would share a generator of random numbers.
 _CAPTURE = threading.Lock()
 WARM_UPS = 2  # runs before a capture, in which libraries choose their kernels
-USES_BEFORE_CAPTURE = 2  # of a size, which takes as long as some evaluations
+USES_BEFORE_CAPTURE = 2  # of a size: a capture takes 20 to 60 ms, as long as many evaluations
 
 
 def size_of_graph(positions: int) -> int:
@@ -66,7 +67,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
     def _begin(self) -> None:
         self._graphs: dict[int, _Graph] = {}
         self._uses: Counter[int] = Counter()
-        self._pool: tuple[int, int] | None = None  # memory that this thread's graphs share
+        self._pool: Any = None  # torch's handle of the memory that this thread's graphs share
 
     def for_another_thread(self) -> CudaGraphEvaluator:
         other = copy(self)
@@ -120,7 +121,7 @@ class _Graph:
         evaluator: whose network to capture, on the stream that is current.
         shape: of an observation.
         size: of the batches.
-        pool: memory to share with graphs that never run at the same time; None: its own.
+        pool: handle of memory to share with graphs that never run at the same time; None: its own.
     """
 
     def __init__(
@@ -128,7 +129,7 @@ class _Graph:
         evaluator: CudaGraphEvaluator,
         shape: tuple[int, ...],
         size: int,
-        pool: tuple[int, int] | None,
+        pool: Any,
     ) -> None:
         self._observations = torch.zeros((size, *shape), dtype=torch.uint8, device=evaluator.device)
         for _ in range(WARM_UPS):
