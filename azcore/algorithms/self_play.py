@@ -111,7 +111,9 @@ def crew_of_run(
 
     backend.require_device(settings.device.type)
     members = backend.members_for(workers)
-    selfplay, trials = with_games(settings.selfplay, settings.device.type, actor_of)
+    selfplay, trials = with_games(
+        settings.selfplay, settings.device.type, actor_of, processes=members or 1
+    )
     tried = ", ".join(f"{trial.num_games}: {trial.evaluations_per_s:,.0f}" for trial in trials)
     rates = f"; evaluations/s by games: {tried}" if trials else ""
     where = ""

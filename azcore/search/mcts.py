@@ -608,7 +608,7 @@ class Search:
         if tree.nodes["num_edges"][row, 0] == PENDING:
             return
         order = self._root_order(row)
-        noise = self._noise.pop(row)(row, len(order))
+        noise = np.ascontiguousarray(self._noise.pop(row)(row, len(order)), np.float32)
         if self._gumbel is not None:
             self._deal(row, order, noise)
         else:

@@ -85,6 +85,7 @@ def with_games(
     settings: SelfPlaySettings,
     device_type: str,
     actor_of: Callable[[SelfPlaySettings], Actor],
+    processes: int = 1,
 ) -> tuple[SelfPlaySettings, list[Trial]]:
     """The settings with a number of games, and the trials that found it; none if it was given.
 
@@ -92,25 +93,33 @@ def with_games(
         settings: with a number of workers.
         device_type: of the network, as torch names it.
         actor_of: makes an actor with the settings it gets, to be measured and discarded.
+        processes: that the workers will be in. The workers of one are measured, and stand for all:
+            in this process all would wait for one lock of Python.
     """
     if settings.num_games is not None:
         return settings, []
-    assert settings.workers is not None
+    workers = settings.workers
+    assert workers is not None
+    together = -(-workers // processes)
     each = GAMES_PER_WORKER.get(device_type, (64,))
-    fewest = settings.workers * each[0]
-    rate = evaluations_per_s(actor_of(replace(settings, num_games=fewest, round_waves=1)), 0.0)
-    if fewest / rate > SLOW:  # seconds for a batch of each worker
-        return replace(settings, num_games=fewest), [Trial(fewest, rate)]
-    actors: list[Actor] = []
-    for games in each:
-        actor = actor_of(replace(settings, num_games=settings.workers * games))
-        if actors and actor.bytes_needed(many_legal(actor.game)) > _memory() / 4:
-            break
-        actors.append(actor)
-    rates = _rates(actors)
-    trials = [
-        Trial(settings.workers * games, rate) for games, rate in zip(each, rates, strict=False)
-    ]
+    of_one = [replace(settings, workers=together, num_games=together * games) for games in each]
+
+    def trial(games: int, rate: float) -> Trial:
+        return Trial(workers * games, rate * workers / together)
+
+    rate = evaluations_per_s(actor_of(replace(of_one[0], round_waves=1)), 0.0)
+    if together * each[0] / rate > SLOW:  # seconds for a batch of each worker
+        trials = [trial(each[0], rate)]
+    else:
+        actors: list[Actor] = []
+        for tried in of_one:
+            actor = actor_of(tried)
+            needed = processes * actor.bytes_needed(many_legal(actor.game))
+            if actors and needed > _memory() / 4:
+                break
+            actors.append(actor)
+        rates = _rates(actors)
+        trials = [trial(games, rate) for games, rate in zip(each, rates, strict=False)]
     return replace(settings, num_games=best_num_games(trials)), trials
 
 

@@ -191,6 +191,23 @@ def test_a_probe_tries_sizes_where_none_is_given() -> None:
     assert with_games(given, "cpu", actor_of) == (given, [])
 
 
+def test_a_probe_of_processes_measures_one_of_them() -> None:
+    """Workers of another process do not wait for this one's lock of Python."""
+    tried: list[tuple[int | None, int | None]] = []
+
+    def actor_of(settings: SelfPlaySettings) -> Actor:
+        tried.append((settings.workers, settings.num_games))
+        assert settings.num_games is not None
+        return actor(1, num_games=settings.num_games)
+
+    left_open = selfplay_settings(num_games=None, workers=5)
+    found, trials = with_games(left_open, "cpu", actor_of, processes=3)
+    assert tried == [(2, 32), (2, 32), (2, 64), (2, 128)]
+    assert [trial.num_games for trial in trials] == [80, 160, 320]
+    assert found.workers == 5
+    assert found.num_games in (80, 160, 320)
+
+
 def test_a_probe_of_a_slow_network_tries_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as the papers' on a CPU, for which all sizes took more than half an hour."""
     monkeypatch.setattr(sizes, "SLOW", 0.0)
