@@ -36,7 +36,7 @@ def generator(purpose: Purpose, seed: int, index: int, ply: int = 0) -> np.rando
 
 
 class Generators:
-    """The generators of `generator`, made in a tenth of the time from a single one.
+    """The generators of `generator`, made from a single one, in a seventh of the time.
 
     Each is valid until the next is asked for.
     """

@@ -23,6 +23,7 @@ from azcore.library.settings import compose
 from azcore.networks import build_network
 from azcore.selfplay.actor import Actor
 
+LONGEST_START = 120.0  # seconds until all processes play
 WARM_UP = 1.0  # seconds, in which graphs are captured and games get out of step
 
 
@@ -54,7 +55,7 @@ def play(
         return evaluations / took, (actor.statistics.network_seconds - network) / took / threads
 
     rates(WARM_UP)
-    together.wait()
+    together.wait(LONGEST_START)
     results.put(rates(seconds))
 
 
@@ -78,9 +79,11 @@ def main() -> None:
         ]
         for member in members:
             member.start()
-        rates = [results.get() for _ in members]
         for member in members:
             member.join()
+        if any(member.exitcode for member in members):
+            raise SystemExit(f"{split}: a process failed, see above")
+        rates = [results.get() for _ in members]
         network = sum(share for _, share in rates) / processes
         print(
             f"{processes:3} processes x {threads:2} threads: "

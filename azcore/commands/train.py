@@ -11,7 +11,7 @@ import shlex
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -104,7 +104,8 @@ def train_run(
     settings = settings_from(config)
     trainer.require_shares(settings.learner.batch_size)
     if settings.supervised.enabled:
-        require(backend.name == "inline", "backend", "inline without self-play", backend.name)
+        require(backend.name != "ray", "backend", "inline without self-play", backend.name)
+        backend = replace(backend, name="inline", processes=None)
         require(not settings.overlaps, "schedule", "alternate without self-play", "overlap")
     check_before_training(config, settings.game)
     name = settings.game.name

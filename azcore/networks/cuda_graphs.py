@@ -7,8 +7,9 @@ all in one call that needs no lock.
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable
 from copy import copy
 from typing import Any
@@ -22,6 +23,8 @@ from azcore.networks.evaluator import NetworkEvaluator
 
 # Two streams that are captured at once would share a generator of random numbers.
 _CAPTURE = threading.Lock()
+# By stream: torch has 32 and then gives them out again, and nobody may use one that is captured.
+_TURNS: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
 WARM_UPS = 2  # runs before a capture, in which libraries choose their kernels
 USES_BEFORE_CAPTURE = 2  # of a size: a capture takes 20 to 60 ms, as long as many evaluations
 
@@ -65,6 +68,8 @@ class CudaGraphEvaluator(NetworkEvaluator):
             ) from error
 
     def _begin(self) -> None:
+        assert self._stream is not None
+        self._turn = _TURNS[self._stream.cuda_stream]
         self._graphs: dict[int, _Graph] = {}
         self._uses: Counter[int] = Counter()
         self._pool: Any = None  # torch's handle of the memory that this thread's graphs share
@@ -77,21 +82,29 @@ class CudaGraphEvaluator(NetworkEvaluator):
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         size = len(observations)
-        graph = self._graph_for(size)
-        if graph is None:
-            return super().evaluate(observations)
-        with self._on_stream(), torch.inference_mode():
-            graph.load(self._pinned(observations))
-            graph.replay()
-            return self._fetched(graph.policy_logits[:size], graph.values[:size])
+        with self._turn:
+            graph = self._graph_for(size)
+            if graph is None:
+                return super().evaluate(observations)
+            with self._on_stream(), torch.inference_mode():
+                graph.load(self._pinned(observations))
+                graph.replay()
+                return self._fetched(graph.policy_logits[:size], graph.values[:size])
+
+    def prepare(self, observations: ByteArray) -> None:
+        if len(observations):
+            with self._turn:
+                self._captured(size_of_graph(len(observations)))
+        super().prepare(observations)
 
     def prepared(self, observations: ByteArray) -> Callable[[], object]:
-        graph = self._captured(size_of_graph(len(observations)))
-        with self._on_stream(), torch.inference_mode():
+        self.prepare(observations)
+        graph = self._graphs[size_of_graph(len(observations))]
+        with self._turn, self._on_stream(), torch.inference_mode():
             graph.load(self._pinned(observations))
 
         def evaluate() -> None:
-            with self._on_stream():
+            with self._turn, self._on_stream():
                 graph.replay()
                 assert self._stream is not None
                 self._stream.synchronize()
@@ -109,8 +122,11 @@ class CudaGraphEvaluator(NetworkEvaluator):
     def _captured(self, size: int) -> _Graph:
         if size not in self._graphs:
             with _CAPTURE, self._on_stream(), torch.inference_mode():
+                if self._pool is None:
+                    # Graphs of earlier weights leave their memory to nobody until it is given back.
+                    torch.cuda.empty_cache()
+                    self._pool = torch.cuda.graph_pool_handle()
                 self._graphs[size] = _Graph(self, self._shape, size, self._pool)
-            self._pool = self._graphs[size].pool
         return self._graphs[size]
 
 
@@ -121,7 +137,7 @@ class _Graph:
         evaluator: whose network to capture, on the stream that is current.
         shape: of an observation.
         size: of the batches.
-        pool: handle of memory to share with graphs that never run at the same time; None: its own.
+        pool: torch's handle of memory, shared with graphs that never run at the same time.
     """
 
     def __init__(
@@ -141,10 +157,14 @@ class _Graph:
         try:
             logits, values = evaluator.forward(evaluator.widened(self._observations))
             self.policy_logits, self.values = logits.float(), values.float()
-        finally:
-            graph.capture_end()
+        except BaseException:
+            with contextlib.suppress(Exception):
+                graph.capture_end()  # fails, and then leaves the allocator in the middle of it
+            with contextlib.suppress(Exception):
+                torch._C._cuda_endAllocateToPool(evaluator.device.index or 0, pool)
+            raise
+        graph.capture_end()
         self.replay = graph.replay
-        self.pool = graph.pool()
 
     def load(self, observations: torch.Tensor) -> None:
         """Copy bytes [S, C, H, W] to the first rows; the others keep what they held."""

@@ -45,6 +45,8 @@ class NetworkEvaluator(Evaluator):
         # Simultaneous first calls would each compile, and torch stores eight versions at most.
         self._first_calls = threading.Lock()
         self._is_ready = not compiled
+        if self.device.type == "cuda":  # the copy was written on this thread's stream
+            torch.cuda.current_stream(self.device).synchronize()
         self._own_stream()
 
     def for_another_thread(self) -> NetworkEvaluator:
@@ -57,8 +59,6 @@ class NetworkEvaluator(Evaluator):
         self._stream: torch.cuda.Stream | None = None
         if self.device.type == "cuda":
             self._stream = torch.cuda.Stream(self.device)  # type: ignore[no-untyped-call]
-            # The weights were written on another stream.
-            torch.cuda.synchronize(self.device)
 
     def forward(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """Logits [S, A] and values [S] of a batch that is already on the device."""

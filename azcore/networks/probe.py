@@ -216,6 +216,7 @@ def _rate_of_all(
 ) -> float:
     """Evaluations/s of all callers together, each in a thread of its own."""
     own = [evaluator.for_another_thread() for _ in range(callers)]
+    list(pool.map(lambda each: each.prepare(positions), own))
     return sum(pool.map(lambda each: _rate(each, positions), own))
 
 
@@ -224,15 +225,16 @@ def _rate(
     positions: ByteArray,
     typical: Callable[[list[float]], float] = statistics.median,
 ) -> float:
-    """Evaluations/s by the median call, not counting the first, which prepares memory.
+    """Evaluations/s by the median call, after what prepares the first ones.
 
     The shortest call (`min`) tells, on a busy machine too, whether something is slow by nature.
     """
+    evaluator.prepare(positions)
     marks = [time.perf_counter()]
-    while len(marks) < 3 or marks[-1] - marks[1] < SECONDS:
+    while len(marks) < 2 or marks[-1] - marks[0] < SECONDS:
         evaluator.evaluate(positions)
         marks.append(time.perf_counter())
-    return len(positions) / typical([after - before for before, after in pairwise(marks[1:])])
+    return len(positions) / typical([after - before for before, after in pairwise(marks)])
 
 
 def _key(ways: Sequence[Way], network: nn.Module, device: torch.device, callers: int) -> str:

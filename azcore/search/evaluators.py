@@ -53,6 +53,10 @@ class Evaluator(ABC):
         """This evaluator and equal ones, one for each of `count` threads."""
         return [self, *(self.for_another_thread() for _ in range(count - 1))]
 
+    def prepare(self, observations: ByteArray) -> None:
+        """Do what the first evaluations of such a batch do besides; later ones are then alike."""
+        self.evaluate(observations)
+
     def prepared(self, observations: ByteArray) -> Callable[[], object]:
         """A function that evaluates these observations once and waits: the bare cost of evaluation.
 

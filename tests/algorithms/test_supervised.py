@@ -199,6 +199,13 @@ def test_foretells_games_it_has_not_seen(expert: Tiny, tmp_path: Path) -> None:
     assert (run.checkpoints / "step-250.ckpt").exists()
 
 
+def test_processes_of_self_play_are_not_needed(expert: Tiny) -> None:
+    """`scale=workstation` has them; a cluster would have been meant for something."""
+    assert train(expert("run_dir=run", "backend=process", "trainer.max_steps=2")) == 0
+    with pytest.raises(SettingError, match="backend must be inline without self-play, got 'ray'"):
+        train(expert("run_dir=other", "backend=ray"))
+
+
 def test_held_out_games_are_never_learned_from(
     expert: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -127,6 +127,19 @@ for size in sys.argv[1:]:
 """
 
 
+@pytest.mark.parametrize("row", [-1, 3, 50])
+def test_a_batch_refuses_rows_that_it_has_not(row):
+    """Compiled code would read and write beside the states."""
+    batch = make_batch(azcore.make("tic_tac_toe"), 3)
+    for ask in (batch.current_player, batch.is_terminal, batch.outcome):
+        with pytest.raises(IndexError, match=f"a batch of 3 states has no row {row}"):
+            ask(row)
+    with pytest.raises(IndexError):
+        batch.step(row, 4)
+    batch.step(np.int32(1), np.int64(4))
+    assert [batch.current_player(each) for each in range(3)] == [0, 1, 0]
+
+
 @pytest.mark.slow
 def test_sizes_compiled_by_two_processes_are_loaded_together_by_a_third(tmp_path):
     # Without the digest in the names of record types (azcore/game/compilation.py), the third

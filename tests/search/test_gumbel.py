@@ -530,7 +530,8 @@ def test_noise_belongs_to_actions_not_to_places() -> None:
     legal = [1, 2, 3, 5, 6, 7]
     for place, action in enumerate(legal):
         search.start(0, state)
-        huge = np.full(len(legal), -100.0, np.float32)
+        # Of another type once the kernel is chosen, which must not misread it.
+        huge = np.full(len(legal), -100.0, np.float64 if place else np.float32)
         huge[place] = 100.0
         search.begin(0, noise=lambda _row, _k, huge=huge: huge)
         while search.wave():
