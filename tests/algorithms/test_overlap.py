@@ -36,7 +36,7 @@ from run_kit import fingerprint, train_until
 Tiny = Callable[..., dict[str, Any]]
 OVERLAP = ["schedule=overlap", "selfplay.workers=2", "trainer.max_steps=40"]
 PROCESS = ["backend=process", "selfplay.workers=2"]
-KILLS = 4
+KILLS = 3
 A_GENERATION = 4 * 16 // 2  # positions that four batches of 16 need, each drawn twice
 
 

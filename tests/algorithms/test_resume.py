@@ -30,7 +30,7 @@ from conftest import TINY
 from run_kit import fingerprint, train_until
 
 Tiny = Callable[..., dict[str, Any]]
-KILLS = int(os.environ.get("AZCORE_KILLS", "5"))  # the kill test's moments; `make kill-test` has 20
+KILLS = int(os.environ.get("AZCORE_KILLS", "3"))  # the kill test's moments; `make kill-test` has 20
 
 
 # Matches every second generation; a promise so loose that games of tic-tac-toe are given up.

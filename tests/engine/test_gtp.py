@@ -182,8 +182,9 @@ def test_spoilt_lines(target: GtpTarget) -> None:
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_spoilt_lines(target: GtpTarget) -> None:
-    assert fuzz(target, 100_000, seed=1) > 90_000
+def test_many_spoilt_lines(target: GtpTarget) -> None:
+    """`python tests/engine/fuzz.py gtp 1000000` sends more."""
+    assert fuzz(target, 20_000, seed=1) > 18_000
 
 
 @pytest.mark.parametrize(
