@@ -263,6 +263,12 @@ class CompiledBatch(GameBatch):
             self._tables[keys] = rule_table(self._compiled, keys=keys)
         return self._tables[keys]
 
+    def _code_of(self, plain: Any, kernel: Any, *arguments: Any) -> Any:
+        """What runs over the rules: a kernel for these states, or plain Python if interpreted."""
+        if config.DISABLE_JIT:
+            return plain
+        return code_for(kernel(self._compiled.state_type), *arguments)
+
     def get(self, row: int) -> Any:
         return self._states[row].copy()
 
@@ -284,10 +290,7 @@ class CompiledBatch(GameBatch):
         functions, place = self._functions(False), RuleFunctions._fields.index(rule)
         arguments = (self._states, int(row), place, action)
         if self._ask_rule is None:
-            self._ask_rule = _ask_rule
-            if not config.DISABLE_JIT:
-                kernel = asking_kernel(self._compiled.state_type)
-                self._ask_rule = code_for(kernel, functions, *arguments)
+            self._ask_rule = self._code_of(_ask_rule, asking_kernel, functions, *arguments)
 
         def under_way() -> str:  # for `azcore.interrupts`
             return f"{rule}, a compiled rule of game {self.game.name}"
@@ -325,10 +328,7 @@ class CompiledBatch(GameBatch):
         )
         functions = self._functions(len(out.keys) > 0)
         if self._replay is None:
-            self._replay = _replay_paths
-            if not config.DISABLE_JIT:
-                kernel = replay_kernel(self._compiled.state_type)
-                self._replay = code_for(kernel, functions, *arguments)
+            self._replay = self._code_of(_replay_paths, replay_kernel, functions, *arguments)
         try:
             broken = self._replay(functions, *arguments)
         except Exception as error:
