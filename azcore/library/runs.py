@@ -155,7 +155,7 @@ class Run:
         return load(f"{self.path}@{'last' if step is None else f'step-{step}'}", game=self.game)
 
     def report(self) -> Report:
-        """Write `report.html` anew: curves, ratings, and a game to step through."""
+        """Write `report.html` anew: curves, ratings, and four games to step through."""
         return Report(write_report(self.path))
 
     def records(self) -> Iterator[GameRecord]:

@@ -9,9 +9,9 @@ import numpy as np
 
 from azcore.search.settings import SearchResult
 from azcore.settings import require
+from azcore.storage.run_directory import MOST_GAMES
 from azcore.storage.starts import require_plies
 
-MOST_GAMES = 10**7  # at once; ten thousand times 256 would be 2.6 million
 DECIDED_PLIES = 4  # two of each player
 MOST_POLICY_PLIES = 10**6  # on average
 MOST_WORKERS = 10_000  # of all machines; twice AlphaZero's generators

@@ -47,7 +47,7 @@ from azcore.storage.untrusted import (
 RUNS = Path("runs")
 LOCK = "lock"  # the name of the file that is locked while a run is in use
 _TRIES, _MOMENT = 5, 0.02  # seconds: whoever looks whether it is locked holds it for less
-MAX_SIZE = 10**6  # games or threads of self-play
+MOST_GAMES = 10**7  # of self-play at once; ten thousand workers times 256 would be 2.6 million
 OWN = (  # prefixes of azcore's own names, including those of files being written
     *("config.yaml", "sizes.json", "checkpoints", "games", "metrics.csv", "matches.csv"),
     *("gate.csv", "members.csv", "logs", "report.html", "aside", "lock"),
@@ -70,7 +70,7 @@ class Sizes:
     def __post_init__(self) -> None:
         for name in ("num_games", "workers", "threads"):
             size = getattr(self, name)
-            require(size is None or 0 < size <= MAX_SIZE, name, f"1 to {MAX_SIZE:,}", size)
+            require(size is None or 0 < size <= MOST_GAMES, name, f"1 to {MOST_GAMES:,}", size)
 
     def known(self) -> dict[str, int | str]:
         """What is not None, by the names of the settings."""

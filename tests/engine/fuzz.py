@@ -1,6 +1,6 @@
 """Throws spoilt lines at an engine: `python tests/engine/fuzz.py gtp|uci|usi LINES [SEED]`.
 
-The tests do the same by the hundred thousand; this is for a million.
+The tests do the same by the ten thousand; this is for a million.
 """
 
 from __future__ import annotations
