@@ -30,9 +30,7 @@ class Purpose(IntEnum):
 
 def generator(purpose: Purpose, seed: int, index: int, ply: int = 0) -> np.random.Generator:
     """A fresh generator at the beginning of its stream."""
-    # Philox counts blocks in the lowest word; the other words separate the streams.
-    counter = (0, 0, int(purpose), ply)
-    return np.random.Generator(np.random.Philox(key=(seed, index), counter=counter))
+    return Generators().at(purpose, seed, index, ply)
 
 
 class Generators:
@@ -48,6 +46,7 @@ class Generators:
 
     def at(self, purpose: Purpose, seed: int, index: int, ply: int = 0) -> np.random.Generator:
         """The generator at the beginning of this stream."""
+        # Philox counts blocks in the lowest word; the other words separate the streams.
         place = self._beginning["state"]
         place["key"][0], place["key"][1] = seed, index
         place["counter"][2], place["counter"][3] = int(purpose), ply

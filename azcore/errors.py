@@ -63,3 +63,8 @@ class DivergedError(AzcoreError):
 
 class LostProcessError(AzcoreError):
     """A process of self-play or of matches ended by itself, and starting it again did not help."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of what an error of another library says; its type if it says nothing."""
+    return next(iter(str(error).splitlines()), type(error).__name__)

@@ -146,8 +146,9 @@ def keep_first_weights(run: RunDirectory, checkpoint: Mapping[str, Any]) -> None
 def copy_run(source: RunDirectory, checkpoint: dict[str, Any], target: RunDirectory) -> None:
     """Copy what a run had at a checkpoint into an empty run directory, without its settings.
 
-    The other run may be training meanwhile: its records only grow, and its other files are replaced
-    as a whole.
+    The other run may be training meanwhile: its records grow, and its other files are replaced as a
+    whole. Records that are closed or dropped just now are told as missing, and the same call again
+    finds them.
 
     Args:
         source: the run to go on from.

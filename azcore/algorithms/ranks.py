@@ -47,7 +47,7 @@ from azcore.errors import AzcoreError, LostProcessError, SettingError
 from azcore.learner.module import LearnerModule
 from azcore.learner.settings import LearnerSettings, TrainerSettings
 from azcore.learner.team import Team
-from azcore.selfplay.processes import begin_of
+from azcore.selfplay.processes import begin_of, end_with_its_programs
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import require
 from azcore.storage.checkpoint import short_reason
@@ -356,8 +356,7 @@ class _Child:
 
     def end(self) -> None:
         """End it, if it has not ended."""
-        self._process.kill()
-        self._process.wait()
+        end_with_its_programs(self._process)
         if self._thread is not threading.current_thread():
             self._thread.join()  # nothing is left to hear
             self._connection.close()
@@ -520,7 +519,7 @@ class Together(Callback):
         self._share = self._team.agree(self._measured())
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if pl_module.device.type == "cpu":  # matches have set it to theirs
+        if pl_module.device.type == "cpu":  # the ranks of a machine share its cores
             torch.set_num_threads(self._threads)
 
     def on_train_batch_start(

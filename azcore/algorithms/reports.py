@@ -41,8 +41,13 @@ class GenerationReports(Checkpoint):
             self._report.write()
         except Exception as error:  # a report is no reason to stop, whatever a game's texts do
             if self._say is not None:
-                reason = error.strerror if isinstance(error, OSError) else repr(error)
-                self._say(f"no report: {reason:.200}")
+                self._say(no_report(error))
             self._say = None
         self._since = time.perf_counter()
         self._seconds = self._since - began
+
+
+def no_report(error: Exception) -> str:
+    """Says that a report could not be written, and why."""
+    reason = error.strerror if isinstance(error, OSError) else repr(error)
+    return f"no report: {reason:.200}"

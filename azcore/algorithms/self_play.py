@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import nn
 
 from azcore.assembly.parts import Config, Settings
@@ -133,3 +134,24 @@ def crew_of_run(
         restarts=backend.restarts,
         say=say,
     )
+
+
+class EndOfSelfPlay(Callback):
+    """Ends self-play and matches before Lightning tidies up, however the run ends.
+
+    On a GPU that frees memory which networks at work still use.
+
+    Args:
+        close: ends them.
+    """
+
+    def __init__(self, close: Callable[[], None]) -> None:
+        self._close = close
+
+    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._close()
+
+    def on_exception(
+        self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
+    ) -> None:
+        self._close()

@@ -17,7 +17,6 @@ first. Callbacks, loggers, precision and devices work as usual in Lightning.
 from __future__ import annotations
 
 import copy
-import os
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -47,7 +46,7 @@ from azcore.algorithms.ranks import (
 )
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.reports import GenerationReports
-from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
+from azcore.algorithms.self_play import EndOfSelfPlay, crew_of_run, fitted_to_machine
 from azcore.algorithms.supervised import Supervised
 from azcore.assembly.parts import Config, Settings
 from azcore.assembly.selfplay import NetworkWeights, unpacker
@@ -64,7 +63,7 @@ from azcore.search.evaluators import CachedEvaluator
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Weights
 from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
-from azcore.selfplay.sizes import many_legal
+from azcore.selfplay.sizes import available_memory, many_legal
 from azcore.storage.card import MADE, made_by
 from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
@@ -237,10 +236,10 @@ class TrainingLoop:
             LearnerProgress(self._terminal, learner.steps_per_generation),
             Hyperparameters(self._hyperparameters),
         ]
-        last: list[Callback] = []
+        last: list[Callback] = [EndOfSelfPlay(self.close)]
         if self._team.is_many:
             watching.insert(0, self._together)
-            last.append(Meeting(self._team))
+            last.insert(0, Meeting(self._team))
         if self._timer is not None:  # first: it lets the others know that a generation is the last
             watching.insert(0, self._timer)
         return lightning_trainer(
@@ -300,7 +299,7 @@ class TrainingLoop:
         return kind(crew=crew, window=self._window, weights_in_play=weights_in_play)
 
     def close(self) -> None:
-        """End self-play and matches, wherever they run."""
+        """End self-play and matches, wherever they run; once more has no effect."""
         self._data.source.close()
         self._workplaces.close()
 
@@ -333,8 +332,7 @@ class TrainingLoop:
             )
             there, whose = shutil.disk_usage(folder).free, "are free there"
         else:
-            there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-            whose = "this machine has"
+            there, whose = available_memory(), "this process may use"
         if window > there:
             words += f", which is more than the {there / 1e6:,.0f} MB that {whose}"
         if not settings.supervised.enabled:

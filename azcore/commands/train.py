@@ -37,6 +37,7 @@ from azcore.algorithms.origin import (
     require_same_origin,
 )
 from azcore.algorithms.ranks import learns_on, place_here, quiet_lightning
+from azcore.algorithms.reports import no_report
 from azcore.algorithms.training import TrainingLoop
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, Settings, settings_from
@@ -325,7 +326,10 @@ def _conclude(
     if not run.config.exists():
         terminal.say("interrupted before anything was written")
         return interrupts.STATUS
-    terminal.say(f"report {write_report(run.path, settings.device)}")
+    try:
+        terminal.say(f"report {write_report(run.path, settings.device)}")
+    except Exception as error:  # what was learned is saved, whatever a game's texts do
+        terminal.say(no_report(error))
     if words := _resignation_in_words(run):
         terminal.say(words)
     if step is not None:

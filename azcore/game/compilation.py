@@ -127,9 +127,13 @@ def _cache_directory(sources: tuple[str, ...]) -> Path:
     return directory
 
 
+def user_caches() -> Path:
+    """The folder of what this person's programs have found and could find again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
+
+
 def _writable_base() -> Path:
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    wanted = Path(config.CACHE_DIR or os.path.join(caches, "numba")) / "azcore"
+    wanted = Path(config.CACHE_DIR or user_caches() / "numba") / "azcore"
     for place in (wanted, Path(tempfile.gettempdir()) / f"azcore-numba-{os.getuid()}"):
         try:
             place.mkdir(parents=True, exist_ok=True)

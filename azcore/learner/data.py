@@ -25,6 +25,7 @@ from azcore.errors import CheckpointError, GameFileError
 from azcore.learner.sources import GameSource
 from azcore.learner.team import ALONE, Share, Team
 from azcore.selfplay.crew import Amount, without_ended
+from azcore.storage.checkpoint import source_state
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame, require_same_game
 from azcore.storage.referee import Referee
@@ -291,8 +292,7 @@ class SelfPlayData(LightningDataModule):
                 raise CheckpointError(
                     f"a checkpoint's {name} must be 1 or more, got {state_dict[name]!r:.100}"
                 )
-        # Older checkpoints call the source "actor", then the only one.
-        source = state_dict["source" if "source" in state_dict else "actor"]
+        source = source_state(state_dict)
         self.records.require_size(size)
         self._kept_bytes = size
         since = self._games_since(size) if self.keeps_games_since else []
@@ -305,7 +305,7 @@ class SelfPlayData(LightningDataModule):
         outside = max(0, first - self.records.before_game(first).games)
         before = self._games_before(size, games, positions)
         self.buffer.extend(self._team.passed_on(before, window, outside))
-        self.buffer.extend(self._team.passed_on(since, window))
+        self._arrived = since  # the next generation's, which adds them to the window
         self.total_games = games + len(since)
         self.total_positions = positions + sum(record.num_samples for record in since)
 
@@ -404,8 +404,7 @@ class ReceivedGames(LightningDataModule):
 
     def receive_window(self) -> None:
         """The games that a resumed run begins with: `SelfPlayData.load_state_dict` sends them."""
-        for _ in ("before the checkpoint", "since"):
-            self._team.receive_games(self.buffer)
+        self._team.receive_games(self.buffer)
 
     def _draw(self, batch: int) -> dict[str, Tensor]:
         step, rows = self._share.of(batch, self._batch_size)

@@ -189,4 +189,4 @@ class Share:
         return size // (self.ranks * self.parts)
 
 
-ALONE, WHOLE = Team(), Share()
+ALONE = Team()

@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from azcore.errors import SettingError
+from azcore.errors import SettingError, first_line
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks.evaluator import NetworkEvaluator
 
@@ -27,6 +27,7 @@ _CAPTURE = threading.Lock()
 _TURNS: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
 WARM_UPS = 2  # runs before a capture, in which libraries choose their kernels
 USES_BEFORE_CAPTURE = 2  # of a size: a capture takes 20 to 60 ms, as long as many evaluations
+TRIES_AGAIN = 10_000  # uses of a size after which it is captured, if there was no memory for it
 
 
 def size_of_graph(positions: int) -> int:
@@ -50,6 +51,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
 
     Raises:
         SettingError: the network cannot be captured.
+        torch.OutOfMemoryError: there is no memory for it, or for a batch later.
     """
 
     def __init__(
@@ -60,11 +62,13 @@ class CudaGraphEvaluator(NetworkEvaluator):
         self.uses_before_capture = USES_BEFORE_CAPTURE
         self._begin()
         try:
-            self._captured(1)
+            with self._turn:
+                self._captured(1)
+        except torch.OutOfMemoryError:
+            raise
         except Exception as error:  # torch may raise anything for such a network
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
             raise SettingError(
-                f"evaluator.backend=cuda_graphs cannot run this network: {reason}"
+                f"evaluator.backend=cuda_graphs cannot run this network: {first_line(error)}"
             ) from error
 
     def _begin(self) -> None:
@@ -117,7 +121,13 @@ class CudaGraphEvaluator(NetworkEvaluator):
         if size in self._graphs or not positions:
             return self._graphs.get(size)
         self._uses[size] += 1
-        return self._captured(size) if self._uses[size] > self.uses_before_capture else None
+        if self._uses[size] <= self.uses_before_capture:
+            return None
+        try:
+            return self._captured(size)
+        except torch.OutOfMemoryError:  # a graph keeps its own; without one, batches share it
+            self._uses[size] = -TRIES_AGAIN
+            return None
 
     def _captured(self, size: int) -> _Graph:
         if size not in self._graphs:
@@ -151,6 +161,9 @@ class _Graph:
         for _ in range(WARM_UPS):
             evaluator.forward(evaluator.widened(self._observations))
         torch.cuda.current_stream().synchronize()
+        # Workspaces of the warm-ups would be freed by whoever tidies up, such as Lightning, while
+        # the graph still uses them. Those made during the capture lie in the graph's own memory.
+        torch._C._cuda_clearCublasWorkspaces()
         graph = torch.cuda.CUDAGraph()
         # Other threads go on evaluating, and may allocate memory.
         graph.capture_begin(pool, capture_error_mode="thread_local")
@@ -164,6 +177,7 @@ class _Graph:
                 torch._C._cuda_endAllocateToPool(evaluator.device.index or 0, pool)
             raise
         graph.capture_end()
+        torch._C._cuda_clearCublasWorkspaces()  # nobody else may use the graph's
         self.replay = graph.replay
 
     def load(self, observations: torch.Tensor) -> None:

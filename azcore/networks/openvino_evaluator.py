@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+import threading
 import warnings
 from collections.abc import Callable
 from copy import copy
@@ -18,7 +19,7 @@ import numpy as np
 import torch
 from torch import nn
 
-from azcore.errors import SettingError
+from azcore.errors import SettingError, first_line
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks.folding import folded
 from azcore.search.evaluators import Evaluator
@@ -165,20 +166,22 @@ def _plain_copy(network: nn.Module) -> nn.Module:
 # one per rated checkpoint, a run grew by 3 MB a rating. A network without a graph has its error.
 # Settings may hold what has no hash.
 _graphs: list[tuple[object, _Graph | SettingError]] = []
+_making = threading.Lock()  # a graph, or the core: one thread at a time
 
 
 def _graph_of(network: nn.Module, game: Game) -> _Graph:
     key = network.built_from
-    graph = next((graph for known, graph in _graphs if known == key), None)
-    if graph is None:
-        try:
-            graph = _Graph(network, game)
-        except SettingError as error:
-            graph = error
-        except Exception as error:  # torch and OpenVINO may raise anything for such a network
-            reason = next(iter(str(error).splitlines()), type(error).__name__)
-            graph = SettingError(f"{_REFUSED}: it cannot be read ({reason})")
-        _graphs.append((key, graph))
+    with _making:
+        _core()
+        graph = next((graph for known, graph in _graphs if known == key), None)
+        if graph is None:
+            try:
+                graph = _Graph(network, game)
+            except SettingError as error:
+                graph = error
+            except Exception as error:  # torch and OpenVINO may raise anything for such a network
+                graph = SettingError(f"{_REFUSED}: it cannot be read ({first_line(error)})")
+            _graphs.append((key, graph))
     if isinstance(graph, SettingError):
         raise graph
     return graph

@@ -28,6 +28,7 @@ from torch import nn
 
 from azcore.errors import SettingError
 from azcore.game import ByteArray, Game
+from azcore.game.compilation import user_caches
 from azcore.networks.backends import PRECISIONS, Conditions, EvaluatorSettings, backend_named
 from azcore.search.evaluators import Evaluator
 
@@ -261,8 +262,7 @@ def processor() -> str:
 
 def cache_file() -> Path:
     """The file of earlier results, by `_key`."""
-    caches = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    return Path(caches) / "azcore" / "evaluators.json"
+    return user_caches() / "azcore" / "evaluators.json"
 
 
 def _read() -> dict[str, object]:

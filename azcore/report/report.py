@@ -106,11 +106,6 @@ def write_report(run_dir: Path, device: torch.device = CPU) -> Path:
     return Report(run_dir, device).write()
 
 
-def render_report(run: RunDirectory, device: torch.device = CPU) -> str:
-    """The page as text, once; see `Report`."""
-    return Report(run.path, device).render()
-
-
 def _page(
     run: RunDirectory, metrics: list[dict[str, str]], games: list[Shown], notes: list[str]
 ) -> str:

@@ -54,7 +54,10 @@ class Evaluator(ABC):
         return [self, *(self.for_another_thread() for _ in range(count - 1))]
 
     def prepare(self, observations: ByteArray) -> None:
-        """Do what the first evaluations of such a batch do besides; later ones are then alike."""
+        """Do what the first evaluations of such a batch do besides; later ones are then alike.
+
+        For a backend itself, as probes use it: what wraps one just evaluates.
+        """
         self.evaluate(observations)
 
     def prepared(self, observations: ByteArray) -> Callable[[], object]:

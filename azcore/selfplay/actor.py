@@ -77,9 +77,7 @@ class Actor(Crew):
             )
             for number, own in zip(here, evaluator.for_threads(len(here)), strict=True)
         ]
-        self._pool: ThreadPoolExecutor | None = None
-        if len(shares) > 1:
-            self._pool = ThreadPoolExecutor(len(here), "self-play")
+        self._pool = ThreadPoolExecutor(len(here), "self-play")
         self._stopped = False
 
     def bytes_needed(self, legal_actions: int) -> int:
@@ -107,12 +105,9 @@ class Actor(Crew):
             worker.set_evaluator(own, weights_version, resign_threshold)
 
     def begin_round(self, worker: int) -> Future[list[GameRecord]]:
-        """Begin a round on the worker's thread; a single worker plays it at once, on this one."""
-        if self._pool is not None:
-            return self._pool.submit(self.play_round, worker)
-        done: Future[list[GameRecord]] = Future()
-        done.set_result(self.play_round(worker))
-        return done
+        # Never on this thread, which is the learner's and has all cores: an evaluator may give its
+        # own a share of them.
+        return self._pool.submit(self.play_round, worker)
 
     def close(self) -> None:
         self._stopped = True

@@ -303,7 +303,8 @@ def without_ended(state: dict[str, Any], ended: Collection[int]) -> dict[str, An
         ended: indices of games that ended after it.
 
     Returns:
-        The state with None in their places; no later game gets the index of one of them.
+        The state with None in their places; no later game gets the index of one of them. Games that
+        began after the checkpoint and have not ended are lost, so long ones somewhat more often.
     """
     step = len(state["workers"])
     workers = [

@@ -94,12 +94,18 @@ class ProcessLink(Link):
 
     def end(self) -> None:
         self._outgoing.put(None)
-        with contextlib.suppress(ProcessLookupError):  # with the programs that it has begun
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        end_with_its_programs(self.process)
 
     def is_better_elsewhere(self) -> bool:
         return False
+
+
+def end_with_its_programs(process: subprocess.Popen[bytes]) -> None:
+    """End a process that leads a group of its own, and the programs that it has begun."""
+    if process.returncode is None:  # afterwards, its number may be another's
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def begin_of(module: str) -> str:

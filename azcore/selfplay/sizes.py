@@ -7,6 +7,7 @@ weights are old by then.
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import statistics
@@ -71,6 +72,15 @@ def time_quota() -> float | None:
         return None
 
 
+def available_memory() -> int:
+    """Memory in bytes that this process may use: the machine's, or the limit of a container."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for limit in ("memory.max", "memory/memory.limit_in_bytes"):
+        with contextlib.suppress(OSError, ValueError):  # the limit may be the word max
+            return min(machine, int((CGROUP / limit).read_text()))
+    return machine
+
+
 def with_workers(settings: SelfPlaySettings, device_type: str) -> SelfPlaySettings:
     """The settings with a number of workers: one per core, but no more than games."""
     if settings.workers is not None:
@@ -115,7 +125,7 @@ def with_games(
         for tried in of_one:
             actor = actor_of(tried)
             needed = processes * actor.bytes_needed(many_legal(actor.game))
-            if actors and needed > _memory() / 4:
+            if actors and needed > available_memory() / 4:
                 break
             actors.append(actor)
         rates = _rates(actors)
@@ -139,8 +149,3 @@ def _rates(actors: Sequence[Actor]) -> list[float]:
         for actor, rates in zip(actors, measured, strict=True):
             rates.append(evaluations_per_s(actor, SECONDS))
     return [statistics.median(rates) for rates in measured]
-
-
-def _memory() -> int:
-    """Memory of the machine in bytes."""
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

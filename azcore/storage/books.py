@@ -28,7 +28,7 @@ from azcore.storage.game_file import GameFile
 from azcore.storage.puzzles import read_puzzles
 from azcore.storage.referee import Referee
 from azcore.storage.starts import RECORDS
-from azcore.storage.transcripts import read_transcripts
+from azcore.storage.transcripts import formats_by_suffix, read_transcripts
 
 
 class CountedBook(Book):
@@ -77,13 +77,8 @@ def read_book(game: Game, name: str, where: str, *, plies: int) -> Book:
     own = game.opening_book(path)
     if own is not None:
         return own
-    suffixes = {
-        suffix
-        for form in game.transcript_formats().values()
-        for suffix in (form.suffix, *form.other_suffixes)
-    }
     suffix = path.suffix.lower()
-    if suffix == RECORDS or suffix in suffixes:
+    if suffix == RECORDS or suffix in formats_by_suffix(game):
         played = _of_games(game, path, plies)
     else:
         played = _of_positions(game, path)

@@ -139,6 +139,13 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     return checkpoint  # type: ignore[no-any-return]
 
 
+def source_state(data: Mapping[str, Any]) -> dict[str, Any]:
+    """The games in play, of what a checkpoint has of the data that it was learning from."""
+    # Older checkpoints name their source `actor`, the only kind at that time.
+    state: dict[str, Any] = data["source" if "source" in data else "actor"]
+    return state
+
+
 def short_reason(error: BaseException) -> str:
     """The reason in one sentence, without torch's advice to load the refused file anyway."""
     text = str(error)
@@ -284,9 +291,7 @@ def require_sizes(
         CheckpointError: naming both sides.
     """
     try:
-        data = checkpoint["SelfPlayData"]
-        # Older checkpoints name their source `actor`, the only kind at that time.
-        source = data["source" if "source" in data else "actor"]
+        source = source_state(checkpoint["SelfPlayData"])
         saved = [len(worker["games"]) for worker in source["workers"]]
     except FAULTS as error:
         raise CheckpointError(

@@ -28,8 +28,7 @@ import numpy.typing as npt
 from azcore.errors import GameFileError
 from azcore.game import BoolArray, FloatArray, Game
 
-MAGIC = b"AZG"  # and a digit, the version of the frame
-_MAGIC = b"AZG3"
+_MAGIC = b"AZG3"  # the digit is the version of the frame
 _WITH_SURPRISES = b"AZG4"  # has that array too
 _WITH_START = b"AZG5"  # has a start and that array, which may be empty
 _OLD_MAGICS = (b"AZG1", b"AZG2")  # still read, see `_as_new`

@@ -41,7 +41,7 @@ from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import require_start
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import own_starts
-from azcore.storage.transcripts import read_transcripts
+from azcore.storage.transcripts import formats_by_suffix, read_transcripts
 
 RECORDS = ".azg"
 LONGEST = 1 << 28  # bytes of a file of positions: some millions of them
@@ -226,11 +226,7 @@ class _Reader:
         self._game, self._variant, self._plies, self._where = game, variant, plies, where
         self._initial = variant.initial_state()
         self._initial_text = variant.state_to_text(self._initial)
-        self._suffixes = {
-            suffix
-            for form in game.transcript_formats().values()
-            for suffix in (form.suffix, *form.other_suffixes)
-        }
+        self._suffixes = formats_by_suffix(game)
 
     def read(self, path: Path) -> Iterator[_Line]:
         """The lines of one file."""

@@ -75,7 +75,6 @@ class Room:
         )
         self._send, self._later = send, later
         self._thinker: Thinker | None = None
-        self._player = ""
         self._line: Line | None = None
         self._ply = 0  # of the position that is shown
         self._people: tuple[int, ...] = (0,)
@@ -137,7 +136,7 @@ class Room:
         self._set_strength(order)
         self._analyses = bool(order.get("on"))
         self.close()
-        self._thinker, self._player, self._people = thinker, name, people
+        self._thinker, self._people = thinker, people
         self._send(
             {
                 "what": "opened",

@@ -34,7 +34,7 @@ class Sees:
         self._shelf, self._send = shelf, send
         self._line: Line | None = None
         self._evaluator: Evaluator | None = None
-        self._title, self._which = "", 0
+        self._title = ""
         self._orders: dict[str, Callable[[Mapping[str, Any]], None]] = {
             "open": self._open,
             "turn": self._turn,

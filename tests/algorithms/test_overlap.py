@@ -18,12 +18,14 @@ from typing import Any
 
 import pytest
 import torch
+from lightning.pytorch import Trainer
 
 from azcore.algorithms import alphagozero, ratings, training
 from azcore.algorithms.beside import Beside
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, GameFileError, SettingError
 from azcore.learner.data import SelfPlayData
+from azcore.learner.module import LearnerModule
 from azcore.selfplay.crew import Crew
 from azcore.storage.checkpoint import read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile
@@ -84,17 +86,52 @@ def with_games_since(run: RunDirectory) -> list[bytes]:
     return [record.to_bytes() for record in since]
 
 
-def test_games_since_the_checkpoint_are_kept(tiny: Tiny, tmp_path: Path) -> None:
+def test_games_since_the_checkpoint_are_kept(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are games of the next generation, which reports, exports and learns from them."""
+    of_generations: list[list[int]] = []
+    generate = SelfPlayData._generate
+
+    def noted(data: SelfPlayData, generation: int) -> None:
+        generate(data, generation)
+        of_generations.append([record.game_index for record in data.new_games])
+        first, end = data.buffer._games.first, data.buffer._games.end
+        window = [data.buffer._record(n).game_index for n in range(first, end)]
+        assert window[-len(data.new_games) :] == of_generations[-1]
+
     run = RunDirectory(tmp_path / "run")
     train_until(tiny("run_dir=run", *OVERLAP), 8)
     before = len(records_of(run.path))
     since = with_games_since(run)
+    monkeypatch.setattr(SelfPlayData, "_generate", noted)
     assert train(tiny("resume=run", *OVERLAP)) == 0
+    assert of_generations[0][:3] == [1000, 1001, 1002]
+    assert not any({1000, 1001, 1002} & set(games) for games in of_generations[1:])
     kept = [record.to_bytes() for record in records_of(run.path)]
     assert kept[before : before + 3] == since
     assert_each_game_once(run.path)
     assert min(r.game_index for r in records_of(run.path)[before + 3 :]) < 1000  # were in play
     assert max(r.game_index for r in records_of(run.path)) > 1002  # and none has an index again
+
+
+def test_self_play_ends_before_lightning_tidies_up(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That frees memory of a GPU; also after an error."""
+    playing: list[bool] = []
+    tidy_up = Trainer._teardown
+
+    def noted(trainer: Trainer) -> None:
+        playing.append("self-play schedule" in [thread.name for thread in threading.enumerate()])
+        tidy_up(trainer)
+
+    monkeypatch.setattr(Trainer, "_teardown", noted)
+    assert train(tiny("run_dir=run", *OVERLAP)) == 0
+    monkeypatch.setattr(LearnerModule, "training_step", lambda *_: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        train(tiny("run_dir=other", *OVERLAP))
+    assert playing == [False, False]
 
 
 def test_an_exact_run_makes_them_again(tiny: Tiny, tmp_path: Path) -> None:

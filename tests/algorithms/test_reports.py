@@ -77,6 +77,21 @@ def test_a_game_whose_texts_fail_goes_on_learning(
     assert said == ['no report: ZeroDivisionError("in a game\'s own text")']
 
 
+def test_a_run_without_a_report_tells_how_to_go_on(
+    tiny: Callable[..., dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def write(report: Report) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Report, "write", write)
+    assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
+    said = capsys.readouterr().out
+    assert said.count("no report: No space left on device") == 2  # while it learns, and at the end
+    assert "run/checkpoints/last.ckpt" in said.splitlines()[-1]
+
+
 def test_a_run_has_a_report_after_its_first_generation(
     tiny: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import (
     Trial,
     available_cores,
+    available_memory,
     best_num_games,
     many_legal,
     with_games,
@@ -58,6 +59,19 @@ def test_the_same_games_end_however_threads_are_delayed() -> None:
     assert games[0] == games[1] == games[2]
 
 
+def test_memory_of_a_container(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No limit, one beyond the machine's memory and no such file leave all of it."""
+    monkeypatch.setattr(sizes, "CGROUP", tmp_path)
+    machine = available_memory()
+    assert 2**28 < machine < 2**50
+    (tmp_path / "memory").mkdir()
+    for name in ("memory/memory.limit_in_bytes", "memory.max"):
+        for limit, memory in (("1048576", 2**20), (str(2**63 - 4096), machine), ("max", machine)):
+            (tmp_path / name).write_text(f"{limit}\n")
+            assert available_memory() == memory
+        (tmp_path / name).unlink()
+
+
 def test_games_are_those_of_one_worker() -> None:
     alone = {r.game_index: r.to_bytes() for r in actor(1).play(600)}
     together = {r.game_index: r.to_bytes() for r in actor(3).play(600)}
@@ -90,7 +104,9 @@ def test_a_round_has_as_many_waves_as_it_is_told() -> None:
         selfplay_settings(round_waves=0)
 
 
-def test_workers_run_on_threads_of_their_own() -> None:
+@pytest.mark.parametrize("count", [1, 3])
+def test_workers_run_on_threads_of_their_own(count: int) -> None:
+    """One alone too: its evaluator may leave its thread fewer cores than the learner has."""
     seen: set[int] = set()
 
     class Seeing(HashEvaluator):
@@ -98,8 +114,8 @@ def test_workers_run_on_threads_of_their_own() -> None:
             seen.add(threading.get_ident())
             return super().evaluate(observations)
 
-    actor(3, evaluator=Seeing(GAME)).play(60)
-    assert len(seen) == 3
+    actor(count, evaluator=Seeing(GAME)).play(60)
+    assert len(seen) == count
     assert threading.get_ident() not in seen
 
 

@@ -49,10 +49,11 @@ def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[fl
     network = build_network(settings.game, settings.network, settings.seed)
     evaluator = settings.evaluator(network, len(shares))
     actor = make_actor(settings, evaluator)
+    alone = evaluator.for_another_thread()  # self-play has this one, and changes what it holds
     rng = np.random.default_rng(1)
     bare = [
         own.prepared(rng.integers(0, 2, (share, *settings.game.observation_shape), np.uint8))
-        for share, own in zip(shares, evaluator.for_threads(len(shares)), strict=True)
+        for share, own in zip(shares, alone.for_threads(len(shares)), strict=True)
     ]
     bare_rate(bare, shares, SLICE)  # warm up: the first call of a thread prepares memory
     rates = [
