@@ -176,11 +176,19 @@ def updated_rating(rating: float, k: float, score: float, expected: float) -> fl
     return rating + k * (score - expected)
 
 
-def score_interval(wins: int, draws: int, losses: int) -> tuple[float, float]:
+def score_interval(
+    wins: int, draws: int, losses: int, distinct: int | None = None
+) -> tuple[float, float]:
     """95 % interval of a match score (Wilson 1927, eq. for a share of n trials).
 
     A draw counts as half a win and half a loss. It varies less than those, so with draws the
     interval is somewhat wider than necessary, never narrower.
+
+    Args:
+        wins: of one player.
+        draws: of both.
+        losses: of that player.
+        distinct: how many games differ, which alone are independent; None: all.
 
     Returns:
         (low, high) within [0, 1]; (0, 1) where there was no game.
@@ -189,6 +197,7 @@ def score_interval(wins: int, draws: int, losses: int) -> tuple[float, float]:
     if n == 0:
         return 0.0, 1.0
     p = (wins + 0.5 * draws) / n
+    n = n if distinct is None else distinct
     z = Z_95
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

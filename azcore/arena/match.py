@@ -166,11 +166,6 @@ class MatchResult:
         return dict(lost)
 
     @property
-    def lengths(self) -> list[int]:
-        """Plies of each game, opening included."""
-        return [len(game.actions) for game in self.games]
-
-    @property
     def distinct_games(self) -> int:
         """Games that differ in a move; far below G, the result is weaker than it seems."""
         return len({(game.start, *game.actions) for game in self.games})
@@ -393,6 +388,7 @@ def random_openings(
     in_turn = None if starts is None else starts.in_turn(seed)
     openings: list[Opening] = []
     seen: set[str] = set()
+    drawn: list[bool] = []  # whether an opening has actions besides those of its start
     while len(openings) < count:
         for _ in range(OPENING_ATTEMPTS):
             start = None if in_turn is None else next(in_turn)
@@ -402,6 +398,7 @@ def random_openings(
             # Positions are compared, not actions: two orders of the same moves are one opening.
             if is_whole and (text := game.state_to_text(state)) not in seen:
                 seen.add(text)
+                drawn.append(bool(opening))
                 if start is None:
                     openings.append(Opening(None, opening, state))
                 else:
@@ -416,7 +413,7 @@ def random_openings(
         plies,
     )
     if book is not None and plies > 0:
-        known = all(opening.actions for opening in openings)
+        known = all(drawn)
         require(known, "arena.book", "a book of the positions where games begin", "none there")
     return [openings[i % len(openings)] for i in range(count)]
 

@@ -171,6 +171,11 @@ def players_of(settings: Settings, entrants: Sequence[Entrant]) -> list[Player]:
             players.append(KINDS[word].make(settings, argument))
         else:
             players.append(program_player(entrant, settings.game, settings.programs))
+    return with_own_names(players)
+
+
+def with_own_names(players: list[Player]) -> list[Player]:
+    """The players, those of a name that another has too now with a number."""
     met: dict[str, int] = {}
     for player in players:
         met[player.name] = number = met.get(player.name, 0) + 1

@@ -85,8 +85,9 @@ def ladder(config: Config) -> int:
     """
     group = config["ladder"]
     recipes = recipes_from(group)
-    folder = Path(group["folder"])
-    climb = list(recipes) if list(group["climb"]) == [ALL] else list(group["climb"])
+    folder, climb = Path(str(group["folder"])), group["climb"]
+    climb = [str(climb)] if isinstance(climb, str | int) else list(climb or ())
+    climb = list(recipes) if climb == [ALL] else climb
     for name in climb:
         known = f"all, or of {', '.join(recipes)}"
         require(name in recipes, "ladder.climb", known, name)
@@ -163,8 +164,9 @@ def _climb(name: str, recipe: Recipe, folder: Path, results: tables.Table, seed:
         out = folder / f"{name}-{len(done)}"
         if not run_line(_line(measure.line, out, places, seed), "ladder"):
             return False
-        points, of = _points(_output(measure.line, out))
-        low, high = score_interval(*points)
+        points, distinct = _points(_output(measure.line, out))
+        of = sum(points)
+        low, high = score_interval(*points, distinct)
         results.append(
             {
                 "recipe": name,
@@ -258,7 +260,7 @@ def _require_puzzles(name: str, recipe: Recipe) -> None:
 
 
 def _points(out: Path) -> tuple[tuple[int, int, int], int]:
-    """Wins, draws and losses, or solved, none and unsolved; and their number.
+    """Wins, draws and losses, or solved, none and unsolved; and how many of them differ.
 
     They are those of the first player, which is the run: others may meet each other too.
     """
@@ -271,11 +273,9 @@ def _points(out: Path) -> tuple[tuple[int, int, int], int]:
         return sum(int(row[column]) for row in own)
 
     if of_match:
-        points = total("wins"), total("draws"), total("losses")
-    else:
-        _, solved, of = RESULTS[:3]
-        points = total(solved), 0, total(of) - total(solved)
-    return points, sum(points)
+        return (total("wins"), total("draws"), total("losses")), total("distinct_games")
+    _, solved, of = RESULTS[:3]
+    return (total(solved), 0, total(of) - total(solved)), total(of)
 
 
 def _hours(run: Path) -> float:

@@ -97,7 +97,7 @@ def lesson(config: Config) -> int:
             meanwhile=lambda: _write(folder, list(games)),
         ):
             return interrupts.STATUS
-        overhead = time.monotonic() - since - seconds
+        overhead = max(0.0, time.monotonic() - since - seconds)  # a run may end before its time
     minutes = (time.monotonic() - began) / 60
     path = _write(folder, list(games))
     print(f"\nThe lesson took {minutes:.1f} minutes.")

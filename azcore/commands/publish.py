@@ -61,9 +61,9 @@ def _card(path: Path, checkpoint: dict[str, Any], settings: PublishSettings) -> 
     known = facts(path, checkpoint)
     wanted = ("step", "games", "positions", "evaluations", "hours", "seed", "azcore")
     card = {title: known[title] for title in wanted if title in known}
-    card["machine"] = settings.machine or processor()
-    if settings.recipe:
-        card["recipe"] = settings.recipe
+    card["machine"] = settings.machine or known.get("machine") or processor()
+    if recipe := settings.recipe or known.get("recipe"):
+        card["recipe"] = recipe
     results = _results(player_name(path), settings.results)
     if settings.results:
         heading = [f"{settings.conditions}:"] if settings.conditions else []

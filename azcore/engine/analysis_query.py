@@ -317,7 +317,7 @@ class _Reader:
     def _lines(self, game: Game, moves: list[tuple[int, str]], turns: list[int]) -> dict[int, Line]:
         """The game so far at each turn."""
         line = self._start(game, moves)
-        lines = {0: line.copy()}
+        lines = {0: line.end()}  # without all states: hundreds of queries may wait
         for number, (seat, text) in enumerate(moves):
             try:
                 if line.player != seat and not line.is_over:  # as in GTP, the other side passes
@@ -327,7 +327,7 @@ class _Reader:
                 message = f"Illegal move {number}: {text[:40]}"
                 raise QueryError("moves", message) from error
             if number + 1 in turns:
-                lines[number + 1] = line.copy()
+                lines[number + 1] = line.end()
         return {turn: lines[turn] for turn in dict.fromkeys(turns)}
 
     def _start(self, game: Game, moves: list[tuple[int, str]]) -> Line:

@@ -283,7 +283,7 @@ class GtpGame:
         return ""
 
     def _require_empty(self) -> None:
-        if self.line.actions or self._counts:
+        if self.line.actions or self._counts or self.line.start_text is not None:
             raise Refusal("board not empty")
 
     def _place(self, actions: list[int]) -> str:

@@ -91,13 +91,22 @@ class Known:
             return Recalled(actions=actions, value=float(sign * solved.outcome))
         if self.book is None or not from_book or ply >= self._settings.book_plies:
             return None
-        found = [(a, weight) for a, weight in self.book.actions(state) if not only or a in only]
+        found = [(a, weight) for a, weight in self._look_up(state) if not only or a in only]
         if not found:
             return None
         rng = None
         if self._settings.book_choice == "weighted":
             rng = generator(Purpose.BOOK, self._seed, self._games, ply)
         return Recalled(actions=(choose(found, rng),), value=None)
+
+    def _look_up(self, state: Any) -> Sequence[tuple[int, float]]:
+        assert self.book is not None
+        try:
+            return list(self.book.actions(state))
+        except Exception as error:  # a file that was removed or altered, in whatever words
+            print(f"azcore: without the book from here on: {error!r:.200}", file=sys.stderr)
+            self.book = None
+            return []
 
     def _solve(self, state: Any) -> Solved | None:
         if self.tablebase is None:

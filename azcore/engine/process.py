@@ -171,8 +171,11 @@ class Process:
         try:
             process.wait(0.5)
         except subprocess.TimeoutExpired:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # with its child processes
+            if self.joins_group:
+                process.kill()  # its child processes end with the group
+            else:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)  # with its child processes
             process.wait()
         until = monotonic() + 1
         while self._reader.is_alive() and monotonic() < until:  # it may wait for room in the queue

@@ -123,6 +123,12 @@ class Line:
         self.actions.pop()
         self.states.pop()
 
+    def end(self) -> Line:
+        """Another line that has only the last of the states, and so cannot be undone."""
+        line = self.copy()
+        line.states = line.states[-1:]
+        return line
+
     def copy(self) -> Line:
         """Another line with the same history."""
         line = object.__new__(Line)
@@ -421,7 +427,9 @@ class Thinker:
         done = 0
         if self.game.is_terminal(self._state):
             return self._thought(0, began)
-        if task.limits.mate_plies is not None:
+        # A proof may begin with any action, so it is no answer where only some may be considered.
+        may_prove = task.limits.only_checks or not task.limits.actions
+        if task.limits.mate_plies is not None and may_prove:
             proof = self._prove(task, task.limits.mate_plies)
             if proof.line is not None or task.limits.only_checks:
                 return self._of_proof(proof, began)

@@ -234,9 +234,11 @@ class SelfPlayData(LightningDataModule):
         keep = self._settings.games_on_disk
         if keep is None:
             return
-        gone = self.records.forgotten.games
-        if self.total_games - gone > MOST_ON_DISK * keep:
-            self.records.forget(self.total_games - keep)
+        # Games that are not in the window yet may have come after the last checkpoint, which begins
+        # with a window of its own.
+        total = self.total_games - len(self._arrived)
+        if total - self.records.forgotten.games > MOST_ON_DISK * keep:
+            self.records.forget(total - keep)
 
     def most_positions(self, max_steps: int) -> float:
         """Upper limit of the positions that a run of `max_steps` steps keeps on disk."""

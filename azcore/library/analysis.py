@@ -297,10 +297,19 @@ def search(
     return found.run(simulations)
 
 
+# What an analysis decides itself, and what only self-play has.
+_OWN = (
+    *("num_simulations", "leaves_per_tree", "reuse_subtree", "reuse_limit"),
+    *("dirichlet_alpha", "dirichlet_fraction", "root_temperature", "forced_visits", "stop_early"),
+)
+
+
 def _search_settings(
     composed: Mapping[str, Any], constants: Mapping[str, Any], room: int
 ) -> SearchSettings:
     """What an analysis searches by: PUCT as engines do, one leaf at a time."""
+    for name in _OWN:
+        require(name not in constants, name, "left out: see simulations=", constants.get(name))
     plain = {**composed, "gumbel": None, "stop_early": False, "forced_visits": 0.0}
     settings = build(SearchSettings, {**plain, **constants}, "search")
     require(settings.gumbel is None, "search.gumbel", "null: an analysis is PUCT", "others")

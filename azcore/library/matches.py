@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
@@ -13,10 +13,22 @@ from typing import Any
 from azcore.arena.elo import rating_list
 from azcore.arena.match import MatchResult, derived_seed, play_match
 from azcore.arena.players import Player as Entrant
-from azcore.assembly.entrants import KINDS, players_named, split_search
+from azcore.assembly.entrants import (
+    KINDS,
+    checkpoints_of,
+    players_named,
+    split_search,
+    with_own_names,
+)
 from azcore.assembly.parts import Settings, search_player, settings_from
 from azcore.assembly.pretrained import is_pretrained
 from azcore.commands.arena.standings import standings_of
+from azcore.commands.arena.tournament import (
+    anchors_met,
+    anchors_of,
+    known_of,
+    require_positions,
+)
 from azcore.errors import GameError, SettingError
 from azcore.game import Game
 from azcore.library.columns import Columns
@@ -37,10 +49,10 @@ class Ratings:
         matches: each match with its games, move by move.
     """
 
-    def __init__(self, matches: Sequence[MatchResult], anchor: str) -> None:
+    def __init__(self, matches: Sequence[MatchResult], anchors: Mapping[str, float]) -> None:
         self.matches = list(matches)
-        self._rated = rating_list([match.distinct for match in matches], {anchor: 0.0})
-        self._anchor = anchor
+        self._anchors = anchors_met(anchors, matches)
+        self._rated = rating_list([match.distinct for match in matches], self._anchors)
 
     def table(self) -> Columns:
         """A row for each player.
@@ -75,12 +87,16 @@ class Ratings:
         return table
 
     def __repr__(self) -> str:
-        return f"{self._shown()!r}\nElo relative to {self._anchor}, with 95 % intervals"
+        return f"{self._shown()!r}\n{self._note()}"
 
     def _repr_html_(self) -> str:
-        return self._shown()._repr_html_() + tag(
-            "p", f"Elo relative to {self._anchor}, with 95 % intervals"
+        return self._shown()._repr_html_() + tag("p", self._note())
+
+    def _note(self) -> str:
+        given = ", ".join(
+            f"{name} at {elo:g}" if elo else name for name, elo in self._anchors.items()
         )
+        return f"Elo relative to {given}, with 95 % intervals"
 
 
 @dataclass
@@ -121,7 +137,8 @@ def arena(
     Args:
         players: each a player or a run; a text as for `load`, `random`, `search:64` (search
             without a network) or another program; or a function from a state to an action.
-        changes: `KEY=VALUE` each, as for `command=arena`, such as `arena.opening_plies=4`.
+        changes: `KEY=VALUE` each, as for `command=arena`, such as `arena.opening_plies=4`; not what
+            it writes or where it plays.
         game: what is played; None: the game of the first player that has one.
         games: of each match, even; None: as the settings say, here and below.
         simulations: of each player's search per move.
@@ -141,13 +158,31 @@ def arena(
         raise GameError("no player brings a game: name it by game=azcore.make(...)")
     numbers = {"arena.games": games, "arena.num_simulations": simulations, "seed": seed}
     given = arguments({key: value for key, value in numbers.items() if value is not None})
-    settings = settings_from(
-        settings_of(game, "command=arena", "players=[random]", *given, *changes)
-    )
+    composed = settings_of(game, "command=arena", "players=[random]", *given, *changes)
+    settings = settings_from(composed)
+    _require_plain(composed)
     entrants = _entrants(settings, listed)
-    results = _play_all(settings, entrants, quiet)
     names = [entrant.name for entrant in entrants]
-    return Ratings(results, "random" if "random" in names else names[0])
+    anchors = anchors_of(settings.arena, names)
+    return Ratings(_play_all(settings, entrants, quiet), anchors)
+
+
+def _require_plain(composed: Mapping[str, Any]) -> None:
+    """Refuse what `command=arena` alone does.
+
+    Raises:
+        SettingError: naming it.
+    """
+    arena = composed["arena"]
+    only = "as it is: use command=arena for another"
+    for key, value, plain in (
+        ("arena_dir", composed["arena_dir"], None),
+        ("backend", composed["backend"]["name"], "inline"),
+        ("arena.export", arena["export"], None),
+        ("arena.format", arena["format"], "round_robin"),
+        ("arena.teaching_k", arena["teaching_k"], None),
+    ):
+        require(value == plain, key, only, value)
 
 
 def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | str | Choice:
@@ -169,9 +204,13 @@ def _game_of(player: Player | str | Choice) -> Game | None:
     """The game that a player has learned, as far as it says so."""
     if isinstance(player, str) and player.partition(":")[0] not in KINDS:
         place, _ = split_search(player)
-        run, file = Path(place, "checkpoints"), Path(place)
-        if is_pretrained(place) or run.is_dir() or (file.suffix == ".ckpt" and file.is_file()):
-            player = load(place)
+        folder = Path(place.rpartition("@")[0] or place)
+        if (
+            is_pretrained(place)
+            or Path(place).suffix == ".ckpt"
+            or (folder / "checkpoints").is_dir()
+        ):
+            player = load(checkpoints_of(place)[0])
     return player.game if isinstance(player, Player) else None
 
 
@@ -187,16 +226,14 @@ def _entrants(settings: Settings, players: Sequence[Player | str | Choice]) -> l
         else:
             name = getattr(player, "__name__", type(player).__name__)
             entrants.append(_Chooser(settings.game, player, name))
-    met: dict[str, int] = {}
-    for entrant in entrants:
-        met[entrant.name] = number = met.get(entrant.name, 0) + 1
-        if number > 1:
-            entrant.name += f" ({number})"
-    return entrants
+    return with_own_names(entrants)
 
 
 def _play_all(settings: Settings, entrants: Sequence[Entrant], quiet: bool) -> list[MatchResult]:
     """The matches; after Ctrl-C those that were over."""
+    arena, starts = settings.arena, settings.arena_starts()
+    book, tablebase = known_of(arena, settings.game)
+    require_positions(entrants, starts)
     pairings = list(combinations(entrants, 2))
     results: list[MatchResult] = []
     try:
@@ -206,10 +243,13 @@ def _play_all(settings: Settings, entrants: Sequence[Entrant], quiet: bool) -> l
                     settings.game,
                     first,
                     second,
-                    num_games=settings.arena.games,
-                    opening_plies=settings.arena.opening_plies,
+                    num_games=arena.games,
+                    opening_plies=arena.opening_plies,
                     seed=derived_seed(settings.seed, number),
-                    starts=settings.arena_starts(),
+                    sprt=settings.sprt if arena.sprt else None,
+                    starts=starts,
+                    book=book,
+                    tablebase=tablebase,
                 )
             finally:
                 for entrant in (first, second):

@@ -127,7 +127,8 @@ def _page(
     curve = rating_curve(matches, metrics, ratings)
     plain = [game.data for game in games]
 
-    threshold = share_of(config, "gate.threshold")
+    # With a sequential test, no share decides.
+    threshold = None if setting(config, "gate.sprt") else share_of(config, "gate.threshold")
     drawn = [metrics[i] for i in thinned(len(metrics))]
     data = {
         "x": {name: [cell(row, name) for row in drawn] for name in ("step", "games", "seconds")},
@@ -212,10 +213,10 @@ def game_settings(
     config: dict[str, Any], game: dict[str, Any] | None
 ) -> tuple[str, list[tuple[str, str]]]:
     """The game's name, and the settings that tell one run from another."""
-    game = config.get("game")
-    game = dict(game) if isinstance(game, dict) else {"name": game or ""}
-    name = str(game.pop("name", "") or (game or {}).get("name", ""))
-    settings = [(str(key).replace("_", " "), str(value)) for key, value in game.items()]
+    own = config.get("game")
+    own = dict(own) if isinstance(own, dict) else {"name": own or ""}
+    name = str(own.pop("name", "") or (game or {}).get("name", ""))
+    settings = [(str(key).replace("_", " "), str(value)) for key, value in own.items()]
     for key, label in (
         ("algorithm", "algorithm"),
         ("network.name", "network"),

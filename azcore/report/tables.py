@@ -181,8 +181,11 @@ def gate_curve(gate: list[dict[str, str]], metrics: list[dict[str, str]]) -> dic
     """Every candidate's score against the best player at that time, with the 95 % interval."""
     rows = {row.get("generation"): row for row in metrics}
     sample = [gate[i] for i in thinned(len(gate))]
-    points = [tuple(count(row, name) for name in ("wins", "draws", "losses")) for row in sample]
-    bands = [score_interval(*point) for point in points]
+    points = [(count(row, "wins"), count(row, "draws"), count(row, "losses")) for row in sample]
+    distinct = [
+        count(row, "distinct_games") if row.get("distinct_games") else None for row in sample
+    ]
+    bands = [score_interval(*p, differ) for p, differ in zip(points, distinct, strict=True)]
     return {
         "x": {
             "step": [cell(row, "step") for row in sample],

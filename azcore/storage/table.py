@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import math
+import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from azcore.errors import SettingError
 from azcore.storage.untrusted import read_text, shortened
 
 MAX_TABLE = 1 << 26  # bytes; one row per generation takes some 300
+MAX_ROW = 1 << 16  # bytes
 MAX_COUNT = 2**53  # a float counts exactly up to here
 COUNTED = frozenset(("generation", "step", "trial"))  # columns of whole numbers, in any table
 
@@ -35,14 +37,25 @@ class Table:
             SettingError: writing fails.
         """
         try:
-            is_new = not self.path.exists()
-            with self.path.open("a", newline="") as file:
+            with self.path.open("a+", newline="") as file:
+                self._drop_cut_row(file)
                 writer = csv.DictWriter(file, self.columns)
-                if is_new:
+                if file.tell() == 0:
                     writer.writeheader()
                 writer.writerow(row)
         except OSError as error:
             raise SettingError(f"{self.path} cannot be written to: {error.strerror}") from error
+
+    @staticmethod
+    def _drop_cut_row(file: TextIO) -> None:
+        """Cut off a last row without its end, which a writer that was stopped has left."""
+        end = file.buffer.seek(0, os.SEEK_END)
+        if end:
+            file.buffer.seek(max(0, end - MAX_ROW))
+            tail = file.buffer.read()
+            if not tail.endswith(b"\n"):
+                file.buffer.truncate(end - len(tail) + tail.rfind(b"\n") + 1)
+        file.seek(0, os.SEEK_END)
 
     def rows(self) -> list[dict[str, str]]:
         """All complete rows, without a last one that was cut short when its writer stopped.
@@ -52,7 +65,8 @@ class Table:
         """
         if not self.path.exists():
             return []
-        lines = io.StringIO(read_text(self.path, MAX_TABLE), newline="")
+        whole, ends, _ = read_text(self.path, MAX_TABLE).rpartition("\n")
+        lines = io.StringIO(whole + ends, newline="")
         try:
             rows = list(csv.DictReader(lines))
         except csv.Error as error:

@@ -47,6 +47,7 @@ LARGEST_MESSAGE = 1 << 18  # bytes of an order: a pasted game
 MOST_WAITING = 64  # orders of a page that are not obeyed yet; more, and it is cut off
 MOST_UNREAD = 64  # messages that a page has not taken yet; more, and its orders wait
 SIDE_BY_SIDE = "side_by_side.html"  # the name of the page of several runs as a file
+VIEWS = ("/", "/inside", "/sees", "/watch")  # where a link with a token may lead
 COOKIE = "azcore-token"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 ANYWHERE = ("0.0.0.0", "::")
@@ -224,9 +225,11 @@ class Guard:
         app = self._app
         given = HTTPConnection(scope).query_params.get("token")
         if refusal is not None and self._knows(given) and self._is_our_host(Headers(scope=scope)):
-            response = RedirectResponse("/", status_code=303)
+            place = scope["path"] if scope["path"] in VIEWS else "/"
+            response = RedirectResponse(place, status_code=303)
             assert given is not None
-            response.set_cookie(COOKIE, given, httponly=True, samesite="strict")
+            # Lax, so that a link on another page leads here; a web socket must come from our own.
+            response.set_cookie(COOKIE, given, httponly=True, samesite="lax")
             app = response
         elif refusal is not None:
             app = PlainTextResponse(refusal, status_code=403)

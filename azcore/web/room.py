@@ -34,10 +34,10 @@ SPARING = 8  # times as long between two reports, where the page has had its sha
 
 @dataclass(frozen=True)
 class _Decided:
-    """The action that an engine has chosen in a search; no page can send this."""
+    """The action that a search has chosen, None after a hint; no page can send this."""
 
     turn: int
-    action: int
+    action: int | None
 
 
 class Room:
@@ -236,6 +236,8 @@ class Room:
         """Think once as the engine would, and show the result without playing it."""
         if self._here().is_over:
             raise RefusedError("the game is over")
+        if self._is_engines_turn():
+            raise RefusedError("a hint comes when it is your turn")
         self._begin("hint")
 
     def _point(self, order: Mapping[str, Any]) -> None:
@@ -281,6 +283,9 @@ class Room:
     def _decided(self, decided: _Decided) -> None:
         """The engine has made up its mind; played if nothing happened since."""
         if decided.turn != self._turn:
+            return
+        if decided.action is None:
+            self._think()  # on, if that is wanted
             return
         line = self._here()
         line.play(decided.action)
@@ -397,6 +402,8 @@ class Room:
             best = thought.best
             if purpose == "move" and best is not None:
                 self._later(_Decided(turn, best.action))
+            if purpose == "hint":
+                self._later(_Decided(turn, None))
 
         def failed(error: Exception) -> None:
             self._send({"what": "error", "says": f"the engine stopped: {error}"})

@@ -6,6 +6,7 @@ costs a run nothing.
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -124,8 +125,8 @@ class Runs:
         found = {}
         for path in self._folder.glob("**/metrics.csv"):
             if path.is_file() and not path.is_symlink() and not path.parent.is_symlink():
-                name = str(path.parent.relative_to(self._folder))
-                found[name] = path.stat().st_mtime
+                with contextlib.suppress(OSError):  # it has just been removed
+                    found[str(path.parent.relative_to(self._folder))] = path.stat().st_mtime
         return sorted(found, key=lambda name: -found[name])[:MOST_RUNS]
 
     def _run(self, name: str) -> RunDirectory:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from azcore.game import FloatArray, Game
 from azcore.game.symmetries import SymmetryTables, symmetry_names
 from azcore.pictures import draw, draw_plane
 from azcore.search.evaluators import Evaluator
-from azcore.web.orders import RefusedError, Tell, line_of_order, text_of
+from azcore.web.orders import Orders, RefusedError, Tell, line_of_order, obey, text_of
 from azcore.web.shelf import Shelf, in_words
 from azcore.web.view import Plain
 
@@ -35,19 +35,12 @@ class Sees:
         self._line: Line | None = None
         self._evaluator: Evaluator | None = None
         self._title = ""
-        self._orders: dict[str, Callable[[Mapping[str, Any]], None]] = {
-            "open": self._open,
-            "turn": self._turn,
-        }
+        self._orders: Orders = {"open": self._open, "turn": self._turn}
 
     def do(self, order: object) -> None:
         """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
         try:
-            if not isinstance(order, dict) or order.get("do") not in self._orders:
-                raise RefusedError("the page sent an order that this server does not know")
-            if self._line is None and order["do"] != "open":
-                raise RefusedError("no position is open")
-            self._orders[order["do"]](order)
+            obey(self._orders, order, self._line is not None, "no position is open")
         except AzcoreError as error:
             self._send({"what": "error", "says": str(error)})
 

@@ -89,11 +89,13 @@ class Shelf:
         Raises:
             SettingError: there is none.
         """
-        if name not in self._entries:
+        found = self._entries.get(name)
+        if found is None:
             self.entries()
-        if name not in self._entries:
+            found = self._entries.get(name)
+        if found is None:
             raise SettingError(f"there is no player named {name[:80]!r} here any more")
-        return self._entries[name]
+        return found
 
     def load(self, name: str) -> Loaded:
         """A player ready to search; all visitors share its network.

@@ -43,6 +43,7 @@ def test_score_interval_by_hand() -> None:
     low, high = score_interval(8, 0, 2)
     assert (low, high) == pytest.approx((0.4902, 0.9433), abs=1e-4)
     assert score_interval(7, 2, 1) == pytest.approx((low, high))
+    assert score_interval(80, 0, 20, distinct=10) == pytest.approx((low, high))
     assert score_interval(0, 0, 0) == (0.0, 1.0)
     low, high = score_interval(10, 0, 0)
     assert high == pytest.approx(1)

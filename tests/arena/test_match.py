@@ -86,7 +86,6 @@ def test_every_game_is_played_to_its_true_end(game: Game) -> None:
             state = game.step(state, action)
         assert game.is_terminal(state)
         assert game.outcome(state) == played.outcome
-    assert result.lengths == [len(g.actions) for g in result.games]
 
 
 def test_a_pair_without_chance_is_seen_to_repeat_itself(game: Game) -> None:

@@ -49,9 +49,11 @@ def test_two_games_and_one_that_is_not_there(
         lesson(config(folder, 0.1, **games))
 
 
+@pytest.mark.parametrize("ends_early", [0, 1])
 def test_each_run_gets_its_share_of_the_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_early: int
 ) -> None:
+    """Of an hour; the first may reach its last step after a minute of its ten."""
     now, said = [0.0], []
 
     class Process:
@@ -64,7 +66,7 @@ def test_each_run_gets_its_share_of_the_time(
             self.seconds = 3600 * hours + 60 * minutes + seconds
 
         def wait(self, _: float) -> int:
-            now[0] += self.seconds + 7
+            now[0] += 60 if len(said) == ends_early else self.seconds + 7
             return 0
 
     monkeypatch.setattr("time.monotonic", lambda: now[0])
@@ -79,10 +81,11 @@ def test_each_run_gets_its_share_of_the_time(
     ]
     assert [words[4] for words in said] == ["x=a", "x=b", "x=c"]
     # The first run is given 20 seconds for its start; what it did not need is the next one's.
+    second, third = ("29:00", "29:46") if ends_early else ("20:06", "29:53")
     assert [words[-1] for words in said] == [
         "trainer.max_time=00:00:09:40",
-        "trainer.max_time=00:00:20:06",
-        "trainer.max_time=00:00:29:53",
+        f"trainer.max_time=00:00:{second}",
+        f"trainer.max_time=00:00:{third}",
     ]
     assert now[0] == 3600
 

@@ -236,23 +236,36 @@ def test_a_test_between_two_stops_early(azcore: Command, tmp_path: Path) -> None
     assert f"better after {match['games']} of 400 games" in output
 
 
+@pytest.mark.parametrize("last", ["search:4", "random"])
 def test_an_interrupted_tournament_rates_what_was_played(
-    azcore: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    azcore: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
 ) -> None:
-    played = []
+    """Also one whose anchor, random or another, has not played yet."""
+    played: list[MatchResult] = []
+    enough = 2 if last == "search:4" else 1
 
     def play(*arguments: Any, **options: Any) -> MatchResult:
-        if len(played) == 2:
+        if len(played) == enough:
             raise KeyboardInterrupt
         played.append(play_match(*arguments, **options))
         return played[-1]
 
     monkeypatch.setattr(module, "play_match", play)
-    status, output, _ = azcore(*BASE, "players=[random,search:2,search:4]", "arena.games=4")
+    players = {"search:4": "random,search:2,search:4", "random": "search:2,search:4,random"}
+    status, output, _ = azcore(*BASE, f"players=[{players[last]}]", "arena.games=4")
     assert status == 130
-    assert "interrupted after 2 of 3 matches" in output
-    assert len(rows(tmp_path / "found/matches.csv")) == 2
-    assert len(rows(tmp_path / "found/ratings.csv")) == 3
+    assert f"interrupted after {enough} of 3 matches" in output
+    matches = rows(tmp_path / "found/matches.csv")
+    assert len(matches) == enough
+    assert 0 <= float(matches[0]["los"]) <= 1
+    assert len(rows(tmp_path / "found/ratings.csv")) == enough + 1
+    monkeypatch.setattr(module, "play_match", play)
+    played.clear()
+    anchored = ["arena.anchors={random:0,search:9}", "arena_dir=anchored"]
+    chosen = f"players=[{players[last]},search:9]"
+    status, output, _ = azcore(*BASE, chosen, "arena.games=2", *anchored)
+    assert status == 130
+    assert len(rows(tmp_path / "anchored/ratings.csv")) == enough + 1
 
 
 def test_a_log_says_how_far_a_match_is(azcore: Command, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -225,11 +225,13 @@ def test_loadsgf(go5: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.chdir(tmp_path)
     Path("game.sgf").write_text("(;GM[1]SZ[4]KM[0.5];B[aa];W[dd];B[ab];W[])")
     Path("setup.sgf").write_text("(;GM[1]SZ[5]AB[aa][bb];W[dd])")
+    Path("stones.sgf").write_text("(;GM[1]SZ[9]AB[aa][bb])")
     Path("big.sgf").write_text("(;GM[1]SZ[25];B[aa])")
     Path("komi.sgf").write_text("(;GM[1]SZ[5]KM[6.3];B[aa])")
     Path("size.sgf").write_text("(;GM[1]SZ[5:4];B[aa])")
     Path("illegal.sgf").write_text("(;GM[1]SZ[4]KM[0.5];B[aa];W[aa])")
     Path("binary.sgf").write_bytes(bytes(range(256)) * 10)
+    says(go5, "loadsgf stones.sgf -> =\n fixed_handicap 2 -> ? board not empty")
     says(
         go5,
         """

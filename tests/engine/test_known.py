@@ -28,6 +28,7 @@ from azcore.game import Book, Game, Solved, Tablebase
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.settings import SearchSettings
 from azcore.settings import build
+from azcore.storage.books import CountedBook
 from engine.partner import Ears, Partner, make_server
 from protocol_kit import Live, make_engine
 
@@ -83,6 +84,22 @@ def test_the_engine_plays_from_its_book(make: Make, book: str) -> None:
     while not partner.hear("info")[-1].startswith("info depth"):
         pass
     assert partner.ask("stop").startswith("bestmove")
+
+
+def test_a_book_that_is_gone_is_left_alone(
+    make: Make, book: str, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is asked at every move, such as Polyglot's, may be removed or altered."""
+    partner = make(book=book, book_choice="best")
+    partner.say("isready")
+    partner.hear("readyok")
+
+    def actions(book: CountedBook, state: Any) -> Any:
+        raise FileNotFoundError(2, "No such file or directory")
+
+    monkeypatch.setattr(CountedBook, "actions", actions)
+    assert "nodes 20" in partner_searches(partner, "position startpos", "go nodes 20")
+    assert "without the book from here on: FileNotFoundError" in capsys.readouterr().err
 
 
 def partner_searches(partner: Partner, *lines: str) -> str:

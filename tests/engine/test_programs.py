@@ -210,6 +210,18 @@ def test_a_broken_program_costs_its_game_and_no_other(
         time.sleep(0.01)
 
 
+@pytest.mark.parametrize("joins", [False, True])
+def test_a_program_that_ignores_the_end_of_its_input_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, joins: bool
+) -> None:
+    """Also one in the group of the process that began it."""
+    monkeypatch.setattr(Process, "joins_group", joins)
+    process = Process(script(tmp_path, "time.sleep(60)"))
+    since = time.monotonic()
+    process.close()
+    assert time.monotonic() - since < 20
+
+
 def test_what_a_program_says_before_it_is_asked_is_told(tmp_path: Path) -> None:
     """A crash report may come before the first question, or after it."""
     process = Process(script(tmp_path, "say('Segmentation fault'); time.sleep(60)"))

@@ -457,6 +457,12 @@ def test_go_mate_proves_it(make: Make) -> None:
         assert " score cp " in partner.hear("bestmove")[-2]
 
 
+def test_a_mate_is_not_looked_for_outside_of_searchmoves(make: Make) -> None:
+    partner = make()
+    partner.say(f"position fen {MATE_IN_ONE}", "go mate 1 nodes 9 searchmoves a1a2")
+    assert partner.hear("bestmove")[-1].startswith("bestmove a1a2")
+
+
 def test_a_mate_is_named_and_played(make: Make) -> None:
     partner = make()
     partner.say(f"position fen {MATE_IN_ONE}", "go nodes 400")

@@ -253,6 +253,22 @@ def test_what_a_generation_gets_too_much_is_taken_off_the_next(tmp_path: Path) -
     assert ratios[0] < 1 < 3.8 < ratios[-1] <= 4
 
 
+def test_no_game_of_the_last_checkpoint_is_forgotten(tmp_path: Path) -> None:
+    """With overlap, games arrive after it, which the window has only from the next generation on."""
+    games = played(azcore.make("tic_tac_toe"), 100)
+    data = data_of(Bursts(games), tmp_path, 4)
+    data._settings = replace(data._settings, window_games=10, games_on_disk=10)
+    data._store(games[:40])
+    data._arrived = []
+    at_checkpoint = data.total_games
+    data._store(games[40:60])
+    data._forget_old_games()
+    assert data.records.forgotten.games == at_checkpoint - 10
+    data._arrived = []
+    data._forget_old_games()
+    assert data.records.forgotten.games == 60 - 10
+
+
 def test_the_window_grows_slower_than_the_run(tmp_path: Path) -> None:
     """Wu 2019: from 250,000 to 22 million positions of 241 million."""
     source = Bursts(played(azcore.make("tic_tac_toe"), 3000))

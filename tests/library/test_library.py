@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import numpy as np
 import pytest
 
 import azcore
+from azcore.arena.match import play_match
 from azcore.errors import GameError, SettingError
 from azcore.game import registry
 from azcore.library import progress
@@ -168,6 +170,8 @@ def test_a_search_refuses_what_it_cannot_do() -> None:
         azcore.search(game, c_int=2.0)
     with pytest.raises(SettingError, match="simulations must be 0 or more, got -1"):
         azcore.search(game, simulations=-1)
+    with pytest.raises(SettingError, match="num_simulations must be left out: see simulations="):
+        azcore.search(game, num_simulations=800)
     with pytest.raises(SettingError, match="layer must be one of visits"):
         azcore.search(game, simulations=1).picture("heat")
 
@@ -355,6 +359,44 @@ def test_an_arena_refuses_what_it_cannot_rate(run: azcore.Run) -> None:
         azcore.arena([run, 3])  # type: ignore[list-item]
     with pytest.raises(GameError, match="plays make"):
         azcore.arena([run, "random"], game=azcore.make("go", board_size=5))
+    for change in ("arena.format=gauntlet", "arena_dir=x", "backend=process", "arena.export=json"):
+        with pytest.raises(SettingError, match=r"use command=arena for another, got"):
+            azcore.arena([run, "random"], change)
+    with pytest.raises(SettingError, match=r"arena\.anchors must be ratings of players"):
+        azcore.arena([run, "random"], "arena.anchors={nobody:3}")
+
+
+def test_an_arena_obeys_its_settings(run: azcore.Run) -> None:
+    """A checkpoint by name brings the game; a sequential test ends early; anchors are as given."""
+    rated = azcore.arena([f"{run.path}@step-8", "search:64"], games=2, quiet=True)
+    assert rated.table()["games"] == [2, 2]
+    game = azcore.make("tic_tac_toe")
+    rated = azcore.arena(
+        ["search:64", "random"],
+        "arena.sprt=true",
+        "arena.anchors={random:100}",
+        game=game,
+        games=400,
+    )
+    assert len(rated.matches[0].games) < 400
+    assert rated.table()["elo"][rated.table()["player"].index("random")] == 100
+    assert "Elo relative to random at 100" in repr(rated)
+
+
+def test_an_interrupted_arena_rates_what_was_played(monkeypatch: pytest.MonkeyPatch) -> None:
+    played = []
+
+    def play(*arguments: Any, **options: Any) -> Any:
+        if played:
+            raise KeyboardInterrupt
+        played.append(play_match(*arguments, **options))
+        return played[-1]
+
+    monkeypatch.setattr(import_module("azcore.library.matches"), "play_match", play)
+    game = azcore.make("tic_tac_toe")
+    rated = azcore.arena(["search:8", "search:4", "random"], game=game, games=2, quiet=True)
+    assert sorted(rated.table()["player"]) == ["search:4", "search:8"]
+    assert 0 <= rated.superiority("search:8", "search:4") <= 1
 
 
 # -- settings ------------------------------------------------------------------------------------

@@ -642,6 +642,7 @@ def test_what_is_missing_is_said_without_names_of_files(run: Path, gone: str, sa
     page, _ = page_of(run)
     assert said in page.words
     assert gone not in page.words
+    assert "Unknown game" not in page.words
 
 
 def test_an_empty_directory_has_a_report(tmp_path: Path) -> None:

@@ -346,6 +346,14 @@ def test_only_the_last_row_may_be_cut(tmp_path: Path) -> None:
     table = Table(tmp_path / "metrics.csv", ["generation", "step"])
     table.path.write_text("generation,step\n0,4\n1")
     assert table.rows() == [{"generation": "0", "step": "4"}]
+    table.path.write_text("generation,step\n0,4\n1,1")  # of 16: its last cell is cut, too
+    assert table.rows() == [{"generation": "0", "step": "4"}]
+    table.append({"generation": 1, "step": 16})
+    assert table.path.read_bytes() == b"generation,step\n0,4\n1,16\r\n"
+    for cut in ("generation,s", "", "generation,step\r\n"):
+        table.path.write_text(cut, newline="")
+        table.append({"generation": 1, "step": 16})
+        assert table.rows() == [{"generation": "1", "step": "16"}]
     table.path.write_text("generation,step\n0\n1,8\n")
     with pytest.raises(SettingError, match="got more or fewer in row 1"):
         table.rows()

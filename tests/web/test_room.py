@@ -127,6 +127,24 @@ def test_analysis_goes_on_until_it_is_turned_off(page: Page) -> None:
         page.socket.recv(timeout=1)
 
 
+def test_a_hint_interrupts_an_analysis_and_no_engine(page: Page) -> None:
+    position = page.open("search/go", people=[0, 1], simulations=20)
+    page.tell({"do": "analyse", "on": True})
+    page.hear("thought")
+    page.tell({"do": "hint"})
+    heard = page.hear("thought")["simulations"]
+    while page.hear("thought")["simulations"] < heard + 2000:  # more than a hint has
+        pass
+    page.tell({"do": "analyse", "on": False})
+    page.tell({"do": "strength", "seconds": 2})
+    page.tell({"do": "seats", "people": [0]})
+    page.play(position, "E5")
+    page.hear("position", ply=1)
+    page.tell({"do": "hint"})
+    assert page.hear("error")["says"] == "a hint comes when it is your turn"
+    assert page.hear("position", ply=2)["mayMove"]  # it has moved, after all
+
+
 def test_seats_strength_and_resigning(page: Page) -> None:
     page.open("search/go", people=[1], simulations=8)
     assert page.hear("position", ply=1)["mayMove"]
@@ -266,6 +284,10 @@ def test_elsewhere_a_token_is_asked_for(compose: Compose) -> None:
         opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
         with opener.open(f"http://{place}/?token=secret", timeout=30) as found:
             assert found.url == f"http://{place}/"
+        for path, leads_to in (("/watch", "/watch"), ("//example.com", "/")):
+            opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor())
+            with opener.open(f"http://{place}{path}?token=secret", timeout=30) as found:
+                assert found.url == f"http://{place}{leads_to}"
         with visit(place, additional_headers={"Cookie": "azcore-token=secret"}) as page:
             page.open("search/go", people=[0, 1])
 

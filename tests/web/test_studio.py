@@ -166,6 +166,9 @@ def test_moves_are_turned_back() -> None:
     shelf: Any = SimpleNamespace(entry=lambda _: entry, load=lambda _: loaded)
     told: list[Any] = []
     sees = Sees(shelf=shelf, send=told.append)
+    for order in ([], {"do": []}, {"do": "turn"}):
+        sees.do(order)
+        assert told.pop()["what"] == "error"
     sees.do({"do": "open", "player": "x", "moves": ["b1", "a3", "a1"]})
     assert len(told[0]["views"]) == 8
     assert {(view["best"], view["share"]) for view in told[0]["views"]} == {("a2", 0.5753)}

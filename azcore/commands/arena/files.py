@@ -81,12 +81,15 @@ def write_matches(
     rows = []
     for result in results:
         distinct = result.distinct
+        los: float | str = ""  # of a player whom no match connects to an anchor, too
+        if rated is not None and {result.first, result.second} <= set(rated.ratings):
+            los = round(rated.superiority(result.first, result.second), 4)
         rows.append(
             {
                 **result.counted(),
                 "distinct_pairs": distinct.pairs,
                 **dict(zip(MATCHES[8:13], distinct.pentanomial, strict=True)),
-                "los": round(rated.superiority(result.first, result.second), 4) if rated else "",
+                "los": los,
                 "verdict": sprt.verdict(distinct.pentanomial) if sprt else "",
             }
         )

@@ -70,22 +70,16 @@ def tournament(config: Config) -> int:
     players = two_at_least(players_of(settings, entrants))
     gauntlet = gauntlet or arena.format == "gauntlet"
     names = [player.name for player in players]
-    anchors = _anchors(arena.anchors or {}, names)
+    anchors = anchors_of(arena, names)
     if arena.sprt and len(players) != 2:
         raise SettingError(
             f"arena.sprt is a test between two players, got {len(players)}: {', '.join(names)}"
         )
     # Checked before files are made.
     starts = settings.arena_starts()
-    book, tablebase = _known(arena, game)
+    book, tablebase = known_of(arena, game)
     random_openings(game, 1, arena.opening_plies, settings.seed, starts, book)
-    if starts is not None and (place := starts.set_up()):
-        for player in players:
-            if not player.takes_positions:
-                raise SettingError(
-                    f"arena.starts must be games from the initial position for {player.name}, "
-                    f"whose protocol has no words for a position to begin from, got {place}"
-                )
+    require_positions(players, starts)
     if arena.export is not None:
         form = format_named(game, arena.export)
         if starts is not None:
@@ -102,6 +96,7 @@ def tournament(config: Config) -> int:
         play = _player_of_matches(settings, ends, players, workplaces)
         results, interrupted = _play_all(settings, pairings, ends, play, folder, console)
     if results:
+        anchors = anchors_met(anchors, results)
         rated = rating_list([result.distinct for result in results], anchors)
         standings = standings_of(results, rated, arena.teaching_k)
         write_ratings(folder / "ratings.csv", standings)
@@ -135,7 +130,22 @@ def wanted_players(config: Mapping[str, Any]) -> list[str]:
     return [str(text) for text in (players if isinstance(players, list) else [players])]
 
 
-def _known(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase | None]:
+def require_positions(players: Sequence[Player], starts: Starts | None) -> None:
+    """Refuse starts that are positions where a player has no words for them.
+
+    Raises:
+        SettingError: naming the player and the position.
+    """
+    if starts is not None and (place := starts.set_up()):
+        for player in players:
+            if not player.takes_positions:
+                raise SettingError(
+                    f"arena.starts must be games from the initial position for {player.name}, "
+                    f"whose protocol has no words for a position to begin from, got {place}"
+                )
+
+
+def known_of(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase | None]:
     """The book and the tablebase that settings name.
 
     Raises:
@@ -152,10 +162,26 @@ def _known(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase | N
     return book, tablebase
 
 
-def _anchors(ratings: Mapping[str, float], names: list[str]) -> dict[str, float]:
+def anchors_of(arena: ArenaSettings, names: Sequence[str]) -> dict[str, float]:
+    """The players with a given rating, and their ratings.
+
+    Raises:
+        SettingError: a setting names somebody else.
+    """
+    ratings = arena.anchors or {}
     for name in ratings:
         require(name in names, "arena.anchors", f"ratings of players ({', '.join(names)})", name)
-    return dict(ratings) or {"random" if "random" in names else names[0]: 0.0}
+    return dict(ratings) or _default_anchor(names)
+
+
+def anchors_met(anchors: Mapping[str, float], results: Sequence[MatchResult]) -> dict[str, float]:
+    """The anchors that have played; the default one of those who have, where none has yet."""
+    met = [name for result in results for name in (result.first, result.second)]
+    return {name: anchors[name] for name in anchors if name in met} or _default_anchor(met)
+
+
+def _default_anchor(names: Sequence[str]) -> dict[str, float]:
+    return {"random" if "random" in names else names[0]: 0.0}
 
 
 def _new_folder(arena_dir: str | None, game: str) -> Path:

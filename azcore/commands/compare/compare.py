@@ -232,8 +232,9 @@ def _play(
     kept = {kept.name: (run, kept) for run in runs for kept in run.kept}
     baseline = _baseline(runs, options)
     digests = {name: entry.digest for name, (_, entry) in kept.items()}
+    played_by = repr((baseline.game.name, baseline.game.settings, baseline.search))
     digests[RANDOM] = ""
-    digests[SEARCH] = hashlib.sha256(repr(baseline.search).encode()).hexdigest()[:DIGEST]
+    digests[SEARCH] = hashlib.sha256(played_by.encode()).hexdigest()[:DIGEST]
     played = {_key(row): row for row in table.rows()}
     pairs = list(pairings(runs, options.rivals))
     rows: list[dict[str, Any]] = [

@@ -267,12 +267,13 @@ class Tuning:
 
     def best(self) -> tuple[dict[str, float], Height]:
         """The constants with the highest score given all trials, and an estimate of that score."""
-        rows, pairs = self.trials, self._options.games // 2
+        rows = self.trials
+        games = np.array([self._table.number(row, "distinct_games") for row in rows])
         variance = float(np.mean([self._table.number(row, "pair_variance") for row in rows]))
         surface = Surface(
             np.array([self._unit(self._constants(row)) for row in rows]),
             np.array([self._table.number(row, "score") for row in rows]),
-            np.full(len(rows), math.sqrt(variance / pairs)),
+            np.sqrt(variance / np.maximum(1, games / 2)),  # repeats tell nothing new
         )
         highest = zip(self._parameters, surface.highest(), strict=True)
         constants = {p.key: p.from_unit(float(share)) for p, share in highest}
@@ -292,7 +293,7 @@ class Tuning:
                 return row
         seed = int(generator(Purpose.TUNING, self._seed, 0, ply=1).integers(2**31))
         result = self._match(constants, games, seed)
-        low, high = score_interval(result.wins, result.draws, result.losses)
+        low, high = score_interval(result.wins, result.draws, result.losses, result.distinct_games)
         counted = {k: v for k, v in _row(result).items() if k != "pair_variance"}
         self._confirmation.append({**wanted, **counted, "low": low, "high": high})
         return self._confirmation.rows()[-1]
@@ -421,7 +422,9 @@ def _print_trials(
     for name in ("trial", *(p.key for p in parameters), "score", "95 %", "distinct"):
         table.add_column(name, justify="right", no_wrap=True)
     for row in sorted(rows, key=lambda row: -float(row["score"])):
-        low, high = score_interval(int(row["wins"]), int(row["draws"]), int(row["losses"]))
+        low, high = score_interval(
+            *(int(row[name]) for name in ("wins", "draws", "losses", "distinct_games"))
+        )
         table.add_row(
             str(int(row["trial"]) + 1),
             *(f"{float(row[p.key]):g}" for p in parameters),

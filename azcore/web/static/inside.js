@@ -19,6 +19,8 @@ const TERMS = {
 let socket = null
 let shown = null    // what the server said last
 let position = null // player, start, moves
+let aim = null      // the simulation to go to, until it is shown
+let asked = null    // the aim that the server has been told and has not answered yet
 
 function tell(order) { if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order)) }
 
@@ -42,8 +44,12 @@ function connect() {
     const message = JSON.parse(event.data)
     if (message.what === 'error') complain(message.says)
     else show(message)
+    if (aim === asked) aim = null
+    asked = null
+    ask()
   }
   socket.onclose = event => {
+    aim = asked = null
     complain(event.reason || 'The server does not answer. Trying again ...')
     setTimeout(connect, 1500)
   }
@@ -204,9 +210,12 @@ function options(select, pairs, chosen) {
   select.replaceChildren(...pairs.map(([value, text]) => new Option(text, value, false, value === chosen)))
 }
 
-const go = at => { if (shown) tell({ do: 'jump', at: Math.max(0, Math.min(shown.of, at)) }) }
+// One jump at a time: a slider asks for more of them than a search can go back.
+const ask = () => { if (aim !== null && asked === null) { asked = aim; tell({ do: 'jump', at: aim }) } }
+const go = at => { if (shown) { aim = Math.max(0, Math.min(shown.of, at)); ask() } }
+const here = () => aim ?? shown.at
 const ACTS = {
-  begin: () => go(0), less: () => go(shown.at - 1), more: () => go(shown.at + 1), ten: () => go(shown.at + 10), all: () => go(shown.of),
+  begin: () => go(0), less: () => go(here() - 1), more: () => go(here() + 1), ten: () => go(here() + 10), all: () => go(shown.of),
 }
 for (const [id, act] of Object.entries(ACTS)) $(id).addEventListener('click', act)
 $('at').addEventListener('input', () => go(Number($('at').value)))

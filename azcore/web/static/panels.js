@@ -8,7 +8,7 @@ const $ = id => document.getElementById(id)
 export function showBar(value, chances, { seats, colours }) {
   const bar = $('bar')
   const [win, draw] = chances ?? [(1 + value) / 2, 0]
-  const upright = getComputedStyle(bar).height > '40' && bar.clientHeight > bar.clientWidth
+  const upright = bar.clientHeight > bar.clientWidth
   const [first, middle] = bar.querySelectorAll('span')
   bar.style.setProperty('--first', colours[0])
   bar.style.setProperty('--second', colours[1])
