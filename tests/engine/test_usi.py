@@ -257,6 +257,9 @@ def test_a_problem_that_takes_long_ends_when_told(make: Make) -> None:
     assert partner.hear("checkmate") == ["checkmate timeout"]
     partner.say(long, "go mate infinite", "position startpos", "go nodes 5")
     assert partner.hear("bestmove")[0] == "checkmate timeout"
+    small = make(memory_mb=2)  # of 250 positions
+    small.say("isready", long, "go mate infinite")
+    assert small.hear("checkmate")[-1] == "checkmate timeout"
 
 
 def test_the_end_of_a_game_ends_pondering(make: Make) -> None:
