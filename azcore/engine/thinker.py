@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 
 # Positions in which a mate is looked for where no clock says when to stop: about a minute.
 MOST_MATE_POSITIONS = 50_000
-MATE_BYTES = (
-    8_000  # of a position that a proof has looked at, with its moves: 6.6 to 7.8 kB measured
-)
+MATE_BYTES = 8_000  # of a position that a proof has looked at, with its moves; measured
 BOOK_CHOICES = ("weighted", "best")
 
 
