@@ -255,7 +255,7 @@ def test_what_a_generation_gets_too_much_is_taken_off_the_next(tmp_path: Path) -
 
 def test_no_game_of_the_last_checkpoint_is_forgotten(tmp_path: Path) -> None:
     """With overlap, games arrive after it, and enter the window a generation later."""
-    games = played(azcore.make("tic_tac_toe"), 100)
+    games = played(azcore.make("tic_tac_toe"), 3000)
     data = data_of(Bursts(games), tmp_path, 4)
     data._settings = replace(data._settings, window_games=10, games_on_disk=10)
     data._store(games[:40])
