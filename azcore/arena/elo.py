@@ -197,7 +197,7 @@ def score_interval(
     if n == 0:
         return 0.0, 1.0
     p = (wins + 0.5 * draws) / n
-    n = n if distinct is None else distinct
+    n = distinct or n
     z = Z_95
     middle = (p + z * z / (2 * n)) / (1 + z * z / n)
     half = z / (1 + z * z / n) * math.sqrt(p * (1 - p) / n + z * z / (4 * n * n))

@@ -261,11 +261,11 @@ def test_an_interrupted_tournament_rates_what_was_played(
     assert len(rows(tmp_path / "found/ratings.csv")) == enough + 1
     monkeypatch.setattr(module, "play_match", play)
     played.clear()
-    anchored = ["arena.anchors={random:0,search:9}", "arena_dir=anchored"]
-    chosen = f"players=[{players[last]},search:9]"
-    status, output, _ = azcore(*BASE, chosen, "arena.games=2", *anchored)
+    anchored = ["arena.anchors={random:100}", "arena_dir=anchored"]
+    status, output, _ = azcore(*BASE, f"players=[{players[last]}]", "arena.games=2", *anchored)
     assert status == 130
     assert len(rows(tmp_path / "anchored/ratings.csv")) == enough + 1
+    assert ("random at 100" in output) is (last != "random")
 
 
 def test_a_log_says_how_far_a_match_is(azcore: Command, monkeypatch: pytest.MonkeyPatch) -> None:
