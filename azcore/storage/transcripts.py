@@ -284,6 +284,17 @@ def _result_of(played: PlayedGame, form: TranscriptFormat) -> str | None:
     return form.draw if played.outcome == 0 else form.resignation(played.loser)
 
 
+def conceded(form: TranscriptFormat, seat: int, to_move: int) -> str | None:
+    """The result of a game that a seat has given up, whoever was to move.
+
+    None, as of a game that is not over, where the format can say it of the player to move alone,
+    which is the other one.
+    """
+    words = form.resignation(seat)
+    names_the_seat = words != form.resignation(1 - seat)
+    return words if names_the_seat or seat == to_move else None
+
+
 def file_name(number: int, form: TranscriptFormat) -> str:
     """`000012.sgf`."""
     return f"{number:06}{form.suffix}"
@@ -301,7 +312,10 @@ def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Tra
     resigned = record.resigned_by
     result = form.draw if record.agreed else None
     if resigned is not None:
-        result = form.resignation(resigned)
+        state = StartStates(game).of(record.start)
+        for action in record.actions.tolist():
+            state = game.step(state, action)
+        result = conceded(form, resigned, game.current_player(state))
     if not len(record.visit_actions) and not record.root_values.any():  # nobody searched it
         return Transcript(actions=record.actions.tolist(), result=result)
     return Transcript(

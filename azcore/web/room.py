@@ -12,7 +12,7 @@ from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, Transcript
 from azcore.game.contract import require_legal
 from azcore.search.settings import SearchSettings
-from azcore.storage.transcripts import format_named
+from azcore.storage.transcripts import conceded, format_named
 from azcore.web import view
 from azcore.web.orders import (
     LONGEST_TEXT,
@@ -270,7 +270,9 @@ class Room:
         name = order.get("format")
         form = format_named(game, name if isinstance(name, str) else None)
         names = ["a person" if seat in self._people else "azcore" for seat in (0, 1)]
-        result = None if self._resigned is None else form.resignation(self._resigned)
+        result = None
+        if self._resigned is not None:
+            result = conceded(form, self._resigned, line.player)
         transcript = Transcript(
             actions=line.actions,
             players=(names[0], names[1]),

@@ -102,6 +102,12 @@ def test_a_resigned_record_says_who_gave_up(game: Game) -> None:
     record = record_of(game, "A1", resigned_by=1)
     assert transcript_of(game, record, form).result == "B+R"
     assert form.read(form.write(transcript_of(game, record, form))).result == "B+R"
+    # Some formats let the player to move resign, without a name: not a word of the other's defeat.
+    nameless = replace(form, resignation=lambda seat: "resigned")
+    assert transcript_of(game, record, nameless).result == "resigned"
+    waits = record_of(game, "A1", resigned_by=0)
+    assert transcript_of(game, waits, nameless).result is None
+    assert transcript_of(game, waits, form).result == "W+R"
 
 
 @dataclass
