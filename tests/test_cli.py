@@ -84,6 +84,7 @@ Tiny = Callable[..., dict[str, Any]]
             "export.games must be a run dir",
         ),
         (["command=export", "what=picture", "out=a.svg", "export.position=x"], "got 'x'"),
+        (["command=export", "export.games=x", "export.ply=3"], "export.ply must be null for games"),
         (["command=new", "name=é"], "cannot read the argument 'name=é'; put its value in quotes"),
         (["command=new", "new.path=~"], "a shell passes on when written as 'new.path=\"~\"'"),
         (["command=new", 'name="é"'], "name must be a lower-case Python name"),

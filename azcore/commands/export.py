@@ -86,6 +86,9 @@ def export(config: Mapping[str, Any]) -> int:
 
         return export_picture(config, settings)
     require(config["out"] is None, "out", "null: export.out is where games go", config["out"])
+    for name in ("position", "ply"):
+        value = getattr(settings, name)
+        require(value is None, f"export.{name}", "null for games: see what=picture", value)
     require(
         settings.games is not None,
         "export.games",
