@@ -86,7 +86,7 @@ def test_a_second_one_ends_a_rule_that_never_returns(
 
 
 @pytest.mark.skipif(config.DISABLE_JIT, reason="of compiled rules")
-@pytest.mark.parametrize("workers", [1, 2])  # on the main thread, and on others
+@pytest.mark.parametrize("workers", [1, 2])
 def test_a_second_one_ends_a_compiled_rule_that_never_returns(tmp_path: Path, workers: int) -> None:
     env = install(tmp_path, "compiled", "outcome", HANGS_COMPILED)
     with started(tmp_path, [*TRAIN, f"selfplay.workers={workers}"], **env) as process:

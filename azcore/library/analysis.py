@@ -297,11 +297,18 @@ def search(
     return found.run(simulations)
 
 
-# What an analysis decides itself, and what only self-play has.
-_OWN = (
-    *("num_simulations", "leaves_per_tree", "reuse_subtree", "reuse_limit"),
-    *("dirichlet_alpha", "dirichlet_fraction", "root_temperature", "forced_visits", "stop_early"),
-)
+# Constants that an analysis does not take, and why.
+_OWN = {
+    "num_simulations": "it is simulations= here",
+    **dict.fromkeys(
+        ("leaves_per_tree", "reuse_subtree", "reuse_limit", "stop_early"),
+        "an analysis walks one leaf at a time in a tree of its own",
+    ),
+    **dict.fromkeys(
+        ("dirichlet_alpha", "dirichlet_fraction", "root_temperature", "forced_visits"),
+        "an analysis has no noise of self-play",
+    ),
+}
 
 
 def _search_settings(
@@ -309,7 +316,7 @@ def _search_settings(
 ) -> SearchSettings:
     """What an analysis searches by: PUCT as engines do, one leaf at a time."""
     for name in _OWN:
-        require(name not in constants, name, "left out: see simulations=", constants.get(name))
+        require(name not in constants, name, f"left out: {_OWN[name]}", constants.get(name))
     plain = {**composed, "gumbel": None, "stop_early": False, "forced_visits": 0.0}
     settings = build(SearchSettings, {**plain, **constants}, "search")
     require(settings.gumbel is None, "search.gumbel", "null: an analysis is PUCT", "others")

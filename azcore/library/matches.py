@@ -22,13 +22,16 @@ from azcore.assembly.entrants import (
 )
 from azcore.assembly.parts import Settings, search_player, settings_from
 from azcore.assembly.pretrained import is_pretrained
+from azcore.commands.arena.printed import anchors_in_words
 from azcore.commands.arena.standings import standings_of
 from azcore.commands.arena.tournament import (
     anchors_met,
     anchors_of,
     known_of,
     require_positions,
+    require_two_for_sprt,
 )
+from azcore.engine.programs import is_program
 from azcore.errors import GameError, SettingError
 from azcore.game import Game
 from azcore.library.columns import Columns
@@ -57,8 +60,8 @@ class Ratings:
     def table(self) -> Columns:
         """A row for each player.
 
-        Columns: `player`; `elo` above the anchor; `low` and `high`, its 95 % interval; `games`
-        that differ; `score`, the share of their points; `draws`, their share.
+        Columns: `player`; `elo`, that of an anchor as given; `low` and `high`, its 95 % interval;
+        `games` that differ; `score`, the share of their points; `draws`, their share.
         """
         rows = [
             {
@@ -93,10 +96,7 @@ class Ratings:
         return self._shown()._repr_html_() + tag("p", self._note())
 
     def _note(self) -> str:
-        given = ", ".join(
-            f"{name} at {elo:g}" if elo else name for name, elo in self._anchors.items()
-        )
-        return f"Elo relative to {given}, with 95 % intervals"
+        return f"Elo relative to {anchors_in_words(self._anchors)}, with 95 % intervals"
 
 
 @dataclass
@@ -164,6 +164,7 @@ def arena(
     entrants = _entrants(settings, listed)
     names = [entrant.name for entrant in entrants]
     anchors = anchors_of(settings.arena, names)
+    require_two_for_sprt(settings.arena, names)
     return Ratings(_play_all(settings, entrants, quiet), anchors)
 
 
@@ -174,7 +175,6 @@ def _require_plain(composed: Mapping[str, Any]) -> None:
         SettingError: naming it.
     """
     arena = composed["arena"]
-    only = "as it is: use command=arena for another"
     for key, value, plain in (
         ("arena_dir", composed["arena_dir"], None),
         ("backend", composed["backend"]["name"], "inline"),
@@ -182,7 +182,8 @@ def _require_plain(composed: Mapping[str, Any]) -> None:
         ("arena.format", arena["format"], "round_robin"),
         ("arena.teaching_k", arena["teaching_k"], None),
     ):
-        require(value == plain, key, only, value)
+        wanted = "null" if plain is None else plain
+        require(value == plain, key, f"{wanted} here (command=arena has others)", value)
 
 
 def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | str | Choice:
@@ -202,7 +203,11 @@ def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | 
 
 def _game_of(player: Player | str | Choice) -> Game | None:
     """The game that a player has learned, as far as it says so."""
-    if isinstance(player, str) and player.partition(":")[0] not in KINDS:
+    if (
+        isinstance(player, str)
+        and player.partition(":")[0] not in KINDS
+        and not is_program(player, {})
+    ):
         place, _ = split_search(player)
         folder = Path(place.rpartition("@")[0] or place)
         if (

@@ -25,6 +25,8 @@ from azcore.networks.evaluator import NetworkEvaluator
 _CAPTURE = threading.Lock()
 # By stream: torch has 32 and then gives them out again, and nobody may use one that is captured.
 _TURNS: defaultdict[int, threading.Lock] = defaultdict(threading.Lock)
+# Torch's map of cuBLAS workspaces, one for all threads, has had a lock since 2.10.
+WORKSPACES_ARE_LOCKED = tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 11)
 WARM_UPS = 2  # runs before a capture, in which libraries choose their kernels
 USES_BEFORE_CAPTURE = 2  # of a size: a capture takes 20 to 60 ms, as long as many evaluations
 TRIES_AGAIN = 10_000  # uses of a size after which it is captured, if there was no memory for it
@@ -163,7 +165,7 @@ class _Graph:
         torch.cuda.current_stream().synchronize()
         # Workspaces of the warm-ups would be freed by whoever tidies up, such as Lightning, while
         # the graph still uses them. Those made during the capture lie in the graph's own memory.
-        torch._C._cuda_clearCublasWorkspaces()
+        _forget_workspaces()
         graph = torch.cuda.CUDAGraph()
         # Other threads go on evaluating, and may allocate memory.
         graph.capture_begin(pool, capture_error_mode="thread_local")
@@ -177,9 +179,15 @@ class _Graph:
                 torch._C._cuda_endAllocateToPool(evaluator.device.index or 0, pool)
             raise
         graph.capture_end()
-        torch._C._cuda_clearCublasWorkspaces()  # nobody else may use the graph's
+        _forget_workspaces()  # nobody else may use the graph's
         self.replay = graph.replay
 
     def load(self, observations: torch.Tensor) -> None:
         """Copy bytes [S, C, H, W] to the first rows; the others keep what they held."""
         self._observations[: len(observations)].copy_(observations, non_blocking=True)
+
+
+def _forget_workspaces() -> None:
+    """Let cuBLAS ask for new memory to work in, where other threads may be using it meanwhile."""
+    if WORKSPACES_ARE_LOCKED:
+        torch._C._cuda_clearCublasWorkspaces()

@@ -140,7 +140,7 @@ def _ways(evaluation: EvaluatorSettings, device: torch.device, cores: int) -> It
     if evaluation.threads is None and on_cpu and (fewer := _cores_without_siblings(cores)) < cores:
         threads.append(fewer)
     for backend, precision, number in product(backends, precisions, threads):
-        if backend == "torch":  # fewer threads would slow down a learner in the same thread
+        if backend == "torch":  # whoever predicts in the learner's thread leaves it no fewer cores
             if number != threads[0]:
                 continue
             # Where only OpenVINO has fast bfloat16, torch's takes 20 times as long as its float32.
@@ -167,11 +167,11 @@ def _probe(
     """Measure the ways in turn."""
     began = time.perf_counter()
     evaluators: dict[Way, Evaluator] = {}
-    refused: SettingError | None = None
+    refused: Exception | None = None
     for way in ways:
         try:
             evaluators[way] = way.evaluator(network, game, device, callers)
-        except SettingError as error:
+        except (SettingError, torch.OutOfMemoryError) as error:
             refused = error
     if not evaluators:
         assert refused is not None

@@ -72,13 +72,12 @@ class Table:
         except csv.Error as error:
             raise SettingError(f"{self.path} must be a table in CSV: {error}") from error
         for number, row in enumerate(rows, 1):
-            is_cut = None in row.values() and number == len(rows)
-            if not is_cut and (None in row or None in row.values()):
+            if None in row or None in row.values():
                 raise SettingError(
                     f"{self.path} must have a value for each column, got more or fewer in row "
                     f"{number}"
                 )
-        return rows[:-1] if rows and None in rows[-1].values() else rows
+        return rows
 
     def text(self, row: Mapping[str, str], column: str) -> str:
         """The cell of a row in a column.

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import pytest
 import yaml
 
+from azcore.arena.elo import score_interval
 from azcore.commands import COMMANDS, command_line
 from azcore.commands.ladder import ladder
 from azcore.errors import SettingError
@@ -53,7 +54,7 @@ def config(folder: Path, climb: list[str] | str, **changes: Any) -> dict[str, An
                 "line": ["command=puzzles", "players=[RUN]", f"puzzles.files=[{folder}/x.epd]"],
                 "least": 0.0,
             },
-            {"line": ["command=arena", "players=[RUN,random]", *FEW], "least": 1.0},
+            {"line": ["command=arena", "players=[RUN,search:8]", *FEW], "least": 1.0},
         ],
         **changes,
     }
@@ -71,8 +72,10 @@ def test_a_recipe_is_climbed_once(
     assert (first["of"], second["of"]) == ("2", "4")
     assert (first["least"], first["reached"], first["seed"]) == ("0.0", "True", "3")
     assert 0 <= float(first["low"]) <= float(first["share"]) <= float(first["high"]) <= 1
-    width = float(second["high"]) - float(second["low"])
-    assert width > 0.5  # its games repeat each other: at most two tell anything
+    # Two players without chance from one opening: two of the four games tell something.
+    eighths = round(8 * float(second["share"]))
+    interval = score_interval(eighths, 0, 8 - eighths, distinct=2)
+    assert (float(second["low"]), float(second["high"])) == pytest.approx(interval, abs=1e-4)
     assert first["line"].startswith("command=puzzles players=[RUN]")
     assert first["train"].endswith(" seed=3")
     assert float(first["hours"]) >= 0

@@ -170,7 +170,7 @@ def test_a_search_refuses_what_it_cannot_do() -> None:
         azcore.search(game, c_int=2.0)
     with pytest.raises(SettingError, match="simulations must be 0 or more, got -1"):
         azcore.search(game, simulations=-1)
-    with pytest.raises(SettingError, match="num_simulations must be left out: see simulations="):
+    with pytest.raises(SettingError, match="num_simulations must be left out: it is simulations="):
         azcore.search(game, num_simulations=800)
     with pytest.raises(SettingError, match="layer must be one of visits"):
         azcore.search(game, simulations=1).picture("heat")
@@ -360,10 +360,14 @@ def test_an_arena_refuses_what_it_cannot_rate(run: azcore.Run) -> None:
     with pytest.raises(GameError, match="plays make"):
         azcore.arena([run, "random"], game=azcore.make("go", board_size=5))
     for change in ("arena.format=gauntlet", "arena_dir=x", "backend=process", "arena.export=json"):
-        with pytest.raises(SettingError, match=r"use command=arena for another, got"):
+        with pytest.raises(SettingError, match=r"here \(command=arena has others\), got"):
             azcore.arena([run, "random"], change)
     with pytest.raises(SettingError, match=r"arena\.anchors must be ratings of players"):
         azcore.arena([run, "random"], "arena.anchors={nobody:3}")
+    with pytest.raises(SettingError, match=r"arena\.sprt is a test between two players, got 3"):
+        azcore.arena([run, "random", "search:4"], "arena.sprt=true")
+    with pytest.raises(GameError, match="no player brings a game"):
+        azcore.arena(["gtp gnugo --weights net.ckpt", "random"])
 
 
 def test_an_arena_obeys_its_settings(run: azcore.Run) -> None:

@@ -136,7 +136,7 @@ def test_a_hint_interrupts_an_analysis_and_no_engine(page: Page) -> None:
     while page.hear("thought")["simulations"] < heard + 2000:  # more than a hint has
         pass
     page.tell({"do": "analyse", "on": False})
-    page.tell({"do": "strength", "seconds": 2})
+    page.tell({"do": "strength", "seconds": 10})
     page.tell({"do": "seats", "people": [0]})
     page.play(position, "E5")
     page.hear("position", ply=1)

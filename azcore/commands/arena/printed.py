@@ -82,6 +82,10 @@ def _cross_table(results: Sequence[MatchResult], standings: Sequence[Standing]) 
     return table
 
 
+def anchors_in_words(anchors: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} at {elo:g}" for name, elo in anchors.items())
+
+
 def _sentences(
     settings: Settings,
     results: Sequence[MatchResult],
@@ -89,7 +93,7 @@ def _sentences(
     anchors: Mapping[str, float],
 ) -> Iterable[str]:
     """What a reader of the tables should know."""
-    fixed = ", ".join(f"{name} at {elo:g}" for name, elo in anchors.items())
+    fixed = anchors_in_words(anchors)
     yield f"Elo relative to {fixed}; LOS: how likely a player is stronger than the next one."
     if rated.first_move is not None:
         move = rated.first_move

@@ -71,10 +71,7 @@ def tournament(config: Config) -> int:
     gauntlet = gauntlet or arena.format == "gauntlet"
     names = [player.name for player in players]
     anchors = anchors_of(arena, names)
-    if arena.sprt and len(players) != 2:
-        raise SettingError(
-            f"arena.sprt is a test between two players, got {len(players)}: {', '.join(names)}"
-        )
+    require_two_for_sprt(arena, names)
     # Checked before files are made.
     starts = settings.arena_starts()
     book, tablebase = known_of(arena, game)
@@ -160,6 +157,18 @@ def known_of(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase |
         wanted = f"null for {game.name}, which knows no tablebases"
         require(tablebase is not None, "arena.tablebase", wanted, arena.tablebase)
     return book, tablebase
+
+
+def require_two_for_sprt(arena: ArenaSettings, names: Sequence[str]) -> None:
+    """Refuse a sequential test of several players.
+
+    Raises:
+        SettingError: naming them.
+    """
+    if arena.sprt and len(names) != 2:
+        raise SettingError(
+            f"arena.sprt is a test between two players, got {len(names)}: {', '.join(names)}"
+        )
 
 
 def anchors_of(arena: ArenaSettings, names: Sequence[str]) -> dict[str, float]:

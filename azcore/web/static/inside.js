@@ -25,6 +25,7 @@ let asked = null    // the aim that the server has been told and has not answere
 function tell(order) { if (socket?.readyState === WebSocket.OPEN) socket.send(JSON.stringify(order)) }
 
 function open(at) {
+  aim = null  // of another search
   const wanted = {
     rule: $('rule').value || 'puct', simulations: Number($('simulations').value), network: $('network').value,
     exploration: $('exploration').value, noise: $('noise').value, turns: !$('unturned').checked,
