@@ -7,8 +7,8 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 # Keys for `make play` and `make train`, such as ARGS="scale=workstation seed=2".
 ARGS ?=
-# Files of tests that run at once, each in a process of its own: one a core is the most.
-AT_ONCE ?= 2
+# Files of tests that run at once, each in a process of its own. Some wait much: three keep two cores busy.
+AT_ONCE ?= 3
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
