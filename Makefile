@@ -7,19 +7,19 @@ PYTHON ?= python3
 TORCH_INDEX ?=
 # Keys for `make play` and `make train`, such as ARGS="scale=workstation seed=2".
 ARGS ?=
-# Files of tests that run at once, each in a process of its own. Some wait much: three keep two cores busy.
+# Groups of tests that run at once (tests/conftest.py says which). Some wait much: three keep two cores busy.
 AT_ONCE ?= 3
 
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 TORCH := $(shell grep '^torch==' constraints.txt)
-PYTEST := $(BIN)/pytest -n $(AT_ONCE) --dist loadfile --durations 40 --durations-min 5
+PYTEST := $(BIN)/pytest -n $(AT_ONCE) --dist loadgroup --no-loadscope-reorder
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help install play train test check format lint types imports test-all test-fast test-rules kill-test speed \
+.PHONY: help install play train test check test-long format lint types imports test-all test-fast test-rules speed \
 	audit fix site wheel clean
 
 help: ## list the targets
@@ -59,19 +59,19 @@ imports: $(STAMP) ## who may import whom
 	$(BIN)/lint-imports --no-logo
 
 test-all: $(STAMP) ## all tests, compiled
-	$(PYTEST)
+	$(PYTEST) --seconds build/seconds-compiled.json
 
 test-fast: $(STAMP) ## the tests not marked slow
-	$(PYTEST) -m 'not slow'
-
-kill-test: $(STAMP) ## 20 times SIGKILL at random moments, resumed, compared
-	AZCORE_KILLS=20 $(BIN)/pytest tests/algorithms/test_resume.py
+	$(PYTEST) -m 'not slow and not long'
 
 speed: $(STAMP) ## count the instructions of search and rules, and keep the figures
 	$(BIN)/python tests/speed/measure.py --write
 
 test-rules: $(STAMP) ## the tests marked rules again, as plain Python
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m rules
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'rules and not long' --seconds build/seconds-plain.json
+
+test-long: $(STAMP) ## what `make test` leaves out: larger numbers of what it protects
+	$(PYTEST) -m long
 
 audit: $(STAMP) ## ask PyPI for known vulnerabilities of the pinned versions
 	$(PIP) install -c constraints.txt -e '.[audit]'

@@ -12,8 +12,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # As the command line does, before torch is imported: see azcore/cli/application.py.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+# Several tests run at once, each of them on cores that the others need.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import copy
+from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +26,7 @@ import hydra
 import pytest
 from omegaconf import OmegaConf
 
+import seconds
 from azcore import cli
 from azcore.game import faults
 
@@ -45,6 +51,42 @@ TINY = [
 ]
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--seconds", metavar="FILE", help="write where the time went, as JSON")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    seconds.configure(config)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A file is a group, whose tests run in one process; the groups that take longest come first.
+
+    Tests that start many processes are one group together, whichever their file: two of them at
+    once on two cores take several times as long.
+    """
+    groups = {item: _group(item) for item in items}
+    weights: Counter[str] = Counter()
+    for item, group in groups.items():
+        weights[group] += 30 if item.get_closest_marker("slow") else 1
+        item.add_marker(pytest.mark.xdist_group(group))
+    items.sort(key=lambda item: (-weights[groups[item]], groups[item]))
+
+
+def _group(item: pytest.Item) -> str:
+    mark = item.get_closest_marker("xdist_group")
+    return mark.args[0] if mark else item.nodeid.partition("::")[0]
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """A long test names the test of `make test` that protects the same."""
+    for mark in item.iter_markers("long"):
+        path, _, function = mark.kwargs["short"].partition("::")
+        if f"def {function.rpartition('::')[2]}(" not in (item.config.rootpath / path).read_text():
+            raise pytest.UsageError(f"{item.nodeid}: there is no {mark.kwargs['short']}")
+
+
 def compose(*overrides: str) -> dict[str, Any]:
     """The configuration as the command line composes it, as plain values.
 
@@ -52,8 +94,13 @@ def compose(*overrides: str) -> dict[str, Any]:
     """
     chosen = [word for word in overrides if word.startswith("algorithm=")][-1:]
     others = [word for word in overrides if not word.startswith("algorithm=")]
+    return copy.deepcopy(_composed(*others, *chosen))
+
+
+@cache
+def _composed(*overrides: str) -> dict[str, Any]:
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        config = hydra.compose("config", overrides=[*others, *chosen])
+        config = hydra.compose("config", overrides=list(overrides))
     container = OmegaConf.to_container(config, resolve=True)
     assert isinstance(container, dict)
     return container  # type: ignore[return-value]
