@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
 import hashlib
+import json
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +37,23 @@ def fingerprint(run_dir: Path) -> tuple[str, str]:
         digest.update(tensor.numpy().tobytes())
     digest.update(str(checkpoint["global_step"]).encode())
     return digest.hexdigest(), hashlib.sha256(run.records.read_bytes()).hexdigest()
+
+
+_MADE: dict[str, Path] = {}  # by settings
+
+
+def train_once(config: dict[str, Any]) -> Path:
+    """The run that `train` makes, copied from one that this process has made already.
+
+    For tests that need a run and do not test how it is made.
+    """
+    key = json.dumps({**config, "run_dir": None}, sort_keys=True)
+    if key not in _MADE:
+        folder = tempfile.mkdtemp()
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        assert train({**config, "run_dir": f"{folder}/run"}) == 0
+        _MADE[key] = Path(folder) / "run"
+    return Path(shutil.copytree(_MADE[key], config["run_dir"])).absolute()
 
 
 def train_until(config: dict[str, Any], step: int) -> None:

@@ -18,8 +18,9 @@ from azcore import interrupts
 from azcore.cli.overrides import require_obeyed
 from azcore.cli.status import run_command
 from azcore.commands import COMMANDS, OVERLAYS
-from azcore.commands.train import train
+from azcore.errors import SettingError
 from azcore.storage.run_settings import flat
+from run_kit import train_once
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -176,7 +177,7 @@ def test_help_and_composed_settings(azcore: Callable[..., tuple[int, str, str]])
 def test_check_and_arena(azcore: Callable[..., tuple[int, str, str]], tiny: Tiny) -> None:
     brief = ["check.positions=60", "check.seconds=0.05"]
     assert azcore("command=check", "game=tic_tac_toe_plain", *brief)[0] == 0
-    train(tiny("run_dir=run", "trainer.max_steps=4"))
+    train_once(tiny("run_dir=run", "trainer.max_steps=4"))
     few = ["arena.games=2", "arena.num_simulations=4"]
     status, output, _ = azcore("command=arena", "checkpoint=run/checkpoints/last.ckpt", *few)
     assert status == 0
@@ -191,8 +192,7 @@ class TestResume:
 
     @pytest.fixture
     def run(self, tiny: Tiny, tmp_path: Path) -> Path:
-        train(tiny("run_dir=run", "trainer.max_steps=8"))
-        return tmp_path / "run"
+        return train_once(tiny("run_dir=run", "trainer.max_steps=8"))
 
     @pytest.mark.parametrize(
         ("arguments", "sentence"),
@@ -347,28 +347,33 @@ class TestResume:
     ],
 )
 def test_what_a_command_makes_nothing_of_is_refused(
-    azcore: Callable[..., tuple[int, str, str]],
-    command: str,
-    argument: str,
-    sentence: str,
-    tmp_path: Path,
+    command: str, argument: str, sentence: str
 ) -> None:
-    status, _, errors = azcore(f"command={command}", argument)
-    assert (status, errors.count("\n")) == (2, 1)
-    assert sentence in errors
+    with pytest.raises(SettingError) as refusal:
+        require_obeyed(command, [argument], swept=False)
+    assert sentence in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_command_refuses_it_before_anything_is_written(
+    azcore: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
+    for command in ("arena", "train"):
+        status, _, errors = azcore(f"command={command}", "compare.games=2")
+        assert (status, errors.count("\n")) == (2, 1)
+        assert f"is for command=compare, got compare.games=2 with command={command}" in errors
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_what_commands_obey_are_settings(compose: Tiny, command: str) -> None:
+def test_what_commands_obey_are_settings(compose: Tiny) -> None:
     config = compose("game=go")
     known = {*flat(config), *flat(compose("game=go", "search=gumbel"))}
     known |= {*config, *OVERLAYS.split(), "experiment"}
     groups = {key.rpartition(".")[0] for key in known}
-    told = COMMANDS[command]
-    assert {*told.obeys.split(), *told.instead} <= known | groups
-    for key in told.instead:  # those of another command's and those within a group of its own
-        assert not told.is_told_by(key)
+    for command, told in COMMANDS.items():
+        assert {*told.obeys.split(), *told.instead} <= known | groups, command
+        for key in told.instead:  # of another command, or within a group of its own
+            assert not told.is_told_by(key), command
 
 
 def test_names_that_settings_once_had_are_taken_with_a_word(
@@ -395,7 +400,7 @@ def test_overlays_go_with_whatever_plays(overlay: str) -> None:
 def test_a_checkpoint_is_played_by_its_own_game(
     azcore: Callable[..., tuple[int, str, str]], tiny: Tiny
 ) -> None:
-    train(tiny("run_dir=run", "trainer.max_steps=4"))
+    train_once(tiny("run_dir=run", "trainer.max_steps=4"))
     mine = "checkpoint=run/checkpoints/last.ckpt"
     for command in ("arena", "play", "tune"):
         status, output, errors = azcore(f"command={command}", "game=go", mine)
@@ -415,9 +420,8 @@ def test_signs_that_a_terminal_would_obey_are_spelled_out(
     assert "\\x1b]0;title\\x07" in errors
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_is_there(command: str) -> None:
-    assert callable(resolve_name(COMMANDS[command].run))
+def test_every_command_is_there() -> None:
+    assert all(callable(resolve_name(command.run)) for command in COMMANDS.values())
 
 
 def test_a_command_says_nothing_of_what_the_one_before_has_kept(

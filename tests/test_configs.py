@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from importlib.resources import files
@@ -21,30 +22,40 @@ from azcore.networks import build_network
 from azcore.settings import build
 
 Compose = Callable[..., dict[str, Any]]
-GROUPS = sorted(
-    f"{group.name}={option.name.removesuffix('.yaml')}"
+# Those of conf/method are composed, each by itself, in test_methods.py.
+GROUPS = {
+    group.name: sorted(
+        option.name.removesuffix(".yaml")
+        for option in group.iterdir()
+        if option.name.endswith(".yaml")
+    )
     for group in files("azcore.conf").iterdir()
-    if group.is_dir() and group.name not in ("preset", "__pycache__")
-    for option in group.iterdir()
-    if option.name.endswith(".yaml")
-)
+    if group.is_dir() and group.name not in ("preset", "method", "__pycache__")
+}
 
 
-@pytest.mark.parametrize("option", GROUPS)
-def test_every_option_builds(compose: Compose, option: str) -> None:
-    # Some methods are settings of this network, and some of this algorithm's search.
-    base = ["algorithm=alphazero", "network=pooled_res"] if option.startswith("method=") else []
-    config = compose(option, *base)
-    settings_from(config)
-    bench_settings(config["bench"])
-    build(CheckSettings, config["check"], "check")
-    build(EngineSettings, config["engine"], "engine")
-    build(PlaySettings, config["play"], "play")
-    export_settings(config["export"])
-    build(ImportSettings, config["import"], "import")
-    parameters = parameters_from(config["tune"].pop("parameters"))
-    assert [parameter.key for parameter in parameters] == ["search.c_init", "search.first_play"]
-    build(TuneSettings, config["tune"], "tune")
+def test_every_option_builds(compose: Compose) -> None:
+    built = []
+    for group, options in GROUPS.items():
+        for option in options:
+            config = compose(f"{group}={option}")
+            settings_from(config)
+            sections = [config[name] for name in ("bench", "check", "engine", "play", "export")]
+            sections += [config["import"], config["tune"]]
+            if sections in built:
+                continue
+            built.append(copy.deepcopy(sections))
+            bench_settings(config["bench"])
+            build(CheckSettings, config["check"], "check")
+            build(EngineSettings, config["engine"], "engine")
+            build(PlaySettings, config["play"], "play")
+            export_settings(config["export"])
+            build(ImportSettings, config["import"], "import")
+            parameters = parameters_from(config["tune"].pop("parameters"))
+            assert [p.key for p in parameters] == ["search.c_init", "search.first_play"]
+            build(TuneSettings, config["tune"], "tune")
+    assert len(GROUPS) > 25
+    assert len(built) > 1
 
 
 @pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero"])
@@ -168,14 +179,13 @@ def test_alphazero_has_neither_gate_nor_resignation_nor_symmetries(compose: Comp
     assert config["evaluator"]["random_symmetry"] is False
 
 
-@pytest.mark.parametrize("game", ["go", "shogi"])
-@pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])
-@pytest.mark.parametrize("algorithm", ["alphagozero", "alphazero", "azcore", "gumbel"])
-def test_a_network_sees_symmetries_only_if_it_learns_them(
-    compose: Compose, game: str, scale: str, algorithm: str
-) -> None:
-    config = compose(f"game={game}", f"scale={scale}", f"algorithm={algorithm}")
-    assert config["replay"]["augment"] or not config["evaluator"]["random_symmetry"]
+def test_a_network_sees_symmetries_only_if_it_learns_them(compose: Compose) -> None:
+    """Each game, scale and algorithm, with each other one somewhere."""
+    for number, game in enumerate(["go", "shogi"]):
+        for row, algorithm in enumerate(["alphagozero", "alphazero", "azcore", "gumbel"]):
+            scale = ["laptop", "workstation", "paper"][(row + number) % 3]
+            config = compose(f"game={game}", f"scale={scale}", f"algorithm={algorithm}")
+            assert config["replay"]["augment"] or not config["evaluator"]["random_symmetry"]
 
 
 # By hand: the paper's rates times the root of what its batch was multiplied by (256 / 4096 = 1/16,

@@ -128,8 +128,9 @@ def _is_alive(pid: int) -> bool:
     return True
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("seconds", [0.15, 0.4, 1.0, 2.0])
+@pytest.mark.parametrize(
+    ("number", "seconds"), [*zip(2 * SIGNALS, [0.15, 0.4, 1.0, 2.0], strict=True)]
+)
 def test_while_modules_load(tmp_path: Path, number: int, seconds: float) -> None:
     """From when Python itself has begun; before that, it has a message of its own."""
     begun = "import sys; sys.argv = ['azcore', 'game=tic_tac_toe', 'run_dir=run']; "
@@ -151,8 +152,9 @@ def test_while_modules_load(tmp_path: Path, number: int, seconds: float) -> None
     assert errors == ""
 
 
-@pytest.mark.parametrize("number", SIGNALS)
-@pytest.mark.parametrize("command", ["engine", "play", "arena"])
+@pytest.mark.parametrize(
+    ("command", "number"), [*zip(["engine", "play", "arena"], 2 * SIGNALS, strict=False)]
+)
 def test_one_is_enough_where_nothing_hangs(tmp_path: Path, number: int, command: str) -> None:
     # An engine thinks on another thread, so that its main one is free whatever hangs there.
     body = HANGS if command == "engine" else "print('hangs', flush=True)"

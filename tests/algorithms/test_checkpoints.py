@@ -22,7 +22,7 @@ from azcore.networks.saved import load_network
 from azcore.storage.checkpoint import is_whole, read_checkpoint, write_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
-from run_kit import fingerprint, train_until
+from run_kit import fingerprint, train_once, train_until
 
 Tiny = Callable[..., dict[str, Any]]
 # Almost everybody becomes the best player.
@@ -66,7 +66,7 @@ def test_nothing_is_saved_once_training_diverged(
     assert read_checkpoint(run.last_checkpoint)["global_step"] == 4
     assert list(run.step_checkpoints()) == [0, 4]
     assert train({**config, "resume": "run"}) == 0
-    assert train(tiny("run_dir=whole", "arena.every_generations=1")) == 0
+    train_once(tiny("run_dir=whole", "arena.every_generations=1"))
     assert fingerprint(tmp_path / "run") == fingerprint(tmp_path / "whole")
 
 
@@ -102,7 +102,7 @@ def test_which_checkpoints_are_kept_whole() -> None:
 
 
 def test_rated_checkpoints_are_thinned_to_their_weights(tiny: Tiny, tmp_path: Path) -> None:
-    assert train(tiny("run_dir=run", "arena.every_generations=1", "trainer.max_steps=24")) == 0
+    train_once(tiny("run_dir=run", "arena.every_generations=1", "trainer.max_steps=24"))
     run = RunDirectory(tmp_path / "run")
     rated = run.step_checkpoints()
     whole = [step for step, path in rated.items() if is_whole(read_checkpoint(path))]
@@ -116,7 +116,7 @@ def test_rated_checkpoints_are_thinned_to_their_weights(tiny: Tiny, tmp_path: Pa
 def test_a_run_goes_back_to_an_earlier_checkpoint(tiny: Tiny, tmp_path: Path) -> None:
     """And from there the same way again; nothing of what it had done is lost."""
     config = tiny("run_dir=run", "arena.every_generations=1")
-    assert train(config) == 0
+    train_once(config)
     run = RunDirectory(tmp_path / "run")
     first = fingerprint(run.path)
     records = run.records.read_bytes()
@@ -141,7 +141,7 @@ def test_a_run_directory_may_be_called_like_a_checkpoint(tiny: Tiny, tmp_path: P
 
 def test_a_run_cannot_go_back_to_weights_alone(tiny: Tiny, tmp_path: Path) -> None:
     config = tiny("run_dir=run", "arena.every_generations=1", "trainer.max_steps=24")
-    assert train(config) == 0
+    train_once(config)
     before = fingerprint(tmp_path / "run")
     with pytest.raises(CheckpointError, match=r"step-4.ckpt holds weights alone.*step-16.ckpt"):
         train({**config, "resume": "run/checkpoints/step-4.ckpt"})
@@ -172,7 +172,7 @@ def _of_another_step(checkpoint: dict[str, Any]) -> None:
 
 def test_going_back_to_what_no_run_goes_on_from_changes_nothing(tiny: Tiny, tmp_path: Path) -> None:
     config = tiny("run_dir=run", "arena.every_generations=1")
-    assert train(config) == 0
+    train_once(config)
     run = RunDirectory(tmp_path / "run")
     path, before = run.step_checkpoint(8), fingerprint(run.path)
     good, metrics = path.read_bytes(), run.metrics.read_bytes()
@@ -205,7 +205,7 @@ def test_going_back_may_be_killed_at_any_moment(
 ) -> None:
     """At each change of a file in turn; the same again, and the run goes its old way."""
     config = tiny("run_dir=run", *GATE, "arena.every_generations=1")
-    assert train(config) == 0
+    train_once(config)
     run = RunDirectory(tmp_path / "run")
     first, kept = fingerprint(run.path), {path.name for path in run.checkpoints.iterdir()}
     back = run.step_checkpoint(8)
@@ -261,7 +261,7 @@ def test_going_back_may_be_killed_at_any_moment(
 
 def test_the_best_player_goes_back_too(tiny: Tiny, tmp_path: Path) -> None:
     config = tiny("run_dir=run", *GATE, "arena.every_generations=1")
-    assert train(config) == 0
+    train_once(config)
     run = RunDirectory(tmp_path / "run")
     best = {
         step: read_checkpoint(run.step_checkpoint(step))["callbacks"]["AlphaGoZero"]

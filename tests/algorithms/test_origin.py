@@ -210,31 +210,30 @@ def test_a_network_that_ships_begins_it_and_the_same_words_resume_it(azcore: Com
 # -- fork ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("stop", [8, 6])  # at the end of a generation, and within one
-def test_a_fork_goes_on_as_its_run_would(azcore: CommandLine, tiny: Tiny, stop: int) -> None:
-    assert train(tiny("run_dir=whole")) == 0
-    train_until(tiny("run_dir=half"), stop)
-    before = contents("half")
-    status, output, _ = azcore("fork=half", "game=tic_tac_toe", "run_dir=other")
-    assert status == 0, output
-    assert "which stays as it is" in output
-    assert fingerprint(Path("other")) == fingerprint(Path("whole"))
-    assert contents("half") == before
-    generations = [
-        row["generation"] for row in Table(RunDirectory(Path("other")).metrics, []).rows()
-    ]
-    assert generations == ["0", "1", "2", "3"]
-    told = origin("other")
-    assert (told["how"], told["step"]) == ("fork", stop)
-    assert checkpoint("other")[KEY]["origin"] == told
-    assert differences(read_config(RunDirectory(Path("other"))), tiny()) == []
+def test_a_fork_goes_on_as_its_run_would(azcore: CommandLine, tiny: Tiny, run: str) -> None:
+    """From the end of a generation, and from within one."""
+    for stop in (8, 6):
+        train_until(tiny(f"run_dir=half-{stop}"), stop)
+        before = contents(f"half-{stop}")
+        status, output, _ = azcore(f"fork=half-{stop}", "game=tic_tac_toe", f"run_dir=other-{stop}")
+        assert status == 0, output
+        assert "which stays as it is" in output
+        other = Path(f"other-{stop}")
+        assert fingerprint(other) == fingerprint(Path(run))
+        assert contents(f"half-{stop}") == before
+        rows = Table(RunDirectory(other).metrics, []).rows()
+        assert [row["generation"] for row in rows] == ["0", "1", "2", "3"]
+        told = origin(f"other-{stop}")
+        assert (told["how"], told["step"]) == ("fork", stop)
+        assert checkpoint(f"other-{stop}")[KEY]["origin"] == told
+        assert differences(read_config(RunDirectory(other)), tiny()) == []
 
 
 def test_a_fork_of_an_earlier_step(azcore: CommandLine, run: str) -> None:
     """It leaves what came after that step to the other run."""
     before = contents(run)
     whole = fingerprint(Path(run))
-    for name in ("run@step-8", "run@8", "run/checkpoints/step-8.ckpt"):
+    for name in ("run@step-8", "run/checkpoints/step-8.ckpt"):
         shutil.rmtree("other", ignore_errors=True)
         assert azcore(f"fork={name}", "game=tic_tac_toe", "run_dir=other")[0] == 0
         assert fingerprint(Path("other")) == whole

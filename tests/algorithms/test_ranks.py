@@ -28,6 +28,8 @@ from conftest import TINY
 from process_kit import gone
 from run_kit import fingerprint, train_until
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 Tiny = Callable[..., dict[str, Any]]
 
 CPU = [
@@ -107,7 +109,9 @@ def test_two_ranks_learn_what_one_does_and_resume_to_the_byte(tiny: Tiny, tmp_pa
     assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "two")
 
 
-@pytest.mark.slow
+@pytest.mark.long(
+    short="tests/algorithms/test_ranks.py::test_two_ranks_learn_what_one_does_and_resume_to_the_byte"
+)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # the same
 def test_two_ranks_compile_in_half_precision(tiny: Tiny, tmp_path: Path) -> None:
@@ -247,7 +251,7 @@ def test_a_lost_rank_ends_the_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_all_ranks_end_with_the_run(tmp_path: Path, number: signal.Signals) -> None:
     with running(tmp_path / "run") as (process, rank_1):
         process.send_signal(number)

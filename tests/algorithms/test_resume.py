@@ -30,7 +30,6 @@ from conftest import TINY
 from run_kit import fingerprint, train_until
 
 Tiny = Callable[..., dict[str, Any]]
-KILLS = int(os.environ.get("AZCORE_KILLS", "3"))  # the kill test's moments; `make kill-test` has 20
 
 
 # Matches every second generation; a promise so loose that games of tic-tac-toe are given up.
@@ -57,16 +56,25 @@ def test_same_seed_same_run_other_seed_another(tiny: Tiny, tmp_path: Path) -> No
     assert games != fingerprint(tmp_path / "a")[1]
 
 
-@pytest.mark.parametrize("stop", [4, 6, 7, 8, 13])  # ends and middles of generations of 4 steps
-def test_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path, stop: int) -> None:
-    assert train(tiny("run_dir=whole")) == 0
-    # The schedule of learning rates belongs to the whole run, so it is stopped from outside.
-    halves = tiny("run_dir=halves")
-    train_until(halves, stop)
-    assert read_checkpoint(tmp_path / "halves/checkpoints/last.ckpt")["global_step"] == stop
-    assert train({**halves, "resume": "halves"}) == 0
-    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
-    assert generations(tmp_path / "halves") == ["0", "1", "2", "3"]
+def assert_resumes_alike(tiny: Tiny, tmp_path: Path, *words: str, stops: Sequence[int]) -> None:
+    """Stopped at each of these steps and resumed, a run equals one that was never stopped.
+
+    The schedule of learning rates belongs to the whole run, so it is stopped from outside.
+    """
+    assert train(tiny(*words, "run_dir=whole")) == 0
+    for stop in stops:
+        halves = tiny(*words, f"run_dir=halves-{stop}")
+        train_until(halves, stop)
+        stopped = RunDirectory(tmp_path / f"halves-{stop}")
+        assert read_checkpoint(stopped.last_checkpoint)["global_step"] == stop
+        assert train({**halves, "resume": f"halves-{stop}"}) == 0
+        assert fingerprint(stopped.path) == fingerprint(tmp_path / "whole"), stop
+
+
+def test_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:
+    """At ends and in the middle of generations of 4 steps."""
+    assert_resumes_alike(tiny, tmp_path, stops=(4, 6, 7, 13))
+    assert generations(tmp_path / "halves-13") == ["0", "1", "2", "3"]
 
 
 def test_rates_and_momentum_may_change_from_the_first_step_on(tiny: Tiny, tmp_path: Path) -> None:
@@ -83,11 +91,7 @@ def test_rates_and_momentum_may_change_from_the_first_step_on(tiny: Tiny, tmp_pa
 
 
 def test_gumbel_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:
-    assert train(tiny("algorithm=gumbel", "run_dir=whole")) == 0
-    halves = tiny("algorithm=gumbel", "run_dir=halves")
-    train_until(halves, 6)
-    assert train({**halves, "resume": "halves"}) == 0
-    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    assert_resumes_alike(tiny, tmp_path, "algorithm=gumbel", stops=[6])
     assert train(tiny("run_dir=puct")) == 0
     assert fingerprint(tmp_path / "puct")[1] != fingerprint(tmp_path / "whole")[1]
 
@@ -114,23 +118,15 @@ LATER = [  # methods later than the papers'
 ]
 
 
-@pytest.mark.parametrize(
-    ("stop", "optimizer"), [(4, "adamw"), (7, "adamw"), (12, "adamw"), (7, "muon")]
-)
+@pytest.mark.parametrize(("optimizer", "stops"), [("adamw", (4, 7, 12)), ("muon", (7,))])
 def test_with_later_methods_stopped_and_resumed_equals_never_stopped(
-    tiny: Tiny, tmp_path: Path, stop: int, optimizer: str
+    tiny: Tiny, tmp_path: Path, optimizer: str, stops: Sequence[int]
 ) -> None:
-    methods = [*LATER, f"learner.optimizer={optimizer}"]
-    assert train(tiny(*methods, "run_dir=whole")) == 0
-    halves = tiny(*methods, "run_dir=halves")
-    train_until(halves, stop)
-    assert train({**halves, "resume": "halves"}) == 0
-    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    assert_resumes_alike(tiny, tmp_path, *LATER, f"learner.optimizer={optimizer}", stops=stops)
 
 
-@pytest.mark.parametrize("stop", [4, 7, 12])
 def test_with_starts_and_branches_stopped_and_resumed_equals_never_stopped(
-    tiny: Tiny, tmp_path: Path, stop: int
+    tiny: Tiny, tmp_path: Path
 ) -> None:
     (tmp_path / "starts.txt").write_text("X../.../... w\n.X./O../... b\nstartpos moves B2 A1\n")
     (tmp_path / "games.sgf").write_text("(;GM[1]SZ[3];B[aa];W[bb];B[cc];W[ba];B[ab])")
@@ -143,19 +139,14 @@ def test_with_starts_and_branches_stopped_and_resumed_equals_never_stopped(
         "selfplay.branch_share=0.3",
         "arena.starts=[starts.txt]",
     ]
-    assert train(tiny(*begun, "run_dir=whole")) == 0
-    halves = tiny(*begun, "run_dir=halves")
-    train_until(halves, stop)
-    assert train({**halves, "resume": "halves"}) == 0
-    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    assert_resumes_alike(tiny, tmp_path, *begun, stops=(4, 7))
     records = list(GameFile(RunDirectory(tmp_path / "whole").records).read())
     assert {record.start for record in records} == {None, "X../.../... w", ".X./O../... b"}
     assert max(record.opening_plies for record in records) > 5  # a branch of such a game
 
 
-@pytest.mark.parametrize("stop", [4, 7])
 def test_with_start_states_stopped_and_resumed_equals_never_stopped(
-    tiny: Tiny, tmp_path: Path, stop: int
+    tiny: Tiny, tmp_path: Path
 ) -> None:
     """Several komi and board sizes in one run, with branches and early passes forbidden."""
     several = [
@@ -171,11 +162,7 @@ def test_with_start_states_stopped_and_resumed_equals_never_stopped(
         "network.auxiliary.ownership=true",
         "network.auxiliary.score=true",
     ]
-    assert train(tiny(*several, "run_dir=whole")) == 0
-    halves = tiny(*several, "run_dir=halves")
-    train_until(halves, stop)
-    assert train({**halves, "resume": "halves"}) == 0
-    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    assert_resumes_alike(tiny, tmp_path, *several, stops=(4, 7))
     records = list(GameFile(RunDirectory(tmp_path / "whole").records).read())
     small = "../.. b"
     starts = [None, ".../.../... b komi=0.5", small, f"{small} komi=0.5"]
@@ -235,15 +222,10 @@ def test_a_run_may_begin_and_end_averaging(tiny: Tiny, tmp_path: Path) -> None:
 
 def test_with_a_cache_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:
     """Matches and symmetries too: the best player stays for several generations, its cache not."""
-    cached = [*ALPHAGOZERO, "evaluator.cache=400"]
-    assert train(tiny(*cached, "run_dir=whole")) == 0
-    halves = tiny(*cached, "run_dir=halves")
-    train_until(halves, 14)
-    assert train({**halves, "resume": "halves"}) == 0
-    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
+    assert_resumes_alike(tiny, tmp_path, *ALPHAGOZERO, "evaluator.cache=400", stops=[14])
     whole, resumed = (
         [row["remembered_share"] for row in Table(RunDirectory(tmp_path / name).metrics, []).rows()]
-        for name in ("whole", "halves")
+        for name in ("whole", "halves-14")
     )
     assert all(0 < float(share) < 1 for share in whole)
     assert whole[:3] == resumed[:3]
@@ -256,20 +238,16 @@ SPRT += ["sprt.alpha=0.4", "sprt.beta=0.4", "gate.games=8"]
 
 
 @pytest.mark.parametrize(
-    ("stop", "test"),  # after a match and before, and midway
-    [(8, []), (14, []), (16, []), (19, []), (14, SPRT), (16, SPRT)],
+    ("stops", "test"),  # after a match and before, and midway
+    [((8, 14, 16), []), ((14, 16), SPRT)],
+    ids=["all games", "sprt"],
 )
 def test_alphagozero_stopped_and_resumed_equals_never_stopped(
-    tiny: Tiny, tmp_path: Path, stop: int, test: list[str]
+    tiny: Tiny, tmp_path: Path, stops: Sequence[int], test: list[str]
 ) -> None:
-    assert train(tiny(*ALPHAGOZERO, *test, "run_dir=whole")) == 0
-    halves = tiny(*ALPHAGOZERO, *test, "run_dir=halves")
-    train_until(halves, stop)
-    assert read_checkpoint(tmp_path / "halves/checkpoints/last.ckpt")["global_step"] == stop
-    assert train({**halves, "resume": "halves"}) == 0
-    assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "whole")
-    whole, resumed = (_gate_rows(tmp_path / name) for name in ("whole", "halves"))
-    assert whole == resumed
+    assert_resumes_alike(tiny, tmp_path, *ALPHAGOZERO, *test, stops=stops)
+    whole = _gate_rows(tmp_path / "whole")
+    assert all(_gate_rows(tmp_path / f"halves-{stop}") == whole for stop in stops)
     assert [row["generation"] for row in whole] == ["1", "3", "5"]
     if test:
         assert min(int(row["games"]) for row in whole) < 8
@@ -297,7 +275,7 @@ def test_stopped_before_the_first_checkpoint(tiny: Tiny, tmp_path: Path) -> None
 
 def command(run_dir: Path, resume: bool, changed: Sequence[str] = ()) -> list[str]:
     where = f"resume={run_dir}" if resume else f"run_dir={run_dir}"
-    changes = [] if resume else [*TINY, *changed, f"trainer.max_steps={40 * KILLS}"]
+    changes = [] if resume else [*TINY, *changed]
     return [sys.executable, "-m", "azcore", *changes, "game=tic_tac_toe", where]
 
 
@@ -313,25 +291,30 @@ def killed_after(arguments: list[str], generations: int, seconds: float, cwd: Pa
     return alive
 
 
+KILLED = "tests/algorithms/test_resume.py::test_killed_at_random_moments"
+
+
 @pytest.mark.slow
+@pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.long(short=KILLED))])
 @pytest.mark.parametrize(
     "changed",
     [[], [*ALPHAGOZERO[:-1], "replay.window_on_disk=true"]],
     ids=["alphazero", "alphagozero"],
 )
-def test_killed_at_random_moments(tmp_path: Path, changed: list[str]) -> None:
+def test_killed_at_random_moments(tmp_path: Path, changed: list[str], kills: int) -> None:
     """SIGKILL, again and again: while starting, playing, learning, rating and writing."""
     whole, killed = tmp_path / "whole", tmp_path / "killed"
+    # A generation takes a tenth of a second here, starting several; the run has 10 to a kill.
+    changed = [*changed, f"trainer.max_steps={40 * kills}"]
     subprocess.run(
         command(whole, False, changed), check=True, stdout=subprocess.DEVNULL, cwd=tmp_path
     )
     rng = random.Random(2026)
     alive = 0
-    for _ in range(KILLS):
+    for _ in range(kills):
         arguments = command(killed, (killed / "config.yaml").exists(), changed)
-        # A generation takes a tenth of a second here, starting several; the run has 10 to a kill.
         alive += killed_after(arguments, rng.randrange(4), rng.uniform(0, 0.4), tmp_path)
-    assert alive == KILLS  # the run outlasted them all
+    assert alive == kills  # the run outlasted them all
     subprocess.run(
         command(killed, (killed / "config.yaml").exists(), changed),
         check=True,

@@ -1,11 +1,10 @@
 """SIGKILL at random moments of a tuning, a sweep and a rating list: the same command goes on.
 
-Training has its own test, tests/algorithms/test_resume.py; AZCORE_KILLS says how often here too.
+Training has its own test, tests/algorithms/test_resume.py.
 """
 
 from __future__ import annotations
 
-import os
 import random
 import subprocess
 import sys
@@ -16,14 +15,18 @@ from typing import Any
 
 import pytest
 
-from azcore.commands.train import train
 from azcore.storage.run_directory import RunDirectory
 from conftest import TINY
-from run_kit import fingerprint
+from run_kit import fingerprint, train_once
 
-KILLS = int(os.environ.get("AZCORE_KILLS", "2"))
 
-pytestmark = pytest.mark.slow
+def kills_of(short: str) -> pytest.MarkDecorator:
+    """Once, and in the long tests twenty times."""
+    long = pytest.mark.long(short=f"tests/commands/test_killed_commands.py::{short}")
+    return pytest.mark.parametrize("kills", [1, pytest.param(20, marks=long)])
+
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -50,9 +53,10 @@ def lines(path: Path) -> int:
     return len(path.read_bytes().splitlines()) if path.exists() else 0
 
 
-def test_a_tuning(tiny: Tiny, tmp_path: Path) -> None:
+@kills_of("test_a_tuning")
+def test_a_tuning(tiny: Tiny, tmp_path: Path, kills: int) -> None:
     pytest.importorskip("optuna", reason="command=tune needs the extra tune (optuna, scipy)")
-    assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
+    train_once(tiny("run_dir=run", "trainer.max_steps=4"))
     arguments = [
         "game=tic_tac_toe",
         "command=tune",
@@ -60,14 +64,14 @@ def test_a_tuning(tiny: Tiny, tmp_path: Path) -> None:
         "tune.games=4",
     ]
     arguments += [
-        f"tune.trials={3 * KILLS + 1}",
+        f"tune.trials={3 * kills + 1}",
         "tune.startup_trials=2",
         "arena.num_simulations=8",
     ]
     arguments += ["tune.confirming_games=4"]
     rows = {name: tmp_path / name / "tuning.csv" for name in ("whole", "killed")}
     assert run([*arguments, "run_dir=whole"], tmp_path).returncode == 0
-    for number in range(KILLS):
+    for number in range(kills):
         kill(
             [*arguments, "run_dir=killed"], tmp_path, lambda: lines(rows["killed"]), 1 + number % 3
         )
@@ -76,7 +80,8 @@ def test_a_tuning(tiny: Tiny, tmp_path: Path) -> None:
     assert rows["killed"].read_bytes() == rows["whole"].read_bytes()
 
 
-def test_a_sweep(tmp_path: Path) -> None:
+@kills_of("test_a_sweep")
+def test_a_sweep(tmp_path: Path, kills: int) -> None:
     def arguments(folder: str) -> list[str]:
         return ["--multirun", *TINY, "seed=1,2", f"hydra.sweep.dir={folder}"]
 
@@ -84,7 +89,7 @@ def test_a_sweep(tmp_path: Path) -> None:
         return sum(map(lines, (tmp_path / "killed").rglob("metrics.csv")))
 
     assert run(arguments("whole"), tmp_path).returncode == 0
-    for number in range(KILLS):
+    for number in range(kills):
         kill(arguments("killed"), tmp_path, generations, 2 + number % 4)
     finished = run(arguments("killed"), tmp_path)
     assert (finished.returncode, finished.stderr) == (0, "")
@@ -93,13 +98,14 @@ def test_a_sweep(tmp_path: Path) -> None:
         assert fingerprint(killed) == fingerprint(whole)
 
 
-def test_a_rating_list(tiny: Tiny, tmp_path: Path) -> None:
+@kills_of("test_a_rating_list")
+def test_a_rating_list(tiny: Tiny, tmp_path: Path, kills: int) -> None:
     """A killed one is not taken for a whole one; the next list is as if it had not been."""
-    assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
+    train_once(tiny("run_dir=run", "trainer.max_steps=4"))
     before = fingerprint(RunDirectory(tmp_path / "run").path)
     arguments = ["command=arena", "players=[run,random,search:4]", "arena.games=40"]
     arguments += ["arena.num_simulations=8"]
-    for number in range(KILLS):
+    for number in range(kills):
         games = tmp_path / f"list-{number}/games.csv"
         kill(
             [*arguments, f"arena_dir=list-{number}"], tmp_path, lambda games=games: lines(games), 1

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +22,8 @@ from azcore.errors import SettingError
 from azcore.game.registry import installed_games, make
 from azcore.storage.puzzles import read_puzzles
 from conftest import TINY, compose
+
+CommandLine = Callable[..., tuple[int, str, str]]
 
 
 class Told:
@@ -39,6 +42,23 @@ class Told:
 @pytest.fixture(autouse=True)
 def nothing_said() -> None:
     Told.said.clear()
+
+
+@pytest.fixture
+def within(azcore: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+    """Command lines run within this process, which is faster; what they have printed."""
+    printed: list[str] = []
+
+    class Within:
+        def __init__(self, words: list[str]) -> None:
+            self.status, output, errors = azcore(*words[3:])
+            printed.append(" ".join(words) + output + errors)
+
+        def wait(self, _: float | None) -> int:
+            return self.status
+
+    monkeypatch.setattr(command_line, "Popen", Within)
+    return printed
 
 
 FEW = ["arena.num_simulations=8", "arena.games=4", "arena.opening_plies=0"]
@@ -102,7 +122,10 @@ PREPARED = {
 
 
 def test_a_recipe_may_begin_with_games_by_others(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    within: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     """Games are made, imported and learned from, and the run begins with those weights."""
     train = [*TINY, "init=TAUGHT", "trainer.max_steps=4", "arena.every_generations=9"]
@@ -110,7 +133,7 @@ def test_a_recipe_may_begin_with_games_by_others(
     assert ladder(asked) == 0
     runs = tmp_path / "runs"
     assert (runs / "tiny-experts.azg").is_file()
-    told = capfd.readouterr().out
+    told = "".join(within)
     assert f"supervised.games=[{runs}/tiny-experts.azg]" in told
     assert f"begins with the weights of {runs}/tiny-taught/checkpoints/last.ckpt, step 2" in told
     with (runs / "ladder.csv").open() as file:
@@ -123,6 +146,7 @@ def test_a_recipe_may_begin_with_games_by_others(
     (runs / "ladder.csv").unlink()
     (runs / "tiny.trained").unlink()
     monkeypatch.setattr(command_line, "Popen", Told)
+    capfd.readouterr()
     assert ladder(asked) == 130
     said = capfd.readouterr().out
     assert "command=arena" not in said
@@ -167,7 +191,7 @@ def test_it_stops_and_fails_with_its_commands(
     assert not list(tmp_path.glob("runs/*.trained"))
 
 
-def test_a_measure_added_later_leaves_the_others(tmp_path: Path) -> None:
+def test_a_measure_added_later_leaves_the_others(within: list[str], tmp_path: Path) -> None:
     """Also where only the run's own points count: search beats random without it."""
     arena = {"line": ["command=arena", "players=[RUN,random]", *FEW], "least": 1.0}
     asked = config(tmp_path, ["tiny"], measures=[arena])

@@ -12,8 +12,8 @@ import pytest
 
 from azcore.assembly.parts import settings_from
 from azcore.commands.plan import Rates, planned
-from azcore.commands.train import train
 from conftest import TINY
+from run_kit import train_once
 
 RATES = Rates(
     evaluations_per_s=100.0,
@@ -51,7 +51,7 @@ def test_games_by_generation_and_a_limit_on_disk(tiny: Callable[..., dict[str, A
 def test_a_plan_beside_a_run(
     azcore: CommandLine, tiny: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
-    assert train(tiny("run_dir=run")) == 0
+    train_once(tiny("run_dir=run"))
     short = ("plan.seconds=0.2", "plan.price=3", "trainer.max_time=00:00:00:01")
     status, told, _ = azcore("command=plan", *TINY, "plan.run=run", *short)
     assert status == 0

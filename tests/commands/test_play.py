@@ -20,11 +20,11 @@ import pytest
 import azcore
 from azcore.commands.engine import loaded, thinking_search
 from azcore.commands.play import in_words, play
-from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.commentary import read_remark
 from azcore.storage.transcripts import read_transcript
 from conftest import compose
+from run_kit import train_once
 
 FEW = ["play.num_simulations=16"]
 Screen = Callable[..., str]
@@ -235,7 +235,7 @@ def test_settings_are_refused(overrides: list[str], told: str) -> None:
 def test_a_checkpoint_brings_its_own_game(
     tiny: Callable[..., dict[str, Any]], screen: Screen, tmp_path: Path
 ) -> None:
-    assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
+    train_once(tiny("run_dir=run", "trainer.max_steps=4"))
     path = tmp_path / "run/checkpoints/last.ckpt"
     shown = screen(["game=go", f"checkpoint={path}"], "b2")
     assert "\ntic_tac_toe. You are X and move first.\n" in shown
@@ -325,7 +325,7 @@ def test_a_seat_that_is_none(screen: Screen) -> None:
 def test_a_run_directory_is_its_last_weights(
     screen: Screen, tiny: Callable[..., dict[str, Any]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    train(tiny("run_dir=run", "trainer.max_steps=8"))
+    train_once(tiny("run_dir=run", "trainer.max_steps=8"))
     for text in ("run", "run@step-8", "run/checkpoints/last.ckpt"):
         shown = screen(["game=go", f"checkpoint={text}", "play.seat=none"], "quit")
         assert "tic_tac_toe. The engine plays itself." in shown

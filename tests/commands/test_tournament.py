@@ -34,7 +34,6 @@ from azcore.commands import PLAYING
 from azcore.commands.arena import tournament as module
 from azcore.commands.arena.files import draw_ratings
 from azcore.commands.arena.standings import Standing, club_ratings
-from azcore.commands.train import train
 from azcore.errors import SettingError
 from azcore.networks import build_network
 from azcore.networks.saved import describe_run
@@ -43,6 +42,7 @@ from azcore.selfplay.processes import ProcessLink
 from azcore.storage import run_directory
 from azcore.storage.checkpoint import KEY, write_checkpoint
 from process_kit import gone
+from run_kit import train_once
 
 Command = Callable[..., tuple[int, str, str]]
 Compose = Callable[..., dict[str, Any]]
@@ -57,7 +57,7 @@ def rows(path: Path) -> list[dict[str, str]]:
 @pytest.fixture
 def run(tiny: Compose, tmp_path: Path) -> Path:
     """A run with checkpoints step-0, step-8, step-16 and last."""
-    assert train(tiny("run_dir=first", "trainer.max_steps=16")) == 0
+    train_once(tiny("run_dir=first", "trainer.max_steps=16"))
     return tmp_path / "first"
 
 

@@ -15,7 +15,6 @@ import pytest
 from azcore.arena.elo import expected_score
 from azcore.arena.match import MatchGame, MatchResult
 from azcore.assembly.parts import settings_from
-from azcore.commands.train import train
 from azcore.errors import AzcoreError, SettingError
 from azcore.storage.run_directory import locked
 
@@ -33,6 +32,7 @@ from azcore.commands.tune.tune import (
     tune,
     with_constants,
 )
+from run_kit import train_once
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -175,7 +175,7 @@ def test_surface_keeps_its_promise() -> None:
 
 
 def test_a_real_tuning(tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
+    train_once(tiny("run_dir=run", "trainer.max_steps=4"))
     config = tiny(
         "command=tune",
         "checkpoint=run/checkpoints/last.ckpt",
@@ -217,7 +217,7 @@ def test_constants_are_tuned_in_the_search_that_has_them(
     tiny: Tiny, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PUCT's as engines search, however self-play does; Gumbel's only with `search=gumbel`."""
-    assert train(tiny("algorithm=gumbel", "run_dir=run", "trainer.max_steps=4")) == 0
+    train_once(tiny("algorithm=gumbel", "run_dir=run", "trainer.max_steps=4"))
     brief = ["checkpoint=run/checkpoints/last.ckpt", "tune.trials=2", "tune.games=2"]
     brief += ["tune.startup_trials=1", "tune.confirming_games=0", "command=tune"]
     searched: list[bool] = []
@@ -249,7 +249,7 @@ def test_constants_are_tuned_in_the_search_that_has_them(
 
 def test_the_same_constants_make_an_even_match(tiny: Tiny) -> None:
     """Both players are the same weights, so what differs is the constants alone."""
-    assert train(tiny("run_dir=run", "trainer.max_steps=4")) == 0
+    train_once(tiny("run_dir=run", "trainer.max_steps=4"))
     settings = settings_from(tiny())
     from rich.console import Console
 

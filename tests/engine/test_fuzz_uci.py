@@ -8,9 +8,11 @@ import pytest
 
 from engine.fuzz_uci import ORACLES, make_fuzz
 
+MANY = pytest.mark.long(short="tests/engine/test_fuzz_uci.py::test_fuzz")
+
 
 @pytest.mark.parametrize("protocol", list(ORACLES))
-@pytest.mark.parametrize("lines", [4_000, pytest.param(20_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("lines", [4_000, pytest.param(100_000, marks=MANY)])
 def test_fuzz(protocol: str, lines: int, compose: Any) -> None:
     name = ORACLES[protocol][0]
     if protocol == "usi":

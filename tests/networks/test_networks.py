@@ -90,42 +90,6 @@ def by_cuda_graphs(network: torch.nn.Module, game: Game, dtype: torch.dtype) -> 
     return evaluator
 
 
-@pytest.fixture(
-    name="run_by",
-    params=[
-        by_torch,
-        pytest.param(by_openvino, marks=needs_openvino),
-        pytest.param(by_torch_on_gpu, marks=needs_gpu),
-        pytest.param(by_cuda_graphs, marks=needs_gpu),
-    ],
-)
-def run_by_fixture(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Backend:
-    """Each way to run a network, in true float32 on a GPU too."""
-    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
-    backend: Backend = request.param
-    return backend
-
-
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("game", [GAME, with_action_planes()], ids=["linear", "convolutional"])
-def test_evaluator_agrees_with_the_network(
-    game: Game, name: str, dtype: torch.dtype, tolerance: float, run_by: Backend
-) -> None:
-    """That is the tolerance within which all ways to run a network agree."""
-    network = trained_a_little(game, name)
-    evaluator = run_by(network, game, dtype)
-    observations = np.random.default_rng(1).integers(0, 9, (9, 17, 5, 5), np.uint8)
-    policy_logits, values = evaluator.evaluate(observations)
-    with torch.inference_mode():
-        expected_logits, expected_values = network(torch.from_numpy(observations))
-    assert policy_logits.shape == (9, game.num_actions)
-    assert values.shape == (9,)
-    scale = expected_logits.abs().max().item()
-    np.testing.assert_allclose(policy_logits / scale, expected_logits / scale, atol=tolerance)
-    np.testing.assert_allclose(values, expected_values, atol=tolerance)
-
-
 def test_a_row_depends_on_its_observation_alone(run_by: Backend) -> None:
     evaluator = run_by(trained_a_little(), GAME, torch.float32)
     rng = np.random.default_rng(1)

@@ -15,11 +15,8 @@ import azcore
 from azcore.errors import SettingError
 from azcore.networks import build_network, network_cost
 from azcore.networks.blocks import GlobalPool, SqueezeExcite, Style
-from azcore.networks.folding import folded
-from azcore.networks.openvino_evaluator import is_installed
 from azcore.networks.pooled import PooledNetwork, PooledRes, PooledSettings
 from azcore.storage.targets import TARGETS
-from networks.test_networks import by_openvino, by_torch
 
 GO = azcore.make("go", board_size=5)
 SETTINGS = PooledRes(
@@ -109,29 +106,6 @@ def test_all_predictions_have_their_shapes(name: str, settings: PooledRes) -> No
         torch.testing.assert_close(values, win - loss)
 
 
-@pytest.mark.parametrize("settings", BODIES.values(), ids=BODIES)
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 0.05)])
-@pytest.mark.parametrize("run_by", [by_torch, by_openvino])
-def test_search_sees_the_same_network_without_its_other_heads(  # type: ignore[no-untyped-def]
-    run_by, settings: PooledRes, dtype: torch.dtype, tolerance: float
-) -> None:
-    if run_by is by_openvino and not is_installed():
-        pytest.skip("OpenVINO is not installed")
-    network, seen = trained_a_little(GO, settings), some(GO)
-    logits, values = run_by(network, GO, dtype).evaluate(seen.numpy())
-    with torch.inference_mode():
-        expected_logits, expected_values = network(seen)
-    scale = expected_logits.abs().max().item()
-    np.testing.assert_allclose(logits / scale, expected_logits / scale, atol=tolerance)
-    np.testing.assert_allclose(values, expected_values, atol=tolerance)
-    plain = build_network(GO, replace(settings, auxiliary={}), seed=1)
-    played = folded(network)
-    kept = sum(p.numel() for p in folded(plain).parameters())
-    assert sum(p.numel() for p in played.parameters()) == kept
-    if network.targets:
-        assert len(network.outputs(seen)) > 2  # the network itself still has them
-
-
 def test_costs_are_those_counted_by_hand() -> None:
     """As for the other networks; 25 cells, and a pooled block pools 2 of its 8 channels."""
     convolutions = [17 * 8 * 9, *[8 * 8 * 9] * 2, 8 * 6 * 9, 8 * 2 * 9, 6 * 8 * 9]
@@ -182,14 +156,6 @@ def test_a_nested_bottleneck_costs_what_was_counted_by_hand() -> None:
     difference = sum(convolutions) - sum(none)
     assert other.parameters - one.parameters == difference + 2 * norms + linear
     assert other.flops - one.flops == 50 * difference + 2 * (2 * 3 - 4 * 6)
-
-
-@pytest.mark.parametrize("settings", BODIES.values(), ids=BODIES)
-def test_a_folded_copy_is_the_same_function(settings: PooledRes) -> None:
-    network, seen = trained_a_little(GO, settings).double(), some(GO).double()
-    with torch.inference_mode():
-        for ours, theirs in zip(folded(network)(seen), network(seen), strict=True):
-            torch.testing.assert_close(ours, theirs, atol=1e-10, rtol=1e-10)
 
 
 def test_squeeze_and_excitation_by_hand() -> None:
@@ -312,8 +278,8 @@ def test_same_weights_serve_every_place() -> None:
             "network.channels must be 2 or more with network.bottleneck, got 1",
         ),
         ({"bottleneck": -1}, "network.bottleneck must be 0 or more, got -1"),
-        ({"squeeze_excite": 9}, "network.squeeze_excite must be 0 to network.channels=8, got 9"),
         ({"squeeze_excite": -1}, "network.squeeze_excite must be 0 to network.channels=8, got -1"),
+        ({"squeeze_excite": 9}, "network.squeeze_excite must be 0 to network.channels=8, got 9"),
         ({"activation": "gelu"}, "network.activation must be one of relu, mish, got 'gelu'"),
         ({"head_channels": 0}, "network.head_channels must be 1 or more"),
         ({"value": "odds"}, "network.value must be one of scalar, wdl, got 'odds'"),

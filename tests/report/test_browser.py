@@ -31,25 +31,33 @@ def report_fixture(tmp_path_factory: Any) -> Path:
     return write_report(run.path)
 
 
-@pytest.fixture(name="page", params=[1280, 390], ids=["screen", "phone"])
-def page_fixture(report: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+@pytest.fixture(name="browser", scope="module")
+def browser_fixture() -> Iterator[Any]:
     with sync_api.sync_playwright() as play:
         browser = play.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": request.param, "height": 860})
-        faults: list[str] = []
-        page.on("pageerror", lambda error: faults.append(str(error)))
-        page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
-        page.goto(report.as_uri())
-        yield page
-        assert page.evaluate("document.documentElement.scrollWidth") == request.param
+        yield browser
         browser.close()
-        assert not faults
+
+
+@pytest.fixture(name="page")
+def page_fixture(browser: Any, report: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+    width = getattr(request, "param", 1280)
+    page = browser.new_page(viewport={"width": width, "height": 860})
+    faults: list[str] = []
+    page.on("pageerror", lambda error: faults.append(str(error)))
+    page.on("console", lambda said: faults.append(said.text) if said.type == "error" else None)
+    page.goto(report.as_uri())
+    yield page
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    page.close()
+    assert not faults
 
 
 def stones(page: Any) -> int:
     return page.locator("#viewer .az-pieces use:visible").count()
 
 
+@pytest.mark.parametrize("page", [1280, 390], indirect=True, ids=["screen", "phone"])
 def test_games_are_stepped_through_by_keys_and_buttons(page: Any) -> None:
     where = page.locator("#where")
     assert where.inner_text().startswith("Position 0 of ")

@@ -137,9 +137,19 @@ def records(
     return actor.play(num_games=25)
 
 
+# Resignation acts on what the others leave as it is, so it is tried with four of them.
+RESIGNING = (
+    "as alphago zero does",
+    "with caps and openings",
+    "solved, with forced visits",
+    "from openings after starts",
+)
+
+
 @pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("threshold", [None, -0.3])
+@pytest.mark.parametrize(
+    ("way", "threshold"), [*((way, None) for way in WAYS), *((way, -0.3) for way in RESIGNING)]
+)
 def test_whole_games(name: str, way: str, threshold: float | None, tmp_path: Path) -> None:
     game, alpha = GAMES[name]
     of_search, of_selfplay = WAYS[way]

@@ -28,10 +28,12 @@ from process_kit import (
     small_settings,
 )
 
+pytestmark = pytest.mark.xdist_group("processes")
+
 
 @pytest.mark.parametrize(
     ("workers", "processes"),
-    [(3, 2), *(pytest.param(*each, marks=pytest.mark.slow) for each in [(1, 1), (3, 1), (3, 3)])],
+    [(3, 2), (1, 1)],
 )
 def test_the_games_are_those_of_threads(workers: int, processes: int) -> None:
     settings = small_settings(workers)
@@ -75,12 +77,12 @@ def test_a_killed_process_costs_no_game() -> None:
     with contextlib.closing(small_crew(settings, 2, say=said.append)) as crew:
 
         def kill(count: int) -> None:
-            victims = {1: [0], 3: [1], 4: [0, 1], 6: [0], 9: [1]}.get(count, [])
+            victims = {1: [0], 4: [0, 1], 9: [1]}.get(count, [])
             for victim in victims:
                 os.kill(pids(crew)[victim], signal.SIGKILL)
 
         assert history(crew, kill) == wanted
-    assert len(said) >= 5
+    assert len(said) >= 4
     assert set(said) <= {
         f"self-play process {number} ended by signal 9 and is started again" for number in (0, 1)
     }

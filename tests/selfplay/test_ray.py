@@ -18,13 +18,14 @@ from typing import Any
 import pytest
 
 from azcore.arena.spread import Contender, SpreadMatch, play_spread
+from azcore.commands.train import train
 from azcore.errors import LostProcessError, SettingError
 from azcore.selfplay import ray_actors
 from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
 from azcore.selfplay.ray_actors import Host, RayLink
 from azcore.selfplay.ray_cluster import ENVIRONMENT, LOOPBACK, Head, RayCluster, signals_kept
 from azcore.selfplay.remote import RemoteCrew
-from conftest import TINY
+from conftest import TINY, compose
 from process_kit import (
     GAME,
     HashWeights,
@@ -38,6 +39,8 @@ from process_kit import (
 )
 from run_kit import fingerprint
 from search_kit import search_settings
+
+pytestmark = pytest.mark.xdist_group("processes")
 
 A_NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
 PATIENCE = 120.0  # seconds until something must have happened on a busy machine
@@ -138,7 +141,6 @@ def test_a_lost_head_ends_the_play_with_a_sentence(cluster: Any) -> None:
     crew = small_ray_crew(small_settings(2), 2, address=cluster.address)
     with contextlib.closing(crew):
         crew.set_weights(HashWeights(0))
-        crew.play(50)
         gone = LostProcessError("the head is gone")
         threading.Timer(0.5, crew._workplaces.quarters._hosts._lose, [gone]).start()
         with pytest.raises(LostProcessError, match="the head is gone"):
@@ -210,18 +212,16 @@ def test_no_actor_outlives_a_killed_driver(cluster: Any) -> None:
     assert gone(actors, PATIENCE)
 
 
-def azcore(*words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "azcore", *TINY, "selfplay.workers=2", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=600)
-
-
 @pytest.mark.slow
 def test_a_run_is_the_same_run(tmp_path: Path) -> None:
     """By a Ray of its own, which is gone afterwards."""
     pytest.importorskip("ray", reason="azcore[ray] is not installed")
-    for name, more in ("threads", []), ("actors", ["backend=ray", "backend.actors=2"]):
-        done = azcore(f"run_dir={tmp_path / name}", *more)
-        assert done.returncode == 0, done.stdout + done.stderr
+    words = [*TINY, "selfplay.workers=2", "trainer.max_steps=8"]
+    assert train(compose(*words, f"run_dir={tmp_path / 'threads'}")) == 0
+    command = [sys.executable, "-m", "azcore", *words, f"run_dir={tmp_path / 'actors'}"]
+    command += ["backend=ray", "backend.actors=2"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert fingerprint(tmp_path / "actors") == fingerprint(tmp_path / "threads")
     assert "2 threads in 2 actors" in done.stdout
     assert "self-play actor 1: " in done.stdout

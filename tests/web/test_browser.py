@@ -67,11 +67,15 @@ def browser_fixture() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(name="page", params=[1280, 390], ids=["screen", "phone"])
+ON_A_PHONE_TOO = pytest.mark.parametrize(
+    "page", [1280, 390], indirect=True, ids=["screen", "phone"]
+)
+
+
+@pytest.fixture(name="page")
 def page_fixture(browser: Any, request: pytest.FixtureRequest) -> Iterator[Any]:
-    context = browser.new_context(
-        viewport={"width": request.param, "height": 860}, accept_downloads=True
-    )
+    width = getattr(request, "param", 1280)
+    context = browser.new_context(viewport={"width": width, "height": 860}, accept_downloads=True)
     page = context.new_page()
     page.set_default_timeout(60_000)
     faults: list[str] = []
@@ -104,6 +108,7 @@ def moves(page: Any, count: int) -> list[str]:
     return [text.lstrip("0123456789") for text in page.locator("#moves li").all_inner_texts()]
 
 
+@ON_A_PHONE_TOO
 def test_ten_moves_of_go_a_pass_and_back(page: Any, place: str) -> None:
     begin(page, place, "pretrained/go9", "01")
     for number, point in enumerate(("E5", "C3", "G7", "C7", "G3", "E3", "E7", "C5", "G5"), 1):
@@ -132,6 +137,7 @@ def test_against_the_engine_with_analysis_on_and_off(page: Any, place: str) -> N
     assert "simulations" in page.inner_text("#thought")
 
 
+@ON_A_PHONE_TOO
 def test_chess_by_clicks_by_dragging_and_a_promotion(page: Any, place: str) -> None:
     begin(page, place, "search/chess", "01")
     line = [("e2", "e4"), ("e7", "e5"), ("g1", "f3"), ("b8", "c6"), ("f1", "c4"), ("f8", "c5")]
@@ -152,6 +158,7 @@ def test_chess_by_clicks_by_dragging_and_a_promotion(page: Any, place: str) -> N
     assert moves(page, 1) == ["a8=Q+"]
 
 
+@ON_A_PHONE_TOO
 def test_a_drop_in_shogi(page: Any, place: str) -> None:
     begin(page, place, "search/shogi", "01")
     line = [("7g", "7f"), ("3c", "3d"), ("8h", "2b"), ("3a", "2b"), ("*B", "5e")]
@@ -213,6 +220,7 @@ def test_a_game_without_a_board_is_a_list_of_actions(
     assert page.locator("#choices button").count() == 8
 
 
+@ON_A_PHONE_TOO
 def test_inside_a_search_step_by_step(page: Any, place: str) -> None:
     begin(page, place, "search/tic_tac_toe", "01")
     for number, cell in enumerate(("a1", "b2"), 1):
@@ -258,6 +266,7 @@ def test_a_plugin_by_clicks(page: Any, place: str) -> None:
     page.uncheck("#analyse")
 
 
+@ON_A_PHONE_TOO
 def test_a_plugin_without_a_board_by_its_list(page: Any, place: str) -> None:
     begin(page, place, "search/bare", "01")
     for number in range(1, 5):
