@@ -185,11 +185,9 @@ def test_their_order_does_not_matter(azcore: CommandLine, mine: Path) -> None:
 @pytest.mark.parametrize(
     ("method", "sentence"),
     [
-        # One more, with and without the others.
-        ("root_values", "the run has replay.root_value_share 0.0, got 0.3"),
+        # One more.
         ("[playout_cap,warmup,root_values]", "the run has replay.root_value_share 0.0, got 0.3"),
         # One or all less.
-        ("[playout_cap]", "the run has learner.warmup_steps 100, got 0"),
         ("warmup", "the run has selfplay.full_search_share 0.25, got 1.0"),
         ("[]", "the run has learner.warmup_steps 100, got 0"),
     ],

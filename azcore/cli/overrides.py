@@ -260,26 +260,32 @@ def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
     from azcore.storage.run_settings import flat
 
     names = GlobalHydra.instance().config_loader().get_group_options(METHOD)
+    before = flat(plain_settings(hydra.compose("config")))
     return [
         at
         for name in names
         if name not in chosen
-        for at, value in flat(_contents(METHOD, name)).items()
+        for at, value in flat(_contents(METHOD, name, before)).items()
         if has.get(at) == value
     ]
 
 
-def _contents(group: str, choice: str) -> dict[str, Any]:
-    """What a file of settings holds; of one that chooses files of other groups, what it changes."""
+def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """What a file of settings holds; of one that chooses files of other groups, what it changes.
+
+    Args:
+        group: where the file is.
+        choice: its name.
+        before: the settings without any choice, by key; None: they are composed if needed.
+    """
     from azcore.storage.run_settings import flat
 
     try:
         contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
     except HydraException:  # alone, it has no groups to choose in
-        before, after = (
-            flat(plain_settings(hydra.compose("config", choices)))
-            for choices in ([], [f"{group}={choice}"])
-        )
+        if before is None:
+            before = flat(plain_settings(hydra.compose("config")))
+        after = flat(plain_settings(hydra.compose("config", [f"{group}={choice}"])))
         return {at: value for at, value in after.items() if before.get(at) != value}
     return dict(contents)
 

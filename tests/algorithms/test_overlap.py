@@ -129,7 +129,7 @@ def test_self_play_ends_before_lightning_tidies_up(
         tidy_up(trainer)
 
     monkeypatch.setattr(Trainer, "_teardown", noted)
-    assert train(tiny("run_dir=run", *OVERLAP)) == 0
+    assert train(tiny("run_dir=run", *OVERLAP, "trainer.max_steps=8")) == 0
     monkeypatch.setattr(LearnerModule, "training_step", lambda *_: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         train(tiny("run_dir=other", *OVERLAP))
@@ -473,7 +473,20 @@ def whole(run: Path) -> list[bytes]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("backend", [[], PROCESS], ids=["inline", "processes"])
+@pytest.mark.parametrize(
+    "backend",
+    [
+        pytest.param(
+            [],
+            marks=pytest.mark.long(
+                short="tests/algorithms/test_overlap.py::"
+                "test_killed_at_random_moments_it_loses_no_finished_game"
+            ),
+        ),
+        PROCESS,
+    ],
+    ids=["inline", "processes"],
+)
 def test_killed_at_random_moments_it_loses_no_finished_game(
     tmp_path: Path, backend: list[str]
 ) -> None:

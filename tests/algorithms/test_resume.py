@@ -73,7 +73,7 @@ def assert_resumes_alike(tiny: Tiny, tmp_path: Path, *words: str, stops: Sequenc
 
 def test_stopped_and_resumed_equals_never_stopped(tiny: Tiny, tmp_path: Path) -> None:
     """At ends and in the middle of generations of 4 steps."""
-    assert_resumes_alike(tiny, tmp_path, stops=(4, 6, 7, 13))
+    assert_resumes_alike(tiny, tmp_path, stops=(4, 7, 13))
     assert generations(tmp_path / "halves-13") == ["0", "1", "2", "3"]
 
 
@@ -118,7 +118,7 @@ LATER = [  # methods later than the papers'
 ]
 
 
-@pytest.mark.parametrize(("optimizer", "stops"), [("adamw", (4, 7, 12)), ("muon", (7,))])
+@pytest.mark.parametrize(("optimizer", "stops"), [("adamw", (4, 7)), ("muon", (7,))])
 def test_with_later_methods_stopped_and_resumed_equals_never_stopped(
     tiny: Tiny, tmp_path: Path, optimizer: str, stops: Sequence[int]
 ) -> None:
@@ -139,7 +139,7 @@ def test_with_starts_and_branches_stopped_and_resumed_equals_never_stopped(
         "selfplay.branch_share=0.3",
         "arena.starts=[starts.txt]",
     ]
-    assert_resumes_alike(tiny, tmp_path, *begun, stops=(4, 7))
+    assert_resumes_alike(tiny, tmp_path, *begun, stops=[7])
     records = list(GameFile(RunDirectory(tmp_path / "whole").records).read())
     assert {record.start for record in records} == {None, "X../.../... w", ".X./O../... b"}
     assert max(record.opening_plies for record in records) > 5  # a branch of such a game
@@ -162,7 +162,7 @@ def test_with_start_states_stopped_and_resumed_equals_never_stopped(
         "network.auxiliary.ownership=true",
         "network.auxiliary.score=true",
     ]
-    assert_resumes_alike(tiny, tmp_path, *several, stops=(4, 7))
+    assert_resumes_alike(tiny, tmp_path, *several, stops=[7])
     records = list(GameFile(RunDirectory(tmp_path / "whole").records).read())
     small = "../.. b"
     starts = [None, ".../.../... b komi=0.5", small, f"{small} komi=0.5"]
@@ -239,7 +239,7 @@ SPRT += ["sprt.alpha=0.4", "sprt.beta=0.4", "gate.games=8"]
 
 @pytest.mark.parametrize(
     ("stops", "test"),  # after a match and before, and midway
-    [((8, 14, 16), []), ((14, 16), SPRT)],
+    [((14, 16), []), ((14,), SPRT)],
     ids=["all games", "sprt"],
 )
 def test_alphagozero_stopped_and_resumed_equals_never_stopped(
@@ -298,7 +298,10 @@ KILLED = "tests/algorithms/test_resume.py::test_killed_at_random_moments"
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.long(short=KILLED))])
 @pytest.mark.parametrize(
     "changed",
-    [[], [*ALPHAGOZERO[:-1], "replay.window_on_disk=true"]],
+    [
+        pytest.param([], marks=pytest.mark.long(short=KILLED)),
+        [*ALPHAGOZERO[:-1], "replay.window_on_disk=true"],
+    ],
     ids=["alphazero", "alphagozero"],
 )
 def test_killed_at_random_moments(tmp_path: Path, changed: list[str], kills: int) -> None:
@@ -359,7 +362,7 @@ def test_a_run_that_forgets_its_oldest_games_goes_on_alike(tiny: Tiny, tmp_path:
     kept = list(records.read())
     assert 6 <= len(kept) < 40
     assert kept[0].game_index > 5
-    for steps in (9, 22, 33):
+    for steps in (9, 33):
         train_until(tiny(f"run_dir=stopped-{steps}", rated, *short), steps)
         assert train(tiny(f"resume=stopped-{steps}", rated, *short)) == 0
         assert fingerprint(tmp_path / f"stopped-{steps}") == fingerprint(tmp_path / "whole")

@@ -20,10 +20,10 @@ from conftest import TINY
 from run_kit import fingerprint, train_once
 
 
-def kills_of(short: str) -> pytest.MarkDecorator:
-    """Once, and in the long tests twenty times."""
-    long = pytest.mark.long(short=f"tests/commands/test_killed_commands.py::{short}")
-    return pytest.mark.parametrize("kills", [1, pytest.param(20, marks=long)])
+def kills_of(short: str, *few: int) -> pytest.MarkDecorator:
+    """Twenty times in the long tests, and a few times in those that `make test` runs."""
+    many = pytest.param(20, marks=pytest.mark.long(short=short))
+    return pytest.mark.parametrize("kills", [*few, many])
 
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
@@ -53,7 +53,7 @@ def lines(path: Path) -> int:
     return len(path.read_bytes().splitlines()) if path.exists() else 0
 
 
-@kills_of("test_a_tuning")
+@kills_of("tests/commands/test_killed_commands.py::test_a_tuning", 1)
 def test_a_tuning(tiny: Tiny, tmp_path: Path, kills: int) -> None:
     pytest.importorskip("optuna", reason="command=tune needs the extra tune (optuna, scipy)")
     train_once(tiny("run_dir=run", "trainer.max_steps=4"))
@@ -80,7 +80,7 @@ def test_a_tuning(tiny: Tiny, tmp_path: Path, kills: int) -> None:
     assert rows["killed"].read_bytes() == rows["whole"].read_bytes()
 
 
-@kills_of("test_a_sweep")
+@kills_of("tests/commands/test_sweep.py::test_one_command_makes_all_and_goes_on_where_it_was")
 def test_a_sweep(tmp_path: Path, kills: int) -> None:
     def arguments(folder: str) -> list[str]:
         return ["--multirun", *TINY, "seed=1,2", f"hydra.sweep.dir={folder}"]
@@ -98,7 +98,7 @@ def test_a_sweep(tmp_path: Path, kills: int) -> None:
         assert fingerprint(killed) == fingerprint(whole)
 
 
-@kills_of("test_a_rating_list")
+@kills_of("tests/commands/test_tournament.py::test_an_interrupted_tournament_rates_what_was_played")
 def test_a_rating_list(tiny: Tiny, tmp_path: Path, kills: int) -> None:
     """A killed one is not taken for a whole one; the next list is as if it had not been."""
     train_once(tiny("run_dir=run", "trainer.max_steps=4"))

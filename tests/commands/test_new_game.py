@@ -177,9 +177,6 @@ def test_connect_four_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path:
     assert "100 of 100 games against search:800" in card
     ladder = fresh.succeed("python -m azcore command=ladder ladder=connect_four", elsewhere)
     assert "keeps the outcome of perfect play" in ladder
-    report = fresh.succeed(f"python -m azcore command=check game=connect_four {BRIEF}", elsewhere)
-    assert re.search(r"4 +2,401 ", report)
-    assert "max_game_length" in report
 
 
 @pytest.mark.slow
@@ -190,8 +187,6 @@ def test_minishogi_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Pa
     fresh.succeed("python -m pytest -q", source)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    log = fresh.succeed(f"python -m azcore game=minishogi {SMALL} trainer.max_steps=2", elsewhere)
-    assert "step 2" in log
     card = fresh.succeed("python -m azcore command=info checkpoint=pretrained/minishogi", elsewhere)
     assert "99 of 100 games against search:200" in card
 

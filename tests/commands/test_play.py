@@ -238,7 +238,7 @@ def test_a_checkpoint_brings_its_own_game(
     train_once(tiny("run_dir=run", "trainer.max_steps=4"))
     path = tmp_path / "run/checkpoints/last.ckpt"
     shown = screen(["game=go", f"checkpoint={path}"], "b2")
-    assert "\ntic_tac_toe. You are X and move first.\n" in shown
+    assert "tic_tac_toe. You are X and move first.\n" in shown
     assert f"with {path}." in shown
     assert "O plays " in shown
     game, evaluator, _ = loaded(compose("game=go", f"checkpoint={path}"))
@@ -266,9 +266,7 @@ def test_bytes_that_are_no_text_are_answered(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("typed", "status"), [("b2\nquit\n", 0), ("b2\n\x04", 0), ("\x03", 130), ("b2\n+\x03", 130)]
-)
+@pytest.mark.parametrize(("typed", "status"), [("b2\n\x04", 0), ("\x03", 130), ("b2\n+\x03", 130)])
 def test_on_a_terminal(tmp_path: Path, typed: str, status: int) -> None:
     """Ctrl-D, Ctrl-C at the prompt, and Ctrl-C (after +) while the engine thinks."""
     pid, terminal = pty.fork()

@@ -297,7 +297,6 @@ def test_the_same_seed_gives_the_same_games(azcore: Command, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "players",
     [
-        "first,search:8,search:4",
         "search:4,search:8,first@step-8",
         "first,search:4,'first gumbel=null c_init=3 num_simulations=8'",
     ],

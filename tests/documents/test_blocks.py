@@ -27,6 +27,7 @@ PROGRAMS = {"cd", "export", "sudo", ".", "make", "pip", "python", "python3", "ra
 WITH_PYTHON = [
     page for page in PAGES if blocks(page, "python") and ELSEWHERE.get(page, page) == page
 ]
+GROUPS = {folder.name for folder in (ROOT / "conf").iterdir() if folder.is_dir()}
 WITH_COMMANDS = [page for page in PAGES if commands(page)]
 
 
@@ -54,10 +55,13 @@ def test_the_other_pages_are_run_by_tests_of_their_own(page: str) -> None:
     assert page.partition("/")[2] in (ROOT / ELSEWHERE[page]).read_text().replace('" / "', "/")
 
 
-@pytest.mark.parametrize("page", WITH_COMMANDS)
-def test_command_lines_compose_and_are_obeyed(page: str) -> None:
-    """Nothing runs, but each word is a setting, its value can be read, and its command uses it."""
-    with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+def test_command_lines_compose_and_are_obeyed() -> None:
+    """Nothing runs, but each word is a setting, its value can be read, and its command uses it.
+
+    Lines that choose the same files of settings are composed together.
+    """
+    together: dict[tuple[str, ...], dict[str, str]] = {}
+    for page in WITH_COMMANDS:
         for words in azcore_lines(page):
             told = [renamed(w) for w in words if "=" in w and "hydra." not in w]
             name = next((w.partition("=")[2] for w in told if w.startswith("command=")), "train")
@@ -67,7 +71,13 @@ def test_command_lines_compose_and_are_obeyed(page: str) -> None:
             here = [w for w in here if "network.reduction" not in w]
             # Of values that are swept over, such as seed=4,5, the first.
             first = [re.sub(r"^([\w.]+=[^,\[{'\"]+),.*$", r"\1", word) for word in here]
-            hydra.compose("config", overrides=first)
+            groups = tuple(sorted(w for w in first if w.partition("=")[0] in GROUPS))
+            single = {w.partition("=")[0]: w for w in first if w not in groups}
+            together.setdefault(groups, {}).update(single)
+    with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+        for groups, single in together.items():
+            hydra.compose("config", overrides=[*groups, *single.values()])
+    assert len(together) > 20
 
 
 @pytest.mark.parametrize("page", WITH_COMMANDS)

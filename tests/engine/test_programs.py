@@ -173,8 +173,16 @@ BROKEN = {
 }
 
 
-@pytest.mark.parametrize("protocol", ["gtp", "uci", "usi"])
-@pytest.mark.parametrize("case", BROKEN)
+# Each way by one protocol at least, and the first of them by all.
+IN_WAYS = [
+    (case, protocol)
+    for number, case in enumerate(BROKEN)
+    for at, protocol in enumerate(["gtp", "uci", "usi"])
+    if number < 2 or at == number % 3
+]
+
+
+@pytest.mark.parametrize(("case", "protocol"), IN_WAYS)
 def test_a_broken_program_costs_its_game_and_no_other(
     tmp_path: Path, protocol: str, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

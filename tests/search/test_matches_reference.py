@@ -154,8 +154,13 @@ SEARCHED = [
 ]
 
 
-@pytest.mark.parametrize("noise", [False, True], ids=["plain", "noise"])
-@pytest.mark.parametrize(("key", "rule"), SEARCHED)
+@pytest.mark.parametrize(
+    ("key", "rule", "noise"),
+    [
+        *((key, rule, True) for key, rule in SEARCHED),
+        *(("go 3x3", rule, False) for rule in RULES),
+    ],
+)
 def test_whole_games(key: str, rule: str, noise: bool) -> None:
     settings = search_settings(num_simulations=48, **RULES[rule])
     met = compare_games(make(key), settings, noise=noise, seed=len(rule), most_moves=30)

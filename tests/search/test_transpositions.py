@@ -317,8 +317,10 @@ def compare_games(
     return met
 
 
-@pytest.mark.parametrize("leaves", [1, 8])
-@pytest.mark.parametrize("key", [*GAMES, *LAYERS])
+@pytest.mark.parametrize(
+    ("key", "leaves"),
+    [*((key, 8) for key in [*GAMES, *LAYERS]), ("tic_tac_toe", 1), ("layers 20", 1)],
+)
 def test_whole_games(key: str, leaves: int, monkeypatch: pytest.MonkeyPatch) -> None:
     settings = graph_settings(num_simulations=100, leaves_per_tree=leaves, virtual_loss=leaves > 1)
     met = compare_games(make(key, monkeypatch), settings, seed=leaves, most_moves=8)

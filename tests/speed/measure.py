@@ -21,7 +21,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from importlib.metadata import version
 from itertools import cycle
@@ -34,6 +34,7 @@ from azcore.game import ByteArray, CompiledGame, FloatArray
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("instructions.json")
 ALLOWED_RISE = 1.15
+GAMES = ("go 9x9", "go 19x19", "chess", "shogi", "connect four")
 TREES, SIMULATIONS, OPENING_PLIES = 32, 50, 20  # of a search; the plies are random
 PLIES = 2000  # of random games
 
@@ -67,9 +68,13 @@ def rises(measured: Counts, kept: Counts) -> list[str]:
     return told
 
 
-def measure() -> Counts:
-    """Count, in processes of their own; half a minute if numba has compiled everything before."""
-    command = [sys.executable, __file__, "--child"]
+def measure(games: Sequence[str] = GAMES) -> Counts:
+    """Count, in processes of their own; half a minute if numba has compiled everything before.
+
+    Args:
+        games: names of `GAMES`.
+    """
+    command = [sys.executable, __file__, "--child", *games]
     environment = {
         **os.environ,
         "NUMBA_CPU_NAME": "x86-64-v3",
@@ -134,14 +139,16 @@ def child() -> None:
     import azcore
 
     callgrind = Callgrind()
-    games: dict[str, CompiledGame] = {
-        "go 9x9": azcore.make("go", board_size=9),
-        "go 19x19": azcore.make("go", board_size=19),
-        "chess": azcore.make("chess"),
-        "shogi": azcore.make("shogi"),
-        "connect four": ConnectFour(),
+    make: dict[str, Callable[[], CompiledGame]] = {
+        "go 9x9": lambda: azcore.make("go", board_size=9),
+        "go 19x19": lambda: azcore.make("go", board_size=19),
+        "chess": lambda: azcore.make("chess"),
+        "shogi": lambda: azcore.make("shogi"),
+        "connect four": ConnectFour,
     }
-    for name, game in games.items():
+    assert tuple(make) == GAMES
+    for name in sys.argv[2:]:
+        game = make[name]()
         count_search(callgrind, name, game)
         count_rules(callgrind, name, game)
 

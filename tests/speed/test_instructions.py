@@ -33,10 +33,24 @@ def test_figures_are_compared_with_the_same_versions_alone() -> None:
     assert measure.why_not({**measure.versions(), "numba": "0.1"}) is not None
 
 
+EVERY_GAME = pytest.mark.long(
+    short="tests/speed/test_instructions.py::test_no_more_instructions_than_are_kept"
+)
+
+
 @pytest.mark.slow
-def test_no_more_instructions_than_are_kept() -> None:
+@pytest.mark.parametrize(
+    "games", [("go 9x9", "chess"), pytest.param(measure.GAMES, marks=EVERY_GAME)], ids=str
+)
+def test_no_more_instructions_than_are_kept(games: tuple[str, ...]) -> None:
     figures = json.loads(measure.KEPT.read_text())
     reason = measure.why_not(figures["versions"])
     if reason is not None:
         pytest.skip(reason)
-    assert measure.rises(measure.measure(), figures["instructions"]) == []
+    kept = {
+        name: count
+        for name, count in figures["instructions"].items()
+        if name.startswith(tuple(f"{game}," for game in games))
+    }
+    assert len(kept) == 2 * len(games)
+    assert measure.rises(measure.measure(games), kept) == []

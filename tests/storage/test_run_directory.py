@@ -16,6 +16,7 @@ import yaml
 from azcore.assembly.parts import settings_from
 from azcore.cli import application
 from azcore.commands import COMMANDS
+from azcore.commands.compare.compare import compare
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.learner.settings import ON_ONE_DEVICE, trainer_settings
@@ -259,15 +260,32 @@ READ_BY_COMPARE = ("config.yaml", "metrics.csv")
 @pytest.mark.parametrize(
     ("file", "kind"), [(file, kind) for file, kinds in DAMAGE.items() for kind in kinds]
 )
-def test_damage_is_one_sentence(azcore: CommandLine, run: Path, file: str, kind: str) -> None:
+def test_damage_is_refused_by_name(
+    run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (run / file).write_bytes(DAMAGE[file][kind])
-    commands = [RESUMED, COMPARED] if file in READ_BY_COMPARE else [RESUMED]
-    for command in commands:
-        status, _, errors = azcore(*command)
-        assert (status, errors.count("\n")) == (2, 1), errors
-        assert file in errors
-        assert len(errors) < 500
+    resuming = {**compose(*TINY, "trainer.max_steps=12"), "resume": "run"}
+    comparing = compose("game=tic_tac_toe", *COMPARED)
+    ways: list[Callable[[], object]] = [lambda: train(resuming)]
+    if file in READ_BY_COMPARE:
+        ways.append(lambda: compare(comparing))
+    if file == "config.yaml":  # which is read before anything else
+        ways[0] = lambda: read_config(RunDirectory(run))
+    for use in ways:
+        with pytest.raises((SettingError, CheckpointError)) as refusal:
+            use()
+        assert file in str(refusal.value)
+        assert len(str(refusal.value)) < 500
         assert (run / file).read_bytes() == DAMAGE[file][kind]
+
+
+@pytest.mark.parametrize("file", DAMAGE)
+def test_damage_ends_a_command_with_status_2(azcore: CommandLine, run: Path, file: str) -> None:
+    (run / file).write_bytes(DAMAGE[file]["binary"])
+    status, _, errors = azcore(*RESUMED)
+    assert (status, errors.count("\n")) == (2, 1), errors
+    assert file in errors
 
 
 def test_a_pipe_is_not_waited_for(run: Path) -> None:

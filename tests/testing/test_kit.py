@@ -164,7 +164,7 @@ def test_an_oracle_with_other_action_numbers_is_compared_by_text():
 
 @pytest.mark.parametrize("board_size", [pytest.param(5, marks=pytest.mark.rules), 9])
 def test_go_passes(board_size):
-    positions = 40 if INTERPRETED else 300
+    positions = 40 if INTERPRETED else 100
     report = check_game(
         azcore.make("go", board_size=board_size),
         num_positions=positions,

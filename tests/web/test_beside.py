@@ -13,7 +13,7 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -192,13 +192,12 @@ def test_the_page_goes_with_a_run_that_is_killed(run: subprocess.Popen[str]) -> 
     assert is_gone(address)
 
 
-def test_a_port_that_is_taken_is_told_before_the_run_begins(tmp_path: Path) -> None:
+def test_a_port_that_is_taken_is_told_before_the_run_begins(
+    azcore: Callable[..., tuple[int, str, str]], tmp_path: Path
+) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        words = [*TINY, f"run_dir={tmp_path / 'run'}", "web=true", f"web.port={port}"]
-        done = subprocess.run(
-            [sys.executable, "-m", "azcore", *words], capture_output=True, text=True, check=False
-        )
-    assert done.returncode == 2
-    assert f"web.port={port}: cannot listen there" in done.stderr
+        status, _, errors = azcore(*TINY, "run_dir=run", "web=true", f"web.port={port}")
+    assert status == 2
+    assert f"web.port={port}: cannot listen there" in errors
     assert not (tmp_path / "run").exists()

@@ -90,8 +90,13 @@ def swap_colours(text: str) -> str:
 # -- whole games -------------------------------------------------------------------------------
 
 
+MANY = pytest.mark.long(
+    short="tests/games/chess/test_rules.py::test_the_contract_holds_and_python_chess_agrees"
+)
+
+
 @pytest.mark.parametrize(
-    "num_positions", [300, pytest.param(2500, marks=pytest.mark.slow)], ids=["some", "many"]
+    "num_positions", [600, pytest.param(10_000, marks=MANY)], ids=["some", "many"]
 )
 def test_the_contract_holds_and_python_chess_agrees(num_positions: int) -> None:
     game, oracle = azcore.make("chess"), azcore.make("chess_plain")

@@ -96,7 +96,7 @@ def compare_games(
 @pytest.mark.parametrize("suicide", [False, True])
 @pytest.mark.parametrize(
     ("size", "games", "look"),
-    [(2, 200, 1), (3, 150, 1), (4, 40, 1), (5, 15, 1), (6, 6, 1), (7, 4, 2), (9, 3, 4)],
+    [(2, 100, 1), (3, 75, 1), (4, 20, 1), (5, 8, 1), (6, 3, 1), (7, 2, 2), (9, 2, 4)],
 )
 def test_games_agree_with_the_slow_rules(size: int, games: int, look: int, suicide: bool) -> None:
     compare_games(size, suicide, games, look)
@@ -105,7 +105,7 @@ def test_games_agree_with_the_slow_rules(size: int, games: int, look: int, suici
 
 @pytest.mark.parametrize("suicide", [False, True])
 @pytest.mark.parametrize(
-    ("size", "games", "look", "sizes"), [(3, 80, 1, [2]), (5, 24, 1, [2, 4]), (9, 12, 3, [5, 7])]
+    ("size", "games", "look", "sizes"), [(3, 40, 1, [2]), (5, 12, 1, [2, 4]), (9, 6, 3, [5, 7])]
 )
 def test_games_of_several_kinds_agree_with_the_slow_rules(
     size: int, games: int, look: int, suicide: bool, sizes: list[int]
@@ -167,7 +167,7 @@ def test_number_of_positions_on_two_by_two() -> None:
     assert count_positions(2) == 57
 
 
-@pytest.mark.slow
+@pytest.mark.long(short="tests/games/go/test_rules.py::test_number_of_positions_on_two_by_two")
 def test_number_of_positions_on_three_by_three() -> None:
     assert count_positions(3) == 12675  # the same table
 
