@@ -182,6 +182,7 @@ def listen(settings: WebSettings) -> socket.socket:
     Raises:
         SettingError: there is no such host, or the port is taken.
     """
+    listening = None
     try:
         family, kind, protocol, _, where = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -191,6 +192,8 @@ def listen(settings: WebSettings) -> socket.socket:
         listening.bind(where)
         listening.listen(BACKLOG)
     except OSError as error:
+        if listening is not None:
+            listening.close()
         raise SettingError(
             f"web.host={settings.host} web.port={settings.port}: cannot listen there: "
             f"{error.strerror or error}; web.port=0 takes any free port"
