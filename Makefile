@@ -1,4 +1,4 @@
-# The three commands are `make play`, `make train` and `make test`; `make help` lists the rest.
+# The commands are `make train`, `make test` and `make play`; `make help` lists the rest.
 # Everything is installed into $(VENV), again only when one of the three files below has changed.
 
 VENV ?= .venv
@@ -13,7 +13,7 @@ AT_ONCE ?= 3
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 TORCH := $(shell grep '^torch==' constraints.txt)
-PYTEST := $(BIN)/pytest -n $(AT_ONCE) --dist loadgroup --no-loadscope-reorder
+PYTEST := $(BIN)/pytest -n $(AT_ONCE) --dist loadscope --no-loadscope-reorder
 PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 
 .DEFAULT_GOAL := help
@@ -62,13 +62,13 @@ test-all: $(STAMP) ## all tests, compiled
 	$(PYTEST) --seconds build/seconds-compiled.json
 
 test-fast: $(STAMP) ## the tests not marked slow
-	$(PYTEST) -m 'not slow and not long'
+	$(PYTEST) -m 'not slow'
 
 speed: $(STAMP) ## count the instructions of search and rules, and keep the figures
 	$(BIN)/python tests/speed/measure.py --write
 
 test-rules: $(STAMP) ## the tests marked rules again, as plain Python
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m 'rules and not long' --seconds build/seconds-plain.json
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m rules --seconds build/seconds-plain.json
 
 test-long: $(STAMP) ## what `make test` leaves out: larger numbers of what it protects
 	$(PYTEST) -m long

@@ -12,7 +12,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # As the command line does, before torch is imported: see azcore/cli/application.py.
 os.environ.setdefault("GOMP_SPINCOUNT", "10000")
-# Several tests run at once, each of them on cores that the others need.
+# Tests run side by side; more threads would compete for the same cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import copy
@@ -59,32 +59,61 @@ def pytest_configure(config: pytest.Config) -> None:
     seconds.configure(config)
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """A file is a group, whose tests run in one process; the groups that take longest come first.
+# Files whose tests start many processes. Two of them at once on two cores take several times as
+# long, so they run one after the other.
+MANY_PROCESSES = {
+    "tests/algorithms/test_overlap.py",
+    "tests/algorithms/test_ranks.py",
+    "tests/arena/test_spread.py",
+    "tests/commands/test_killed_commands.py",
+    "tests/learner/test_overlap.py",
+    "tests/selfplay/test_processes.py",
+    "tests/selfplay/test_ray.py",
+}
 
-    Tests that start many processes are one group together, whichever their file: two of them at
-    once on two cores take several times as long.
-    """
-    groups = {item: _group(item) for item in items}
+
+def group_of(nodeid: str) -> str:
+    """The tests of a group run in one process of pytest-xdist, one after the other."""
+    path = nodeid.partition("::")[0]
+    return "many processes" if path in MANY_PROCESSES else path
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByGroup(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid)
+
+    return ByGroup(config, log)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out the long tests unless they are asked for; the longest groups come first."""
+    require_short_tests(items)
+    if "long" not in config.option.markexpr and not any("::" in word for word in config.args):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in set(left_out)]
     weights: Counter[str] = Counter()
-    for item, group in groups.items():
-        weights[group] += 30 if item.get_closest_marker("slow") else 1
-        item.add_marker(pytest.mark.xdist_group(group))
-    items.sort(key=lambda item: (-weights[groups[item]], groups[item]))
+    for item in items:
+        weights[group_of(item.nodeid)] += 30 if item.get_closest_marker("slow") else 1
+    items.sort(key=lambda item: (-weights[group_of(item.nodeid)], group_of(item.nodeid)))
 
 
-def _group(item: pytest.Item) -> str:
-    mark = item.get_closest_marker("xdist_group")
-    return mark.args[0] if mark else item.nodeid.partition("::")[0]
-
-
-def pytest_itemcollected(item: pytest.Item) -> None:
-    """A long test names the test of `make test` that protects the same."""
-    for mark in item.iter_markers("long"):
-        path, _, function = mark.kwargs["short"].partition("::")
-        if f"def {function.rpartition('::')[2]}(" not in (item.config.rootpath / path).read_text():
-            raise pytest.UsageError(f"{item.nodeid}: there is no {mark.kwargs['short']}")
+def require_short_tests(items: list[pytest.Item]) -> None:
+    """A long test names the test of `make test` that protects the same thing."""
+    every: dict[str, bool] = {}  # is one of them not long?
+    for item in items:
+        name = item.nodeid.partition("[")[0]
+        every[name] = every.get(name, False) or not item.get_closest_marker("long")
+    files = {name.partition("::")[0] for name in every}
+    for item in items:
+        for mark in item.iter_markers("long"):
+            short = mark.kwargs.get("short", "")
+            if short.partition("::")[0] in files | {""} and not every.get(short, False):
+                raise pytest.UsageError(f"{item.nodeid}: short={short!r} is no test of `make test`")
 
 
 def compose(*overrides: str) -> dict[str, Any]:

@@ -43,9 +43,10 @@ _MADE: dict[str, Path] = {}  # by settings
 
 
 def train_once(config: dict[str, Any]) -> Path:
-    """The run that `train` makes, copied from one that this process has made already.
+    """The run that `train` makes; a copy if this process has made it before.
 
-    For tests that need a run and do not test how it is made.
+    For tests that need a run and do not test how it is made, neither under a patch nor with files
+    of the current directory in the settings.
     """
     key = json.dumps({**config, "run_dir": None}, sort_keys=True)
     if key not in _MADE:

@@ -9,9 +9,8 @@ the test that asked for it first. Tests run side by side, so their sum exceeds t
 
 from __future__ import annotations
 
+import argparse
 import json
-import re
-import sys
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -31,8 +30,7 @@ class Seconds:
         self.began = time.monotonic()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        without_group = re.sub(r"@[^]]*$", "", report.nodeid)  # which pytest-xdist appends
-        self.tests[without_group] += report.duration
+        self.tests[report.nodeid] += report.duration
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
@@ -73,22 +71,25 @@ def configure(config: pytest.Config) -> None:
         config.pluginmanager.register(Seconds(config, None if is_worker else Path(path)))
 
 
-def main(arguments: list[str]) -> None:
+def main() -> None:
     """Prints the slowest tests of one or several runs."""
-    top = int(arguments[arguments.index("--top") + 1]) if "--top" in arguments else None
-    runs = [json.loads(Path(name).read_text()) for name in arguments if name.endswith(".json")]
+    parser = argparse.ArgumentParser()
+    parser.add_argument("files", nargs="+", type=Path)
+    parser.add_argument("--top", type=int, help="as a table in Markdown")
+    given = parser.parse_args()
+    runs = [json.loads(path.read_text()) for path in given.files]
     slowest = sorted(
         ((seconds, test) for run in runs for test, seconds in run["tests"].items()), reverse=True
     )
-    if top is None:
+    if given.top is None:
         print(f"{sum(run['seconds'] for run in runs):,.0f} s, {len(slowest):,} tests; the slowest:")
         for seconds, test in slowest[:10]:
             print(f"{seconds:7.1f} s  {test}")
         return
     print("| Seconds | Test |\n|---:|---|")
-    for seconds, test in slowest[:top]:
+    for seconds, test in slowest[: given.top]:
         print(f"| {seconds:.1f} | `{test}` |")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

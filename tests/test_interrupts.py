@@ -64,9 +64,9 @@ def ended_by(process: subprocess.Popen[str], first: int, second: int) -> str:
     [
         ([*TRAIN, "selfplay.workers=2"], ""),
         (["command=arena", "players=[random,search]", "arena.games=2"], ""),
-        (["command=play", "play.seconds=1"], "a1\n"),
+        (["command=check"], ""),
     ],
-    ids=["two workers", "arena", "play"],
+    ids=["train", "arena", "check"],
 )
 def test_a_second_one_ends_a_rule_that_never_returns(
     tmp_path: Path, arguments: list[str], typed: str

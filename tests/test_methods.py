@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
+from azcore.assembly.parts import settings_from
 from azcore.commands.train import train
 from azcore.storage.run_settings import flat
 from conftest import TINY, compose
@@ -55,7 +56,9 @@ def test_a_method_changes_what_its_file_says(name: str) -> None:
     assert own.keys() <= plain.keys()
     said = {key: value for key, value in own.items() if value != plain[key]}
     assert said or swaps  # or it would be no method
-    assert flat(compose(*base, *network, f"method={name}")) == {**plain, **said}
+    config = compose(*base, *network, f"method={name}")
+    assert flat(config) == {**plain, **said}
+    settings_from(config)
 
 
 def test_several_add_up() -> None:

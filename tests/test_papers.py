@@ -13,6 +13,7 @@ import pytest
 
 import azcore
 from azcore.assembly.parts import settings_from
+from azcore.cli.overrides import parsed
 from planted_faults import FAULTS, WIRING, rows
 
 Compose = Callable[..., dict[str, Any]]
@@ -34,8 +35,10 @@ def test_rows_are_whole_and_what_they_name_exists(compose: Compose) -> None:
         wrong += [f"{row.item}: no {name}" for name in row.files if not (ROOT / name).is_file()]
         for test in row.tests:
             path, _, function = test.partition("::")
-            if not (ROOT / path).is_file() or f"def {function}" not in (ROOT / path).read_text():
+            defined_there = f"def {function}(" if function else ""
+            if not (ROOT / path).is_file() or defined_there not in (ROOT / path).read_text():
                 wrong.append(f"{row.item}: no {test}")
+        parsed([override for override in row.overrides if "=" in override])
         groups = [o for o in row.overrides if "=" in o and "." not in o.partition("=")[0]]
         config = compose("algorithm=alphazero", *groups)
         for override in row.overrides:

@@ -35,8 +35,6 @@ from azcore.storage.table import Table
 from conftest import TINY
 from run_kit import fingerprint, train_until
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 Tiny = Callable[..., dict[str, Any]]
 OVERLAP = ["schedule=overlap", "selfplay.workers=2", "trainer.max_steps=40"]
 PROCESS = ["backend=process", "selfplay.workers=2"]
@@ -526,7 +524,7 @@ def test_a_signal_ends_all_processes(tmp_path: Path) -> None:
         wait_for(process, " generation 1 ")  # the checkpoint of generation 0 is written
         members = children(process.pid)
         assert len(members) == 2
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert "resume with" in output

@@ -28,8 +28,6 @@ from conftest import TINY
 from process_kit import gone
 from run_kit import fingerprint, train_until
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 Tiny = Callable[..., dict[str, Any]]
 
 CPU = [
@@ -109,20 +107,29 @@ def test_two_ranks_learn_what_one_does_and_resume_to_the_byte(tiny: Tiny, tmp_pa
     assert fingerprint(tmp_path / "halves") == fingerprint(tmp_path / "two")
 
 
-@pytest.mark.long(
-    short="tests/algorithms/test_ranks.py::test_two_ranks_learn_what_one_does_and_resume_to_the_byte"
+LARGE = pytest.mark.long(
+    short="tests/algorithms/test_ranks.py::test_two_ranks_compile_in_half_precision"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("blocks", "channels"), [(1, 8), pytest.param(4, 32, marks=LARGE)], ids=["small", "large"]
 )
 @pytest.mark.filterwarnings("ignore::DeprecationWarning:torch.jit")  # as torch compiles
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor:UserWarning")  # the same
-def test_two_ranks_compile_in_half_precision(tiny: Tiny, tmp_path: Path) -> None:
+def test_two_ranks_compile_in_half_precision(
+    tiny: Tiny, tmp_path: Path, blocks: int, channels: int
+) -> None:
     """Near the losses of one rank that does not compile: bfloat16 has three digits."""
     half = [
         "game=tic_tac_toe",
         "network=pooled_res",
-        "network.channels=32",
-        "network.blocks=4",
+        f"network.channels={channels}",
+        f"network.blocks={blocks}",
         "network.auxiliary.reply=true",
         "network.auxiliary.later_values=true",
+        "trainer.max_steps=8",
         "trainer.precision=bf16-mixed",
         "learner.batch_size=256",
     ]

@@ -239,7 +239,7 @@ SPRT += ["sprt.alpha=0.4", "sprt.beta=0.4", "gate.games=8"]
 
 @pytest.mark.parametrize(
     ("stops", "test"),  # after a match and before, and midway
-    [((14, 16), []), ((14,), SPRT)],
+    [((14, 16), []), ((14, 16), SPRT)],
     ids=["all games", "sprt"],
 )
 def test_alphagozero_stopped_and_resumed_equals_never_stopped(
@@ -304,8 +304,11 @@ KILLED = "tests/algorithms/test_resume.py::test_killed_at_random_moments"
     ],
     ids=["alphazero", "alphagozero"],
 )
-def test_killed_at_random_moments(tmp_path: Path, changed: list[str], kills: int) -> None:
+def test_killed_at_random_moments(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: list[str], kills: int
+) -> None:
     """SIGKILL, again and again: while starting, playing, learning, rating and writing."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # other tests have one, see conftest.py
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     # A generation takes a tenth of a second here, starting several; the run has 10 to a kill.
     changed = [*changed, f"trainer.max_steps={40 * kills}"]

@@ -43,8 +43,6 @@ from process_kit import (
 )
 from search_kit import search_settings
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 SEARCH = search_settings(num_simulations=12)
 FIRST = Contender(name="first", search=SEARCH, weights=b"hashes", version=3)
 SECOND = Contender(name="second", search=SEARCH, weights=b"hashes", version=8)

@@ -26,7 +26,7 @@ def kills_of(short: str, *few: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("kills", [*few, many])
 
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("processes")]
+pytestmark = pytest.mark.slow
 
 Tiny = Callable[..., dict[str, Any]]
 
@@ -83,7 +83,8 @@ def test_a_tuning(tiny: Tiny, tmp_path: Path, kills: int) -> None:
 @kills_of("tests/commands/test_sweep.py::test_one_command_makes_all_and_goes_on_where_it_was")
 def test_a_sweep(tmp_path: Path, kills: int) -> None:
     def arguments(folder: str) -> list[str]:
-        return ["--multirun", *TINY, "seed=1,2", f"hydra.sweep.dir={folder}"]
+        longer = f"trainer.max_steps={16 * kills}"  # so that it outlasts them all
+        return ["--multirun", *TINY, longer, "seed=1,2", f"hydra.sweep.dir={folder}"]
 
     def generations() -> int:
         return sum(map(lines, (tmp_path / "killed").rglob("metrics.csv")))
@@ -98,7 +99,7 @@ def test_a_sweep(tmp_path: Path, kills: int) -> None:
         assert fingerprint(killed) == fingerprint(whole)
 
 
-@kills_of("tests/commands/test_tournament.py::test_an_interrupted_tournament_rates_what_was_played")
+@kills_of("tests/commands/test_killed_commands.py::test_a_rating_list", 1)
 def test_a_rating_list(tiny: Tiny, tmp_path: Path, kills: int) -> None:
     """A killed one is not taken for a whole one; the next list is as if it had not been."""
     train_once(tiny("run_dir=run", "trainer.max_steps=4"))

@@ -45,8 +45,8 @@ def nothing_said() -> None:
 
 
 @pytest.fixture
-def within(azcore: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """Command lines run within this process, which is faster; what they have printed."""
+def within(azcore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Runs command lines in this process, which is faster; returns what they printed."""
     printed: list[str] = []
 
     class Within:

@@ -151,6 +151,15 @@ def test_whole_games_in_python_chess(start: Any) -> None:
         assert moves > 1
 
 
+def test_it_plays_itself_in_python_chess_and_ponders(start: Any) -> None:
+    engines, board = (start(), start()), chess.Board()
+    clock = chess.engine.Limit(white_clock=1, black_clock=1, white_inc=0.01, black_inc=0.01)
+    while not board.is_game_over(claim_draw=True) and board.ply() < 60:
+        result = engines[board.ply() % 2].play(board, clock, ponder=True)
+        assert result.move is not None
+        board.push(result.move)
+
+
 def test_three_seconds_are_enough_for_a_game(start: Any) -> None:
     """No increment: the clocks here run until the answer has been read.
 

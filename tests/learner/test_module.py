@@ -124,7 +124,7 @@ def test_loss_over_all_actions_by_hand() -> None:
 def test_a_compiled_network_learns_the_same() -> None:
     """Losses and gradients of a network with auxiliary targets; and its code was compiled."""
     game = azcore.make("go", board_size=5)
-    network = network_settings(POOLED)
+    network = network_settings({**POOLED, "blocks": 1, "pooling_every": 1})
     rng = np.random.default_rng(1)
     given = {
         "observations": torch.from_numpy(

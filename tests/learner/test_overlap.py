@@ -22,8 +22,6 @@ from process_kit import GAME, HashWeights, pids, small_actor, small_crew, small_
 from reference_mcts import HashEvaluator
 from selfplay_kit import record_of_values
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 WORKERS = 3
 ROUND = 200  # positions, more than end in a round of all workers
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -25,7 +26,7 @@ def every_network() -> Iterator[tuple[str, Game, torch.nn.Module]]:
     for name, settings in test_pooled.BODIES.items():
         yield f"pooled_res {name}", GAME, test_pooled.trained_a_little(GAME, settings)
     for settings in (test_transformer.SETTINGS, test_transformer.WDL):
-        for game in (GAME, azcore.make("chess")):
+        for game in (GAME, azcore.make("chess"), azcore.make("tic_tac_toe")):
             yield (
                 f"transformer {settings.value} {game.name}",
                 game,
@@ -38,10 +39,12 @@ def test_evaluators_agree_with_the_network(
     dtype: torch.dtype, tolerance: float, run_by: Backend
 ) -> None:
     """That is the tolerance within which all ways to run a network agree."""
-    wrong = []
+    wrong, rng = [], np.random.default_rng(1)
     for name, game, network in every_network():
-        seen = some(game, 9)
-        logits, values = run_by(network, game, dtype).evaluate(seen.numpy())
+        most = game.observation_maximum.astype(np.uint8)[:, None, None]
+        planes = rng.integers(0, most, (9, *game.observation_shape), np.uint8, endpoint=True)
+        seen = torch.from_numpy(planes)
+        logits, values = run_by(network, game, dtype).evaluate(planes)
         with torch.inference_mode():
             expected_logits, expected_values = network(seen)
         assert logits.shape == (9, game.num_actions)
@@ -56,7 +59,7 @@ def test_evaluators_agree_with_the_network(
     assert not wrong
 
 
-def test_a_folded_copy_is_the_same_function_without_its_other_heads() -> None:
+def test_a_folded_copy_is_the_same_function() -> None:
     for name, game, network in every_network():
         seen = some(game).double()
         network.double()
@@ -69,7 +72,7 @@ def test_a_folded_copy_is_the_same_function_without_its_other_heads() -> None:
 def test_predictions_beside_policy_and_value_cost_a_search_nothing() -> None:
     for name, settings in test_pooled.BODIES.items():
         network = test_pooled.trained_a_little(GAME, settings)
-        plain = build_network(GAME, test_pooled.replace(settings, auxiliary={}), seed=1)
+        plain = build_network(GAME, replace(settings, auxiliary={}), seed=1)
         kept = sum(p.numel() for p in folded(plain).parameters())
         assert sum(p.numel() for p in folded(network).parameters()) == kept, name
         if network.targets:

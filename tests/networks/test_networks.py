@@ -230,6 +230,7 @@ def test_observations_may_lie_in_memory_in_any_way(run_by: Backend) -> None:
 def test_threads_of_an_evaluator_are_its_own() -> None:
     network = trained_a_little()
     before = torch.get_num_threads()
+    torch.set_num_threads(3)
     evaluator = NetworkEvaluator(network=network, device=CPU, dtype=torch.float32, threads=1)
     evaluate = evaluator.prepared(np.ones((2, 17, 5, 5), np.uint8))
 
@@ -237,9 +238,12 @@ def test_threads_of_an_evaluator_are_its_own() -> None:
         evaluate()
         return torch.get_num_threads()
 
-    with ThreadPoolExecutor(1) as pool:
-        assert pool.submit(threads_after).result() == 1
-    assert torch.get_num_threads() == before
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(threads_after).result() == 1
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(before)
 
 
 SIGNALLED = """

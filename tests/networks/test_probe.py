@@ -134,8 +134,12 @@ def damaged(number: Any, rates: Any) -> bytes:
     [
         bytes(range(128, 256)),
         b"[" * 100_000,
+        b"[]",
         damaged(3, [1.0, 2.0, 3.0]),
+        damaged(-1, [1.0, 2.0, 3.0]),
+        damaged(0, [1.0, 2.0]),
         damaged(0, ["1", 2.0, 3.0]),
+        damaged(None, None),
     ],
 )
 def test_a_damaged_cache_is_measured_anew(machine: Machine, content: bytes) -> None:

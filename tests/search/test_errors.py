@@ -116,6 +116,9 @@ def test_a_state_of_something_else(search: Search) -> None:
         ({"num_simulations": 0}, "search.num_simulations must be 1 or more, got 0"),
         ({"c_base": 0.0}, "search.c_base must be above 0, got 0.0"),
         ({"c_init": -1.0}, "search.c_init must be 0 or more, got -1.0"),
+        ({"c_init": float("nan")}, "search.c_init must be 0 or more, got nan"),
+        ({"c_base": float("nan")}, "search.c_base must be above 0, got nan"),
+        ({"c_init": float("inf")}, "search.c_init must be 0 or more, got inf"),
         *(
             (
                 {"value_range": ends},
@@ -125,6 +128,7 @@ def test_a_state_of_something_else(search: Search) -> None:
             for ends in ((1.0, 0.0), (0.0, 1.0, 2.0), (0.0, float("inf")))
         ),
         ({"first_play": float("nan")}, "search.first_play must be finite, got nan"),
+        ({"reuse_limit": float("inf")}, "search.reuse_limit must be 0 or more, got inf"),
         ({"virtual_loss": -1}, "search.virtual_loss must be 0 or more, got -1"),
         ({"leaves_per_tree": 0}, "search.leaves_per_tree must be 1 or more, got 0"),
         (

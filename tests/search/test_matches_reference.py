@@ -145,7 +145,7 @@ def compare_games(
     return met
 
 
-# Rules that are not compiled prove the batch, for which two ways to search are enough.
+# Uncompiled games differ only in the batch, for which two rules suffice.
 SEARCHED = [
     (key, rule)
     for key in GAMES

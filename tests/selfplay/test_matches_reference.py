@@ -137,7 +137,7 @@ def records(
     return actor.play(num_games=25)
 
 
-# Resignation acts on what the others leave as it is, so it is tried with four of them.
+# Resignation is independent of the other ways, so four of them are enough.
 RESIGNING = (
     "as alphago zero does",
     "with caps and openings",

@@ -28,8 +28,6 @@ from process_kit import (
     small_settings,
 )
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 
 @pytest.mark.parametrize(
     ("workers", "processes"),

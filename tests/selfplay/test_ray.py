@@ -40,8 +40,6 @@ from process_kit import (
 from run_kit import fingerprint
 from search_kit import search_settings
 
-pytestmark = pytest.mark.xdist_group("processes")
-
 A_NODE = {"num_cpus": 1, "object_store_memory": 100 * 2**20}
 PATIENCE = 120.0  # seconds until something must have happened on a busy machine
 
