@@ -4,7 +4,8 @@
     python tests/seconds.py FILE [FILE ...] --top 50  # a table in Markdown
 
 A test's seconds include its set-up and its end. A fixture that a whole file shares counts once, in
-the test that asked for it first. Tests run side by side, so their sum exceeds the time of the run.
+the test that asked for it first. Tests run side by side, so their sum exceeds the time of the run;
+what a test costs is its processor time, which includes that of its processes, once they have ended.
 """
 
 from __future__ import annotations
@@ -15,22 +16,32 @@ import time
 from collections import Counter
 from collections.abc import Generator
 from pathlib import Path
+from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
 
 import pytest
 
 
 class Seconds:
-    """Gathers the seconds of one run; under pytest-xdist each process sends its fixtures' share."""
+    """Gathers the seconds of one run; under pytest-xdist each process sends its share."""
 
     def __init__(self, config: pytest.Config, path: Path | None) -> None:
         self.config, self.path = config, path
         self.tests: Counter[str] = Counter()
+        self.processor: Counter[str] = Counter()
         self.fixtures: Counter[str] = Counter()
         self.began = time.monotonic()
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.tests[report.nodeid] += report.duration
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        began = _processor_time()
+        try:
+            return (yield)
+        finally:
+            self.processor[item.nodeid] += _processor_time() - began
 
     @pytest.hookimpl(wrapper=True)
     def pytest_fixture_setup(self, fixturedef: Any) -> Generator[None, object, object]:
@@ -42,21 +53,35 @@ class Seconds:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        self.fixtures.update(getattr(node, "workeroutput", {}).get("fixtures", {}))
+        sent = getattr(node, "workeroutput", {})
+        self.fixtures.update(sent.get("fixtures", {}))
+        self.processor.update(sent.get("processor", {}))
 
     def pytest_sessionfinish(self) -> None:
         if self.path is None:
-            self.config.workeroutput["fixtures"] = dict(self.fixtures)  # type: ignore[attr-defined]
+            sent: dict[str, Any] = self.config.workeroutput  # type: ignore[attr-defined]
+            sent.update(fixtures=dict(self.fixtures), processor=dict(self.processor))
             return
         files: Counter[str] = Counter()
         for test, seconds in self.tests.items():
             files[test.partition("::")[0]] += seconds
-        kinds = {"tests": self.tests, "files": files, "fixtures": self.fixtures}
+        kinds = {
+            "tests": self.tests,
+            "processor": self.processor,
+            "files": files,
+            "fixtures": self.fixtures,
+        }
         found = {name: _rounded(counted) for name, counted in kinds.items()}
         self.path.parent.mkdir(parents=True, exist_ok=True)
         self.path.write_text(
             json.dumps({"seconds": round(time.monotonic() - self.began, 1), **found}, indent=1)
         )
+
+
+def _processor_time() -> float:
+    """Seconds of this process and of those of its processes that have ended."""
+    used = [getrusage(who) for who in (RUSAGE_SELF, RUSAGE_CHILDREN)]
+    return sum(each.ru_utime + each.ru_stime for each in used)
 
 
 def _rounded(counted: Counter[str]) -> dict[str, float]:
@@ -79,16 +104,22 @@ def main() -> None:
     given = parser.parse_args()
     runs = [json.loads(path.read_text()) for path in given.files]
     slowest = sorted(
-        ((seconds, test) for run in runs for test, seconds in run["tests"].items()), reverse=True
+        (
+            (seconds, run["processor"].get(test, 0.0), test)
+            for run in runs
+            for test, seconds in run["tests"].items()
+        ),
+        reverse=True,
     )
     if given.top is None:
-        print(f"{sum(run['seconds'] for run in runs):,.0f} s, {len(slowest):,} tests; the slowest:")
-        for seconds, test in slowest[:10]:
-            print(f"{seconds:7.1f} s  {test}")
+        total = sum(run["seconds"] for run in runs)
+        print(f"{total:,.0f} s, {len(slowest):,} tests; the slowest, with their processor time:")
+        for seconds, processor, test in slowest[:10]:
+            print(f"{seconds:7.1f} s {processor:7.1f} s  {test}")
         return
-    print("| Seconds | Test |\n|---:|---|")
-    for seconds, test in slowest[: given.top]:
-        print(f"| {seconds:.1f} | `{test}` |")
+    print("| Seconds | Of a processor | Test |\n|---:|---:|---|")
+    for seconds, processor, test in slowest[: given.top]:
+        print(f"| {seconds:.1f} | {processor:.1f} | `{test}` |")
 
 
 if __name__ == "__main__":
