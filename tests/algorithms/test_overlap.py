@@ -98,7 +98,7 @@ def test_games_since_the_checkpoint_are_kept(
         of_generations.append([record.game_index for record in data.new_games])
         first, end = data.buffer._games.first, data.buffer._games.end
         window = [data.buffer._record(n).game_index for n in range(first, end)]
-        assert window[-len(data.new_games) :] == of_generations[-1]
+        assert window[len(window) - len(data.new_games) :] == of_generations[-1]
 
     run = RunDirectory(tmp_path / "run")
     train_until(tiny("run_dir=run", *OVERLAP), 8)
