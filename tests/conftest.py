@@ -95,7 +95,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if "long" not in config.option.markexpr and not any("::" in word for word in config.args):
         left_out = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if item not in set(left_out)]
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     weights: Counter[str] = Counter()
     for item in items:
         weights[group_of(item.nodeid)] += 30 if item.get_closest_marker("slow") else 1

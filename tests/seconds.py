@@ -59,6 +59,7 @@ class Seconds:
 
     def pytest_sessionfinish(self) -> None:
         if self.path is None:
+            # Which pytest-xdist adds, and pytest's types do not know.
             sent: dict[str, Any] = self.config.workeroutput  # type: ignore[attr-defined]
             sent.update(fixtures=dict(self.fixtures), processor=dict(self.processor))
             return
