@@ -16,6 +16,7 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import copy
+import gc
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -24,6 +25,7 @@ from typing import Any
 
 import hydra
 import pytest
+import yaml
 from omegaconf import OmegaConf
 
 import seconds
@@ -114,6 +116,29 @@ def require_short_tests(items: list[pytest.Item]) -> None:
             short = mark.kwargs.get("short", "")
             if short.partition("::")[0] in files | {""} and not every.get(short, False):
                 raise pytest.UsageError(f"{item.nodeid}: short={short!r} is no test of `make test`")
+
+
+def pytest_collection_finish() -> None:
+    gc.freeze()  # what was imported and collected stays; looking through it again takes long
+
+
+parse_yaml = yaml.load
+parsed_files: dict[str, Any] = {}
+
+
+def parse_once(stream: Any, Loader: type) -> Any:  # noqa: N803 (the name it has in yaml.load)
+    """What yaml.load gives. Hydra reads some 40 files at each composition, always the same ones."""
+    if not hasattr(stream, "seek") or Loader.__name__ != "OmegaConfLoader":
+        return parse_yaml(stream, Loader)
+    start = stream.tell()
+    text = stream.read()
+    if text not in parsed_files:
+        stream.seek(start)
+        parsed_files[text] = parse_yaml(stream, Loader)
+    return copy.deepcopy(parsed_files[text])
+
+
+yaml.load = parse_once
 
 
 def compose(*overrides: str) -> dict[str, Any]:

@@ -1,24 +1,28 @@
 """How azcore compiles with numba: once per version of the sources, safely shared by processes.
 
-numba caches compiled functions on disk, so a second start takes only seconds. This module fixes two
-traps of that cache:
+numba caches compiled functions on disk, so a second start takes only seconds. This module fixes
+three traps of that cache:
 
 * numba checks only the file of the function itself, so it would silently ignore an edit in a file
   that the function calls into. Our cache directory is named after the content of all these files.
 * numba names record types in compiled symbols by a counter of the process. Two sizes of a board
   compiled by two processes may get one name, and a third process that loads both then runs the
   wrong code or crashes. We name them by a digest of the fields, the same in every process.
+* Processes that start together would each compile the same functions. Here the first compiles while
+  the others wait, and they load what it has compiled.
 
 The cache is in `azcore` in NUMBA_CACHE_DIR, or in `numba` of the user's cache directory.
 """
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -28,6 +32,7 @@ import numpy as np
 import numpy.typing as npt
 from numba import config, njit, typeof, types
 from numba.core import cgutils
+from numba.core.compiler_lock import global_compiler_lock
 from numba.experimental import function_type
 
 KEPT_VERSIONS = 60  # versions of sources whose compiled code stays cached
@@ -47,12 +52,27 @@ def compiled(
         signature: numba's types of arguments and result; None: compile on the first call.
         sources: every file whose functions it calls, its own included.
     """
-    before = config.CACHE_DIR
-    config.CACHE_DIR = str(_cache_directory(tuple(sorted(str(source) for source in sources))))
-    try:
-        return njit(signature, nogil=True, cache=True)(function)
-    finally:
-        config.CACHE_DIR = before
+    if config.DISABLE_JIT:
+        return function
+    directory = _cache_directory(tuple(sorted(str(source) for source in sources)))
+    with global_compiler_lock:  # of this process: numba's setting is for all threads
+        before = config.CACHE_DIR
+        config.CACHE_DIR = str(directory)
+        try:
+            if signature:  # compiled here and now, and for nothing else later
+                with _alone_in(directory):
+                    return njit(signature, nogil=True, cache=True)(function)
+            dispatcher: Any = njit(nogil=True, cache=True)(function)
+        finally:
+            config.CACHE_DIR = before
+    compile_now = dispatcher.compile
+
+    def compile_alone(types_of_arguments: Any) -> Any:
+        with _alone_in(directory):
+            return compile_now(types_of_arguments)
+
+    dispatcher.compile = compile_alone
+    return dispatcher
 
 
 def code_for(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
@@ -108,6 +128,30 @@ def load_function(context: Any, builder: Any, signature: Any, arguments: Any) ->
         entry = builder.gep(table.data, [context.get_constant(types.intp, 3 * place + column)])
         setattr(function, member, builder.inttoptr(builder.load(entry), pointer))
     return function._getvalue()
+
+
+_holds_a_lock = False  # this process; read and written under numba's lock only
+
+
+@contextmanager
+def _alone_in(directory: Path) -> Iterator[None]:
+    """No other thread or process compiles into this directory meanwhile.
+
+    A function compiles those that it calls: a process takes the outermost one's lock alone, so two
+    processes cannot wait for each other.
+    """
+    global _holds_a_lock
+    with global_compiler_lock:
+        if _holds_a_lock:
+            yield
+            return
+        with (directory / "lock").open("w") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            _holds_a_lock = True
+            try:
+                yield
+            finally:
+                _holds_a_lock = False
 
 
 @cache

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import config
 
 import azcore
 from azcore.errors import GameError, IllegalActionError
@@ -399,7 +400,9 @@ def test_settings_that_are_no_choice_are_refused() -> None:
         azcore.make("shogi", entering_king=1)
 
 
-@pytest.mark.slow  # compiles the rules again, for a longer record
+# Compiling the rules again for a longer record takes long; test_game.py compiles for two sizes.
+@pytest.mark.rules
+@pytest.mark.skipif(not config.DISABLE_JIT, reason="played interpreted alone")
 def test_longer_games_than_the_papers() -> None:
     long = azcore.make("shogi", max_plies=600)
     state = long.initial_state()
