@@ -62,7 +62,7 @@ imports: $(STAMP) ## who may import whom
 test-all: $(STAMP) ## all tests, compiled
 	$(PYTEST) --seconds build/seconds-compiled.json
 
-test-fast: $(STAMP) ## the tests not marked slow
+test-fast: $(STAMP) ## the tests that tests/slow.csv does not name
 	$(PYTEST) -m 'not slow'
 
 speed: $(STAMP) ## count the instructions of search and rules, and keep the figures

@@ -92,15 +92,19 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leaves out the long tests unless they are asked for; the longest groups come first."""
+    """Leaves out the long tests unless they are asked for; the slowest groups come first."""
     require_short_tests(items)
+    slow = seconds.slow_tests()
+    for item in items:
+        if item.nodeid.partition("[")[0] in slow:
+            item.add_marker("slow")
     if "long" not in config.option.markexpr and not any("::" in word for word in config.args):
         left_out = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
     weights: Counter[str] = Counter()
-    for item in items:
-        weights[group_of(item.nodeid)] += 30 if item.get_closest_marker("slow") else 1
+    for name in dict.fromkeys(item.nodeid.partition("[")[0] for item in items):
+        weights[group_of(name)] += slow.get(name, 0.1)
     items.sort(key=lambda item: (-weights[group_of(item.nodeid)], group_of(item.nodeid)))
 
 

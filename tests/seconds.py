@@ -1,7 +1,7 @@
 """Where the time of a test run goes: `pytest --seconds FILE` keeps it per test, file and fixture.
 
     python tests/seconds.py FILE [FILE ...]           # total and the ten slowest
-    python tests/seconds.py FILE [FILE ...] --top 50  # a table in Markdown
+    python tests/seconds.py FILE --slow > tests/slow.csv  # every test of half a second or more
 
 A test's seconds include its set-up and its end. A fixture that a whole file shares counts once, in
 the test that asked for it first. Tests run side by side, so their sum exceeds the time of the run;
@@ -11,7 +11,9 @@ what a test costs is its processor time, which includes that of its processes, o
 from __future__ import annotations
 
 import argparse
+import csv
 import json
+import sys
 import time
 from collections import Counter
 from collections.abc import Generator
@@ -20,6 +22,15 @@ from resource import RUSAGE_CHILDREN, RUSAGE_SELF, getrusage
 from typing import Any
 
 import pytest
+
+SLOW = Path(__file__).with_name("slow.csv")
+LEAST = 0.5  # seconds of a processor, of all cases of a test together
+
+
+def slow_tests() -> dict[str, float]:
+    """Processor time of the tests in tests/slow.csv, by file::test."""
+    with SLOW.open() as file:
+        return {row["test"]: float(row["processor"]) for row in csv.DictReader(file)}
 
 
 class Seconds:
@@ -98,10 +109,10 @@ def configure(config: pytest.Config) -> None:
 
 
 def main() -> None:
-    """Prints the slowest tests of one or several runs."""
+    """Prints the slowest tests of one or several runs, or rewrites the table of the slow ones."""
     parser = argparse.ArgumentParser()
     parser.add_argument("files", nargs="+", type=Path)
-    parser.add_argument("--top", type=int, help="as a table in Markdown")
+    parser.add_argument("--slow", action="store_true", help="all of them, as CSV")
     given = parser.parse_args()
     runs = [json.loads(path.read_text()) for path in given.files]
     slowest = sorted(
@@ -112,15 +123,27 @@ def main() -> None:
         ),
         reverse=True,
     )
-    if given.top is None:
-        total = sum(run["seconds"] for run in runs)
-        print(f"{total:,.0f} s, {len(slowest):,} tests; the slowest, with their processor time:")
-        for seconds, processor, test in slowest[:10]:
-            print(f"{seconds:7.1f} s {processor:7.1f} s  {test}")
+    if given.slow:
+        _write_slow(slowest)
         return
-    print("| Seconds | Of a processor | Test |\n|---:|---:|---|")
-    for seconds, processor, test in slowest[: given.top]:
-        print(f"| {seconds:.1f} | {processor:.1f} | `{test}` |")
+    total = sum(run["seconds"] for run in runs)
+    print(f"{total:,.0f} s, {len(slowest):,} tests; the slowest, with their processor time:")
+    for seconds, processor, test in slowest[:10]:
+        print(f"{seconds:7.1f} s {processor:7.1f} s  {test}")
+
+
+def _write_slow(tests: list[tuple[float, float, str]]) -> None:
+    """A row for each test with the sums of its cases, the slowest first."""
+    sums: dict[str, list[float]] = {}
+    for seconds, processor, test in tests:
+        row = sums.setdefault(test.partition("[")[0], [0.0, 0.0, 0])
+        for place, value in enumerate((processor, seconds, 1)):
+            row[place] += value
+    table = csv.writer(sys.stdout, lineterminator="\n")
+    table.writerow(["processor", "seconds", "cases", "test"])
+    for test, (processor, seconds, cases) in sorted(sums.items(), key=lambda row: -row[1][0]):
+        if processor >= LEAST:
+            table.writerow([f"{processor:.1f}", f"{seconds:.1f}", int(cases), test])
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import pytest
-
 import azcore
 from fresh_environment import FreshEnvironment
 
@@ -43,7 +41,6 @@ def test_there_is_one_version() -> None:
     assert changes.index("## [Unreleased]\n") < changes.index(f"## [{cut[0]}]")
 
 
-@pytest.mark.slow
 def test_the_wheel_works_without_a_checkout(tmp_path: Path) -> None:
     source = tmp_path / "source"
     for folder in ("azcore", "games", "conf"):

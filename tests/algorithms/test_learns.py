@@ -16,7 +16,6 @@ from azcore.commands.train import train
 from conftest import compose
 
 
-@pytest.mark.slow
 def test_tic_tac_toe_never_loses_to_minimax(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

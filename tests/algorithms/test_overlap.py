@@ -470,7 +470,6 @@ def whole(run: Path) -> list[bytes]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "backend",
     [
@@ -518,7 +517,6 @@ def test_killed_at_random_moments_it_loses_no_finished_game(
     assert len({record.game_index for record in records}) == len(records)
 
 
-@pytest.mark.slow
 def test_a_signal_ends_all_processes(tmp_path: Path) -> None:
     with running(tmp_path / "run", *OVERLAP, "trainer.max_steps=100000", *PROCESS) as process:
         wait_for(process, " generation 1 ")  # the checkpoint of generation 0 is written

@@ -112,7 +112,6 @@ LARGE = pytest.mark.long(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("blocks", "channels"), [(1, 8), pytest.param(4, 32, marks=LARGE)], ids=["small", "large"]
 )
@@ -257,7 +256,6 @@ def test_a_lost_rank_ends_the_run(tmp_path: Path) -> None:
     assert gone([rank_1])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_all_ranks_end_with_the_run(tmp_path: Path, number: signal.Signals) -> None:
     with running(tmp_path / "run") as (process, rank_1):

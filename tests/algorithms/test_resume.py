@@ -294,7 +294,6 @@ def killed_after(arguments: list[str], generations: int, seconds: float, cwd: Pa
 KILLED = "tests/algorithms/test_resume.py::test_killed_at_random_moments"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.long(short=KILLED))])
 @pytest.mark.parametrize(
     "changed",
@@ -332,7 +331,6 @@ def test_killed_at_random_moments(
     assert _gate_rows(killed) == _gate_rows(whole)
 
 
-@pytest.mark.slow
 def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
     run_dir = tmp_path / "run"
     lines = []

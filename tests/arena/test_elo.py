@@ -318,7 +318,6 @@ LADDER = {"anchor": 0.0, "a": 150.0, "b": 320.0, "c": 400.0}
 TRIALS, LEAST, MOST = 600, 0.923, 0.977
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("nu", [0.0, 1.0, 6.0])
 def test_intervals_cover_with_and_without_draws(nu: float) -> None:
     shares, seat, _ = coverage(LADDER, TRIALS, seed=int(nu), pairs=30, nu=nu, first_move=40.0)
@@ -326,7 +325,6 @@ def test_intervals_cover_with_and_without_draws(nu: float) -> None:
         assert LEAST <= share <= MOST
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("luck", [{"seat_luck": 300.0}, {"player_luck": 150.0}])
 def test_intervals_cover_when_the_games_of_a_pair_depend_on_each_other(
     luck: dict[str, float],

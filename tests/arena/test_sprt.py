@@ -140,7 +140,6 @@ def share_of_better(elo: float, nu: float, seat_luck: float, look_pairs: int, tr
     return better / trials
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("nu", "seat_luck", "look_pairs"),
     [(0.0, 0.0, 20), (2.0, 0.0, 20), (1.0, 300.0, 20), (8.0, 0.0, 20), (1.0, 300.0, 1)],

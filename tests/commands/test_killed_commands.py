@@ -26,8 +26,6 @@ def kills_of(short: str, *few: int) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("kills", [*few, many])
 
 
-pytestmark = pytest.mark.slow
-
 Tiny = Callable[..., dict[str, Any]]
 
 

@@ -123,7 +123,6 @@ def test_another_kind_is_refused(azcore: Callable[..., tuple[int, str, str]]) ->
     assert (status, errors) == (2, "azcore: kind must be one of compiled, plain, got 'fast'\n")
 
 
-@pytest.mark.slow
 def test_a_new_package_passes_and_trains(fresh: FreshEnvironment, tmp_path: Path) -> None:
     said = fresh.succeed("python -m azcore command=new name=pebbles new.path=made", tmp_path)
     commands = [line.strip() for line in said.splitlines()[1:]]
@@ -158,7 +157,6 @@ def test_a_new_package_passes_and_trains(fresh: FreshEnvironment, tmp_path: Path
     assert "its package lacks conf/game/pebbles.yaml" in done.stderr
 
 
-@pytest.mark.slow
 def test_connect_four_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT / "examples/plugins/connect_four", source)  # builds leave folders behind
@@ -179,7 +177,6 @@ def test_connect_four_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path:
     assert "keeps the outcome of perfect play" in ladder
 
 
-@pytest.mark.slow
 def test_minishogi_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT / "examples/plugins/minishogi", source)
@@ -207,7 +204,6 @@ def with_overrides(line: str, overrides: str) -> str:
     return " ".join([line, *obeyed])
 
 
-@pytest.mark.slow
 def test_the_tutorial_does_what_it_says(fresh: FreshEnvironment, tmp_path: Path) -> None:
     """Files are written and commands run in the order of the page.
 

@@ -6,8 +6,6 @@ import re
 import shutil
 from pathlib import Path
 
-import pytest
-
 from azcore.storage.targets import TARGETS
 from fresh_environment import FreshEnvironment
 
@@ -34,7 +32,6 @@ def test_the_page_lists_every_auxiliary_target() -> None:
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == TARGETS
 
 
-@pytest.mark.slow
 def test_the_example_trains_resumes_and_plays(tmp_path: Path) -> None:
     fresh = FreshEnvironment.make(tmp_path / "environment")
     source = tmp_path / "source"

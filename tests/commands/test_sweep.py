@@ -42,7 +42,6 @@ def cells(path: Path, column: str) -> list[str]:
     return [row[column] for row in Table(path / "metrics.csv", []).rows()]
 
 
-@pytest.mark.slow
 def test_one_command_makes_all_and_goes_on_where_it_was(
     experiment: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -363,7 +363,6 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.slow
 def test_an_interrupt_in_a_match_ends_processes_and_their_programs(tmp_path: Path) -> None:
     """Also programs that do not answer; and what was played is rated."""
     (tmp_path / "held.py").write_text(HELD)
@@ -595,7 +594,6 @@ def test_club_ratings_by_hand() -> None:
     assert ratings["a"] == pytest.approx(a - change)
 
 
-@pytest.mark.slow
 def test_more_search_is_rated_higher(azcore: Command, tmp_path: Path) -> None:
     """Random play and search of 16, 64 and 256 simulations on a small board, two seeds."""
     names = ["search:256", "search:64", "search:16", "random"]

@@ -42,7 +42,6 @@ def azcore_lines(page: str) -> list[list[str]]:
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_PYTHON)
 def test_blocks_of_python_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)

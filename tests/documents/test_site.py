@@ -74,7 +74,6 @@ def loaded(name: str) -> ModuleType:
     return module
 
 
-@pytest.mark.slow
 def test_no_link_leads_nowhere_and_nothing_is_loaded_from_elsewhere(site: Path) -> None:
     pages = {path: Page(path) for path in site.rglob("*.html")}
     assert len(pages) > 30
@@ -92,7 +91,6 @@ def test_no_link_leads_nowhere_and_nothing_is_loaded_from_elsewhere(site: Path) 
                 assert parts.fragment in pages[target].ids, f"{path} links to {link}"
 
 
-@pytest.mark.slow
 def test_the_site_holds_what_it_promises(site: Path) -> None:
     reference = (site / "reference.html").read_text()
     for name in azcore.__all__:

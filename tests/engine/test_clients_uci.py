@@ -22,7 +22,6 @@ from azcore.networks import build_network, network_settings
 from azcore.networks.saved import describe_run
 from azcore.storage.checkpoint import KEY, write_checkpoint
 
-pytestmark = pytest.mark.slow
 PATH = f"{os.environ.get('PATH', '')}:/usr/games"  # where Debian keeps them
 PATIENCE = 300  # seconds for a match
 

@@ -46,7 +46,6 @@ def test_standard_output_is_gtp_alone(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["log.txt"]
 
 
-@pytest.mark.slow
 def test_checkpoints(tiny: Callable[..., dict[str, Any]], tmp_path: Path) -> None:
     """The board is the checkpoint's; what is no checkpoint is refused with status 2."""
     train(
@@ -157,7 +156,6 @@ def test_a_gui_that_stops_reading_is_not_waited_for(ending: str) -> None:
     assert time.perf_counter() - began < Writer.PATIENCE + 10
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(GNUGO is None, reason="GNU Go (gnugo) is not installed")
 def test_whole_games_against_gnugo() -> None:
     ours = Program(engine_command("engine.num_simulations=50"))
@@ -171,7 +169,6 @@ def test_whole_games_against_gnugo() -> None:
     assert len(set(scores)) > 1, scores
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(GNUGO is None, reason="GNU Go (gnugo) is not installed")
 @pytest.mark.skipif(shutil.which("node") is None, reason="Node is not installed")
 @pytest.mark.skipif(

@@ -140,7 +140,6 @@ def test_a_batch_refuses_rows_that_it_has_not(row):
     assert [batch.current_player(each) for each in range(3)] == [0, 1, 0]
 
 
-@pytest.mark.slow
 def test_sizes_compiled_by_two_processes_are_loaded_together_by_a_third(tmp_path):
     # Without the digest in the names of record types (azcore/game/compilation.py), the third
     # process plays 3×3 with the rules of 2×2.

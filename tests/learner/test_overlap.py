@@ -219,7 +219,6 @@ def test_games_that_ended_together_are_stored_once_also_beside_an_error() -> Non
     assert stored == [1, 3]
 
 
-@pytest.mark.slow
 def test_a_killed_process_costs_no_game() -> None:
     """All games that began have ended once, or are in play."""
     said: list[str] = []

@@ -256,7 +256,6 @@ def test_a_player_agrees_with_the_search_on_the_network(run: azcore.Run) -> None
         azcore.search(azcore.make("go", board_size=5), None, player)
 
 
-@pytest.mark.slow
 def test_a_run_goes_on_where_it_stopped(tmp_path: Path) -> None:
     folder = tmp_path / "it's a run"  # a path that a command line would have to quote
     short = azcore.train("tic_tac_toe", *SMALL, steps=4, run_dir=folder, quiet=True)
@@ -283,7 +282,6 @@ def test_training_obeys_or_refuses(tmp_path: Path) -> None:
         azcore.Run(tmp_path)
 
 
-@pytest.mark.slow
 def test_composed_settings_train_as_they_are(tmp_path: Path) -> None:
     settings = azcore.compose("game=tic_tac_toe", *SMALL, seed=3)
     made = azcore.train(settings, steps=4, run_dir=tmp_path / "run", quiet=True)
@@ -292,7 +290,6 @@ def test_composed_settings_train_as_they_are(tmp_path: Path) -> None:
     assert made.metrics["step"] == [4]
 
 
-@pytest.mark.slow
 # The signal may come between a file's opening and its `with`: Python closes it, and warns.
 @pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")
 def test_ctrl_c_ends_training_and_returns_the_run(tmp_path: Path, capfd: Any) -> None:
@@ -312,7 +309,6 @@ def test_ctrl_c_ends_training_and_returns_the_run(tmp_path: Path, capfd: Any) ->
     assert made.player().step >= 4
 
 
-@pytest.mark.slow
 def test_training_off_the_main_thread(tmp_path: Path) -> None:
     made: list[azcore.Run] = []
 
@@ -432,7 +428,6 @@ def test_a_program_that_uses_hydra_itself_can_compose() -> None:
 # -- games of one's own --------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("no_offers")
 def test_a_game_of_no_package_is_searched_trained_and_loaded(tmp_path: Path) -> None:
     plain = registry.make("tic_tac_toe_plain")

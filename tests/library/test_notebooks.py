@@ -56,7 +56,6 @@ def test_notebooks_are_stored_without_outputs() -> None:
         assert all(cell["outputs"] == [] for cell in code), path
 
 
-@pytest.mark.slow
 def test_look_inside_a_search(notebook: Any) -> None:
     names = notebook("look_inside")
     assert names["slow"].simulations == 13
@@ -68,7 +67,6 @@ def test_look_inside_a_search(notebook: Any) -> None:
     assert [row["move"] for row in after.rows() if row["visits"] > visits[row["move"]]] == [best]
 
 
-@pytest.mark.slow
 def test_compare_two_settings(notebook: Any) -> None:
     names = notebook("compare_settings")
     assert (names["folder"] / "compare.png").stat().st_size > 10_000
@@ -76,7 +74,6 @@ def test_compare_two_settings(notebook: Any) -> None:
     assert names["ratings"].table()["player"][-1] == "random"
 
 
-@pytest.mark.slow
 def test_a_game_of_ones_own(notebook: Any) -> None:
     (rules,) = [c for c in cells(NOTEBOOKS[2]) if "class TakeAway" in c]
     assert len(rules.splitlines()) <= 66, "the page says 60 lines, and means the class"

@@ -22,7 +22,6 @@ def of_others(block: str) -> str | None:
     return next((name for words, name in OTHERS.items() if words in block), None)
 
 
-@pytest.mark.slow
 def test_every_block_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a reader runs them, one after the other; but training takes seconds, not minutes."""
     monkeypatch.chdir(tmp_path)

@@ -66,7 +66,6 @@ def test_games_go_on_in_other_processes() -> None:
             crew.load_state_dict({"workers": [{"games": [{}] * 2}] * 3})
 
 
-@pytest.mark.slow
 def test_a_killed_process_costs_no_game() -> None:
     """Killed in the first round and between generations, one alone and both at a time."""
     settings = small_settings(3)
@@ -139,7 +138,6 @@ def driver() -> Iterator[subprocess.Popen[str]]:
         process.kill()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("is_playing", [True, False])
 def test_no_process_outlives_a_killed_driver(
     driver: subprocess.Popen[str], is_playing: bool

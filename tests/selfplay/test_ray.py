@@ -88,7 +88,6 @@ def until(is_so: Callable[[], bool]) -> None:
         time.sleep(0.05)
 
 
-@pytest.mark.slow
 def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
     """An actor is killed, then a node; with another node, the guest goes home."""
     import ray
@@ -134,7 +133,6 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
         assert all(link._is_home for link in links(crew))
 
 
-@pytest.mark.slow
 def test_a_lost_head_ends_the_play_with_a_sentence(cluster: Any) -> None:
     crew = small_ray_crew(small_settings(2), 2, address=cluster.address)
     with contextlib.closing(crew):
@@ -174,7 +172,6 @@ def test_a_head_that_is_left_is_not_missed() -> None:
     Head(None, 0.0).require()  # through Ray's client
 
 
-@pytest.mark.slow
 def test_what_no_node_has(cluster: Any) -> None:
     wanted = "whose largest has 1 CPUs and 0 GPUs, got 64 and 0"
     with pytest.raises(SettingError, match=wanted):
@@ -193,7 +190,6 @@ crew.play_while(lambda made: True)
 """
 
 
-@pytest.mark.slow
 def test_no_actor_outlives_a_killed_driver(cluster: Any) -> None:
     here = Path(__file__).parent
     with subprocess.Popen(
@@ -210,7 +206,6 @@ def test_no_actor_outlives_a_killed_driver(cluster: Any) -> None:
     assert gone(actors, PATIENCE)
 
 
-@pytest.mark.slow
 def test_a_run_is_the_same_run(tmp_path: Path) -> None:
     """By a Ray of its own, which is gone afterwards."""
     pytest.importorskip("ray", reason="azcore[ray] is not installed")

@@ -38,7 +38,6 @@ EVERY_GAME = pytest.mark.long(
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "searched",
     [("go 9x9", "chess"), pytest.param(measure.GAMES, marks=EVERY_GAME)],

@@ -16,7 +16,6 @@ sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed"),
-    pytest.mark.slow,
 ]
 FOOLS = "1. f3 e5 2. g4 Qh4# 0-1"
 

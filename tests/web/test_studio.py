@@ -310,7 +310,6 @@ def test_a_page_of_runs_by_command(runs: Path, tmp_path: Path, capsys: Any) -> N
 # -- in a browser -------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 @WIDTHS
 def test_a_run_is_met_as_it_was(place: str, width: int) -> None:
@@ -336,7 +335,6 @@ def test_a_run_is_met_as_it_was(place: str, width: int) -> None:
         page.locator("#board svg").wait_for()
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 def test_a_run_that_goes_on_shows_its_games_in_step(place: str, runs: Path) -> None:
     live, table = runs / "live", (runs / "noughts/metrics.csv").read_text().splitlines(True)
@@ -363,7 +361,6 @@ def test_a_run_that_goes_on_shows_its_games_in_step(place: str, runs: Path) -> N
         shutil.rmtree(live)
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 @WIDTHS
 def test_runs_side_by_side_and_saved_as_a_file(place: str, tmp_path: Path, width: int) -> None:

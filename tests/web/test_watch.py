@@ -226,7 +226,6 @@ def test_no_run_hides_the_others(place: str, runs: Path, file: str, text: str) -
         shutil.rmtree(runs / "odd")
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")
 @pytest.mark.parametrize("width", [1280, 390])
 def test_a_run_that_goes_on_in_a_browser(place: str, runs: Path, width: int) -> None:

@@ -144,7 +144,6 @@ def _is_installed(*packages: str) -> bool:
         return False
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pgx", "openspiel"])
 def test_the_peers_that_are_installed(azcore: Azcore, tmp_path: Path, name: str) -> None:
     requires = compose()["bench"]["peers"][name]["requires"]

@@ -53,7 +53,6 @@ def test_every_game_keeps_the_contract_for_a_few_plies() -> None:
 KINDS = ("othello", "nim", "dots_and_boxes", "chess", "lines_of_action", "tic_tac_toe")
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("name", KINDS)
 def test_keeps_the_contract_in_whole_games(name: str) -> None:
     assert check_game(make(name), num_positions=200, seconds=10).positions >= 20
