@@ -542,3 +542,12 @@ def test_runs_of_the_first_version_go_on(tmp_path: Path) -> None:
         assert set(saved[group]) == set(composed[group]), group
     assert trainer_settings({**ON_ONE_DEVICE, **saved["trainer"]}).accumulate_grad_batches == 1
     assert settings_from({**composed, **saved}).replay.window_on_disk is False
+
+
+def test_a_setting_that_one_run_alone_has_is_a_difference() -> None:
+    one = compose("game=tic_tac_toe")
+    other = {**one, "learner": {**one["learner"], "later": 3}}
+    assert differences(one, one) == []
+    assert differences(one, other) == [("learner.later", None, 3)]
+    assert differences(other, one) == [("learner.later", 3, None)]
+    assert differences(one, {**one, "device": "cuda"}) == []
