@@ -16,6 +16,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from azcore.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from azcore.errors import AzcoreError
     from azcore.game import CompiledGame, Facts, Game, Rules, Symmetry
@@ -27,8 +29,6 @@ if TYPE_CHECKING:
     from azcore.library.runs import Run, train
     from azcore.library.settings import compose
     from azcore.pictures import draw, film
-
-__version__ = "0.2.0"
 
 _HOMES = {
     "AzcoreError": "azcore.errors",

@@ -15,13 +15,14 @@ from azcore.errors import SettingError
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.crew import Amount, Crew, Weights
+from azcore.selfplay.crew import Amount, Crew
 from azcore.selfplay.jobs import Workplace
 from azcore.selfplay.member import MemberOfCrew, Recipe
 from azcore.selfplay.processes import ProcessLink, ProcessQuarters
 from azcore.selfplay.ray_actors import RayQuarters
 from azcore.selfplay.remote import RemoteCrew
 from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.weights import Weights
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 from selfplay_kit import selfplay_settings

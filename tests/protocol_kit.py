@@ -14,7 +14,7 @@ from typing import Any
 
 from azcore.engine.lines import Writer
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.settings import SearchSettings

@@ -13,11 +13,11 @@ import pytest
 from azcore.assembly.parts import settings_from
 from azcore.commands.bench.settings import bench_settings
 from azcore.commands.check.report import CheckSettings
-from azcore.commands.export import export_settings
+from azcore.commands.export.settings import export_settings
 from azcore.commands.import_games import ImportSettings
 from azcore.commands.play import PlaySettings
 from azcore.commands.tune.tune import TuneSettings, parameters_from
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.networks import build_network
 from azcore.settings import build
 

@@ -16,7 +16,7 @@ from azcore.assembly.parts import settings_from
 from azcore.commands.bench.settings import bench_settings
 from azcore.commands.check.report import CheckSettings
 from azcore.commands.compare.settings import CompareSettings
-from azcore.commands.export import export_settings
+from azcore.commands.export.settings import export_settings
 from azcore.commands.import_games import ImportSettings
 from azcore.commands.ladder import recipes_from
 from azcore.commands.lesson import LessonSettings
@@ -26,7 +26,7 @@ from azcore.commands.publish import PublishSettings
 from azcore.commands.puzzles import PuzzleSettings
 from azcore.commands.tune.tune import TuneSettings, parameters_from
 from azcore.engine.programs import Program
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.errors import SettingError
 from azcore.learner.settings import DECIDED, TrainerSettings, trainer_settings
 from azcore.selfplay.backend import BackendSettings

@@ -61,9 +61,9 @@ from azcore.networks import build_network, network_cost
 from azcore.networks.saved import describe_run
 from azcore.search.evaluators import CachedEvaluator
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.crew import Weights
 from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
 from azcore.selfplay.sizes import available_memory, many_legal
+from azcore.selfplay.weights import Weights
 from azcore.storage.card import MADE, made_by
 from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile

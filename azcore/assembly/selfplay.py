@@ -15,10 +15,10 @@ from azcore.networks import build_network
 from azcore.networks.backends import EvaluatorSettings
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.crew import Weights
 from azcore.selfplay.jobs import Workplace
 from azcore.selfplay.member import MemberOfCrew, Recipe
 from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.weights import Weights
 from azcore.storage.starts import Starts
 
 

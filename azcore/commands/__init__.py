@@ -137,7 +137,7 @@ COMMANDS = {
         },
     ),
     "export": Command(
-        run="azcore.commands.export:export",
+        run="azcore.commands.export.export:export",
         obeys="what game checkpoint out export.games export.format export.out export.first "
         "export.count export.position export.ply export.flip export.letters export.theme "
         "export.width",

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from azcore.engine.lines import Writer, claim_stdin, claim_stdout, read_lines
 from azcore.engine.server import Engine, Loaded, Server
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.errors import CheckpointError, SettingError
 from azcore.game.registry import make, unprepared
 from azcore.search.evaluators import UniformEvaluator

@@ -18,12 +18,13 @@ from rich.console import Console
 
 from azcore import interrupts
 from azcore.commands.engine import loaded, thinking_search
-from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
+from azcore.engine.settings import EngineSettings
+from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, GameError, GameFileError
 from azcore.game import Game, Transcript
 from azcore.settings import build, require
 from azcore.storage.commentary import TOP, Remark, write_remark
-from azcore.storage.transcripts import format_named, format_of_path, write_transcript
+from azcore.storage.transcripts import format_named, format_of_path, formats_of, write_transcript
 
 SEATS = {"first": (0,), "second": (1,), "both": (0, 1), "none": ()}  # those of people
 ROWS = 5  # moves in the table of an opinion
@@ -329,7 +330,7 @@ class Session:
             self._board("")
 
     def _help(self, _: str) -> None:
-        forms = self._game.transcript_formats().values()
+        forms = formats_of(self._game).values()
         formats = f" ({', '.join(form.suffix for form in forms)})" if forms else ""
         state = self._line.states[0]
         actions = self._game.legal_action_mask(state).nonzero()[0]

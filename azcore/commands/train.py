@@ -42,7 +42,8 @@ from azcore.algorithms.training import TrainingLoop
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, Settings, settings_from
 from azcore.commands.check.report import check_before_training
-from azcore.commands.export import export_settings, write_games_of_generation
+from azcore.commands.export.games import write_games_of_generation
+from azcore.commands.export.settings import export_settings
 from azcore.errors import CheckpointError, FaultyGameError, LostProcessError, SettingError
 from azcore.learner.settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run

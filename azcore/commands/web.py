@@ -23,7 +23,7 @@ from starlette.types import ASGIApp
 from azcore import interrupts
 from azcore.commands.engine import loaded, thinking_search
 from azcore.engine.server import Loaded
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.errors import SettingError
 from azcore.search.settings import SearchSettings
 from azcore.selfplay.sizes import available_cores

@@ -14,7 +14,6 @@ import threading
 from collections.abc import Mapping
 from typing import Any
 
-from azcore import __version__
 from azcore.engine.analysis_answer import answer, nothing
 from azcore.engine.analysis_query import Query, QueryError, read_query
 from azcore.engine.gtp_analysis import MANY
@@ -23,6 +22,7 @@ from azcore.engine.server import AbandonedError, Engine, Server
 from azcore.engine.thinker import Limits, Report, Thought
 from azcore.errors import AzcoreError
 from azcore.game import Game, Setting
+from azcore.version import __version__
 
 ACTIONS = ("query_version", "query_models", "clear_cache", "terminate", "terminate_all")
 SHOWN = 300  # characters of a line that is no JSON, in the error

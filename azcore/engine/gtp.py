@@ -17,7 +17,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from azcore import __version__
 from azcore.engine.gtp_analysis import MANY, UNKNOWN, Question, analysis
 from azcore.engine.gtp_clock import SeatClock, TimeSettings
 from azcore.engine.gtp_game import PASS, GtpGame
@@ -32,6 +31,7 @@ from azcore.engine.server import Engine, Server
 from azcore.engine.thinker import Limits, Line, Report, Thought
 from azcore.errors import AzcoreError, IllegalActionError
 from azcore.game.faults import game_faults
+from azcore.version import __version__
 
 LONGEST_ERROR = 300  # characters; an error stays one sentence, whatever was sent
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from azcore.errors import GameError
 from azcore.game import Game, Transcript
+from azcore.storage.transcripts import formats_of
 
 
 class Refusal(Exception):  # noqa: N818 - a reply, not a fault
@@ -75,7 +76,7 @@ def read_sgf(game: Game, text: str) -> Transcript:
     Raises:
         AzcoreError: the text is not SGF, or the game has no SGF files.
     """
-    formats = game.transcript_formats()
+    formats = formats_of(game)
     if "sgf" not in formats:
         raise GameError(f"{game.name} has no SGF files")
     return formats["sgf"].read(text)

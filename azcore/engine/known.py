@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from azcore.chance import Purpose, generator
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.errors import GameError
 from azcore.game import Book, Game, Solved, Tablebase
 from azcore.storage.books import choose, read_book

@@ -24,7 +24,6 @@ from dataclasses import replace
 from itertools import takewhile
 from typing import Any
 
-from azcore import __version__
 from azcore.engine.go_command import GoCommand, read_go
 from azcore.engine.lines import Writer
 from azcore.engine.mates import LONGEST
@@ -32,11 +31,13 @@ from azcore.engine.options import Option, plain_name
 from azcore.engine.position_command import Follower, GivenGame, read_position
 from azcore.engine.scores import centipawns, wins_at_once
 from azcore.engine.server import AbandonedError, Engine, Server
-from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
+from azcore.engine.settings import EngineSettings
+from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, texts_along
 from azcore.game.faults import game_faults
 from azcore.search.predictions import Prediction
+from azcore.version import __version__
 
 LONGEST_NOTE = 300  # characters of a sentence after `info string`
 MOST_VARIATIONS = 500

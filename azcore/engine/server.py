@@ -13,7 +13,8 @@ from typing import NamedTuple
 from azcore import interrupts
 from azcore.engine.known import Known
 from azcore.engine.lines import Inbox, Writer
-from azcore.engine.thinker import EngineSettings, Thinker
+from azcore.engine.settings import EngineSettings
+from azcore.engine.thinker import Thinker
 from azcore.errors import AzcoreError, FaultyGameError, GameError
 from azcore.game import CompiledGame, Game, Setting
 from azcore.game.faults import game_faults

@@ -27,8 +27,6 @@ from azcore.game import faults
 from azcore.game.board import Board
 from azcore.game.facts import BoolArray, Facts, FloatArray, Setting
 from azcore.game.knowledge import Book, Tablebase
-from azcore.game.moves_format import NAME as MOVES_FORMAT
-from azcore.game.moves_format import moves_format
 from azcore.game.transcript import TranscriptFormat
 
 OUTCOMES = (-1, 0, 1)
@@ -403,10 +401,10 @@ class Game(ABC):
     def transcript_formats(self) -> Mapping[str, TranscriptFormat]:
         """The transcript formats of this game by name, such as `sgf`; the usual one first.
 
-        By default moves as text in JSON, which suits every game (`moves_format`). A format whose
-        library is not installed is listed as well, and raises a GameError when it is used.
+        With none, as by default, games are written as moves in JSON (`azcore.storage`). A format
+        whose library is not installed is listed as well, and raises a GameError when it is used.
         """
-        return {MOVES_FORMAT: moves_format(self)}
+        return {}
 
 
 def lead(own: float, other: float) -> float:

@@ -24,8 +24,8 @@ from azcore.selfplay.crew import (
     Amount,
     Crew,
     RoundsUnderWay,
-    Weights,
 )
+from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 

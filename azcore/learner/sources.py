@@ -12,8 +12,9 @@ from itertools import islice
 from typing import Any
 
 from azcore.selfplay import resignation
-from azcore.selfplay.crew import ActorStatistics, Amount, Crew, Weights
+from azcore.selfplay.crew import ActorStatistics, Amount, Crew
 from azcore.selfplay.sizes import many_legal
+from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.errors import GameError
 from azcore.game import FloatArray, Game
 from azcore.game.faults import game_faults

@@ -8,6 +8,7 @@ from typing import Any
 from azcore.errors import GameError
 from azcore.game import Game
 from azcore.library.html import escaped, tag
+from azcore.search import inspection
 from azcore.search.inspection import EdgeView, NodeView
 from azcore.search.mcts import Search
 
@@ -36,7 +37,7 @@ class Node:
     @property
     def view(self) -> NodeView:
         """Every number of the node and of its actions, in the view of the player to move here."""
-        return self._search.node(0, self._path)
+        return inspection.node(self._search, 0, self._path)
 
     @property
     def edge(self) -> EdgeView:
@@ -114,7 +115,7 @@ class Node:
         for action in actions:
             state = self._game.step(node.state, action)
             node = Node(self._game, self._search, state, node, action)
-        node._search.node(0, node._path)
+        inspection.node(node._search, 0, node._path)
         return node
 
     def walk(self) -> Iterator[Node]:

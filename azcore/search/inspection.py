@@ -2,7 +2,7 @@
 
     stepper = Stepper(search, simulations=200)     # of one tree, with a position at its root
     simulation = stepper.step()                    # or step(value=0.5), in the network's place
-    node = search.node(0, simulation.actions[:1])  # any node by the actions that lead to it
+    at = node(search, 0, simulation.actions[:1])   # any node by the actions that lead to it
 
 The search itself runs as ever; nothing here is a second search. Values are in [-1, 1].
 """
@@ -12,31 +12,16 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 
 from azcore.errors import GameError
 from azcore.search import gumbel as formulas
 from azcore.search import puct
 from azcore.search.gumbel import Gumbel
-from azcore.search.puct import Selection
+from azcore.search.mcts import Noise, Rules, Search
 from azcore.search.tree import PENDING, Tree, mean_value
 from azcore.search.walks import choose_edge
-
-if TYPE_CHECKING:
-    from azcore.search.mcts import Noise, Search
-
-
-@dataclass(frozen=True)
-class Rules:
-    """What a search selects edges by; None: the method is not used."""
-
-    puct: Selection
-    forced: npt.NDArray[np.float64] | None  # [B]
-    gumbel: Gumbel | None
-    squares: npt.NDArray[np.float64] | None  # [B, M]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,22 +137,22 @@ class Stepper:
 
     def _walk(self) -> list[NodeView]:
         """The nodes that the next simulation goes through, from the root to the last known one."""
-        nodes = [self.search.node(self.row)]
+        nodes = [node(self.search, self.row)]
         while (action := nodes[-1].next_action) is not None:
             path = (*nodes[-1].path, action)
-            if not self.search.has_node(self.row, path):
+            if not has_node(self.search, self.row, path):
                 break
-            nodes.append(self.search.node(self.row, path))
+            nodes.append(node(self.search, self.row, path))
         return nodes
 
     def _told(self, walk: Sequence[NodeView]) -> Simulation:
         last = walk[-1].next_action
         path = walk[-1].path if last is None else (*walk[-1].path, last)
-        leaf = self.search.node(self.row, path)
+        leaf = node(self.search, self.row, path)
         steps = []
         for before, action in zip(walk, path, strict=False):
-            after = self.search.node(self.row, before.path)
-            old, new = (_edge(node, action) for node in (before, after))
+            after = node(self.search, self.row, before.path)
+            old, new = (_edge(each, action) for each in (before, after))
             steps.append(
                 Step(
                     action=action,
@@ -186,7 +171,12 @@ def _edge(node: NodeView, action: int) -> EdgeView:
     return next(edge for edge in node.edges if edge.action == action)
 
 
-def find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
+def has_node(search: Search, row: int, path: Sequence[int]) -> bool:
+    """Whether the position after some actions is evaluated in a tree."""
+    return _find(search.tree, row, path) is not None
+
+
+def _find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
     """The node that some actions lead to from the root, as n; None if the tree has none there."""
     n = 0
     for action in path:
@@ -202,13 +192,19 @@ def find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
     return None if tree.nodes[b, n].num_edges == PENDING else n
 
 
-def view(tree: Tree, b: int, path: Sequence[int], rules: Rules) -> NodeView:
-    """A node of tree b.
+def node(search: Search, b: int, path: Sequence[int] = ()) -> NodeView:
+    """A node of a tree and why the search goes on from it as it does.
+
+    Args:
+        search: of whose trees.
+        b: the tree.
+        path: the actions that lead to the node from the root.
 
     Raises:
         GameError: the tree has no evaluated node there.
     """
-    n = find(tree, b, path)
+    tree, rules = search.tree, search.rules
+    n = _find(tree, b, path)
     if n is None:
         raise GameError(f"the search has not evaluated the position after {list(path)}")
     node = tree.nodes[b, n]

@@ -16,8 +16,8 @@ Letters: B trees, S slots = B * leaves_per_tree, A actions, K legal actions of a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -27,10 +27,9 @@ from azcore.game import FloatArray, Game, IntArray
 from azcore.game.batch import make_batch
 from azcore.game.compilation import code_for
 from azcore.game.positions import make_positions
-from azcore.search import inspection, roots, walks
+from azcore.search import roots, walks
 from azcore.search.evaluators import Evaluator
-from azcore.search.gumbel import considered_visits, make_gumbel
-from azcore.search.inspection import NodeView
+from azcore.search.gumbel import Gumbel, considered_visits, make_gumbel
 from azcore.search.proofs import Proofs, kept_visits, make_proofs, rank
 from azcore.search.puct import Selection, value_unit
 from azcore.search.settings import SearchResult, SearchSettings
@@ -40,6 +39,7 @@ from azcore.search.tree import (
     PENDING,
     PLACES_PER_NODE,
     InFlight,
+    Tree,
     allocate,
     bring_next_candidate,
     nothing_in_flight,
@@ -49,6 +49,15 @@ from azcore.settings import require
 
 # (row, K) -> float32 [K], noise of that root: Dirichlet with PUCT, standard Gumbel with Gumbel
 Noise = Callable[[int, int], FloatArray]
+
+
+class Rules(NamedTuple):
+    """What a search selects edges by; None: the method is not used."""
+
+    puct: Selection
+    forced: npt.NDArray[np.float64] | None  # [B]
+    gumbel: Gumbel | None
+    squares: npt.NDArray[np.float64] | None  # [B, M]
 
 
 class Search:
@@ -489,22 +498,14 @@ class Search:
         if is_known:
             self._budget[row] = max(0, left - 1)
 
-    def has_node(self, row: int, path: Sequence[int]) -> bool:
-        """Whether the position after some actions is evaluated in a tree."""
-        return inspection.find(self._tree, row, path) is not None
+    @property
+    def tree(self) -> Tree:
+        """All trees, as `inspection` reads them."""
+        return self._tree
 
-    def node(self, row: int, path: Sequence[int] = ()) -> NodeView:
-        """A node of a tree and why the search goes on from it as it does.
-
-        Args:
-            row: the tree.
-            path: the actions that lead to the node from the root.
-
-        Raises:
-            GameError: the tree has no evaluated node there.
-        """
-        rules = inspection.Rules(self._rule, self._forced, self._gumbel, self._squares)
-        return inspection.view(self._tree, row, path, rules)
+    @property
+    def rules(self) -> Rules:
+        return Rules(self._rule, self._forced, self._gumbel, self._squares)
 
     def restrict(self, row: int, actions: IntArray) -> None:
         """Keep only some of the legal actions at a root that is evaluated but not searched.

@@ -21,8 +21,9 @@ from azcore.game import Game
 from azcore.game.faults import game_faults
 from azcore.search.evaluators import Evaluator
 from azcore.search.settings import SearchSettings
-from azcore.selfplay.crew import ActorStatistics, Crew, Weights
+from azcore.selfplay.crew import ActorStatistics, Crew
 from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.weights import Weights
 from azcore.selfplay.worker import Worker, WorkerStatistics
 from azcore.storage.game_record import GameRecord
 from azcore.storage.starts import Starts

@@ -18,16 +18,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection
 from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from azcore.errors import CheckpointError
 from azcore.game import Game
-from azcore.search.evaluators import Evaluator
+from azcore.selfplay.jobs import Workplaces
 from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
-
-if TYPE_CHECKING:
-    from azcore.selfplay.jobs import Workplaces
 
 
 class Amount(NamedTuple):
@@ -64,24 +62,6 @@ class ActorStatistics:
     seconds: float = 0.0
     network_seconds: float = 0.0  # per worker, on average
     members: list[MemberStatistics] = field(default_factory=list)  # none in this process
-
-
-class Weights(ABC):
-    """Weights of a network at one version, for self-play in this process or elsewhere.
-
-    Attributes:
-        version: optimizer steps behind them.
-    """
-
-    version: int
-
-    @abstractmethod
-    def evaluator(self, callers: int) -> Evaluator:
-        """A new evaluator of these weights, for so many threads at once."""
-
-    @abstractmethod
-    def packed(self) -> bytes:
-        """The weights as bytes, for processes that have the network's shape."""
 
 
 class Crew(ABC):

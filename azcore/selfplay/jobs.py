@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator
-from azcore.selfplay.crew import Weights
+from azcore.selfplay.weights import Weights
 
 Result = TypeVar("Result")
 _Key = tuple[bytes, int]  # a digest of weights, and their version

@@ -21,12 +21,12 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
-import azcore
 from azcore.errors import LostProcessError, SettingError
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.member import Answer, Desk, Recipe, Request
 from azcore.selfplay.ray_cluster import RayCluster
 from azcore.selfplay.remote import Link, LostMemberError, MovedMemberError, Quarters
+from azcore.version import __version__
 
 OPEN, SHUT = "open", "shut"  # what a `Host` can be asked besides the methods of `Member`
 LOOK_AGAIN = 0.5  # seconds between looks for a place
@@ -103,7 +103,7 @@ class PlacedActor:
 
     def __init__(self, cluster: RayCluster, options: dict[str, Any], since: float) -> None:
         self._cluster = cluster
-        self.handle = cluster.ray.remote(Host).options(**options).remote(azcore.__version__)
+        self.handle = cluster.ray.remote(Host).options(**options).remote(__version__)
         self.since, self.is_ready, self.links = since, False, 0
         self.failure: str | None = None
         self.handle.begun.remote().future().add_done_callback(self._on_begun)
@@ -358,10 +358,10 @@ class Host:
 
     def __init__(self, version: str) -> None:
         self._wrong = None
-        if version != azcore.__version__:
+        if version != __version__:
             self._wrong = SettingError(
                 f"azcore must be {version} on every node of the Ray cluster, as where the run is, "
-                f"got {azcore.__version__}"
+                f"got {__version__}"
             )
         self._desks: dict[int, _TurnsOfDesk] = {}
 

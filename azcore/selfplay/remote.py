@@ -25,10 +25,11 @@ from typing import Any
 
 from azcore.errors import LostProcessError
 from azcore.game import Game
-from azcore.selfplay.crew import ActorStatistics, Crew, MemberStatistics, Weights
+from azcore.selfplay.crew import ActorStatistics, Crew, MemberStatistics
 from azcore.selfplay.jobs import Job, Result, Tell, Workplaces
 from azcore.selfplay.member import CHANGING, JOB, ROUND, Answer, Recipe, Request, Round
 from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.selfplay.weights import Weights
 from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
 

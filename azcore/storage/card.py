@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import azcore
 from azcore.errors import CheckpointError
+from azcore.version import __version__
 
 MADE, CARD = "made", "card"  # keys of a checkpoint's description of itself
 # Groups of settings that decide what is learned; the rest says where and how long.
@@ -32,7 +32,7 @@ def made_by(settings: Mapping[str, Any]) -> dict[str, Any]:
         settings: of the run, plain values by key, such as `learner.optimizer`.
     """
     return {
-        "azcore": azcore.__version__,
+        "azcore": __version__,
         "commit": commit(),
         "settings": {
             key: value for key, value in settings.items() if key.partition(".")[0] in _LEARNING
@@ -42,7 +42,7 @@ def made_by(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 def commit() -> str:
     """The commit of this checkout, with a + if files differ from it; empty outside a checkout."""
-    folder = Path(azcore.__file__).parent
+    folder = Path(__file__).parents[1]
     if not (folder.parent / ".git").exists():
         return ""
     words = ["describe", "--always", "--dirty=+", "--abbrev=12", "--match="]

@@ -30,6 +30,8 @@ from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.game.transcript import LONGEST_GAME
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.game_record import GameRecord
+from azcore.storage.moves_format import NAME as MOVES_FORMAT
+from azcore.storage.moves_format import moves_format
 from azcore.storage.start_states import StartStates
 
 OPENING = "drawn at random"  # the comment on a move of an opening
@@ -73,15 +75,18 @@ class PlayedGame(Protocol):
         """The seat that lost; read only if there is one."""
 
 
+def formats_of(game: Game) -> Mapping[str, TranscriptFormat]:
+    """The formats of a game by name, the usual one first; moves in JSON if it states none."""
+    return game.transcript_formats() or {MOVES_FORMAT: moves_format(game)}
+
+
 def format_named(game: Game, name: str | None) -> TranscriptFormat:
     """A transcript format of the game; None: its default format.
 
     Raises:
-        GameError: the game has no format, or none of this name.
+        GameError: the game has no format of this name.
     """
-    formats = game.transcript_formats()
-    if not formats:
-        raise GameError(f"{game.name} has no format for transcripts")
+    formats = formats_of(game)
     if name is None:
         return next(iter(formats.values()))
     if name not in formats:
@@ -101,9 +106,8 @@ def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> Transc
         by_others: it may have a suffix that azcore reads and does not write.
 
     Raises:
-        GameError: the game has no format, or none with this suffix.
+        GameError: the game has no format with this suffix.
     """
-    format_named(game, None)
     suffixes = formats_by_suffix(game)
     if not by_others:
         suffixes = {form.suffix: form for form in suffixes.values()}
@@ -118,7 +122,7 @@ def formats_by_suffix(game: Game) -> dict[str, TranscriptFormat]:
     """The formats of a game by the suffixes that their files have, in lower case."""
     return {
         suffix: form
-        for form in game.transcript_formats().values()
+        for form in formats_of(game).values()
         for suffix in (form.suffix, *form.other_suffixes)
     }
 

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought
+from azcore.engine.settings import EngineSettings
+from azcore.engine.thinker import Limits, Line, Thinker, Thought
 from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, Transcript
 from azcore.game.contract import require_legal
 from azcore.search.settings import SearchSettings
-from azcore.storage.transcripts import conceded, format_named
+from azcore.storage.transcripts import conceded, format_named, formats_of
 from azcore.web import view
 from azcore.web.orders import (
     LONGEST_TEXT,
@@ -146,7 +147,7 @@ class Room:
                 "who": entry.player,
                 "seats": list(game.seat_names),
                 "colours": view.colours(game),
-                "formats": list(game.transcript_formats()),
+                "formats": list(formats_of(game)),
                 "predicts": sorted(predictor.predicts) if predictor is not None else [],
                 "simulations": self._limits.simulations,
                 "hasBoard": game.has_board,
@@ -447,7 +448,7 @@ def _read(game: Game, text: str) -> Line:
         return Line(game, text)
     except InvalidTextError as error:
         why = [f"as a position: {error}"]
-    for name, form in game.transcript_formats().items():
+    for name, form in formats_of(game).items():
         try:
             found = form.read(text)
             line = Line(game, found.start_text)

@@ -55,7 +55,7 @@ def test_openvino_computes_what_torch_does(azcore: CommandLine, tmp_path: Path) 
 def test_a_file_that_computes_something_else_is_not_written(
     azcore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import azcore.commands.export_onnx as command
+    import azcore.commands.export.onnx as command
 
     def altered(network: torch.nn.Module, *others: Any) -> bytes:
         with torch.no_grad():

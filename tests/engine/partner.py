@@ -10,7 +10,7 @@ from typing import Any
 
 from azcore.engine.lines import Writer
 from azcore.engine.server import Engine, Loaded, Server
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.predictions import Predictor

@@ -13,7 +13,7 @@ import azcore
 from azcore.engine.analysis_server import AnalysisServer
 from azcore.engine.lines import Writer
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.settings import SearchSettings

@@ -21,7 +21,7 @@ from azcore.engine.gtp import GtpServer
 from azcore.engine.known import Known
 from azcore.engine.lines import Writer
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.engine.uci import UciServer
 from azcore.errors import GameError, SettingError
 from azcore.game import Book, Game, Solved, Tablebase

@@ -12,7 +12,8 @@ import pytest
 
 import azcore
 from azcore.engine.clock import Clock
-from azcore.engine.thinker import EngineSettings, Limits, Line, Thinker, Thought, Variation
+from azcore.engine.settings import EngineSettings
+from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search

@@ -22,7 +22,7 @@ import azcore
 from azcore.engine.lines import Writer
 from azcore.engine.scores import centipawns
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.thinker import EngineSettings
+from azcore.engine.settings import EngineSettings
 from azcore.engine.uci import UciServer, per_thousand
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.commands.export import export
+from azcore.commands.export.export import export
 from azcore.commands.train import train
 from azcore.errors import AzcoreError, GameError, GameFileError, InvalidTextError, SettingError
 from azcore.game import Game
@@ -181,9 +181,6 @@ def test_what_is_no_record_file_is_refused(
     plain = azcore.make("tic_tac_toe")
     with pytest.raises(GameError, match=r"tic_tac_toe: .* must be one of json, got 'sgf'"):
         format_named(plain, "sgf")
-    monkeypatch.setattr(plain, "transcript_formats", dict)
-    with pytest.raises(GameError, match="tic_tac_toe has no format for transcripts"):
-        format_named(plain, None)
     with pytest.raises(GameError, match="must be one of sgf, got 'pgn'"):
         format_named(game, "pgn")
     (tmp_path / "file").write_text("")

@@ -22,7 +22,8 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 import azcore
 from azcore.commands.engine import thinking_search
 from azcore.engine.server import Loaded
-from azcore.engine.thinker import EngineSettings, Line, Thought
+from azcore.engine.settings import EngineSettings
+from azcore.engine.thinker import Line, Thought
 from azcore.errors import SettingError
 from azcore.game import FloatArray
 from azcore.search.evaluators import Evaluator, UniformEvaluator

@@ -16,11 +16,11 @@ from azcore.assembly.quarters import quarters_of
 from azcore.assembly.selfplay import device_of_member
 from azcore.engine.process import Process
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.crew import Weights
 from azcore.selfplay.jobs import Job, Tell, Workplace, Workplaces
 from azcore.selfplay.member import Member, Recipe
 from azcore.selfplay.remote import RemoteWorkplaces, members_in
 from azcore.selfplay.sizes import available_cores
+from azcore.selfplay.weights import Weights
 
 
 class ArenaWorkplace(Workplace):

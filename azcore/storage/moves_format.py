@@ -12,13 +12,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 from azcore.errors import AzcoreError, InvalidTextError
+from azcore.game.contract import Game
 from azcore.game.transcript import HEADERS, GameText, Transcript, TranscriptFormat
-
-if TYPE_CHECKING:
-    from azcore.game.contract import Game
 
 NAME = "json"
 AGREED = "draw agreed"
@@ -26,7 +24,7 @@ _KEYS = {"game", "start", "moves", "players", "headers", "comments", "result"}
 
 
 def moves_format(game: Game) -> TranscriptFormat:
-    """The format for a game, as `Game.transcript_formats` returns it."""
+    """The format for a game, as `Game.transcript_formats` would return it."""
     return TranscriptFormat(
         suffix=".json",
         write=partial(_write, game),

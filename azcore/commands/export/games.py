@@ -1,21 +1,18 @@
-"""`command=export`: game records of a run as SGF, PGN or another format of the game.
-
-With `what=picture`: a position, or a ply of a recorded game (`export_picture.py`).
-With `what=onnx`: the network of a checkpoint (`export_onnx.py`).
-"""
+"""`what=games`: game records of a run as SGF, PGN or another format of the game."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
+from azcore.assembly.parts import Config
+from azcore.commands.export.settings import ExportSettings
 from azcore.errors import GameFileError
 from azcore.game import Game, TranscriptFormat
 from azcore.game.registry import make
-from azcore.settings import build, require
+from azcore.settings import require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame
 from azcore.storage.referee import Referee
@@ -24,67 +21,12 @@ from azcore.storage.transcripts import file_name, format_named, transcript_of, w
 from azcore.storage.untrusted import require_no_link, require_no_links
 
 
-@dataclass(frozen=True, kw_only=True)
-class ExportSettings:
-    """Which games become files, and where; the comments are in `conf/export`."""
-
-    games: str | None
-    format: str | None
-    out: str | None
-    first: int
-    count: int | None
-    per_generation: int
-    position: str | None
-    ply: int | None
-    flip: bool
-    letters: bool
-    theme: str
-    width: int
-
-    def __post_init__(self) -> None:
-        require(self.first >= 0, "export.first", "0 or more", self.first)
-        require(
-            self.count is None or self.count >= 1,
-            "export.count",
-            "1 or more, or null for all",
-            self.count,
-        )
-        require(self.per_generation >= 0, "export.per_generation", "0 or more", self.per_generation)
-        require(self.ply is None or self.ply >= 0, "export.ply", "0 or more, or null", self.ply)
-        require(self.theme in ("light", "dark"), "export.theme", "light or dark", self.theme)
-        require(16 <= self.width <= 8192, "export.width", "16 to 8192 pixels", self.width)
-
-
-def export_settings(values: Mapping[str, Any]) -> ExportSettings:
-    """The settings of the group `export`.
-
-    Raises:
-        SettingError: one of them cannot be used.
-    """
-    texts = {  # a folder's name such as 7 is read as a number
-        key: None if values.get(key) is None else str(values[key])
-        for key in ("games", "out", "position")
-    }
-    return build(ExportSettings, {**values, **texts}, "export")
-
-
-def export(config: Mapping[str, Any]) -> int:
-    """Write what `what` asks for, transcripts, a picture or a network, and print where; 0.
+def export_games(config: Config, settings: ExportSettings) -> int:
+    """Write the games that the settings name, and print where; 0.
 
     Raises:
         AzcoreError: settings or records cannot be used; files written before that stay.
     """
-    what = config["what"]
-    require(what in ("games", "picture", "onnx"), "what", "games, picture or onnx", what)
-    if what == "onnx":
-        from azcore.commands.export_onnx import export_onnx  # torch
-
-        return export_onnx(config)
-    settings = export_settings(config["export"])
-    if what == "picture":
-        from azcore.commands.export_picture import export_picture
-
-        return export_picture(config, settings)
     require(config["out"] is None, "out", "null: export.out is where games go", config["out"])
     for name in ("position", "ply"):
         value = getattr(settings, name)

@@ -1,4 +1,4 @@
-"""`command=export what=picture`: a position, or a ply of a recorded game, as SVG or PNG."""
+"""`what=picture`: a position, or a ply of a recorded game, as SVG or PNG."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from azcore.assembly.parts import Config
-from azcore.commands.export import ExportSettings, records_of
+from azcore.commands.export.games import records_of
+from azcore.commands.export.settings import ExportSettings
 from azcore.game import Game
 from azcore.game.registry import make
 from azcore.pictures import draw

@@ -1,4 +1,4 @@
-"""`command=export what=onnx`: the network of a checkpoint as an ONNX file with a card."""
+"""`what=onnx`: the network of a checkpoint as an ONNX file with a card."""
 
 from __future__ import annotations
 

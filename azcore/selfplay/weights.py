@@ -1,0 +1,25 @@
+"""Weights of a network on their way to those who play with them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from azcore.search.evaluators import Evaluator
+
+
+class Weights(ABC):
+    """Weights of a network at one version, for self-play in this process or elsewhere.
+
+    Attributes:
+        version: optimizer steps behind them.
+    """
+
+    version: int
+
+    @abstractmethod
+    def evaluator(self, callers: int) -> Evaluator:
+        """A new evaluator of these weights, for so many threads at once."""
+
+    @abstractmethod
+    def packed(self) -> bytes:
+        """The weights as bytes, for processes that have the network's shape."""
