@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from azcore.game import Game, Transcript
+from azcore.storage.transcripts import formats_of
 
 
 def transcript_text(
@@ -16,9 +17,9 @@ def transcript_text(
 ) -> str:
     """A game from the usual start."""
     transcript = Transcript(actions=actions, comments=comments, result=result)
-    return game.transcript_formats()[form].write(transcript)
+    return formats_of(game)[form].write(transcript)
 
 
 def actions_read(game: Game, form: str, text: str) -> list[int]:
     """The actions of a text."""
-    return list(game.transcript_formats()[form].read(text).actions)
+    return list(formats_of(game)[form].read(text).actions)

@@ -46,7 +46,7 @@ from azcore.storage.game_record import GameRecord, parse_frame
 from azcore.storage.given_records import RecordMaker
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
-from azcore.storage.transcripts import format_of_path, read_transcripts
+from azcore.storage.transcripts import format_of_path, formats_of, read_transcripts
 from search_kit import search_settings
 from selfplay_kit import played, selfplay_settings
 
@@ -232,7 +232,7 @@ def collections() -> dict[str, tuple[azcore.Game, bytes]]:
                 legal = np.flatnonzero(game.legal_action_mask(state))
                 actions.append(int(rng.choice(legal)))
                 state = game.step(state, actions[-1])
-            writer = game.transcript_formats()[form]
+            writer = formats_of(game)[form]
             result = None if game.is_terminal(state) else writer.resignation(seed % 2)
             transcript = Transcript(actions=actions, comments=["said"], result=result)
             texts.append(writer.write(transcript))

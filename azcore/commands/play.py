@@ -287,8 +287,7 @@ class Session:
         assert best is not None, "the game is not over"
         seat = self._line.player
         name = self._game.seat_names[seat]
-        threshold = self._thinker.settings.resign_below
-        if threshold is not None and thought.value < threshold:
+        if thought.should_resign(self._thinker.settings.resign_below):
             self._resigned = seat
             self._terminal.say(self._ending())
             return

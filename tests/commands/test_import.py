@@ -23,7 +23,7 @@ from azcore.learner.given import read_games
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
-from azcore.storage.transcripts import OPENING, format_of_path, transcript_of
+from azcore.storage.transcripts import OPENING, format_of_path, formats_of, transcript_of
 from conftest import TINY
 
 CommandLine = Callable[..., tuple[int, str, str]]
@@ -217,7 +217,7 @@ def test_games_of_any_game_are_imported_from_moves(azcore: CommandLine) -> None:
     Path("a.pgn").write_text(pgn(LONG, "1-0"))
     assert "must name files of tic_tac_toe that end in .json, .jsonl, got" in azcore(*words)[2]
     game = make("tic_tac_toe")
-    form = game.transcript_formats()["json"]
+    form = formats_of(game)["json"]
     rows = form.write(Transcript(actions=[0, 3, 1, 4, 2])), form.write(Transcript(actions=[4]))
     Path("a.json").write_text("".join(rows))
     words = ("command=import", "game=tic_tac_toe", "games=[a.json]", "out=e.azg", ALL)
@@ -306,7 +306,7 @@ def test_shogi_in_both_formats_and_encodings(
     import azcore as package
 
     game = package.make("shogi")
-    writer = game.transcript_formats()[form]
+    writer = formats_of(game)[form]
     rng, state, actions = np.random.default_rng(1), game.initial_state(), []
     for _ in range(12):
         actions.append(int(rng.choice(np.flatnonzero(game.legal_action_mask(state)))))
@@ -376,7 +376,7 @@ def test_moves_that_were_drawn_at_random_are_not_learned(
     azcore: CommandLine, tmp_path: Path, name: str, kind: str
 ) -> None:
     game = make(name, board_size=5) if name == "go" else make(name)
-    form, state, actions = game.transcript_formats()[kind], game.initial_state(), []
+    form, state, actions = formats_of(game)[kind], game.initial_state(), []
     while len(actions) < 12:
         actions.append(int(np.flatnonzero(game.legal_action_mask(state))[len(actions)]))
         state = game.step(state, actions[-1])

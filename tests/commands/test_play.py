@@ -20,6 +20,7 @@ import pytest
 import azcore
 from azcore.commands.engine import loaded, thinking_search
 from azcore.commands.play import in_words, play
+from azcore.engine.thinker import Thought
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.commentary import read_remark
 from azcore.storage.transcripts import read_transcript
@@ -102,6 +103,14 @@ def test_undo_goes_back_to_the_last_decision(screen: Screen) -> None:
     assert "O" in one[6]
     second = answers(screen(["game=tic_tac_toe", "play.seat=second"], "undo"))
     assert second[1] == "there is nothing to take back\n"  # the engine's move was no decision
+
+
+def test_the_engine_resigns_by_the_rule_of_all_protocols(
+    screen: Screen, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Thought, "should_resign", lambda thought, below: below == -0.5)
+    shown = answers(screen(["game=tic_tac_toe", "engine.resign_below=-0.5"], "b2"))
+    assert "Game over: O resigns, X wins. You win.\n" in shown[1]
 
 
 def test_seats_change(screen: Screen) -> None:

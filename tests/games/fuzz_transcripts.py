@@ -25,7 +25,7 @@ import azcore
 from azcore.engine.gtp_words import sgf_settings
 from azcore.errors import AzcoreError, InvalidTextError
 from azcore.game import Game, Transcript, TranscriptFormat
-from azcore.storage.transcripts import read_transcript
+from azcore.storage.transcripts import formats_of, read_transcript
 
 SECONDS = 60  # for one text, on a busy machine; a hundred times what the longest takes
 LONG = 300_000  # characters of what is repeated, now and then
@@ -255,7 +255,7 @@ def fuzz(count: int, seed: int) -> Counter[str]:
     known = []
     for name, settings, kind in GAMES:
         game = azcore.make(name, **settings)
-        form = game.transcript_formats()[kind]
+        form = formats_of(game)[kind]
         try:
             known.append((game, form, kind, [written(game, form, rng) for _ in range(12)]))
         except AzcoreError as error:  # its library is not installed

@@ -17,6 +17,7 @@ import pytest
 import azcore
 from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
 from azcore.game import Game, Transcript, TranscriptFormat
+from azcore.storage.transcripts import formats_of
 
 FORMATS = ["go sgf", "chess pgn", "shogi kif", "shogi csa", "tic_tac_toe json"]
 ALPHABET = "aZ0 9{}()[]<>\\\\;:,.*'\"%+-/!?#$&|=_^~`\n\né囲碁棋😀\u2028\ufeff\u3000\x85\t\r\x00"
@@ -53,7 +54,7 @@ def format_of(which: str) -> tuple[Game, TranscriptFormat]:
     if name == "shogi":
         pytest.importorskip("cshogi")
     game = game_of(name)
-    return game, game.transcript_formats()[form]
+    return game, formats_of(game)[form]
 
 
 def played(game: Game, seed: int, plies: int = 10_000, start: str | None = None) -> list[int]:
@@ -396,7 +397,7 @@ def test_sgfmill_reads_our_sgf() -> None:
     from sgfmill import sgf, sgf_moves
 
     game: Any = azcore.make("go", board_size=9, komi=6.5)
-    form = game.transcript_formats()["sgf"]
+    form = formats_of(game)["sgf"]
     actions = played(game, 1)
     said = "a] [b] \\ :;\n\n囲碁"
     transcript = Transcript(
@@ -428,7 +429,7 @@ def test_sgfmill_reads_our_sgf() -> None:
 @pytest.mark.skipif(GNUGO is None, reason="GNU Go is not installed")
 def test_gnugo_loads_our_sgf(tmp_path: Path) -> None:
     game: Any = azcore.make("go", board_size=9)
-    form = game.transcript_formats()["sgf"]
+    form = formats_of(game)["sgf"]
     start = game.state_to_text(game.state_from_text("\n".join(["." * 9] * 9) + " b"))
     handicap = start.replace(".........", "..X...X..", 1).replace(" b", " w")
     for seed, begin in ((1, None), (2, handicap)):
@@ -458,7 +459,7 @@ def test_cshogi_reads_our_records() -> None:
     import cshogi.KIF
 
     game = game_of("shogi")
-    formats = game.transcript_formats()
+    formats = formats_of(game)
     for seed in range(3):
         actions = played(game, seed, 50)
         usi, state = [], game.initial_state()
@@ -525,7 +526,7 @@ def test_moves_that_are_no_game(text: str, told: str) -> None:
 
 def test_moves_are_read_by_either_form_of_a_game() -> None:
     game, form = format_of("tic_tac_toe json")
-    other = azcore.make("tic_tac_toe_plain").transcript_formats()["json"]
+    other = formats_of(azcore.make("tic_tac_toe_plain"))["json"]
     transcript = Transcript(actions=played(game, 4), comments=["one"], players=("A", "B"))
     read = other.read(form.write(transcript))
     assert (read.actions, read.comments[0], read.players) == (transcript.actions, "one", ("A", "B"))
