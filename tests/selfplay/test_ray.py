@@ -252,7 +252,7 @@ def test_calls_have_their_turns() -> None:
         await host.ask(7, 4, ray_actors.SHUT)
         return answers[::-1]
 
-    answers = asyncio.run(asked(ray_actors.azcore.__version__))
+    answers = asyncio.run(asked(ray_actors.__version__))
     assert [is_well for is_well, _ in answers] == [True] * 4
     played = pickle.loads(answers[3][1])[1]["games"][0]["actions"]
     assert len(played) > 0
