@@ -193,7 +193,7 @@ def _find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
 
 
 def node(search: Search, b: int, path: Sequence[int] = ()) -> NodeView:
-    """A node of a tree and why the search goes on from it as it does.
+    """A node of a tree, and why the next simulation takes the edge that it takes.
 
     Args:
         search: of whose trees.
