@@ -21,11 +21,10 @@ import hashlib
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 from zlib import crc32
 
 import numpy as np
@@ -59,19 +58,13 @@ def compiled(
         before = config.CACHE_DIR
         config.CACHE_DIR = str(directory)
         try:
-            if signature:  # compiled here and now, and for nothing else later
-                with _alone_in(directory):
-                    return njit(signature, nogil=True, cache=True)(function)
             dispatcher: Any = njit(nogil=True, cache=True)(function)
         finally:
             config.CACHE_DIR = before
-    compile_now = dispatcher.compile
-
-    def compile_alone(types_of_arguments: Any) -> Any:
-        with _alone_in(directory):
-            return compile_now(types_of_arguments)
-
-    dispatcher.compile = compile_alone
+    _compile_in_turn(dispatcher, directory)
+    if signature:  # compiled here and now, and for nothing else later
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
     return dispatcher
 
 
@@ -130,28 +123,39 @@ def load_function(context: Any, builder: Any, signature: Any, arguments: Any) ->
     return function._getvalue()
 
 
-_holds_a_lock = False  # this process; read and written under numba's lock only
+_lock: IO[str] | None = None  # that this process holds; used under numba's own lock only
 
 
-@contextmanager
-def _alone_in(directory: Path) -> Iterator[None]:
-    """No other thread or process compiles into this directory meanwhile.
+def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
+    """Let no other process compile into the directory meanwhile; what is there is just loaded.
 
     A function compiles those that it calls: a process takes the outermost one's lock alone, so two
     processes cannot wait for each other.
     """
-    global _holds_a_lock
-    with global_compiler_lock:
-        if _holds_a_lock:
-            yield
-            return
-        with (directory / "lock").open("w") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            _holds_a_lock = True
+    load, compile_now = dispatcher._cache.load_overload, dispatcher.compile
+
+    def load_or_wait(signature: Any, context: Any) -> Any:
+        global _lock
+        found = load(signature, context)
+        if found is None and _lock is None:
+            _lock = (directory / "lock").open("w")
+            fcntl.flock(_lock, fcntl.LOCK_EX)
+            found = load(signature, context)  # if another process has compiled it by now
+        return found
+
+    def compile_in_turn(signature: Any) -> Any:
+        global _lock
+        with global_compiler_lock:
+            is_outermost = _lock is None
             try:
-                yield
+                return compile_now(signature)
             finally:
-                _holds_a_lock = False
+                if is_outermost and _lock is not None:
+                    _lock.close()  # which ends the others' wait
+                    _lock = None
+
+    dispatcher._cache.load_overload = load_or_wait
+    dispatcher.compile = compile_in_turn
 
 
 @cache
