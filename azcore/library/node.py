@@ -37,7 +37,7 @@ class Node:
     @property
     def view(self) -> NodeView:
         """Every number of the node and of its actions, in the view of the player to move here."""
-        return inspection.node(self._search, 0, self._path)
+        return inspection.node_at(self._search, 0, self._path)
 
     @property
     def edge(self) -> EdgeView:
@@ -115,7 +115,7 @@ class Node:
         for action in actions:
             state = self._game.step(node.state, action)
             node = Node(self._game, self._search, state, node, action)
-        inspection.node(node._search, 0, node._path)
+        inspection.node_at(node._search, 0, node._path)
         return node
 
     def walk(self) -> Iterator[Node]:

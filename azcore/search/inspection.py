@@ -2,7 +2,7 @@
 
     stepper = Stepper(search, simulations=200)     # of one tree, with a position at its root
     simulation = stepper.step()                    # or step(value=0.5), in the network's place
-    at = node(search, 0, simulation.actions[:1])   # any node by the actions that lead to it
+    at = node_at(search, 0, simulation.actions[:1])   # any node by the actions that lead to it
 
 The search itself runs as ever; nothing here is a second search. Values are in [-1, 1].
 """
@@ -137,21 +137,21 @@ class Stepper:
 
     def _walk(self) -> list[NodeView]:
         """The nodes that the next simulation goes through, from the root to the last known one."""
-        nodes = [node(self.search, self.row)]
+        nodes = [node_at(self.search, self.row)]
         while (action := nodes[-1].next_action) is not None:
             path = (*nodes[-1].path, action)
             if not has_node(self.search, self.row, path):
                 break
-            nodes.append(node(self.search, self.row, path))
+            nodes.append(node_at(self.search, self.row, path))
         return nodes
 
     def _told(self, walk: Sequence[NodeView]) -> Simulation:
         last = walk[-1].next_action
         path = walk[-1].path if last is None else (*walk[-1].path, last)
-        leaf = node(self.search, self.row, path)
+        leaf = node_at(self.search, self.row, path)
         steps = []
         for before, action in zip(walk, path, strict=False):
-            after = node(self.search, self.row, before.path)
+            after = node_at(self.search, self.row, before.path)
             old, new = (_edge(each, action) for each in (before, after))
             steps.append(
                 Step(
@@ -171,9 +171,9 @@ def _edge(node: NodeView, action: int) -> EdgeView:
     return next(edge for edge in node.edges if edge.action == action)
 
 
-def has_node(search: Search, row: int, path: Sequence[int]) -> bool:
-    """Whether the position after some actions is evaluated in a tree."""
-    return _find(search.tree, row, path) is not None
+def has_node(search: Search, b: int, path: Sequence[int]) -> bool:
+    """Whether the position after some actions is evaluated in tree b."""
+    return _find(search.tree, b, path) is not None
 
 
 def _find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
@@ -192,7 +192,7 @@ def _find(tree: Tree, b: int, path: Sequence[int]) -> int | None:
     return None if tree.nodes[b, n].num_edges == PENDING else n
 
 
-def node(search: Search, b: int, path: Sequence[int] = ()) -> NodeView:
+def node_at(search: Search, b: int, path: Sequence[int] = ()) -> NodeView:
     """A node of a tree, and why the next simulation takes the edge that it takes.
 
     Args:

@@ -15,8 +15,7 @@ from azcore.errors import AzcoreError
 from azcore.game import Game
 from azcore.pictures import Hint, Layers, draw, heat_of
 from azcore.search.evaluators import Evaluator
-from azcore.search.inspection import EdgeView, NodeView, Simulation, Stepper, has_node
-from azcore.search.inspection import node as node_of
+from azcore.search.inspection import EdgeView, NodeView, Simulation, Stepper, has_node, node_at
 from azcore.search.settings import GumbelSettings, SearchSettings
 from azcore.web.altered import EXPLORATION, NETWORK, NOISE, Changes, begin
 from azcore.web.orders import Orders, RefusedError, Tell, line_of_order, obey, text_of
@@ -180,7 +179,7 @@ class Inside:
 
     def _show(self) -> None:
         game, search = self._game, self._stepper.search
-        node = node_of(search, 0, self._path)
+        node = node_at(search, 0, self._path)
         state = self._state(node.path)
         other = next((rule for rule in self._steppers if rule != self._rule), None)
         self._send(
@@ -286,12 +285,12 @@ class Inside:
         lit = () if self._last is None else self._last.actions
         wanted = {lit[:depth] for depth in range(len(lit) + 1)} | {self._path, ()}
         wanted |= {self._path[:depth] for depth in range(len(self._path))}
-        nodes = {path: node_of(search, 0, path) for path in sorted(wanted, key=len)}
+        nodes = {path: node_at(search, 0, path) for path in sorted(wanted, key=len)}
         ready = _children(nodes)
         while ready and len(nodes) < MOST_NODES:
             path = max(ready, key=lambda path: (ready[path], -len(path)))
             del ready[path]
-            nodes[path] = node_of(search, 0, path)
+            nodes[path] = node_at(search, 0, path)
             ready |= _children({path: nodes[path]})
 
         def plain(path: tuple[int, ...], edge: EdgeView | None) -> Plain:

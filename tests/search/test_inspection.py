@@ -11,8 +11,7 @@ import pytest
 import azcore
 from azcore.errors import GameError
 from azcore.game import Game
-from azcore.search.inspection import NodeView, Simulation, Stepper, has_node
-from azcore.search.inspection import node as node_of
+from azcore.search.inspection import NodeView, Simulation, Stepper, has_node, node_at
 from azcore.search.mcts import Search
 from reference_mcts import HashEvaluator
 from search_kit import after, gumbel, search_settings
@@ -46,12 +45,12 @@ def noise(_row: int, num_legal: int) -> Any:
 
 
 def all_nodes(search: Search) -> list[NodeView]:
-    found, pending = [], [node_of(search, 0)]
+    found, pending = [], [node_at(search, 0)]
     while pending:
         node = pending.pop()
         found.append(node)
         paths = [(*node.path, edge.action) for edge in node.edges if edge.visits]
-        pending += [node_of(search, 0, path) for path in paths]
+        pending += [node_at(search, 0, path) for path in paths]
     return found
 
 
@@ -81,7 +80,7 @@ def check_simulation(steps: Stepper, simulation: Simulation) -> None:
         assert step.after[1] == pytest.approx(step.before[1] + step.gain)
         turned = -1 if step.player != simulation.player else 1
         assert step.gain == turned * simulation.value
-        node = node_of(steps.search, 0, simulation.actions[:depth])
+        node = node_at(steps.search, 0, simulation.actions[:depth])
         [edge] = [edge for edge in node.edges if edge.action == step.action]
         assert (edge.visits, edge.total) == step.after
         assert edge.q == pytest.approx(edge.total / edge.visits)
@@ -134,7 +133,7 @@ def test_terms_of_gumbel_by_hand() -> None:
             assert [edge.terms[1] for edge in node.edges] == pytest.approx(
                 [-edge.visits / node.visits for edge in node.edges]
             )
-    fresh = node_of(stepper(GAMES["go"](), **RULES["gumbel"]).search, 0)
+    fresh = node_at(stepper(GAMES["go"](), **RULES["gumbel"]).search, 0)
     drawn = [edge for edge in fresh.edges if edge.is_eligible]
     assert len(drawn) == 6
     for edge in drawn:  # without noise, and with no Q to tell actions apart
@@ -161,7 +160,7 @@ def test_a_position_that_is_over_has_no_edges() -> None:
     steps = stepper(game, actions=(0, 3, 1, 4))
     for _ in range(30):
         steps.step()
-    over = node_of(steps.search, 0, (2,))
+    over = node_at(steps.search, 0, (2,))
     assert (over.is_terminal, over.edges, over.next_action) == (True, (), None)
     assert over.value * (1 if over.player == 0 else -1) == 1.0
 
@@ -170,7 +169,7 @@ def test_refusals() -> None:
     game = azcore.make("tic_tac_toe")
     steps = stepper(game)
     with pytest.raises(GameError, match=r"has not evaluated the position after \[0, 1\]"):
-        node_of(steps.search, 0, (0, 1))
+        node_at(steps.search, 0, (0, 1))
     assert not has_node(steps.search, 0, (99,))
     with pytest.raises(GameError, match="leaves_per_tree=1"):
         stepper(game, leaves_per_tree=2, virtual_loss=1)
