@@ -18,7 +18,7 @@ import time
 from dataclasses import replace
 from multiprocessing.synchronize import Barrier
 
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.library.settings import compose
 from azcore.networks import build_network
 from azcore.selfplay.actor import Actor
@@ -37,7 +37,7 @@ def play(
     results: multiprocessing.SimpleQueue[tuple[float, float]],
 ) -> None:
     """Play as a process of a run does, and tell evaluations/s and the network's share."""
-    settings = settings_from(compose(*changes))
+    settings = settings_from(compose(*changes), RunSettings)
     actor = Actor(
         game=settings.game,
         search=settings.search,

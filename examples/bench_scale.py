@@ -36,7 +36,7 @@ import hydra
 from omegaconf import OmegaConf
 
 from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights, make_actor
 from azcore.game import ByteArray, FloatArray
 from azcore.networks import build_network
@@ -102,14 +102,15 @@ def backends(
         config: Any = OmegaConf.to_container(
             hydra.compose("config", overrides=[*words]), resolve=True
         )
-    settings = settings_from(config)
+    settings = settings_from(config, RunSettings)
     network = build_network(settings.game, settings.network, settings.seed)
     with tempfile.TemporaryDirectory() as folder:
         settings = fitted_to_machine(settings, network, RunDirectory(Path(folder)), print)
 
     def crew_of(backend: BackendSettings, games: int | None) -> Crew:
-        fitted = replace(settings, selfplay=replace(settings.selfplay, num_games=games))
-        crew = crew_of_run(config, fitted, backend, network, settings.selfplay_starts(), print)
+        selfplay = replace(settings.selfplay, num_games=games)
+        fitted = replace(settings, selfplay=selfplay, backend=backend)
+        crew = crew_of_run(fitted, network, settings.selfplay_starts(), print)
         crew.set_weights(NetworkWeights(fitted, network, 0))
         evaluations_per_s(crew, seconds)  # until games are no longer in step
         return crew
@@ -162,7 +163,7 @@ class WaitingRecipe(Recipe):
     latency: float
 
     def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
-        settings = settings_from(self.config)
+        settings = settings_from(self.config, RunSettings)
         evaluator = WaitingEvaluator(settings, self.latency)
         actor = make_actor(settings, self.selfplay, evaluator, None, numbers)
 
@@ -178,7 +179,7 @@ def waiting(actors: int, latency: float, seconds: float) -> float:
         config: Any = OmegaConf.to_container(
             hydra.compose("config", overrides=["game=tic_tac_toe"]), resolve=True
         )
-    settings = settings_from(config)
+    settings = settings_from(config, RunSettings)
     selfplay = replace(settings.selfplay, num_games=GAMES * actors, workers=actors)
     with ExitStack() as stack:
         crew = RemoteCrew(

@@ -45,7 +45,7 @@ import numpy as np
 from omegaconf import OmegaConf
 
 import azcore
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights
 from azcore.game import Game
 from azcore.learner.data import draw_batch
@@ -686,7 +686,7 @@ def packed_weights(game: str, blocks: int, channels: int) -> Callable[[], bytes]
             hydra.compose("config", overrides=[*words, f"network.channels={channels}"]),
             resolve=True,
         )
-    settings = settings_from(config)
+    settings = settings_from(config, RunSettings)
     network = build_network(settings.game, settings.network, 1)
     return NetworkWeights(settings, network, 0).packed
 

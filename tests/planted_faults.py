@@ -1003,8 +1003,8 @@ WIRING = [
     Fault(
         "workers in processes begin elsewhere",
         "azcore/assembly/selfplay.py",
-        "self.selfplay, first, starts, numbers",
-        "self.selfplay, first, None, numbers",
+        "settings.selfplay, first, starts, numbers",
+        "settings.selfplay, first, None, numbers",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
@@ -1079,9 +1079,9 @@ WIRING = [
     ),
     Fault(
         "published before it is looked at",
-        "azcore/algorithms/training.py",
-        "            DivergenceGuard(run),  # guard\n            self._algorithm,  # publish\n",
-        "            self._algorithm,  # publish\n            DivergenceGuard(run),  # guard\n",
+        "azcore/algorithms/loop.py",
+        "        self.guard.check(trainer, module)",
+        "        self.algorithm.publish(trainer, module)",
         ("tests/algorithms/test_loop.py",),
     ),
     Fault(
@@ -1213,10 +1213,10 @@ WIRING = [
     Fault(
         "ratings of the weights before",
         "azcore/algorithms/ratings.py",
-        "seed, player = self._seed(moment), self._playing(pl_module, moment.step)",
+        "seed, player = self._seed(moment), self._playing(module, moment.step)",
         "seed = self._seed(moment)\n"
         "            player = self.__dict__.setdefault("
-        "'first', self._playing(pl_module, moment.step))",
+        "'first', self._playing(module, moment.step))",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.bench.settings import bench_settings
 from azcore.commands.check.report import CheckSettings
 from azcore.commands.export.settings import export_settings
@@ -44,7 +44,7 @@ def test_every_option_builds(compose: Compose) -> None:
     ]
     for option in chosen:
         config = compose(option)
-        settings_from(config)
+        settings_from(config, RunSettings)
         sections = [config[name] for name in ("bench", "check", "engine", "play", "export")]
         sections += [config["import"], config["tune"]]
         if sections in built:
@@ -67,7 +67,9 @@ def test_every_option_builds(compose: Compose) -> None:
 @pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])
 @pytest.mark.parametrize("game", ["go", "tic_tac_toe"])
 def test_scales_and_games(compose: Compose, game: str, scale: str, algorithm: str) -> None:
-    settings = settings_from(compose(f"game={game}", f"scale={scale}", f"algorithm={algorithm}"))
+    settings = settings_from(
+        compose(f"game={game}", f"scale={scale}", f"algorithm={algorithm}"), RunSettings
+    )
     assert settings.gate.enabled is (algorithm == "alphagozero")
     if game == "go":
         assert settings.game.settings["board_size"] == (19 if scale == "paper" else 9)
@@ -88,7 +90,7 @@ def test_paper_scale_has_the_papers_numbers(compose: Compose) -> None:
     assert config["learner"]["learning_rates"] == [0.2, 0.02, 0.002, 0.0002]
     assert config["learner"]["l2"] == 0.0001
     assert config["trainer"]["max_steps"] == 700_000
-    settings = settings_from(config)
+    settings = settings_from(config, RunSettings)
     assert settings.game.dirichlet_alpha == pytest.approx(0.03)
     assert settings.game.max_game_length == 722
     parameters = sum(
@@ -105,7 +107,7 @@ def test_small_scales_do_not_take_an_untried_action_for_a_loss(
     compose: Compose, scale: str
 ) -> None:
     for game in ("go", "chess", "tic_tac_toe"):
-        settings = settings_from(compose(f"game={game}", f"scale={scale}")).search
+        settings = settings_from(compose(f"game={game}", f"scale={scale}"), RunSettings).search
         assert settings.value_range == (-1.0, 1.0)
         assert (settings.first_play_relative, settings.first_play_value) == (False, 0)  # a draw
 
@@ -129,7 +131,7 @@ def test_paper_scale_has_the_numbers_of_alphagozero(compose: Compose) -> None:
     assert config["learner"]["l2"] == 0.0001
     assert config["learner"]["momentum"] == 0.9
     assert config["trainer"]["max_steps"] == 700_000
-    settings = settings_from(config)
+    settings = settings_from(config, RunSettings)
     gate = settings.gate
     assert (gate.games, gate.threshold, gate.every_generations) == (400, 0.55, 1)
     assert gate.num_simulations is None  # as in self-play
@@ -156,13 +158,13 @@ def test_paper_scale_makes_as_many_games_as_alphazero(
     generations = config["trainer"]["max_steps"] / config["learner"]["steps_per_generation"]
     made = config["replay"]["games_per_generation"] * generations
     assert made == pytest.approx(games, rel=1e-4)
-    settings_from(config)
+    settings_from(config, RunSettings)
 
 
 def test_paper_scale_has_the_numbers_of_supervised_learning(compose: Compose) -> None:
     config = compose("game=go", "algorithm=supervised", "scale=paper")
     assert config["trainer"]["max_steps"] == 800_000
-    settings = settings_from(config)
+    settings = settings_from(config, RunSettings)
     assert settings.supervised.enabled
     assert settings.supervised.targets == "played"
     assert settings.learner.value_weight == 0.01
@@ -172,7 +174,7 @@ def test_paper_scale_has_the_numbers_of_supervised_learning(compose: Compose) ->
     rates = [settings.learner.learning_rate(step, 800_000) for step in steps]
     assert rates == [0.1, 0.01, 0.001, 0.0001, 0.00001]
     others = compose("game=go", "algorithm=alphagozero", "scale=paper")
-    assert settings_from(others).learner.value_weight == 1
+    assert settings_from(others, RunSettings).learner.value_weight == 1
     assert others["network"] == config["network"]  # the same network, which is the comparison
 
 
@@ -215,7 +217,7 @@ def test_learning_rates_follow_the_papers_by_one_rule(
 ) -> None:
     # Of a game without a preset: those may depart.
     config = compose("game=tic_tac_toe", f"scale={scale}", f"algorithm={algorithm}")
-    learner, max_steps = settings_from(config).learner, config["trainer"]["max_steps"]
+    learner, max_steps = settings_from(config, RunSettings).learner, config["trainer"]["max_steps"]
     expected = SCHEDULES[algorithm, scale]
     schedule = learner.rates_by_step(max_steps)
     if scale == "paper":
@@ -236,7 +238,7 @@ def test_scales_state_no_learning_rates(scale: str) -> None:
 
 @pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero", "gumbel"])
 def test_go_on_a_laptop_keeps_rates_of_its_own(compose: Compose, algorithm: str) -> None:
-    learner = settings_from(compose("game=go", f"algorithm={algorithm}")).learner
+    learner = settings_from(compose("game=go", f"algorithm={algorithm}"), RunSettings).learner
     assert learner.rates_by_step(20_000) == [(0, 0.1), (1600, 0.02), (8000, 0.005), (14_000, 0.001)]
 
 
@@ -259,12 +261,12 @@ def test_go_on_a_laptop_keeps_rates_of_its_own(compose: Compose, algorithm: str)
 )
 def test_the_schedule_in_words(compose: Compose, scale: str, max_steps: int, words: str) -> None:
     config = compose("game=tic_tac_toe", f"scale={scale}", "algorithm=alphazero")
-    learner = settings_from(config).learner
+    learner = settings_from(config, RunSettings).learner
     assert learner.schedule_in_words(max_steps) == f"learning rate {words}"
 
 
 def test_the_schedule_in_words_of_a_run_with_a_limit_in_time(compose: Compose) -> None:
-    learner = settings_from(compose("game=go", "algorithm=alphazero")).learner
+    learner = settings_from(compose("game=go", "algorithm=alphazero"), RunSettings).learner
     assert learner.schedule_in_words(20_000, 600.0) == (
         "learning rate 0.1 until step 1,600 or 0:00:48, 0.02 until 8,000 or 0:04:00, "
         "0.005 until 14,000 or 0:07:00, 0.001 to the end"

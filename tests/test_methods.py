@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.train import train
 from azcore.storage.run_settings import flat
 from conftest import TINY, compose
@@ -58,7 +58,7 @@ def test_a_method_changes_what_its_file_says(name: str) -> None:
     assert said or swaps  # or it would be no method
     config = compose(*base, *network, f"method={name}")
     assert flat(config) == {**plain, **said}
-    settings_from(config)
+    settings_from(config, RunSettings)
 
 
 def test_several_add_up() -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import azcore
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.cli.overrides import parsed
 from planted_faults import FAULTS, WIRING, rows
 
@@ -128,4 +128,6 @@ def test_scale_of_the_original(compose: Compose, capfd: pytest.CaptureFixture[st
 def test_presets_of_both_papers_build_for_every_game(compose: Compose) -> None:
     for algorithm in ("alphazero", "alphagozero"):
         for game in ("go", "chess", "shogi"):
-            settings_from(compose(f"game={game}", f"algorithm={algorithm}", "scale=paper"))
+            settings_from(
+                compose(f"game={game}", f"algorithm={algorithm}", "scale=paper"), RunSettings
+            )

@@ -13,6 +13,7 @@ import pytest
 from lightning.pytorch import Trainer
 
 from azcore.assembly.parts import settings_from
+from azcore.assembly.web_settings import WebSettings
 from azcore.commands.bench.settings import bench_settings
 from azcore.commands.check.report import CheckSettings
 from azcore.commands.compare.settings import CompareSettings
@@ -31,7 +32,6 @@ from azcore.errors import SettingError
 from azcore.learner.settings import DECIDED, TrainerSettings, trainer_settings
 from azcore.selfplay.backend import BackendSettings
 from azcore.settings import build
-from azcore.web.settings import WebSettings
 
 Compose = Callable[..., dict[str, Any]]
 Place = tuple[str | int, ...]

@@ -13,9 +13,9 @@ from typing import Any
 from starlette.types import ASGIApp
 from websockets.sync.client import ClientConnection, connect
 
+from azcore.assembly.web_settings import WebSettings
 from azcore.commands.web import listen, page, server_of
 from azcore.settings import build
-from azcore.web.settings import WebSettings
 
 Message = dict[str, Any]
 PATIENCE = 60.0  # seconds for an answer on a busy machine

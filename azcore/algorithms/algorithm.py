@@ -5,9 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 
-from lightning.pytorch import Callback
+from lightning.pytorch import Callback, Trainer
 from torch import nn
 
+from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
 
 # Maps the network in training and the optimizer steps behind it to the network that plays the next
@@ -16,7 +17,7 @@ WhoPlays = Callable[[nn.Module, int], tuple[nn.Module, int]]
 
 
 class Algorithm(Callback, ABC):
-    """A Lightning callback, so that it can act when a generation ends and save its state."""
+    """A Lightning callback, so that checkpoints have its state."""
 
     @abstractmethod
     def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
@@ -25,6 +26,9 @@ class Algorithm(Callback, ABC):
         Args:
             self_play: makes a source in which the network of a `WhoPlays` plays itself.
         """
+
+    def publish(self, trainer: Trainer, module: LearnerModule) -> None:
+        """Choose the network that plays the next games, now that a generation was learned from."""
 
     @abstractmethod
     def metrics(self) -> dict[str, float]:

@@ -9,7 +9,7 @@
 With `schedule=overlap` the run goes on during the match, and the candidate is the weights of the
 step after which it began; the result is taken when a generation ends.
 
-`training.py` drives it. Any run can use the paper's other methods, and conf/algorithm enables them
+`loop.py` has the loop. Any run can use the paper's other methods, and conf/algorithm enables them
 for this one: resignation (`azcore.selfplay.resignation`), and a random symmetry for each evaluation
 (`azcore.search.evaluators`) and for each training position (`azcore.storage.replay`).
 """
@@ -31,7 +31,7 @@ from azcore.arena.gate import decide
 from azcore.arena.spread import SpreadMatch, play_spread
 from azcore.arena.sprt import Verdict
 from azcore.assembly.contenders import trained
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import RunSettings
 from azcore.errors import CheckpointError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
@@ -62,7 +62,7 @@ class AlphaGoZero(Algorithm):
         self,
         *,
         network: nn.Module,
-        settings: Settings,
+        settings: RunSettings,
         run: RunDirectory,
         terminal: TrainingDisplay,
         workplaces: Callable[[], Workplaces],
@@ -104,8 +104,8 @@ class AlphaGoZero(Algorithm):
         if under_way is not None:
             self._begin(pl_module, under_way, waits=not self._settings.overlaps)
 
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        assert isinstance(pl_module, LearnerModule)
+    def publish(self, trainer: Trainer, module: LearnerModule) -> None:
+        """Let the candidate play for its place, and take the result of a match that is over."""
         self._score, self._evaluations = None, 0
         moment = Moment(self._data.finished_generation, trainer.global_step)
         is_last = trainer.should_stop or moment.step >= trainer.max_steps
@@ -115,10 +115,10 @@ class AlphaGoZero(Algorithm):
             and (moment.generation + 1) % self._settings.gate.every_generations == 0
         )
         if self._matches.is_over or (self._matches.is_begun and (is_due or is_last)):
-            self._take(pl_module)
+            self._take(module)
         if is_due:
-            self._candidate.load_state_dict(pl_module.playing.state_dict())
-            self._begin(pl_module, moment, waits=is_last or not self._settings.overlaps)
+            self._candidate.load_state_dict(module.playing.state_dict())
+            self._begin(module, moment, waits=is_last or not self._settings.overlaps)
 
     def _begin(self, pl_module: LearnerModule, moment: Moment, *, waits: bool) -> None:
         """Begin the candidate's match: most visits, no noise (Methods "Evaluator").

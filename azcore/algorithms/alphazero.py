@@ -5,7 +5,7 @@
         it takes `steps_per_generation` steps on positions sampled from the window
         everything is saved
 
-`training.py` drives it.
+`loop.py` has the loop.
 """
 
 from __future__ import annotations

@@ -17,7 +17,6 @@ from typing import Any
 
 import torch
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import Checkpoint
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 from torch import Tensor
 
@@ -32,7 +31,7 @@ from azcore.storage.run_directory import RunDirectory, unused
 class DivergenceGuard(Callback):
     """Ends a run whose loss or weights are no longer finite, before they are used or saved.
 
-    It checks when a generation ends, and does not wait for a GPU before then.
+    The loop lets it check when a generation ends; it does not wait for a GPU before then.
 
     Args:
         run: its last checkpoint is named in the error.
@@ -47,24 +46,23 @@ class DivergenceGuard(Callback):
     ) -> None:
         self._losses.append(outputs["loss"].detach())
 
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        """Check losses, weights and momentum, before all other callbacks.
+    def check(self, trainer: Trainer, module: LearnerModule) -> None:
+        """Check losses, weights and momentum.
 
         Raises:
             DivergedError: naming the first step that went wrong and its learning rate.
         """
-        assert isinstance(pl_module, LearnerModule)
         last, losses = trainer.global_step, self._losses
         self._losses = []
         wrong = (~torch.isfinite(torch.stack(losses))).nonzero() if losses else torch.empty(0)
         if len(wrong):
             parts = trainer.accumulate_grad_batches  # losses of a step
             steps, which = len(losses) // parts, int(wrong[0]) // parts
-            self._refuse(pl_module, "loss", last - steps + 1 + which)
-        if not _is_finite(pl_module.state_dict()):
-            self._refuse(pl_module, "weights", last)
+            self._refuse(module, "loss", last - steps + 1 + which)
+        if not _is_finite(module.state_dict()):
+            self._refuse(module, "weights", last)
         if not all(_is_finite(state) for o in trainer.optimizers for state in o.state.values()):
-            self._refuse(pl_module, "momentum", last)
+            self._refuse(module, "momentum", last)
 
     def _refuse(self, module: LearnerModule, what: str, step: int) -> None:
         rate = module.learning_rate(step - 1)
@@ -106,21 +104,29 @@ class SafeCheckpointIO(TorchCheckpointIO):
         return checkpoint
 
 
-class Checkpoints(Checkpoint):
-    """Saves checkpoints and thins out old ones; Lightning calls it after all other callbacks.
+class Checkpoints:
+    """Saves checkpoints and thins out old ones.
 
     Args:
         run: the directory to save to.
-        rated_step: returns the optimizer steps of the weights that were rated last.
+        team: the ranks, which wait here for what this one does alone.
     """
 
-    def __init__(self, run: RunDirectory, rated_step: Callable[[], int | None]) -> None:
-        self._run, self._rated_step = run, rated_step
+    def __init__(self, run: RunDirectory, team: Team) -> None:
+        self._run, self._team = run, team
 
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+    def save(self, trainer: Trainer, rated_step: int | None) -> None:
+        """Save the run.
+
+        Args:
+            trainer: of the run.
+            rated_step: the optimizer steps of the weights that were rated last.
+        """
         run = self._run
+        if self._team.is_many:
+            self._team.meet()
         trainer.save_checkpoint(run.last_checkpoint)
-        if self._rated_step() != trainer.global_step:
+        if rated_step != trainer.global_step:
             return
         link(run.last_checkpoint, run.step_checkpoint(trainer.global_step))
         rated = [path for step, path in run.step_checkpoints().items() if step > 0]

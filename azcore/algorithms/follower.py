@@ -34,12 +34,11 @@ from azcore.algorithms.ranks import (
     quiet_lightning,
     threads_of,
 )
-from azcore.assembly.parts import Config, settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.errors import AzcoreError
 from azcore.learner.data import ReceivedGames
 from azcore.learner.module import LearnerModule
 from azcore.learner.norm import synchronised
-from azcore.learner.settings import trainer_settings
 from azcore.learner.team import Team
 from azcore.networks import build_network
 from azcore.storage.checkpoint import read_checkpoint
@@ -47,10 +46,10 @@ from azcore.storage.checkpoint import read_checkpoint
 _AFTER = 3.0  # seconds by which a rank that has lost another speaks later than that one
 
 
-def tell_followers(team: Team, config: Config, *, resumes: bool) -> None:
+def tell_followers(team: Team, settings: RunSettings, *, resumes: bool) -> None:
     """What rank 0 says first: the settings of the run, and whether a checkpoint follows."""
     if team.is_many:
-        team.send(json.dumps({"config": config, "resumes": resumes}).encode())
+        team.send(json.dumps({"config": settings.config, "resumes": resumes}).encode())
 
 
 def follow(team: Team, place: Place) -> None:
@@ -61,9 +60,8 @@ def follow(team: Team, place: Place) -> None:
     """
     quiet_lightning()
     said = json.loads(team.receive())
-    trainer = trainer_settings(said["config"]["trainer"])
-    settings = settings_from(_without_search(said["config"]))
-    learner = settings.learner
+    settings = settings_from(_without_search(said["config"]), RunSettings)
+    trainer, learner = settings.trainer, settings.learner
     network = build_network(settings.game, settings.network, settings.seed)
     timer = [Timer(trainer.max_time, interval="epoch", verbose=False)] if trainer.max_time else []
     together = Together(team, lambda: 0.0, threads_of(place))
@@ -87,7 +85,7 @@ def follow(team: Team, place: Place) -> None:
         trainer,
         learner,
         place,
-        callbacks=[*timer, together, Meeting(team), _Saving()],
+        callbacks=[*timer, together, Meeting(team), _Following(team, data)],
         checkpoints=_Received(team, data),
         logger=False,
     ).fit(
@@ -107,10 +105,17 @@ def _without_search(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-class _Saving(Callback):
-    """Meets rank 0 where Lightning makes all ranks wait: at the end of a checkpoint."""
+class _Following(Callback):
+    """Waits for rank 0 where `Loop.generation` makes games, and where it saves the run."""
+
+    def __init__(self, team: Team, data: ReceivedGames) -> None:
+        self._team, self._data = team, data
+
+    def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._data.receive_games()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        self._team.meet()
         trainer.strategy.barrier()
 
 
@@ -127,7 +132,7 @@ class _Received(TorchCheckpointIO):
             file.write(self._team.receive())
             file.flush()
             checkpoint = read_checkpoint(Path(file.name))
-        self._data.receive_window()
+        self._data.receive_games()
         return checkpoint
 
 

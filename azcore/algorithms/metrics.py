@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.loggers import TensorBoardLogger
 from torch.utils.tensorboard.summary import hparams
 
+from azcore.algorithms.algorithm import Algorithm
+from azcore.algorithms.display import TrainingDisplay
 from azcore.learner.data import SelfPlayData
 from azcore.learner.health import dead_channels, explained_variance, gradient_norm
 from azcore.learner.module import LearnerModule
 from azcore.report.doctor import HISTORY, RunDoctor, numbers_of
 from azcore.selfplay.crew import ActorStatistics
 from azcore.storage.checkpoint import like
+from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 from azcore.storage.targets import TARGETS
 
@@ -140,28 +142,18 @@ class GenerationMetrics(Callback):
     """Writes a row of metrics.csv at the end of each generation and sends it to the loggers.
 
     Args:
-        table: metrics.csv.
-        members: members.csv.
+        run: the directory of metrics.csv and members.csv.
         data: provides the games to describe.
-        more: returns what the algorithm adds to a row.
-        report: called with each row.
-        report_members: called with the work of self-play and the learner's step.
-        warn: called with a sentence for each thing that begins to look wrong.
+        algorithm: adds columns of its own.
+        terminal: for a line on each generation, and a sentence for each thing that begins to look
+            wrong.
     """
 
     def __init__(
-        self,
-        table: Table,
-        members: Table,
-        data: SelfPlayData,
-        more: Callable[[], dict[str, float]],
-        report: Callable[[dict[str, float]], None],
-        report_members: Callable[[ActorStatistics, int], None],
-        warn: Callable[[str], None],
+        self, run: RunDirectory, data: SelfPlayData, algorithm: Algorithm, terminal: TrainingDisplay
     ) -> None:
-        self._table, self._members, self._data = table, members, data
-        self._more, self._report, self._warn = more, report, warn
-        self._report_members = report_members
+        self._table, self._members = Table(run.metrics, METRICS), Table(run.members, MEMBERS)
+        self._data, self._algorithm, self._terminal = data, algorithm, terminal
         self._doctor = RunDoctor([])
         self._seconds = 0.0  # of the whole run, resumed parts included
         self._evaluations = 0  # the same
@@ -172,13 +164,13 @@ class GenerationMetrics(Callback):
         self._table.keep_before(self._data.loader.generation)
         self._doctor = RunDoctor(map(numbers_of, self._table.rows()[-HISTORY:]))
 
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        assert isinstance(pl_module, LearnerModule)
+    def report(self, trainer: Trainer, module: LearnerModule) -> None:
+        """Report the generation that just ended."""
         data, stats = self._data, self._data.source.take_statistics()
         now = time.perf_counter()
         elapsed, self._since = now - self._since, now
         self._seconds += elapsed
-        more = self._more()
+        more = self._algorithm.metrics()
         self._evaluations += stats.evaluations + int(more.pop("evaluations", 0))
         games = data.new_games
         row: dict[str, float] = {
@@ -192,8 +184,8 @@ class GenerationMetrics(Callback):
             "samples_per_position": trainer.global_step
             * data.batch_size
             / max(1, data.total_positions),
-            "gradient_norm": gradient_norm(pl_module.network),
-            "dead_channels": dead_channels(pl_module.network),
+            "gradient_norm": gradient_norm(module.network),
+            "dead_channels": dead_channels(module.network),
         }
         for name in _FROM_LEARNER:
             value = trainer.callback_metrics.get(name)
@@ -231,10 +223,10 @@ class GenerationMetrics(Callback):
         curves = {CURVES[name]: value for name, value in row.items() if name in CURVES}
         for logger in trainer.loggers:
             logger.log_metrics(curves, step=trainer.global_step)
-        self._report(row)
-        self._report_members(stats, trainer.global_step)
+        self._terminal.generation(row)
+        self._terminal.members(stats, trainer.global_step)
         for sentence in self._doctor.examine(row):
-            self._warn(sentence)
+            self._terminal.say(f"look at this: {sentence}")
 
     def state_dict(self) -> dict[str, Any]:
         return {"seconds": self._seconds, "evaluations": self._evaluations}

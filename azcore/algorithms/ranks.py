@@ -534,13 +534,10 @@ class Together(Callback):
 
 
 class Meeting(Callback):
-    """After other callbacks: the ranks wait here for what rank 0 alone does."""
+    """After other callbacks: the ranks wait here for the first ratings, of rank 0 alone."""
 
     def __init__(self, team: Team) -> None:
         self._team = team
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._team.meet()
-
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._team.meet()

@@ -24,7 +24,7 @@ from azcore.arena.elo import PairScore, Rating, fit_ratings
 from azcore.arena.match import MatchResult
 from azcore.arena.spread import Contender, SpreadMatch, play_spread
 from azcore.assembly import contenders
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import RunSettings
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.selfplay.jobs import Workplaces
@@ -101,7 +101,7 @@ class ArenaRating(Callback):
 
     def __init__(
         self,
-        settings: Settings,
+        settings: RunSettings,
         run: RunDirectory,
         data: SelfPlayData,
         terminal: TrainingDisplay,
@@ -131,17 +131,17 @@ class ArenaRating(Callback):
             self._begin_again(pl_module, self._matches.moment)
         self._describe()
 
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        assert isinstance(pl_module, LearnerModule)
+    def rate(self, trainer: Trainer, module: LearnerModule) -> None:
+        """Play the matches of the newest weights, if they are due."""
         moment = Moment(self._data.finished_generation, trainer.global_step)
         is_last = trainer.should_stop or moment.step >= trainer.max_steps
         is_due = is_last or (moment.generation + 1) % self._settings.arena.every_generations == 0
         if self._matches.is_over or (self._matches.is_begun and is_due):
-            self._take(pl_module)
+            self._take(module)
         if is_due:
-            seed, player = self._seed(moment), self._playing(pl_module, moment.step)
+            seed, player = self._seed(moment), self._playing(module, moment.step)
             waits = is_last or not self._settings.overlaps
-            self._begin(pl_module, moment, seed, player, waits=waits)
+            self._begin(module, moment, seed, player, waits=waits)
 
     def _seed(self, moment: Moment) -> int:
         return self._settings.seed + 1 + moment.generation

@@ -7,19 +7,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import Checkpoint
 
 from azcore.report.report import Report
 
 SHARE = 0.01  # of the run's time that its reports may take
 
 
-class GenerationReports(Checkpoint):
+class GenerationReports:
     """Writes report.html at the end of each generation, once the checkpoint is there.
 
-    (Lightning calls it among the callbacks that save, in their order.) While another report would
-    take more than its share of the time since the last one, it waits for a later generation.
+    While another report would take more than its share of the time since the last one, it waits for
+    a later generation.
 
     Args:
         run_dir: of the run.
@@ -33,7 +31,8 @@ class GenerationReports(Checkpoint):
         self._seconds = 0.0  # that the last report took
         self._since = time.perf_counter()
 
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+    def show(self) -> None:
+        """Write the report, unless the last one was written a moment ago."""
         began = time.perf_counter()
         if self._seconds > SHARE * (began - self._since):
             return

@@ -8,17 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import nn
 
-from azcore.assembly.parts import Config, Settings
+from azcore.assembly.parts import RunSettings
 from azcore.assembly.quarters import quarters_of
 from azcore.assembly.selfplay import RecipeOfRun, make_actor
 from azcore.errors import SettingError
 from azcore.networks import openvino_evaluator
 from azcore.networks.backends import EvaluatorSettings, require_runnable
 from azcore.selfplay.actor import Actor
-from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Crew
 from azcore.selfplay.remote import RemoteCrew
 from azcore.selfplay.schedule import SelfPlaySettings
@@ -28,8 +26,8 @@ from azcore.storage.starts import Starts
 
 
 def fitted_to_machine(
-    settings: Settings, network: nn.Module, run: RunDirectory, say: Callable[[str], None]
-) -> Settings:
+    settings: RunSettings, network: nn.Module, run: RunDirectory, say: Callable[[str], None]
+) -> RunSettings:
     """The settings with a number of workers and a complete evaluator.
 
     Args:
@@ -61,7 +59,7 @@ def fitted_to_machine(
     return replace(settings, evaluation=probe.way.settings(evaluation))
 
 
-def _as_before(settings: Settings, sizes: Sizes) -> EvaluatorSettings | None:
+def _as_before(settings: RunSettings, sizes: Sizes) -> EvaluatorSettings | None:
     """The evaluator that a run began with, if its settings still allow it and it runs here."""
     wanted = settings.evaluation
     if sizes.backend is None or sizes.precision is None or sizes.threads is None:
@@ -82,9 +80,7 @@ def _as_before(settings: Settings, sizes: Sizes) -> EvaluatorSettings | None:
 
 
 def crew_of_run(
-    config: Config,
-    settings: Settings,
-    backend: BackendSettings,
+    settings: RunSettings,
     network: nn.Module,
     starts: Starts | None,
     say: Callable[[str], None],
@@ -92,10 +88,8 @@ def crew_of_run(
     """The workers of a run, in this process or in others.
 
     Args:
-        config: from which the settings were made.
         settings: of the run, fitted to the machine; a number of games left open is measured, which
             takes seconds.
-        backend: where the workers run.
         network: of the shape that will play.
         starts: what games begin from; None: the initial position.
         say: called with the sizes and the measurements, as a line of text.
@@ -103,7 +97,7 @@ def crew_of_run(
     Raises:
         SettingError: the backend cannot have so many processes or actors, or those where they are.
     """
-    workers = settings.selfplay.workers
+    workers, backend = settings.selfplay.workers, settings.backend
     assert workers is not None
     evaluator = settings.search_evaluator(network, 0, workers)
 
@@ -124,7 +118,7 @@ def crew_of_run(
     say(f"self-play {selfplay.num_games} games on {workers} threads{where}{rates}")
     if not members:
         return actor_of(selfplay)
-    recipe = RecipeOfRun(config, settings.evaluation, selfplay)
+    recipe = RecipeOfRun(replace(settings, selfplay=selfplay))
     environment = {"OMP_NUM_THREADS": str(recipe.threads(-(-workers // members)))}
     return RemoteCrew(
         game=settings.selfplay_game,
@@ -134,24 +128,3 @@ def crew_of_run(
         restarts=backend.restarts,
         say=say,
     )
-
-
-class EndOfSelfPlay(Callback):
-    """Ends self-play and matches before Lightning tidies up, however the run ends.
-
-    On a GPU that frees memory which networks at work still use.
-
-    Args:
-        close: ends them.
-    """
-
-    def __init__(self, close: Callable[[], None]) -> None:
-        self._close = close
-
-    def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        self._close()
-
-    def on_exception(
-        self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
-    ) -> None:
-        self._close()

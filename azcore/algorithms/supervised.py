@@ -6,17 +6,17 @@
         everything is saved
 
 The paper compared AlphaGo Zero with the same network trained this way, which predicted expert moves
-better and played worse. `training.py` drives it; `azcore.learner.given` divides the games.
+better and played worse. `loop.py` has the loop; `azcore.learner.given` divides the games.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from lightning.pytorch import LightningModule, Trainer
+from lightning.pytorch import Trainer
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import RunSettings
 from azcore.learner.given import GivenGames, Prediction, predict, read_games
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
@@ -33,7 +33,7 @@ class Supervised(Algorithm):
         SettingError, GameFileError: the games cannot be used.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: RunSettings) -> None:
         self._settings = settings
         require(
             settings.replay.window_start is None,
@@ -55,11 +55,11 @@ class Supervised(Algorithm):
     def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
         return self._source
 
-    def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        assert isinstance(pl_module, LearnerModule)
+    def publish(self, trainer: Trainer, module: LearnerModule) -> None:
+        """Measure how well the network predicts the games that are held out."""
         if self._held_out:
             self._prediction = predict(
-                self._settings.evaluator(pl_module.playing),
+                self._settings.evaluator(module.playing),
                 self._settings.game,
                 self._held_out,
                 self._settings.supervised.held_out_positions,

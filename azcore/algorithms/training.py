@@ -1,17 +1,6 @@
-"""The loop that all algorithms share. Lightning runs it: an epoch of its `fit` is a generation.
+"""Builds the parts of a run from its settings and gives them to Lightning, which drives `loop.py`.
 
-    self-play  the network chosen by the `Algorithm` plays until there are enough new positions
-    learn      `steps_per_generation` optimizer steps on positions sampled from the window
-    guard      a run whose loss or weights are not finite ends here
-    publish    choose the network that plays the next games: AlphaGo Zero plays a match for it
-    rate       every few generations: matches against earlier weights and baselines
-    report     a row of metrics.csv, curves, a line on the terminal
-    save       a checkpoint from which the run resumes exactly
-    show       report.html with curves and games, as often as a hundredth of the time allows
-
-The first two are `SelfPlayData` and `LearnerModule`; `TrainingLoop.after_learning` has the others.
-`alphazero.py`, `alphagozero.py` and `supervised.py` describe what each algorithm changes: read them
-first. Callbacks, loggers, precision and devices work as usual in Lightning.
+Callbacks, loggers, precision and devices work as usual in Lightning.
 """
 
 from __future__ import annotations
@@ -34,7 +23,8 @@ from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeChec
 from azcore.algorithms.display import Heartbeat, LearnerProgress, TrainingDisplay
 from azcore.algorithms.follower import tell_followers
 from azcore.algorithms.loggers import logger_of
-from azcore.algorithms.metrics import MEMBERS, METRICS, GenerationMetrics, Hyperparameters
+from azcore.algorithms.loop import Loop
+from azcore.algorithms.metrics import GenerationMetrics, Hyperparameters
 from azcore.algorithms.ranks import (
     Meeting,
     Place,
@@ -46,9 +36,9 @@ from azcore.algorithms.ranks import (
 )
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.reports import GenerationReports
-from azcore.algorithms.self_play import EndOfSelfPlay, crew_of_run, fitted_to_machine
+from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
 from azcore.algorithms.supervised import Supervised
-from azcore.assembly.parts import Config, Settings
+from azcore.assembly.parts import RunSettings
 from azcore.assembly.selfplay import NetworkWeights, unpacker
 from azcore.errors import AzcoreError, CheckpointError
 from azcore.learner.data import Progress, SelfPlayData
@@ -60,7 +50,6 @@ from azcore.learner.sources import GameSource, SelfPlay
 from azcore.networks import build_network, network_cost
 from azcore.networks.saved import describe_run
 from azcore.search.evaluators import CachedEvaluator
-from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.jobs import ThreadWorkplaces, Workplace, Workplaces
 from azcore.selfplay.sizes import available_memory, many_legal
 from azcore.selfplay.weights import Weights
@@ -70,18 +59,14 @@ from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import ORIGIN
-from azcore.storage.table import Table
 
 
-class TrainingLoop:
-    """The parts of one run, driven by Lightning.
+class Training:
+    """The parts of one run.
 
     Args:
-        config: the composed configuration.
-        settings: of the run, made from it.
-        trainer: settings of Lightning's trainer.
+        settings: of the run.
         place: of this process, rank 0 of those that learn.
-        backend: where self-play runs.
         run: the directory to write to.
         terminal: for progress and messages.
         on_games: called with the games of each generation once they are on disk.
@@ -96,11 +81,8 @@ class TrainingLoop:
     def __init__(
         self,
         *,
-        config: Config,
-        settings: Settings,
-        trainer: TrainerSettings,
+        settings: RunSettings,
         place: Place,
-        backend: BackendSettings,
         run: RunDirectory,
         terminal: TrainingDisplay,
         on_games: Callable[[list[GameRecord]], None],
@@ -108,8 +90,7 @@ class TrainingLoop:
         weights: Mapping[str, Tensor] | None = None,
         origin: Mapping[str, Any] | None = None,
     ) -> None:
-        self._run, self._terminal = run, terminal
-        self._config, self._backend = config, backend
+        self._run, self._terminal, trainer = run, terminal, settings.trainer
         self._hyperparameters = hyperparameters
         self._max_seconds = trainer.max_seconds
         self._timer: Timer | None = None
@@ -176,7 +157,7 @@ class TrainingLoop:
             on_games=on_games,
         )
         try:
-            self._trainer = self._make_trainer(trainer)
+            self._trainer = self._make_trainer()
         except BaseException:
             self.close()  # processes of self-play would live as long as this one
             raise
@@ -193,7 +174,7 @@ class TrainingLoop:
         self._trainer.callbacks.insert(0, began)  # type: ignore[attr-defined]
         try:
             with self._ranks.gathered():
-                tell_followers(self._team, self._config, resumes=checkpoint is not None)
+                tell_followers(self._team, self._settings, resumes=checkpoint is not None)
                 self._trainer.fit(
                     self._module, datamodule=self._data, ckpt_path=checkpoint, weights_only=True
                 )
@@ -207,48 +188,39 @@ class TrainingLoop:
         began.now()
         return self._trainer.global_step
 
-    def after_learning(self) -> list[Callback]:
-        """The callbacks that end a generation, in the order in which Lightning calls them."""
-        run, terminal = self._run, self._terminal
-        rating = ArenaRating(
-            self._settings, run, self._data, terminal, self._arena_starts, self._workplaces
-        )
-        return [
-            DivergenceGuard(run),  # guard
-            self._algorithm,  # publish
-            rating,  # rate
-            GenerationMetrics(  # report
-                Table(run.metrics, list(METRICS)),
-                Table(run.members, MEMBERS),
-                self._data,
-                self._algorithm.metrics,
-                terminal.generation,
-                terminal.members,
-                lambda sentence: terminal.say(f"look at this: {sentence}"),
+    def _make_trainer(self) -> Trainer:
+        settings, run, terminal = self._settings, self._run, self._terminal
+        loop = Loop(
+            data=self._data,
+            guard=DivergenceGuard(run),
+            algorithm=self._algorithm,
+            rating=ArenaRating(
+                settings, run, self._data, terminal, self._arena_starts, self._workplaces
             ),
-            Checkpoints(run, lambda: rating.rated_step),  # save
-            GenerationReports(run.path, self._settings.device, terminal.say),  # show
-        ]
-
-    def _make_trainer(self, settings: TrainerSettings) -> Trainer:
-        learner = self._settings.learner
-        watching: list[Callback] = [
-            LearnerProgress(self._terminal, learner.steps_per_generation),
+            metrics=GenerationMetrics(run, self._data, self._algorithm, terminal),
+            checkpoints=Checkpoints(run, self._team),
+            reports=GenerationReports(run.path, settings.device, terminal.say),
+            close=self.close,
+        )
+        # The timer is first: it lets the others know that a generation is the last.
+        callbacks: list[Callback] = [] if self._timer is None else [self._timer]
+        callbacks += [self._together] if self._team.is_many else []
+        callbacks += [
+            LearnerProgress(terminal, settings.learner.steps_per_generation),
             Hyperparameters(self._hyperparameters),
+            loop.guard,
+            loop.algorithm,
+            loop.rating,
+            loop.metrics,
         ]
-        last: list[Callback] = [EndOfSelfPlay(self.close)]
-        if self._team.is_many:
-            watching.insert(0, self._together)
-            last.insert(0, Meeting(self._team))
-        if self._timer is not None:  # first: it lets the others know that a generation is the last
-            watching.insert(0, self._timer)
+        callbacks += [Meeting(self._team)] if self._team.is_many else []
         return lightning_trainer(
-            settings,
-            learner,
+            settings.trainer,
+            settings.learner,
             self._ranks.place,
-            callbacks=watching + self.after_learning() + last,
+            callbacks=[*callbacks, loop],
             checkpoints=SafeCheckpointIO(self._team),
-            logger=logger_of(self._config.get("logger", "tensorboard"), self._run),
+            logger=logger_of(settings.logger, run),
         )
 
     def _make_algorithm(self) -> Algorithm:
@@ -284,9 +256,7 @@ class TrainingLoop:
 
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
         settings, network = self._settings, self._module.playing
-        crew = crew_of_run(
-            self._config, settings, self._backend, network, self._starts, self._terminal.say
-        )
+        crew = crew_of_run(settings, network, self._starts, self._terminal.say)
         self._workplaces = crew.workplaces() or self._workplaces
         sizes = crew.settings
         self.sizes = replace(self.sizes, num_games=sizes.num_games, workers=sizes.workers)

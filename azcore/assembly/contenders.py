@@ -8,7 +8,7 @@ from pathlib import Path
 from torch import nn
 
 from azcore.arena.spread import Contender
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import RunSettings
 from azcore.assembly.selfplay import NetworkWeights
 from azcore.networks.saved import describe_run, network_of, require_same_run
 from azcore.storage.checkpoint import read_checkpoint
@@ -17,7 +17,7 @@ RANDOM = Contender(name="random")
 
 
 def trained(
-    settings: Settings, network: nn.Module, version: int, name: str, num_simulations: int
+    settings: RunSettings, network: nn.Module, version: int, name: str, num_simulations: int
 ) -> Contender:
     """A player that searches with the current weights of a network.
 
@@ -36,7 +36,7 @@ def trained(
     )
 
 
-def saved(settings: Settings, path: Path, name: str, num_simulations: int) -> Contender:
+def saved(settings: RunSettings, path: Path, name: str, num_simulations: int) -> Contender:
     """The same with the weights of a checkpoint of the run.
 
     Raises:
@@ -48,7 +48,7 @@ def saved(settings: Settings, path: Path, name: str, num_simulations: int) -> Co
     return trained(settings, network, version, name, num_simulations)
 
 
-def baseline(settings: Settings) -> Contender:
+def baseline(settings: RunSettings) -> Contender:
     """The player `search`, see `azcore.assembly.parts.search_baseline`."""
     plain = settings.search.baseline()
     return Contender(

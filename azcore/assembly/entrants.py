@@ -28,7 +28,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from azcore.arena.players import Player, RandomPlayer
-from azcore.assembly.parts import Settings, search_baseline, search_player
+from azcore.assembly.parts import MatchSettings, search_baseline, search_player
 from azcore.assembly.pretrained import is_pretrained, pretrained
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
@@ -44,16 +44,16 @@ class Kind:
     """One way to name a player."""
 
     usage: str  # how it is written, for the error message that lists the kinds
-    make: Callable[[Settings, str], Player]  # from the text after the colon, or ""
+    make: Callable[[MatchSettings, str], Player]  # from the text after the colon, or ""
 
 
-def _random(settings: Settings, argument: str) -> Player:
+def _random(settings: MatchSettings, argument: str) -> Player:
     if argument:
         raise SettingError(f"players: random takes nothing behind a colon, got {argument!r}")
     return RandomPlayer(game=settings.game)
 
 
-def _search(settings: Settings, argument: str) -> Player:
+def _search(settings: MatchSettings, argument: str) -> Player:
     if not argument:
         return search_baseline(settings)
     if not re.fullmatch(r"[1-9][0-9]{0,8}", argument):
@@ -124,7 +124,7 @@ def _exists(place: str) -> bool:
     return Path(place).exists() or (run != "" and " " not in name and Path(run).exists())
 
 
-def players_from(settings: Settings, texts: Sequence[str]) -> list[Player]:
+def players_from(settings: MatchSettings, texts: Sequence[str]) -> list[Player]:
     """`players_named` for matches.
 
     Raises:
@@ -145,7 +145,7 @@ def two_at_least(players: list[Player]) -> list[Player]:
     return players
 
 
-def players_named(settings: Settings, texts: Sequence[str]) -> list[Player]:
+def players_named(settings: MatchSettings, texts: Sequence[str]) -> list[Player]:
     """The players in the order of their texts, each with a unique name.
 
     Raises:
@@ -155,7 +155,7 @@ def players_named(settings: Settings, texts: Sequence[str]) -> list[Player]:
     return players_of(settings, entrants_of(texts, settings.programs))
 
 
-def players_of(settings: Settings, entrants: Sequence[Entrant]) -> list[Player]:
+def players_of(settings: MatchSettings, entrants: Sequence[Entrant]) -> list[Player]:
     """A player for each, with a unique name.
 
     Raises:
@@ -253,7 +253,7 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
     return None
 
 
-def _network(settings: Settings, saved: Saved) -> Player:
+def _network(settings: MatchSettings, saved: Saved) -> Player:
     """A checkpoint as a player.
 
     Raises:

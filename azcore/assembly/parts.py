@@ -1,14 +1,15 @@
 """Builds azcore's parts from the composed configuration and refuses invalid settings.
 
-Each group of `conf/` has one dataclass that defines the keys it must have; this module pairs them.
+Each group of `conf/` has one dataclass that defines the keys it must have. A command's settings
+are those of the groups that it uses.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import nn
@@ -17,10 +18,11 @@ from azcore.arena.gate import GateSettings
 from azcore.arena.match import ArenaSettings
 from azcore.arena.players import SearchPlayer
 from azcore.arena.sprt import SprtSettings
+from azcore.assembly.web_settings import WebSettings
 from azcore.game import Game
 from azcore.game.registry import make
 from azcore.learner.given import SupervisedSettings
-from azcore.learner.settings import LearnerSettings
+from azcore.learner.settings import LearnerSettings, TrainerSettings, trainer_settings
 from azcore.networks import NetworkSettings, network_settings
 from azcore.networks.backends import (
     EvaluatorSettings,
@@ -36,6 +38,7 @@ from azcore.search.evaluators import (
     UniformEvaluator,
 )
 from azcore.search.settings import SearchSettings
+from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
@@ -44,28 +47,26 @@ from azcore.storage.starts import Starts, read_starts, starts_of_game
 
 Config = Mapping[str, Any]
 SCHEDULES = ("alternate", "overlap")
+S = TypeVar("S", bound="PlaySettings")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
-    """Every group of the configuration, typed."""
+class PlaySettings:
+    """What every command needs that searches with a network."""
 
+    config: Config = field(repr=False)  # the plain values that all else is made of
     game: Game
-    selfplay_game: Game  # the same, with the settings of selfplay.game
     seed: int
     device: torch.device
-    network: NetworkSettings
     search: SearchSettings
     evaluation: EvaluatorSettings  # the group `evaluator`
-    selfplay: SelfPlaySettings
-    replay: ReplaySettings
-    learner: LearnerSettings
-    supervised: SupervisedSettings
-    gate: GateSettings
-    arena: ArenaSettings
-    sprt: SprtSettings
-    overlaps: bool  # self-play goes on while the learner takes its steps, see `schedule`
-    programs: Mapping[str, Any]  # by name, see `azcore.engine.programs.Program`
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Travels to other processes, which make the games anew."""
+        values = {each.name: getattr(self, each.name) for each in fields(self)}
+        games = {name: each for name, each in values.items() if isinstance(each, Game)}
+        plain = {name: (game.name, game.settings) for name, game in games.items()}
+        return _arrived, (type(self), {**values, **plain}, list(games))
 
     def evaluator(self, network: nn.Module, callers: int = 1) -> Evaluator:
         """An evaluator with a network's current weights.
@@ -103,23 +104,37 @@ class Settings:
             evaluator = CachedEvaluator(evaluator, self.game.num_actions, self.evaluation.cache)
         return evaluator
 
-    def selfplay_starts(self) -> Starts | None:
-        """What self-play begins from: starts in files, or else those that the game names.
+    def checkpoint_evaluator(self, path: Path) -> Evaluator:
+        """The evaluator of a checkpoint of this game."""
+        return self.search_evaluator(*load_network(path, self.game))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchSettings(PlaySettings):
+    """The same for matches."""
+
+    arena: ArenaSettings
+    sprt: SprtSettings
+    programs: Mapping[str, Any]  # by name, see `azcore.engine.programs.Program`
+
+    def arena_starts(self) -> Starts | None:
+        """What matches begin from, other than the initial position.
 
         Raises:
             AzcoreError: a file cannot be read, or a game cannot begin there.
         """
-        if self.supervised.enabled:
-            return None
-        files, plies = self.selfplay.starts, self.selfplay.start_plies
-        variant = self.selfplay_game
-        if not files:
-            return starts_of_game(self.game, variant)
-        return read_starts(self.game, files, plies, "selfplay.starts", variant=variant)
-
-    def arena_starts(self) -> Starts | None:
-        """The same of matches."""
         return read_starts(self.game, self.arena.starts, self.arena.start_plies, "arena.starts")
+
+
+@dataclass(frozen=True, kw_only=True)
+class LearningSettings(PlaySettings):
+    """The same for self-play, and for a network that learns from it."""
+
+    selfplay_game: Game  # `game` with the settings of selfplay.game
+    network: NetworkSettings
+    selfplay: SelfPlaySettings
+    replay: ReplaySettings
+    learner: LearnerSettings
 
     def window(self, folder: Path | None = None) -> ReplayBuffer:
         """An empty replay window.
@@ -137,69 +152,128 @@ class Settings:
             folder=folder if self.replay.window_on_disk else None,
         )
 
-    def checkpoint_evaluator(self, path: Path) -> Evaluator:
-        """The evaluator of a checkpoint of this game."""
-        return self.search_evaluator(*load_network(path, self.game))
+
+@dataclass(frozen=True, kw_only=True)
+class RunSettings(LearningSettings, MatchSettings):
+    """All settings of a run, typed."""
+
+    supervised: SupervisedSettings
+    gate: GateSettings
+    overlaps: bool  # self-play goes on while the learner takes its steps, see `schedule`
+    trainer: TrainerSettings
+    backend: BackendSettings
+    logger: str
+    web: WebSettings
+
+    def selfplay_starts(self) -> Starts | None:
+        """What self-play begins from: starts in files, or else those that the game names.
+
+        Raises:
+            AzcoreError: a file cannot be read, or a game cannot begin there.
+        """
+        if self.supervised.enabled:
+            return None
+        files, plies = self.selfplay.starts, self.selfplay.start_plies
+        variant = self.selfplay_game
+        if not files:
+            return starts_of_game(self.game, variant)
+        return read_starts(self.game, files, plies, "selfplay.starts", variant=variant)
 
 
-def settings_from(config: Config) -> Settings:
+def _arrived(kind: type[S], values: dict[str, Any], games: list[str]) -> S:
+    """Settings in the process to which they have travelled."""
+    for each in games:
+        name, own = values[each]
+        values[each] = make(name, **own)
+    return kind(**values)
+
+
+def settings_from(config: Config, kind: type[S]) -> S:
     """Typed settings from the composed configuration.
+
+    Args:
+        config: plain values by group; those that `kind` has a field for must be there.
+        kind: for what.
 
     Raises:
         SettingError, GameError: naming the key, the value got and the value wanted.
     """
+    names = [each.name for each in fields(kind) if each.name != "config"]
+    # Games come last: their rules are compiled when they are made.
+    names.sort(key=lambda name: name in ("game", "selfplay_game"))
+    return kind(config=config, **{name: _READERS[name](config) for name in names})
+
+
+def _group(key: str, kind: type[Any]) -> Callable[[Config], Any]:
+    return lambda config: build(kind, config[key], key)
+
+
+def _seed(config: Config) -> int:
     seed = config["seed"]
-    require(
-        isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63,
-        "seed",
-        "a whole number from 0 to 2^63 - 1",
-        seed,
-    )
-    device = choose_device(config["device"])
-    game_settings, selfplay_group = dict(config["game"]), dict(config["selfplay"])
-    name, changed = game_settings.pop("name"), selfplay_group.pop("game", {})
-    require(isinstance(changed, Mapping), "selfplay.game", "settings by name", changed)
-    network = network_settings(config["network"])
-    search = build(SearchSettings, config["search"], "search")
+    fits = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
+    require(fits, "seed", "a whole number from 0 to 2^63 - 1", seed)
+    return int(seed)
+
+
+def _evaluation(config: Config) -> EvaluatorSettings:
     evaluation = build(EvaluatorSettings, config["evaluator"], "evaluator")
-    selfplay = build(SelfPlaySettings, selfplay_group, "selfplay")
-    require_runnable(evaluation.backend, device)
-    replay = build(ReplaySettings, config["replay"], "replay")
-    learner = build(LearnerSettings, config["learner"], "learner")
-    supervised = build(SupervisedSettings, config["supervised"], "supervised")
-    gate = build(GateSettings, config["gate"], "gate")
-    arena = build(ArenaSettings, config["arena"], "arena")
-    sprt = build(SprtSettings, config["sprt"], "sprt")
-    schedule = config.get("schedule", SCHEDULES[0])  # older runs have none
+    require_runnable(evaluation.backend, choose_device(config["device"]))
+    return evaluation
+
+
+def _selfplay(config: Config) -> SelfPlaySettings:
+    group = {key: value for key, value in config["selfplay"].items() if key != "game"}
+    return build(SelfPlaySettings, group, "selfplay")
+
+
+def _overlaps(config: Config) -> bool:
+    schedule = config["schedule"]
     require(schedule in SCHEDULES, "schedule", f"one of {', '.join(SCHEDULES)}", schedule)
-    # The game comes last: its rules are compiled when it is made.
-    game = make(name, **game_settings)
-    variant = make(name, **{**game_settings, **changed})
+    return bool(schedule == "overlap")
+
+
+def _game(config: Config, **changed: Any) -> Game:
+    own = {**config["game"], **changed}
+    return make(own.pop("name"), **own)
+
+
+def _selfplay_game(config: Config) -> Game:
+    changed = config["selfplay"].get("game", {})
+    require(isinstance(changed, Mapping), "selfplay.game", "settings by name", changed)
+    variant = _game(config, **changed)
+    game = _game(config) if changed else variant
     for fact in ("num_actions", "observation_shape", "max_game_length"):
         wanted, got = getattr(game, fact), getattr(variant, fact)
         require(wanted == got, f"{fact} with selfplay.game {changed}", f"{wanted} as in game", got)
-    return Settings(
-        game=game,
-        selfplay_game=variant,
-        seed=seed,
-        device=device,
-        network=network,
-        search=search,
-        evaluation=evaluation,
-        selfplay=selfplay,
-        replay=replay,
-        learner=learner,
-        supervised=supervised,
-        gate=gate,
-        arena=arena,
-        sprt=sprt,
-        overlaps=schedule == "overlap",
-        programs=config.get("programs", {}),  # a run's own settings have none
-    )
+    return variant
+
+
+_READERS: Mapping[str, Callable[[Config], Any]] = {  # by field
+    "game": _game,
+    "seed": _seed,
+    "device": lambda config: choose_device(config["device"]),
+    "search": _group("search", SearchSettings),
+    "evaluation": _evaluation,
+    "arena": _group("arena", ArenaSettings),
+    "sprt": _group("sprt", SprtSettings),
+    "programs": lambda config: config["programs"],
+    "selfplay_game": _selfplay_game,
+    "network": lambda config: network_settings(config["network"]),
+    "selfplay": _selfplay,
+    "replay": _group("replay", ReplaySettings),
+    "learner": _group("learner", LearnerSettings),
+    "supervised": _group("supervised", SupervisedSettings),
+    "gate": _group("gate", GateSettings),
+    "overlaps": _overlaps,
+    "trainer": lambda config: trainer_settings(config["trainer"]),
+    "backend": _group("backend", BackendSettings),
+    "logger": lambda config: config["logger"],
+    "web": _group("web", WebSettings),
+}
 
 
 def search_player(
-    settings: Settings, evaluator: Evaluator, name: str, num_simulations: int | None = None
+    settings: MatchSettings, evaluator: Evaluator, name: str, num_simulations: int | None = None
 ) -> SearchPlayer:
     """A player that searches with `num_simulations`, or else as many as the arena's settings."""
     return SearchPlayer(
@@ -211,7 +285,7 @@ def search_player(
     )
 
 
-def search_baseline(settings: Settings, num_simulations: int | None = None) -> SearchPlayer:
+def search_baseline(settings: MatchSettings, num_simulations: int | None = None) -> SearchPlayer:
     """The player `search`, which later methods leave alone: see `SearchSettings.baseline`."""
     plain = replace(settings, search=settings.search.baseline())
     name = "search" if num_simulations is None else f"search:{num_simulations}"

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 import torch
 from torch import nn
 
-from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.assembly.parts import PlaySettings, RunSettings
 from azcore.networks import build_network
-from azcore.networks.backends import EvaluatorSettings
+from azcore.networks.backends import require_runnable
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.jobs import Workplace
@@ -26,7 +26,7 @@ from azcore.storage.starts import Starts
 class NetworkWeights(Weights):
     """The current weights of a network, read when they are asked for."""
 
-    settings: Settings
+    settings: PlaySettings
     network: nn.Module
     version: int
 
@@ -45,7 +45,7 @@ def device_of_member(device: torch.device, member: int) -> torch.device:
     return torch.device("cuda", member % torch.cuda.device_count())
 
 
-def unpacker(settings: Settings, blank: nn.Module) -> Callable[[bytes, int], Weights]:
+def unpacker(settings: PlaySettings, blank: nn.Module) -> Callable[[bytes, int], Weights]:
     """What makes weights of those that `NetworkWeights.packed` gave, and of their version.
 
     Args:
@@ -63,7 +63,7 @@ def unpacker(settings: Settings, blank: nn.Module) -> Callable[[bytes, int], Wei
 
 
 def make_actor(
-    settings: Settings,
+    settings: RunSettings,
     selfplay: SelfPlaySettings,
     evaluator: Evaluator,
     starts: Starts | None,
@@ -93,31 +93,28 @@ def make_actor(
 
 @dataclass(frozen=True)
 class RecipeOfRun(Recipe):
-    """Builds workers of a run as its settings say.
+    """Builds workers of a run.
 
     Args:
-        config: from which the settings of the run were made.
-        evaluation: these settings, complete.
-        selfplay: the same.
+        settings: of the run, with a complete evaluator and self-play's sizes.
     """
 
-    config: Config
-    evaluation: EvaluatorSettings
-    selfplay: SelfPlaySettings
+    settings: RunSettings
 
     def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
-        settings = settings_from(self.config)
-        device = device_of_member(settings.device, process)
-        evaluation = replace(self.evaluation, threads=self.threads(len(numbers)))
-        settings = replace(settings, device=device, evaluation=evaluation, selfplay=self.selfplay)
+        device = device_of_member(self.settings.device, process)
+        evaluation = replace(self.settings.evaluation, threads=self.threads(len(numbers)))
+        require_runnable(evaluation.backend, device)
+        settings = replace(self.settings, device=device, evaluation=evaluation)
         network = build_network(settings.game, settings.network, settings.seed)
         first = settings.search_evaluator(network, 0, len(numbers))
         starts = settings.selfplay_starts()
-        actor = make_actor(settings, self.selfplay, first, starts, numbers)
+        actor = make_actor(settings, settings.selfplay, first, starts, numbers)
         unpack = unpacker(settings, network)
         return MemberOfCrew(actor, Workplace(settings.game, unpack, len(numbers)))
 
     def threads(self, workers: int) -> int:
         """Cores for the networks of so many workers: their share of the run's."""
-        assert self.evaluation.threads is not None
-        return max(1, self.evaluation.threads * workers // len(self.selfplay.shares()))
+        threads, shares = self.settings.evaluation.threads, self.settings.selfplay.shares()
+        assert threads is not None
+        return max(1, threads * workers // len(shares))

@@ -110,7 +110,7 @@ def loaded(config: Mapping[str, Any]) -> Loaded:
         game = make(values.pop("name"), **values)
         return Loaded(game, UniformEvaluator(game))
     from azcore.assembly.entrants import checkpoint_of
-    from azcore.assembly.parts import settings_from  # torch
+    from azcore.assembly.parts import PlaySettings, settings_from  # torch
     from azcore.networks.predictor import predictor_of
     from azcore.networks.saved import network_of
     from azcore.storage.checkpoint import KEY, read_checkpoint
@@ -124,7 +124,7 @@ def loaded(config: Mapping[str, Any]) -> Loaded:
         "selfplay": {**config["selfplay"], "game": {}},  # its variant may belong to another game
         "search": _by_puct(config),
     }
-    settings = settings_from(own)
+    settings = settings_from(own, PlaySettings)
     network, step = network_of(checkpoint, path, settings.game)
     evaluator = settings.search_evaluator(network, step)
     return Loaded(settings.game, evaluator, predictor_of(network, settings.game, settings.device))

@@ -24,13 +24,12 @@ from rich.table import Table
 
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
-from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.bench.learner import Learning
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
-from azcore.learner.settings import TrainerSettings, trainer_settings
+from azcore.learner.settings import TrainerSettings
 from azcore.networks import build_network
-from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Amount, Crew
 from azcore.settings import build, require
 from azcore.storage.game_record import GameRecord
@@ -103,21 +102,19 @@ def plan(config: Config) -> int:
         SettingError: a setting cannot be used.
     """
     options = build(PlanSettings, config["plan"], "plan")
-    backend = build(BackendSettings, config["backend"], "backend")
-    trainer = trainer_settings(config["trainer"])
-    settings = settings_from(config)
+    settings = settings_from(config, RunSettings)
     require(not settings.supervised.enabled, "algorithm", "one with self-play", config["algorithm"])
     done = None if options.run is None else _taken(options.run)
     console = table_console()
-    rates = measured(config, settings, backend, options, console.print)
-    whole = planned(rates, settings, trainer.max_steps, options.speedup)
-    console.print(_table(whole, options, trainer))
+    rates = measured(settings, options, console.print)
+    whole = planned(rates, settings, settings.trainer.max_steps, options.speedup)
+    console.print(_table(whole, options, settings.trainer))
     if done is not None:
         console.print(_compared(rates, settings, str(options.run), done))
     return 0
 
 
-def planned(rates: Rates, settings: Settings, steps: int, speedup: float = 1.0) -> Plan:
+def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.0) -> Plan:
     """What a run of these settings takes up to a step.
 
     Args:
@@ -150,13 +147,7 @@ def planned(rates: Rates, settings: Settings, steps: int, speedup: float = 1.0) 
     )
 
 
-def measured(
-    config: Config,
-    settings: Settings,
-    backend: BackendSettings,
-    options: PlanSettings,
-    say: Callable[[str], None],
-) -> Rates:
+def measured(settings: RunSettings, options: PlanSettings, say: Callable[[str], None]) -> Rates:
     """Let random weights play as a run would, and the learner take a few steps.
 
     Raises:
@@ -165,7 +156,7 @@ def measured(
     network = build_network(settings.game, settings.network, settings.seed)
     with tempfile.TemporaryDirectory() as folder:
         fitted = fitted_to_machine(settings, network, RunDirectory(Path(folder)), say)
-    crew = crew_of_run(config, fitted, backend, network, fitted.selfplay_starts(), say)
+    crew = crew_of_run(fitted, network, fitted.selfplay_starts(), say)
     try:
         say(f"playing for {options.seconds:g} s or more, until games have ended")
         began = time.perf_counter()
@@ -252,7 +243,7 @@ def _table(whole: Plan, options: PlanSettings, trainer: TrainerSettings) -> Tabl
     return table
 
 
-def _compared(rates: Rates, settings: Settings, run: str, taken: dict[str, float]) -> Table:
+def _compared(rates: Rates, settings: RunSettings, run: str, taken: dict[str, float]) -> Table:
     """The plan of a run that was made, beside what it took."""
     steps = int(taken["step"])
     told = planned(rates, settings, steps)

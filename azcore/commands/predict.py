@@ -9,11 +9,12 @@ from __future__ import annotations
 from rich.table import Table
 
 from azcore.assembly.entrants import checkpoint_of
-from azcore.assembly.parts import Config, settings_from
+from azcore.assembly.parts import Config, PlaySettings, settings_from
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
-from azcore.learner.given import Prediction, predict, read_games
+from azcore.learner.given import Prediction, SupervisedSettings, predict, read_games
 from azcore.networks.saved import load_network
+from azcore.settings import build
 
 
 def predict_games(config: Config) -> int:
@@ -26,16 +27,17 @@ def predict_games(config: Config) -> int:
         raise SettingError(
             "command=predict needs checkpoint=PATH, such as a run's checkpoints/last.ckpt"
         )
-    settings = settings_from(config)
+    settings = settings_from(config, PlaySettings)
+    supervised = build(SupervisedSettings, config["supervised"], "supervised")
     network, step = load_network(checkpoint_of(config["checkpoint"]), settings.game)
     evaluator = settings.evaluator(network)
-    games = read_games(settings.supervised, settings.game)
+    games = read_games(supervised, settings.game)
     console = table_console()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     table.add_column("games", no_wrap=True)
     for column in ("number", "positions", "predicted", "policy loss", "value loss", "/ 4"):
         table.add_column(column, justify="right", no_wrap=True)
-    share = settings.supervised.held_out
+    share = supervised.held_out
     for name, records in (
         (f"held out, {share:.3g} of all", games.held_out),
         ("the others", games.learned),
@@ -43,7 +45,7 @@ def predict_games(config: Config) -> int:
         if records:
             with console.status(f"looking at {name}"):
                 prediction = predict(
-                    evaluator, settings.game, records, settings.supervised.held_out_positions
+                    evaluator, settings.game, records, supervised.held_out_positions
                 )
             table.add_row(name, *_cells(prediction))
     console.print(

@@ -16,7 +16,7 @@ from azcore.arena.elo import score_interval
 from azcore.arena.match import derived_seed
 from azcore.arena.players import Player
 from azcore.assembly.entrants import players_named
-from azcore.assembly.parts import Config, settings_from
+from azcore.assembly.parts import Config, MatchSettings, settings_from
 from azcore.chance import Purpose, generator
 from azcore.commands.arena.tournament import wanted_players
 from azcore.commands.console import table_console
@@ -51,7 +51,7 @@ def puzzles(config: Config) -> int:
         AzcoreError: a setting, a file or a player cannot be used.
     """
     options = build(PuzzleSettings, config["puzzles"], "puzzles")
-    settings = settings_from(config)
+    settings = settings_from(config, MatchSettings)
     game = settings.game
     every = [puzzle for file in options.files for puzzle in read_puzzles(Path(file), game)]
     require(bool(every), "puzzles.files", "files that hold puzzles", list(options.files))

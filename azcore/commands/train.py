@@ -1,6 +1,6 @@
 """`command=train`: starts or resumes a run, and prints at the end what it saved.
 
-The loop itself is in `azcore.algorithms.training`.
+The loop itself is in `azcore.algorithms.loop`.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ from azcore.algorithms.origin import (
 )
 from azcore.algorithms.ranks import learns_on, place_here, quiet_lightning
 from azcore.algorithms.reports import no_report
-from azcore.algorithms.training import TrainingLoop
+from azcore.algorithms.training import Training
 from azcore.assembly.entrants import checkpoint_of
-from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.check.report import check_before_training
 from azcore.commands.export.games import write_games_of_generation
 from azcore.commands.export.settings import export_settings
@@ -48,9 +48,8 @@ from azcore.errors import CheckpointError, FaultyGameError, LostProcessError, Se
 from azcore.learner.settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
-from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.sizes import available_cores
-from azcore.settings import build, require
+from azcore.settings import require
 from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
@@ -63,7 +62,6 @@ from azcore.storage.run_settings import (
 )
 from azcore.storage.table import Table
 from azcore.storage.transcripts import format_named
-from azcore.web.settings import WebSettings
 
 
 class Interrupted(BaseException):
@@ -76,7 +74,8 @@ def train(config: Config) -> int:
     Raises:
         AzcoreError: a setting, file or game cannot be used; nothing saved is lost.
     """
-    trainer = _trainer_settings(config)
+    trainer = trainer_settings(config["trainer"])
+    _require_here(trainer)
     place = place_here(trainer)
     if place.rank:
         interrupts.be_curt()
@@ -97,17 +96,16 @@ def train_run(
     resume = config["resume"]
     if not resume and config[INIT] and config[FORK]:
         raise SettingError(f"init and fork both say what a run begins from, got {config[INIT]} too")
-    trainer = _trainer_settings(config)  # like settings_from, checked before anything is compiled
-    backend = build(BackendSettings, config["backend"], "backend")
-    web = build(WebSettings, config["web"], "web")
+    _require_here(trainer_settings(config["trainer"]))  # before anything is compiled
+    settings = settings_from(config, RunSettings)
+    trainer, backend = settings.trainer, settings.backend
     place = place_here(trainer)
     if place.rank:
         raise SettingError(f"the library trains as rank 0 alone, got rank {place.rank}")
-    settings = settings_from(config)
     trainer.require_shares(settings.learner.batch_size)
     if settings.supervised.enabled:
         require(backend.name != "ray", "backend", "inline without self-play", backend.name)
-        backend = replace(backend, name="inline", processes=None)
+        settings = replace(settings, backend=replace(backend, name="inline", processes=None))
         require(not settings.overlaps, "schedule", "alternate without self-play", "overlap")
     check_before_training(config, settings.game)
     name = settings.game.name
@@ -128,18 +126,15 @@ def train_run(
             _saying_what_is_kept(run, terminal, name),
             contextlib.ExitStack() as until_the_end,
         ):
-            if web.beside:  # first, since its port may be taken
+            if settings.web.beside:  # first, since its port may be taken
                 from azcore.commands.web import page_beside
 
                 until_the_end.enter_context(page_beside(config, run.path, terminal.say))
             # Read before anything is built: settings cannot ask for more than it holds.
             with _starting(run, config, origin, settings, terminal) as start:
-                loop = TrainingLoop(
-                    config=config,
+                training = Training(
                     settings=settings,
-                    trainer=trainer,
                     place=place,
-                    backend=backend,
                     run=run,
                     terminal=terminal,
                     on_games=_transcripts(config, settings, run),
@@ -147,16 +142,16 @@ def train_run(
                     weights=start.weights,
                     origin=start.origin,
                 )
-                until_the_end.enter_context(contextlib.closing(loop))
+                until_the_end.enter_context(contextlib.closing(training))
                 if not run.is_open:
                     run.open_new()  # only now, so that refused settings change nothing on disk
                 if start.first is not None:
                     keep_first_weights(run, start.first)
                 save_config(run, {**config, ORIGIN: start.origin})
-            run.save_sizes(loop.sizes)
+            run.save_sizes(training.sizes)
             terminal.say(f"run directory {run.path}")
             with terminal:
-                step = loop.fit(start.checkpoint)
+                step = training.fit(start.checkpoint)
         interrupts.end()  # the rest takes only a moment
         return run, _conclude(run, terminal, settings, step, max_steps)
 
@@ -176,7 +171,7 @@ def _starting(
     run: RunDirectory,
     config: Config,
     origin: dict[str, Any],
-    settings: Settings,
+    settings: RunSettings,
     terminal: TrainingDisplay,
 ) -> Iterator[_Start]:
     """Finds what the run begins or goes on with; what it copied is removed if what follows fails.
@@ -204,7 +199,7 @@ def _going_on(
     run: RunDirectory,
     resume: str,
     origin: dict[str, Any],
-    settings: Settings,
+    settings: RunSettings,
     terminal: TrainingDisplay,
 ) -> _Start:
     """A run that is resumed; one that was stopped before its first checkpoint begins again.
@@ -219,7 +214,7 @@ def _going_on(
     return _Start(checkpoint=checkpoint, origin=origin)
 
 
-def _beginning_with(path: Path, settings: Settings, terminal: TrainingDisplay) -> _Start:
+def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay) -> _Start:
     """A run that begins with the weights of another.
 
     Raises:
@@ -234,7 +229,9 @@ def _beginning_with(path: Path, settings: Settings, terminal: TrainingDisplay) -
     return _Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
 
 
-def _forking(run: RunDirectory, fork: str, settings: Settings, terminal: TrainingDisplay) -> _Start:
+def _forking(
+    run: RunDirectory, fork: str, settings: RunSettings, terminal: TrainingDisplay
+) -> _Start:
     """A new run with a copy of what another had at a checkpoint.
 
     Raises:
@@ -253,7 +250,7 @@ def _forking(run: RunDirectory, fork: str, settings: Settings, terminal: Trainin
 
 
 def _checkpoint_to_go_on_from(
-    run: RunDirectory, resume: str, settings: Settings, terminal: TrainingDisplay
+    run: RunDirectory, resume: str, settings: RunSettings, terminal: TrainingDisplay
 ) -> str | None:
     """The last checkpoint or the named one; None if the run was stopped before its first.
 
@@ -318,7 +315,7 @@ def _seconds_trained(checkpoint: dict[str, Any], path: Path) -> float:
 def _conclude(
     run: RunDirectory,
     terminal: TrainingDisplay,
-    settings: Settings,
+    settings: RunSettings,
     step: int | None,
     max_steps: int,
 ) -> int:
@@ -382,7 +379,7 @@ def _resignation_in_words(run: RunDirectory) -> str:
 
 
 def _transcripts(
-    config: Config, settings: Settings, run: RunDirectory
+    config: Config, settings: RunSettings, run: RunDirectory
 ) -> Callable[[list[GameRecord]], None]:
     """A function that writes the transcripts of a generation that the settings ask for.
 
@@ -419,30 +416,20 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _trainer_settings(config: Config) -> TrainerSettings:
-    """The settings of Lightning's Trainer, checked against this machine.
+def _require_here(settings: TrainerSettings) -> None:
+    """Refuse settings of Lightning's Trainer for another machine.
 
     Raises:
-        SettingError: one of them cannot be used, or this machine has no such accelerator.
+        SettingError: this machine has no such accelerator, or too few of them.
     """
-    settings = trainer_settings(config["trainer"])
     require(
         settings.accelerator in ("auto", "cpu") or torch.cuda.is_available(),
         "trainer.accelerator",
         "auto or cpu on a machine without a GPU that torch can use",
         settings.accelerator,
     )
-    if settings.ranks > 1:
-        _require_devices(settings)
-    return settings
-
-
-def _require_devices(settings: TrainerSettings) -> None:
-    """Refuse more ranks than this machine has devices for.
-
-    Raises:
-        SettingError: naming both numbers.
-    """
+    if settings.ranks == 1:
+        return
     is_gpu = learns_on(settings) == "cuda"
     there = torch.cuda.device_count() if is_gpu else max(2, available_cores())
     require(

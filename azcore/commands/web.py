@@ -21,6 +21,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from azcore import interrupts
+from azcore.assembly.web_settings import WebSettings
 from azcore.commands.engine import loaded, thinking_search
 from azcore.engine.server import Loaded
 from azcore.engine.settings import EngineSettings
@@ -36,7 +37,6 @@ from azcore.web.pace import Pace
 from azcore.web.room import Room
 from azcore.web.runs import Runs
 from azcore.web.sees import Sees
-from azcore.web.settings import WebSettings
 from azcore.web.shelf import Shelf
 
 BACKLOG = 128  # connections that wait to be accepted

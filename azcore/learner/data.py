@@ -1,4 +1,4 @@
-"""Feeds the learner: an epoch is a generation, which begins by fetching new games from a source.
+"""Feeds the learner: new games from a source for each generation, and batches from the window.
 
 The learner requests games and the actor plays them: a generation of `steps_per_generation` batches
 needs steps x batch_size / samples_per_position new positions, so learning and self-play keep their
@@ -71,21 +71,19 @@ class GenerationLoader:
     counts the batches handed out; a batch sampled ahead but never used is sampled again, unchanged.
 
     Args:
-        begin: makes a generation's games; runs on the thread that iterates.
         draw: returns a batch, counted through all generations; runs on another thread, and the
-            iteration raises its errors. Within one pass it never runs at the same time as `begin`.
+            iteration raises its errors. It does not run between two passes.
         size: batches per generation.
         parts: batches per step.
     """
 
     def __init__(
         self,
-        begin: Callable[[int], None],
         draw: Callable[[int], dict[str, Tensor]],
         size: int,
         parts: int = 1,
     ) -> None:
-        self._begin, self._draw, self._size, self._parts = begin, draw, size, parts
+        self._draw, self._size, self._parts = draw, size, parts
         self.generation = 0  # of the current pass, or else of the next
         self.batch = 0  # next batch of that pass; above 0: its games are already there
 
@@ -93,8 +91,6 @@ class GenerationLoader:
         return self._size
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
-        if self.batch == 0:
-            self._begin(self.generation)
         first = self.generation * self._size
         # After an error, an interrupt or an early stop it waits for one batch at most. For steps of
         # 10 ms on 2 cores a second thread was no better: 0.88 to 0.95 instead of 0.98.
@@ -173,9 +169,7 @@ class SelfPlayData(LightningDataModule):
         self._progress, self._on_games = progress, on_games
         self._settings, self._samples = settings, batch_size * steps_per_generation  # a generation
         self._team, self._share = team, Share(team.rank, team.size, parts)
-        self.loader = GenerationLoader(
-            self._generate, self._draw, steps_per_generation * parts, parts
-        )
+        self.loader = GenerationLoader(self._draw, steps_per_generation * parts, parts)
         self.new_games: list[GameRecord] = []  # records of the current generation, for logs
         self._arrived: list[GameRecord] = []  # on disk, but not in the window yet
         self.total_games = 0  # on disk
@@ -197,8 +191,15 @@ class SelfPlayData(LightningDataModule):
     def train_dataloader(self) -> GenerationLoader:
         return self.loader
 
+    def self_play(self) -> None:
+        """Get the games that a generation begins with, and save them to disk.
+
+        A run that resumes within a generation has them already.
+        """
+        if self.between_generations:
+            self._generate(self.loader.generation)
+
     def _generate(self, generation: int) -> None:
-        """Get the games that the generation begins with, and save them to disk."""
         with self.source.at_rest():
             self._forget_old_games()
             wanted = self._wanted(generation)
@@ -394,18 +395,16 @@ class ReceivedGames(LightningDataModule):
         self._team, self.buffer = team, buffer
         self._batch_size, self._seed = batch_size, seed
         self._share = Share(team.rank, team.size, parts)
-        self.loader = GenerationLoader(
-            lambda generation: team.receive_games(buffer),
-            self._draw,
-            steps_per_generation * parts,
-            parts,
-        )
+        self.loader = GenerationLoader(self._draw, steps_per_generation * parts, parts)
 
     def train_dataloader(self) -> GenerationLoader:
         return self.loader
 
-    def receive_window(self) -> None:
-        """The games that a resumed run begins with: `SelfPlayData.load_state_dict` sends them."""
+    def receive_games(self) -> None:
+        """Wait for a generation's games, or for the window of a resumed run.
+
+        `SelfPlayData.self_play` sends the first, `load_state_dict` the other.
+        """
         self._team.receive_games(self.buffer)
 
     def _draw(self, batch: int) -> dict[str, Tensor]:

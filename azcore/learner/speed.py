@@ -38,7 +38,7 @@ def feeding_ratio(
     step(batch)
     affordable = seconds / (2 * GENERATIONS * (time.perf_counter() - start))
     steps = max(2, min(steps, round(affordable)))
-    loader = GenerationLoader(lambda generation: None, draw, steps)
+    loader = GenerationLoader(draw, steps)
     ratios: list[float] = []
     began = time.perf_counter()
     while len(ratios) < GENERATIONS or time.perf_counter() - began < seconds:

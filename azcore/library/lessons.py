@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torch import Tensor
 
-from azcore.assembly.parts import Settings, settings_from
+from azcore.assembly.parts import LearningSettings, settings_from
 from azcore.errors import SettingError
 from azcore.learner.data import draw_batch
 from azcore.learner.module import LearnerModule
@@ -85,5 +85,5 @@ def learner(run: RunDirectory, steps: int, fresh: bool) -> LearnerModule:
     )
 
 
-def _settings(run: RunDirectory) -> Settings:
-    return settings_from({"device": "auto", **read_config(run)})
+def _settings(run: RunDirectory) -> LearningSettings:
+    return settings_from({"device": "auto", **read_config(run)}, LearningSettings)

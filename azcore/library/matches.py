@@ -20,7 +20,7 @@ from azcore.assembly.entrants import (
     split_search,
     with_own_names,
 )
-from azcore.assembly.parts import Settings, search_player, settings_from
+from azcore.assembly.parts import MatchSettings, search_player, settings_from
 from azcore.assembly.pretrained import is_pretrained
 from azcore.commands.arena.printed import anchors_in_words
 from azcore.commands.arena.standings import standings_of
@@ -159,7 +159,7 @@ def arena(
     numbers = {"arena.games": games, "arena.num_simulations": simulations, "seed": seed}
     given = arguments({key: value for key, value in numbers.items() if value is not None})
     composed = settings_of(game, "command=arena", "players=[random]", *given, *changes)
-    settings = settings_from(composed)
+    settings = settings_from(composed, MatchSettings)
     _require_plain(composed)
     entrants = _entrants(settings, listed)
     names = [entrant.name for entrant in entrants]
@@ -219,7 +219,7 @@ def _game_of(player: Player | str | Choice) -> Game | None:
     return player.game if isinstance(player, Player) else None
 
 
-def _entrants(settings: Settings, players: Sequence[Player | str | Choice]) -> list[Entrant]:
+def _entrants(settings: MatchSettings, players: Sequence[Player | str | Choice]) -> list[Entrant]:
     """The players of a match, each with a name of its own."""
     entrants: list[Entrant] = []
     for player in players:
@@ -234,7 +234,9 @@ def _entrants(settings: Settings, players: Sequence[Player | str | Choice]) -> l
     return with_own_names(entrants)
 
 
-def _play_all(settings: Settings, entrants: Sequence[Entrant], quiet: bool) -> list[MatchResult]:
+def _play_all(
+    settings: MatchSettings, entrants: Sequence[Entrant], quiet: bool
+) -> list[MatchResult]:
     """The matches; after Ctrl-C those that were over."""
     arena, starts = settings.arena, settings.arena_starts()
     book, tablebase = known_of(arena, settings.game)

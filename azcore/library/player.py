@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from azcore.assembly.entrants import checkpoint_of, player_name
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import PlaySettings, settings_from
 from azcore.assembly.pretrained import is_pretrained
 from azcore.commands.info import facts
 from azcore.errors import GameError
@@ -104,7 +104,7 @@ def load(source: str | os.PathLike[str], *, game: Game | None = None) -> Player:
     offer(game)
     with game_faults():
         network, step = network_of(checkpoint, path, game)
-        settings = settings_from(settings_of(game))
+        settings = settings_from(settings_of(game), PlaySettings)
         evaluator = settings.search_evaluator(network, step)
     return Player(
         name=text.partition("/")[2] if is_pretrained(text) else player_name(path),

@@ -34,9 +34,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from azcore import report
+from azcore.assembly.web_settings import WebSettings
 from azcore.web.orders import Later, RefusedError, Tell
 from azcore.web.runs import Runs
-from azcore.web.settings import WebSettings
 from azcore.web.shelf import Shelf
 from azcore.web.view import Plain
 

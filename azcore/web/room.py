@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from azcore.assembly.web_settings import WebSettings
 from azcore.engine.settings import EngineSettings
 from azcore.engine.thinker import Limits, Line, Thinker, Thought
 from azcore.errors import AzcoreError, InvalidTextError
@@ -25,7 +26,6 @@ from azcore.web.orders import (
     obey,
     text_of,
 )
-from azcore.web.settings import WebSettings
 from azcore.web.shelf import Shelf, game_words, in_words
 
 LAYERS = ("none", "visits", "prior", "line", "owner")

@@ -16,7 +16,7 @@ from azcore.algorithms.alphagozero import GATES
 from azcore.algorithms.ratings import ArenaRating
 from azcore.arena.match import MatchGame, MatchResult
 from azcore.arena.spread import SpreadMatch
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.train import train
 from azcore.networks import build_network
 from azcore.networks.evaluator import NetworkEvaluator
@@ -96,7 +96,7 @@ def test_best_player_plays_until_it_is_beaten(
     assert (checkpoint["global_step"], best["best_step"]) == (20, 16)
     learned = checkpoint["state_dict"]
     assert any(not torch.equal(learned[f"network.{n}"], t) for n, t in best["best"].items())
-    network, step = load_network(run.best_checkpoint, settings_from(config).game)
+    network, step = load_network(run.best_checkpoint, settings_from(config, RunSettings).game)
     assert step == 16
     assert all(torch.equal(t, best["best"][name]) for name, t in network.state_dict().items())
 
@@ -115,7 +115,7 @@ def test_first_weights_are_the_first_best_player(
         "\nlearning rate 0.000884 until step 2, 0.0000884 until 3, 0.00000884 to the end\n" in said
     )
     assert "resignation:" not in said  # nobody could resign yet
-    run, settings = RunDirectory(tmp_path / "run"), settings_from(config)
+    run, settings = RunDirectory(tmp_path / "run"), settings_from(config, RunSettings)
     fresh = build_network(settings.game, settings.network, settings.seed).state_dict()
     best = best_of(run)
     assert best["best_step"] == 0
@@ -176,7 +176,7 @@ def test_evaluations_are_those_of_self_play_and_gate(
     monkeypatch.setattr(NetworkEvaluator, "evaluate", count)
     monkeypatch.setattr(alphagozero, "play_spread", gate)
     if not rated:
-        for moment in ("on_train_start", "on_train_epoch_end"):
+        for moment in ("on_train_start", "rate"):
             monkeypatch.setattr(ArenaRating, moment, lambda *arguments: None)
     alone = "selfplay.workers=1"  # the counts above are for one thread
     assert train(tiny(*MODE, "gate.every_generations=2", alone, "run_dir=run")) == 0
@@ -192,7 +192,9 @@ def test_evaluations_are_those_of_self_play_and_gate(
 
 def test_search_sees_random_symmetries_where_the_game_has_some(compose: Tiny) -> None:
     torch_alone = "evaluator.backend=torch"
-    on = settings_from(compose("game=tic_tac_toe", "algorithm=alphagozero", torch_alone))
+    on = settings_from(
+        compose("game=tic_tac_toe", "algorithm=alphagozero", torch_alone), RunSettings
+    )
     network = build_network(on.game, on.network, 1)
     assert isinstance(on.search_evaluator(network, 0), SymmetricEvaluator)
     off = replace(on, evaluation=replace(on.evaluation, random_symmetry=False))
@@ -210,7 +212,8 @@ def test_search_sees_random_symmetries_where_the_game_has_some(compose: Tiny) ->
 
 def test_symmetries_are_drawn_anew_for_each_seed_and_version(compose: Tiny) -> None:
     settings = settings_from(
-        compose("game=tic_tac_toe", "algorithm=alphagozero", "evaluator.backend=torch", "seed=3")
+        compose("game=tic_tac_toe", "algorithm=alphagozero", "evaluator.backend=torch", "seed=3"),
+        RunSettings,
     )
     network = build_network(settings.game, settings.network, 1)
     shape = (64, *settings.game.observation_shape)

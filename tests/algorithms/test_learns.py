@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.assembly.parts import search_player, settings_from
+from azcore.assembly.parts import RunSettings, search_player, settings_from
 from azcore.commands.train import train
 from conftest import compose
 
@@ -39,7 +39,7 @@ def test_tic_tac_toe_never_loses_to_minimax(
         "arena.num_simulations=400",  # untrained it loses all the same
     )
     train(config)
-    settings = settings_from(config)
+    settings = settings_from(config, RunSettings)
     player = search_player(
         settings, settings.checkpoint_evaluator(tmp_path / "run/checkpoints/last.ckpt"), "trained"
     )

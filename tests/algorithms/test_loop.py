@@ -1,16 +1,15 @@
-"""The loop runs in the order in which the head of `training.py` shows it."""
+"""`Loop.generation` does all the work of a generation in order, once."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from azcore.algorithms import training
 from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard
+from azcore.algorithms.loop import Loop
 from azcore.algorithms.metrics import GenerationMetrics
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.reports import GenerationReports
@@ -18,35 +17,48 @@ from azcore.commands.train import train
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import SelfPlay
 
-STEPS = {
-    "self-play": (SelfPlay, "new_games"),
-    "learn": (LearnerModule, "training_step"),
-    "guard": (DivergenceGuard, "on_train_epoch_end"),
-    "publish": (AlphaGoZero, "on_train_epoch_end"),
-    "rate": (ArenaRating, "on_train_epoch_end"),
-    "report": (GenerationMetrics, "on_train_epoch_end"),
-    "save": (Checkpoints, "on_train_epoch_end"),
-    "show": (GenerationReports, "on_train_epoch_end"),
-}
+STEPS: list[tuple[type, str]] = [
+    (Loop, "generation"),
+    (SelfPlay, "new_games"),
+    (LearnerModule, "training_step"),
+    (DivergenceGuard, "check"),
+    (AlphaGoZero, "publish"),
+    (ArenaRating, "rate"),
+    (GenerationMetrics, "report"),
+    (Checkpoints, "save"),
+    (GenerationReports, "show"),
+]
 
 
-def test_generations_are_made_in_the_order_that_is_written_down(
-    tiny: Callable[..., dict[str, Any]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert training.__doc__ is not None
-    shown = re.findall(r"^    ([a-z-]+)  +\S", training.__doc__, re.MULTILINE)
-    assert shown == list(STEPS)
+@pytest.fixture
+def met(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is called, in order; steps in a row count once."""
     met: list[str] = []
 
     def noted(name: str, work: Callable[..., Any]) -> Callable[..., Any]:
         def step(*arguments: Any) -> Any:
-            if met[-1:] != [name]:  # learning takes several steps
+            if met[-1:] != [name]:
                 met.append(name)
             return work(*arguments)
 
         return step
 
-    for name, (kind, method) in STEPS.items():
-        monkeypatch.setattr(kind, method, noted(name, getattr(kind, method)))
+    for kind, method in STEPS:
+        monkeypatch.setattr(kind, method, noted(method, getattr(kind, method)))
+    return met
+
+
+def test_generations_are_made_in_order(tiny: Callable[..., dict[str, Any]], met: list[str]) -> None:
     assert train(tiny("gate.enabled=true", "gate.every_generations=1", "trainer.max_steps=12")) == 0
-    assert met == 3 * shown
+    assert met == 3 * [method for _, method in STEPS]
+
+
+def test_a_run_that_resumes_within_a_generation_ends_it(
+    tiny: Callable[..., dict[str, Any]], met: list[str]
+) -> None:
+    """Of four steps each; the games of the second are there already."""
+    assert train(tiny("gate.enabled=true", "run_dir=run", "trainer.max_steps=6")) == 0
+    met.clear()
+    assert train(tiny("gate.enabled=true", "resume=run", "trainer.max_steps=12")) == 0
+    whole = [method for _, method in STEPS]
+    assert met == [step for step in whole if step != "new_games"] + whole

@@ -262,7 +262,7 @@ def test_nothing_is_built_that_the_checkpoint_has_not(
     config = tiny(*GATE, "trainer.max_steps=12")
     for group, values in setting.items():
         config[group] = {**config[group], **values}
-    monkeypatch.setattr("azcore.commands.train.TrainingLoop", None)
+    monkeypatch.setattr("azcore.commands.train.Training", None)
     with pytest.raises(CheckpointError, match=told):
         train({**config, "resume": "run"})
     assert run.last_checkpoint.read_bytes() == before
@@ -274,6 +274,6 @@ def test_sizes_that_lie_start_no_threads(
 ) -> None:
     run = received(sent, tmp_path)
     run.sizes.write_text(sizes)
-    monkeypatch.setattr("azcore.commands.train.TrainingLoop", None)
+    monkeypatch.setattr("azcore.commands.train.Training", None)
     with pytest.raises(CheckpointError, match=r"selfplay\.workers must stay . as in the"):
         go_on(tiny)

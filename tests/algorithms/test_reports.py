@@ -49,7 +49,7 @@ def test_reports_take_a_hundredth_of_the_time(
     began = clock.now
     for _ in range(200):  # generations of ten seconds
         clock.now += 10
-        callback.on_train_epoch_end(None, None)  # type: ignore[arg-type]
+        callback.show()
     assert written[0] == began + 10  # the first generation is shown
     assert len(written) == 40
     assert 0.5 * len(written) <= SHARE * (clock.now - began)
@@ -59,7 +59,7 @@ def test_a_report_that_cannot_be_written_stops_nothing(clock: Clock, tmp_path: P
     said: list[str] = []
     callback = GenerationReports(tmp_path / "gone", torch.device("cpu"), said.append)
     for _ in range(3):
-        callback.on_train_epoch_end(None, None)  # type: ignore[arg-type]
+        callback.show()
     assert said == ["no report: No such file or directory"]
 
 
@@ -73,7 +73,7 @@ def test_a_game_whose_texts_fail_goes_on_learning(
     said: list[str] = []
     callback = GenerationReports(tmp_path, torch.device("cpu"), said.append)
     for _ in range(3):
-        callback.on_train_epoch_end(None, None)  # type: ignore[arg-type]
+        callback.show()
     assert said == ['no report: ZeroDivisionError("in a game\'s own text")']
 
 

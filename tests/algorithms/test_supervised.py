@@ -13,7 +13,7 @@ import pytest
 
 import azcore
 from azcore.algorithms.supervised import Supervised
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.predict import predict_games
 from azcore.commands.train import train
 from azcore.errors import AzcoreError, SettingError
@@ -122,11 +122,11 @@ def test_values_of_a_search_that_nobody_made_are_no_targets(
 ) -> None:
     words = ["network=pooled_res", "supervised.held_out=0.001", "run_dir=run"]
     config = expert(*words, "network.auxiliary.later_values=false", word)
-    Supervised(settings_from(config))  # games of self-play have them
+    Supervised(settings_from(config, RunSettings))  # games of self-play have them
     (tmp_path / "teacher.azg").unlink()
     GameFile(tmp_path / "teacher.azg").append([record_of([0, 3, 1, 4, 2], 1)])
     with pytest.raises(SettingError, match=sentence):
-        Supervised(settings_from(config))
+        Supervised(settings_from(config, RunSettings))
 
 
 def test_predictions_by_hand() -> None:
@@ -184,7 +184,7 @@ def test_foretells_games_it_has_not_seen(expert: Tiny, tmp_path: Path) -> None:
         "arena.every_generations=5",
     )
     assert train(config) == 0
-    run, settings = RunDirectory(tmp_path / "run"), settings_from(config)
+    run, settings = RunDirectory(tmp_path / "run"), settings_from(config, RunSettings)
     rows = Table(run.metrics, []).rows()
     division = read_games(settings.supervised, settings.game)
     blind = predict(UniformEvaluator(settings.game), settings.game, division.held_out, 10000)

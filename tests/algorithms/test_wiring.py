@@ -21,7 +21,7 @@ from azcore.arena import spread
 from azcore.arena.match import MatchResult
 from azcore.arena.players import SearchPlayer
 from azcore.arena.spread import SpreadMatch
-from azcore.assembly.parts import search_player, settings_from
+from azcore.assembly.parts import RunSettings, search_player, settings_from
 from azcore.assembly.selfplay import NetworkWeights, RecipeOfRun, make_actor
 from azcore.commands.train import train
 from azcore.learner.module import LearnerModule
@@ -386,7 +386,7 @@ def test_workers_in_processes_are_built_like_those_here(tiny: Tiny) -> None:
         "replay.surprise_share=0.4",
         "seed=9",
     )
-    settings = settings_from(config)
+    settings = settings_from(config, RunSettings)
     settings = replace(settings, evaluation=replace(settings.evaluation, threads=2))
     network = build_network(settings.game, settings.network, 5)
     weights = NetworkWeights(settings, network, 7)
@@ -399,7 +399,7 @@ def test_workers_in_processes_are_built_like_those_here(tiny: Tiny) -> None:
     here.set_weights(weights, -0.9)
     made = {record.game_index: record for record in here.play(num_games=20)}
     assert {record.start for record in made.values()} == {None, "X../.../... w"}
-    recipe = RecipeOfRun(config, settings.evaluation, settings.selfplay)
+    recipe = RecipeOfRun(settings)
     for number in (0, 1):
         member = pickle.loads(pickle.dumps(recipe)).build([number], number)
         there = member._actor
@@ -418,14 +418,16 @@ def test_workers_in_processes_are_built_like_those_here(tiny: Tiny) -> None:
 def test_games_of_a_run_begin_in_the_start_states_unless_files_name_others(tiny: Tiny) -> None:
     Path("starts.txt").write_text("X../.../... w\n")
     several = ["game=go", "game.board_size=3", "game.other_komis=[2]", "game.other_sizes=[2]"]
-    starts = settings_from(tiny(*several)).selfplay_starts()
+    starts = settings_from(tiny(*several), RunSettings).selfplay_starts()
     assert starts is not None
     assert starts.in_words() == "4 positions"
-    starts = settings_from(tiny(*several, "selfplay.starts=[starts.txt]")).selfplay_starts()
+    starts = settings_from(
+        tiny(*several, "selfplay.starts=[starts.txt]"), RunSettings
+    ).selfplay_starts()
     assert starts is not None
     assert starts.in_words() == "1 position"
-    assert settings_from(tiny(*several)).arena_starts() is None
-    assert settings_from(tiny(*several[:2])).selfplay_starts() is None
+    assert settings_from(tiny(*several), RunSettings).arena_starts() is None
+    assert settings_from(tiny(*several[:2]), RunSettings).selfplay_starts() is None
 
 
 def test_matches_of_a_run_begin_from_its_starts(
@@ -476,4 +478,4 @@ def test_players_of_matches_take_the_most_visited_action(compose_settings: Any) 
 
 @pytest.fixture
 def compose_settings() -> Any:
-    return lambda *words: settings_from(compose(*words))
+    return lambda *words: settings_from(compose(*words), RunSettings)

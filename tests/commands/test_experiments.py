@@ -11,7 +11,7 @@ from typing import Any
 import hydra
 import pytest
 
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.compare.settings import CompareSettings
 from azcore.networks import build_network
 from azcore.settings import build
@@ -162,7 +162,7 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
     configs = [compose(f"experiment={experiment}", *job) for job in of_one_seed]
     plain = compose(*PLAIN[base])
     for config, job in zip(configs, of_one_seed, strict=True):
-        settings = settings_from(config)
+        settings = settings_from(config, RunSettings)
         build_network(settings.game, settings.network, settings.seed)
         build(CompareSettings, {**config["compare"], "runs": ["x"]}, "compare")
         # As many simulations for each sample in every run, whatever search; as the presets have it.

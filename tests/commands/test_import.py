@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from azcore import make
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands import import_games as command
 from azcore.commands.train import train
 from azcore.errors import AzcoreError, TranscriptError
@@ -357,7 +357,7 @@ def test_supervised_training_learns_from_the_file(
     assert azcore("command=import", *small, "games=sgf", "out=experts.azg")[0] == 0
     given = [*TINY[1:], *small, "algorithm=supervised", "supervised.held_out=0.2"]
     config = tiny(*given, "supervised.games=[experts.azg]", "run_dir=run", "trainer.max_steps=8")
-    division = read_games(settings_from(config).supervised, go)
+    division = read_games(settings_from(config, RunSettings).supervised, go)
     assert len(division.learned) + len(division.held_out) == 12
     learned = division.learned[0]
     assert learned.num_samples == 12

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.plan import Rates, planned
 from conftest import TINY
 from run_kit import train_once
@@ -26,7 +26,7 @@ CommandLine = Callable[..., tuple[int, str, str]]
 
 
 def test_what_a_run_takes(tiny: Callable[..., dict[str, Any]]) -> None:
-    settings = settings_from(tiny("replay.samples_per_position=4"))
+    settings = settings_from(tiny("replay.samples_per_position=4"), RunSettings)
     plan = planned(RATES, settings, steps=100, speedup=2)
     assert plan.positions == 100 * 16 / 4
     assert plan.games == 400 / 5
@@ -44,7 +44,9 @@ def test_games_by_generation_and_a_limit_on_disk(tiny: Callable[..., dict[str, A
         "replay.games_per_generation=30",
         "replay.games_on_disk=60",
     )
-    plan = planned(RATES, settings_from(config), steps=10)  # of 4 a generation: three begin
+    plan = planned(
+        RATES, settings_from(config, RunSettings), steps=10
+    )  # of 4 a generation: three begin
     assert (plan.games, plan.positions, plan.disk_bytes) == (90, 450, 60 * 200)
 
 

@@ -46,7 +46,7 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
     experiment: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Ctrl-C in the third generation of the second job ends the whole sweep.
-    append = GenerationMetrics.on_train_epoch_end
+    append = GenerationMetrics.report
     generations: list[int] = []
 
     def interrupt(self: Any, *arguments: Any) -> None:
@@ -56,7 +56,7 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
         append(self, *arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(GenerationMetrics, "on_train_epoch_end", interrupt)
+        patch.setattr(GenerationMetrics, "report", interrupt)
         status, output, _ = experiment()
     assert status == 130
     mine = tmp_path / "runs/experiments/mine"
@@ -89,7 +89,7 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
         raise AssertionError
 
     monkeypatch.setattr(compare, "play_match", never)
-    monkeypatch.setattr(command, "TrainingLoop", never)
+    monkeypatch.setattr(command, "Training", never)
     status, output, errors = experiment("compare.x=steps")
     assert (status, errors) == (0, "")
     assert output.count("is finished") == 4

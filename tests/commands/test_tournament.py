@@ -28,7 +28,7 @@ from azcore.arena.match import MatchGame, MatchResult, play_match
 from azcore.arena.players import RandomPlayer
 from azcore.assembly import entrants
 from azcore.assembly.entrants import KINDS, Kind, entrants_of, players_from, players_of
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.cli.overrides import settings_of
 from azcore.commands import PLAYING
 from azcore.commands.arena import tournament as module
@@ -173,7 +173,7 @@ def test_an_engine_takes_the_game_of_its_checkpoint(compose: Compose, run: Path)
 def test_the_game_of_a_checkpoint_is_taken_with_its_settings(
     azcore: Command, tiny: Compose, tmp_path: Path
 ) -> None:
-    settings = settings_from(tiny("game=go", "game.board_size=3", "game.komi=0.5"))
+    settings = settings_from(tiny("game=go", "game.board_size=3", "game.komi=0.5"), RunSettings)
     network = build_network(settings.game, settings.network, seed=1)
     checkpoint = {
         KEY: describe_run(settings.game, settings.network),
@@ -393,7 +393,7 @@ def test_players_are_those_of_the_beginning(
     run: Path, tiny: Compose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A run that is training writes its last checkpoint anew, and rates more of its weights."""
-    settings = settings_from(tiny())
+    settings = settings_from(tiny(), RunSettings)
     entrants = entrants_of(["first", "random", "first@all"], settings.programs)
     before = [player.name for player in players_of(settings, entrants)]
     for path in (run / "checkpoints").glob("*.ckpt"):
@@ -492,7 +492,7 @@ def test_bad_input_is_one_sentence(
 
 
 def test_a_checkpoint_by_any_of_its_names(run: Path, tiny: Compose) -> None:
-    settings = settings_from(tiny())
+    settings = settings_from(tiny(), RunSettings)
     shutil.copy(run / "checkpoints/last.ckpt", run.parent / "alone.ckpt")
     texts = ["first", "first@last", "first@step-8", "first/checkpoints/step-16.ckpt", "alone.ckpt"]
     names = [player.name for player in players_from(settings, texts)]
@@ -505,7 +505,7 @@ def test_a_player_has_a_search_of_its_own(
     run: Path, tiny: Compose, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copytree(run, run.parent / "a folder k=v")
-    settings = settings_from(tiny("search=gumbel", "arena.num_simulations=5"))
+    settings = settings_from(tiny("search=gumbel", "arena.num_simulations=5"), RunSettings)
     searches = []
     monkeypatch.setattr(
         entrants,
@@ -549,12 +549,12 @@ def test_a_search_that_cannot_be_is_one_sentence(
     run: Path, tiny: Compose, words: str, sentence: str
 ) -> None:
     with pytest.raises(SettingError, match=sentence):
-        players_from(settings_from(tiny()), ["random", f"first {words}"])
+        players_from(settings_from(tiny(), RunSettings), ["random", f"first {words}"])
 
 
 def test_settings_that_a_search_does_not_know_are_refused(run: Path, tiny: Compose) -> None:
     assert {f"search.{name}" for name in NOISE} == {n for n in PLAYING if n.startswith("search.")}
-    settings = settings_from(tiny("search=gumbel"))
+    settings = settings_from(tiny("search=gumbel"), RunSettings)
     for name in PUCT_ALONE:
         value = getattr(settings.search, name)
         word = f"{name}={json.dumps(value)}".replace(" ", "")
@@ -572,7 +572,7 @@ def test_a_new_kind_of_player_is_one_entry(tiny: Compose, monkeypatch: pytest.Mo
         usage="echo:WORD", make=lambda settings, word: RandomPlayer(game=settings.game, name=word)
     )
     monkeypatch.setitem(KINDS, "echo", kind)
-    settings = settings_from(tiny())
+    settings = settings_from(tiny(), RunSettings)
     assert [p.name for p in players_from(settings, ["echo:a:b", "random"])] == ["a:b", "random"]
     with pytest.raises(SettingError, match="echo:WORD"):
         players_from(settings, ["ehco", "random"])

@@ -14,7 +14,7 @@ import pytest
 
 from azcore.arena.elo import expected_score
 from azcore.arena.match import MatchGame, MatchResult
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.errors import AzcoreError, SettingError
 from azcore.storage.run_directory import locked
 
@@ -250,7 +250,7 @@ def test_constants_are_tuned_in_the_search_that_has_them(
 def test_the_same_constants_make_an_even_match(tiny: Tiny) -> None:
     """Both players are the same weights, so what differs is the constants alone."""
     train_once(tiny("run_dir=run", "trainer.max_steps=4"))
-    settings = settings_from(tiny())
+    settings = settings_from(tiny(), RunSettings)
     from rich.console import Console
 
     match = tune_module._matches(settings, Path("run/checkpoints/last.ckpt"), Console())
@@ -306,7 +306,7 @@ def test_what_cannot_be_used(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> Non
         tune(config)
     with pytest.raises(AzcoreError, match=r"tune.games must be an even number"):
         tune({**config, "tune": {**config["tune"], "games": 3}})
-    search = settings_from(config).search
+    search = settings_from(config, RunSettings).search
     with pytest.raises(AzcoreError, match=r"search.c_base must be above 0"):
         with_constants(search, {"search.c_base": -1.0})
     monkeypatch.setitem(sys.modules, "optuna", None)

@@ -10,7 +10,7 @@ import pytest
 
 import azcore
 from azcore.arena.players import SearchPlayer
-from azcore.assembly.parts import search_baseline, settings_from
+from azcore.assembly.parts import RunSettings, search_baseline, settings_from
 from azcore.selfplay.actor import Actor
 from azcore.storage.game_record import parse_frame
 from azcore.storage.replay import ReplayBuffer
@@ -114,7 +114,7 @@ def test_players_have_no_noise() -> None:
 
 
 def test_the_algorithm_chooses_the_rule(compose: Callable[..., dict[str, Any]]) -> None:
-    search = settings_from(compose("algorithm=gumbel", "scale=laptop")).search
+    search = settings_from(compose("algorithm=gumbel", "scale=laptop"), RunSettings).search
     assert search.gumbel is not None
     assert search.num_simulations == 64
     # mctx's numbers, by which results are compared
@@ -122,7 +122,7 @@ def test_the_algorithm_chooses_the_rule(compose: Callable[..., dict[str, Any]]) 
     assert numbers == (16, 50.0, 0.1)
     assert search.gumbel.rescale
     assert search.gumbel.mixed_value
-    assert not settings_from(compose("algorithm=alphazero")).search.is_gumbel
+    assert not settings_from(compose("algorithm=alphazero"), RunSettings).search.is_gumbel
     assert search.most_targets(82) == 82
 
 
@@ -130,9 +130,9 @@ def test_the_baseline_of_ratings_is_the_same_for_every_algorithm(
     compose: Callable[..., dict[str, Any]],
 ) -> None:
     """Without a network Gumbel would look at the first actions of the list alone."""
-    settings = settings_from(compose("algorithm=gumbel", "game=tic_tac_toe"))
+    settings = settings_from(compose("algorithm=gumbel", "game=tic_tac_toe"), RunSettings)
     game, rows = settings.game, [0, 1]
-    plain = settings_from(compose("game=tic_tac_toe"))
+    plain = settings_from(compose("game=tic_tac_toe"), RunSettings)
     chosen = []
     for each in (settings, plain):
         player = search_baseline(each)

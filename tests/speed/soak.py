@@ -24,7 +24,7 @@ import torch
 from hydra.core.plugins import Plugins
 from omegaconf import OmegaConf
 
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.cli.plugins import PluginConfigs
 from azcore.commands.bench.search import FreeEvaluator
 from azcore.networks import build_network
@@ -49,7 +49,7 @@ def main(hours: float, free: bool, overrides: list[str]) -> int:
         composed = hydra.compose("config", overrides=["selfplay.num_games=64", *overrides])
     config = OmegaConf.to_container(composed, resolve=True)
     assert isinstance(config, dict)
-    settings = settings_from({str(key): value for key, value in config.items()})
+    settings = settings_from({str(key): value for key, value in config.items()}, RunSettings)
     selfplay = with_workers(settings.selfplay, settings.device.type)
     settings = replace(settings, selfplay=selfplay)
     network = build_network(settings.game, settings.network, settings.seed)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.cli import application
 from azcore.commands import COMMANDS
 from azcore.commands.compare.compare import compare
@@ -541,7 +541,7 @@ def test_runs_of_the_first_version_go_on(tmp_path: Path) -> None:
     for group in ("selfplay", "replay", "learner", "evaluator", "arena", "search", "gate", "sprt"):
         assert set(saved[group]) == set(composed[group]), group
     assert trainer_settings({**ON_ONE_DEVICE, **saved["trainer"]}).accumulate_grad_batches == 1
-    assert settings_from({**composed, **saved}).replay.window_on_disk is False
+    assert settings_from({**composed, **saved}, RunSettings).replay.window_on_disk is False
 
 
 def test_a_setting_that_one_run_alone_has_is_a_difference() -> None:

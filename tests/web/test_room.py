@@ -20,6 +20,7 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import azcore
+from azcore.assembly.web_settings import WebSettings
 from azcore.commands.engine import thinking_search
 from azcore.engine.server import Loaded
 from azcore.engine.settings import EngineSettings
@@ -33,7 +34,6 @@ from azcore.web import view
 from azcore.web.app import make_app
 from azcore.web.room import Room
 from azcore.web.runs import Runs
-from azcore.web.settings import WebSettings
 from azcore.web.shared import SharedEvaluator
 from azcore.web.shelf import Shelf
 from web_kit import PATIENCE, Page, served, served_app, visit

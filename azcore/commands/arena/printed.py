@@ -12,13 +12,13 @@ from rich.table import Table
 
 from azcore.arena.elo import RatingList
 from azcore.arena.match import MatchResult
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import MatchSettings
 from azcore.commands.arena.standings import Standing
 
 
 def print_tournament(
     console: Console,
-    settings: Settings,
+    settings: MatchSettings,
     results: Sequence[MatchResult],
     rated: RatingList,
     standings: Sequence[Standing],
@@ -87,7 +87,7 @@ def anchors_in_words(anchors: Mapping[str, float]) -> str:
 
 
 def _sentences(
-    settings: Settings,
+    settings: MatchSettings,
     results: Sequence[MatchResult],
     rated: RatingList,
     anchors: Mapping[str, float],

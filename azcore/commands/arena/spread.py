@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 
 from azcore.arena.spread import Played, Start, play_part
 from azcore.assembly.entrants import Entrant, players_of
-from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.assembly.parts import MatchSettings
 from azcore.assembly.quarters import quarters_of
 from azcore.assembly.selfplay import device_of_member
 from azcore.engine.process import Process
+from azcore.networks.backends import require_runnable
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.jobs import Job, Tell, Workplace, Workplaces
 from azcore.selfplay.member import Member, Recipe
@@ -35,7 +36,7 @@ class ArenaWorkplace(Workplace):
         tablebase: what knows how games end, if `arena.tablebase` names one.
     """
 
-    def __init__(self, settings: Settings, entrants: Sequence[Entrant]) -> None:
+    def __init__(self, settings: MatchSettings, entrants: Sequence[Entrant]) -> None:
         super().__init__(settings.game, _no_weights, at_once=1)
         self.players = players_of(settings, entrants)
         folder = settings.arena.tablebase
@@ -51,21 +52,21 @@ class ArenaRecipe(Recipe):
     """Builds a member that plays parts of matches.
 
     Args:
-        config: from which the settings of the tournament were made.
+        settings: of the tournament.
         entrants: what the players are made of.
         threads: cores for the networks of a member.
     """
 
-    config: Config
+    settings: MatchSettings
     entrants: Sequence[Entrant]
     threads: int
 
     def build(self, numbers: Sequence[int], process: int) -> Member:
         Process.joins_group = True  # programs end with this process, however it does
-        settings = settings_from(self.config)
-        evaluation = replace(settings.evaluation, threads=self.threads)
-        device = device_of_member(settings.device, process)
-        settings = replace(settings, device=device, evaluation=evaluation)
+        evaluation = replace(self.settings.evaluation, threads=self.threads)
+        device = device_of_member(self.settings.device, process)
+        require_runnable(evaluation.backend, device)
+        settings = replace(self.settings, device=device, evaluation=evaluation)
         return Member(ArenaWorkplace(settings, self.entrants))
 
 
@@ -97,8 +98,7 @@ class EntrantsPart(Job[Played]):
 
 
 def workplaces_of(
-    config: Config,
-    settings: Settings,
+    settings: MatchSettings,
     backend: BackendSettings,
     entrants: Sequence[Entrant],
     say: Callable[[str], None],
@@ -106,7 +106,6 @@ def workplaces_of(
     """As many workplaces as `backend` says or this machine has cores; one for each pair at most.
 
     Args:
-        config: from which the settings were made.
         settings: of the tournament.
         backend: elsewhere than in this process.
         entrants: what the players are made of.
@@ -124,6 +123,6 @@ def workplaces_of(
         threads = max(1, int(backend.num_cpus or 1))
     environment = {"OMP_NUM_THREADS": str(threads)}
     quarters = quarters_of(backend, count, count, say, environment)
-    recipe = ArenaRecipe(config, entrants, threads)
+    recipe = ArenaRecipe(settings, entrants, threads)
     members = members_in(quarters, recipe, count, "arena", backend.restarts, say)
     return RemoteWorkplaces(quarters, members)

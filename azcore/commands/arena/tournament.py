@@ -34,7 +34,7 @@ from azcore.arena.match import (
 from azcore.arena.players import Player
 from azcore.arena.spread import play_in_parts
 from azcore.assembly.entrants import entrants_of, players_of, two_at_least
-from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.assembly.parts import Config, MatchSettings, settings_from
 from azcore.commands.arena.files import draw_ratings, write_games, write_matches, write_ratings
 from azcore.commands.arena.printed import plural, print_tournament
 from azcore.commands.arena.spread import EntrantsPart, workplaces_of
@@ -64,7 +64,7 @@ def tournament(config: Config) -> int:
     """
     texts, gauntlet = wanted_players(config), config["players"] is None
     backend = build(BackendSettings, config["backend"], "backend")
-    settings = settings_from(config)
+    settings = settings_from(config, MatchSettings)
     arena, game = settings.arena, settings.game
     entrants = entrants_of(texts, settings.programs)
     players = two_at_least(players_of(settings, entrants))
@@ -87,7 +87,7 @@ def tournament(config: Config) -> int:
     with ExitStack() as stack:
         workplaces = None
         if backend.name != "inline":
-            workplaces = workplaces_of(config, settings, backend, entrants, console.print)
+            workplaces = workplaces_of(settings, backend, entrants, console.print)
             stack.callback(workplaces.close)
         folder = _new_folder(config["arena_dir"], game.name)
         play = _player_of_matches(settings, ends, players, workplaces)
@@ -213,7 +213,7 @@ def _new_folder(arena_dir: str | None, game: str) -> Path:
 
 
 def _play_all(
-    settings: Settings,
+    settings: MatchSettings,
     pairings: Sequence[tuple[Player, Player]],
     ends: tuple[Starts | None, Book | None, Tablebase | None],
     play: PlayMatch,
@@ -286,7 +286,7 @@ def _play_all(
 
 
 def _player_of_matches(
-    settings: Settings,
+    settings: MatchSettings,
     ends: tuple[Starts | None, Book | None, Tablebase | None],
     players: Sequence[Player],
     workplaces: Workplaces | None,

@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 from rich.status import Status
 
-from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.assembly.parts import Config, LearningSettings, settings_from
 from azcore.commands.bench.beside import PeerError, find_peers, run_peer, work_for
 from azcore.commands.bench.learner import learner_ratio
 from azcore.commands.bench.memory import full_trees_mb, replay_bytes_per_position, resident_mb
@@ -47,7 +47,7 @@ class Task:
 
     config: Config  # as composed
     sized: Config  # the same with the benchmark's network and number of games
-    settings: Settings  # of `sized`
+    settings: LearningSettings  # of `sized`
     options: BenchSettings
 
 
@@ -81,7 +81,7 @@ def bench(config: Config) -> int:
         },
         "selfplay": {**config["selfplay"], "num_games": options.num_games},
     }
-    settings = settings_from(sized)
+    settings = settings_from(sized, LearningSettings)
     selfplay = with_workers(settings.selfplay, settings.device.type)
     network = build_network(settings.game, settings.network, settings.seed)
     way = settings.fastest_evaluator(network, selfplay.workers or 1).way
@@ -147,7 +147,7 @@ class Progress:
             print(f"measuring: {text}", file=sys.stderr, flush=True)
 
 
-def _title(settings: Settings, options: BenchSettings, header: Mapping[str, Any]) -> str:
+def _title(settings: LearningSettings, options: BenchSettings, header: Mapping[str, Any]) -> str:
     game = settings.game
     facts = ", ".join(f"{name} {value}" for name, value in game.settings.items())
     games = f"{options.num_games} games on {settings.selfplay.workers} threads"

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import LearningSettings
 from azcore.commands.bench.settings import BenchSettings, PeerSettings
 from azcore.errors import AzcoreError, SettingError
 
@@ -50,7 +50,10 @@ class Peer:
 
 
 def find_peers(
-    wanted: object, known: Mapping[str, PeerSettings], options: BenchSettings, settings: Settings
+    wanted: object,
+    known: Mapping[str, PeerSettings],
+    options: BenchSettings,
+    settings: LearningSettings,
 ) -> list[Peer]:
     """The requested peers, checked before anything is measured.
 
@@ -72,7 +75,9 @@ def find_peers(
     return [_peer(name, known[name], options, settings) for name in dict.fromkeys(wanted)]
 
 
-def _peer(name: str, peer: PeerSettings, options: BenchSettings, settings: Settings) -> Peer:
+def _peer(
+    name: str, peer: PeerSettings, options: BenchSettings, settings: LearningSettings
+) -> Peer:
     game, python = settings.game, options.peers_python or sys.executable
     if game.name not in peer.games:
         raise SettingError(
@@ -123,7 +128,9 @@ def _versions(python: str, packages: Sequence[str]) -> dict[str, str | None]:
     return found
 
 
-def work_for(peer: Peer, row: str, options: BenchSettings, settings: Settings) -> dict[str, Any]:
+def work_for(
+    peer: Peer, row: str, options: BenchSettings, settings: LearningSettings
+) -> dict[str, Any]:
     """The work that a script receives."""
     return {
         "rows": [row],  # of bench.rows

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import torch
 
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import LearningSettings
 from azcore.commands.bench.search import FreeEvaluator
 from azcore.commands.bench.settings import BenchSettings
 from azcore.learner.data import draw_batch
@@ -29,7 +29,7 @@ class Learning:
         games: in the window.
     """
 
-    def __init__(self, settings: Settings, games: Sequence[GameRecord]) -> None:
+    def __init__(self, settings: LearningSettings, games: Sequence[GameRecord]) -> None:
         self._settings = settings
         self._window = ReplayBuffer(
             game=settings.game,
@@ -71,7 +71,7 @@ class Learning:
             torch.cuda.synchronize()
 
 
-def learner_ratio(settings: Settings, options: BenchSettings) -> float:
+def learner_ratio(settings: LearningSettings, options: BenchSettings) -> float:
     """Training steps/s with batches drawn from the window, over those with one batch in memory."""
     game = settings.game
     actor = Actor(

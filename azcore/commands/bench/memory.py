@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from azcore.assembly.parts import Config, settings_from
+from azcore.assembly.parts import Config, LearningSettings, settings_from
 from azcore.commands.bench.children import in_new_process
 from azcore.commands.bench.search import TREES, FreeEvaluator, MiddleGames
 from azcore.commands.bench.selfplay import rate_here
@@ -37,7 +37,7 @@ def full_trees_mb(config: Config, options: BenchSettings, num_games: int) -> tup
 
     Their number is the mean over positions in the middle of random games.
     """
-    settings = settings_from(config)
+    settings = settings_from(config, LearningSettings)
     games = MiddleGames(
         game=settings.game,
         search=replace(settings.search, num_simulations=1),
@@ -59,7 +59,7 @@ def replay_bytes_per_position(config: Config) -> float:
 
     The policy is random, so targets hold more actions than those of a trained network.
     """
-    settings = settings_from(config)
+    settings = settings_from(config, LearningSettings)
     actor = Actor(
         game=settings.game,
         search=settings.search,

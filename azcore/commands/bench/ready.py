@@ -6,7 +6,7 @@ import statistics
 import tempfile
 import time
 
-from azcore.assembly.parts import Config, settings_from
+from azcore.assembly.parts import Config, LearningSettings, settings_from
 from azcore.commands.bench.children import in_new_process
 from azcore.networks import build_network
 from azcore.search.mcts import Search
@@ -33,7 +33,7 @@ def _start(config: Config, environment: dict[str, str]) -> float:
 
 def first_move(config: Config) -> None:
     """What a program does before its first move: build everything and search once."""
-    settings = settings_from(config)
+    settings = settings_from(config, LearningSettings)
     evaluator = settings.evaluator(build_network(settings.game, settings.network, settings.seed))
     search = Search(game=settings.game, num_trees=1, evaluator=evaluator, settings=settings.search)
     search.run([0])

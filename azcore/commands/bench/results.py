@@ -19,7 +19,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import LearningSettings
 from azcore.errors import SettingError
 from azcore.networks.probe import processor
 from azcore.selfplay.sizes import available_cores
@@ -41,7 +41,7 @@ class Row:
     note: str = ""  # how it was measured, if that differs between programs
 
 
-def machine(settings: Settings) -> dict[str, Any]:
+def machine(settings: LearningSettings) -> dict[str, Any]:
     """The conditions, besides the program, that the figures depend on."""
     device = settings.device
     on_gpu = device.type == "cuda"

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import LearningSettings
 from azcore.commands.bench.settings import BenchSettings
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import Evaluator
@@ -98,13 +98,13 @@ class MiddleGames:
         return statistics.mean(int(self.game.legal_action_mask(state).sum()) for state in states)
 
 
-def search_us_per_simulation(settings: Settings, options: BenchSettings) -> float:
+def search_us_per_simulation(settings: LearningSettings, options: BenchSettings) -> float:
     """Microseconds per simulation, with `num_simulations` a move."""
     return search_by_trees(settings, options, [TREES])[0]
 
 
 def search_by_trees(
-    settings: Settings, options: BenchSettings, numbers: Sequence[int]
+    settings: LearningSettings, options: BenchSettings, numbers: Sequence[int]
 ) -> list[float]:
     """The same for several numbers of trees at once, measured in turn."""
     search = replace(settings.search, num_simulations=options.num_simulations)
@@ -112,7 +112,7 @@ def search_by_trees(
 
 
 def search_by_simulations(
-    settings: Settings, options: BenchSettings, numbers: Sequence[int]
+    settings: LearningSettings, options: BenchSettings, numbers: Sequence[int]
 ) -> list[float]:
     """The same for several numbers of simulations in one tree, measured in turn.
 
@@ -131,7 +131,7 @@ def search_by_simulations(
 
 
 def _games(
-    settings: Settings, options: BenchSettings, search: SearchSettings, number: int
+    settings: LearningSettings, options: BenchSettings, search: SearchSettings, number: int
 ) -> MiddleGames:
     return MiddleGames(
         game=settings.game, search=search, num_trees=number, opening_plies=options.opening_plies

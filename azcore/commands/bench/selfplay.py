@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.assembly.parts import Config, LearningSettings, settings_from
 from azcore.commands.bench.children import in_new_process
 from azcore.commands.bench.search import FreeEvaluator
 from azcore.commands.bench.settings import BenchSettings
@@ -26,7 +26,7 @@ from azcore.selfplay.speed import evaluations_per_s
 SLICE = 0.5  # seconds of one measurement, of many in turn
 
 
-def make_actor(settings: Settings, evaluator: Evaluator) -> Actor:
+def make_actor(settings: LearningSettings, evaluator: Evaluator) -> Actor:
     """Self-play by the settings, run until the moves of its games are no longer in step."""
     actor = Actor(
         game=settings.game,
@@ -40,7 +40,9 @@ def make_actor(settings: Settings, evaluator: Evaluator) -> Actor:
     return actor
 
 
-def selfplay_and_network(settings: Settings, options: BenchSettings) -> tuple[float, float, float]:
+def selfplay_and_network(
+    settings: LearningSettings, options: BenchSettings
+) -> tuple[float, float, float]:
     """Evaluations/s of self-play and of the bare network in turn, and the median of their ratio.
 
     The bare network has the batches, the precision and the threads of self-play.
@@ -132,7 +134,7 @@ def _rate_on(config: Config, options: BenchSettings, cores: Sequence[int], all_c
 
 def rate_here(config: Config, seconds: float) -> float:
     """Evaluations/s of self-play in this process."""
-    settings = settings_from(config)
+    settings = settings_from(config, LearningSettings)
     selfplay = with_workers(settings.selfplay, settings.device.type)
     settings = replace(settings, selfplay=selfplay)
     network = build_network(settings.game, settings.network, settings.seed)
@@ -178,7 +180,7 @@ class SimulatedDevice(FreeEvaluator):
         return super().evaluate(observations)
 
 
-def simulated_device_ratio(settings: Settings, options: BenchSettings) -> float:
+def simulated_device_ratio(settings: LearningSettings, options: BenchSettings) -> float:
     """Evaluations/s of self-play on a simulated device, divided by the rate of the device."""
     selfplay = with_workers(
         replace(settings.selfplay, num_games=options.device_games, workers=options.device_workers),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from azcore.assembly.parts import Settings
+from azcore.assembly.parts import LearningSettings
 from azcore.game import Game
 from azcore.networks import build_network
 from azcore.search.evaluators import Evaluator, UniformEvaluator
@@ -26,7 +26,7 @@ class SelfPlayCost:
     seconds_per_game: float  # if games are as long as random ones
 
 
-def estimate(settings: Settings, plies: float, seconds: float) -> SelfPlayCost:
+def estimate(settings: LearningSettings, plies: float, seconds: float) -> SelfPlayCost:
     """Measure network and search separately, for about `seconds` each.
 
     Args:
@@ -72,7 +72,7 @@ def _network_rate(
     return size, done / (time.perf_counter() - began)
 
 
-def _search_seconds(settings: Settings, seconds: float) -> float:
+def _search_seconds(settings: LearningSettings, seconds: float) -> float:
     """Seconds of rules and search per evaluation, with an evaluator that costs nothing."""
     worker = Worker(
         game=settings.game,

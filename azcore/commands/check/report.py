@@ -193,10 +193,10 @@ def _speed(
     game: Game, config: Mapping[str, Any], report: Report, check: CheckSettings
 ) -> list[tuple[str, ...]]:
     # These import torch, which takes seconds; a faulty game fails before that.
-    from azcore.assembly.parts import settings_from
+    from azcore.assembly.parts import LearningSettings, settings_from
     from azcore.commands.check.estimate import estimate
 
-    settings, seconds = settings_from(config), check.seconds
+    settings, seconds = settings_from(config, LearningSettings), check.seconds
     cost = estimate(settings, report.mean_length, seconds)
     network = settings.network
     rows: list[tuple[str, ...]] = [

@@ -35,7 +35,7 @@ from rich.table import Table as RichTable
 from azcore.arena.elo import PairScore
 from azcore.arena.match import play_match
 from azcore.arena.players import Player, RandomPlayer, SearchPlayer
-from azcore.assembly.parts import Config, Settings
+from azcore.assembly.parts import Config, LearningSettings
 from azcore.commands.compare.means import MeanPoint, Pool, Rated, mean_curves
 from azcore.commands.compare.runs import DIGEST, Run, find_runs, labels, named_runs
 from azcore.commands.compare.settings import CompareSettings
@@ -198,7 +198,7 @@ def _predict(
         SettingError: the games cannot be read, or a run has learned from some of those.
     """
     for run in runs:
-        its = run.settings.supervised
+        its = build(SupervisedSettings, run.config["supervised"], "supervised")
         if its.enabled and its.held_out < settings.held_out:
             raise SettingError(
                 f"supervised.held_out must be at most {its.held_out:g}, got {settings.held_out:g}: "
@@ -297,7 +297,7 @@ def _play(
     return scores
 
 
-def _baseline(runs: Sequence[Run], options: CompareSettings) -> Settings:
+def _baseline(runs: Sequence[Run], options: CompareSettings) -> LearningSettings:
     """The settings of `search`: those of the first run, without later methods."""
     settings = runs[0].settings
     search = replace(settings.search.baseline(), num_simulations=options.num_simulations)

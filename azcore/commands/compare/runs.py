@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from azcore.assembly.parts import Settings, settings_from
+from azcore.assembly.parts import LearningSettings, settings_from
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.run_directory import RunDirectory
@@ -44,7 +44,7 @@ class Run:
     seed: int
     path: Path
     config: Mapping[str, Any]
-    settings: Settings
+    settings: LearningSettings
     kept: tuple[Kept, ...]  # in order of steps
 
 
@@ -83,7 +83,7 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
             seed=configs[name]["seed"],
             path=path,
             config=configs[name],
-            settings=settings_from({**configs[name], "device": device}),
+            settings=settings_from({**configs[name], "device": device}, LearningSettings),
             kept=_kept(name, path, steps[name], targets),
         )
         for name, (path, _) in found.items()

@@ -35,7 +35,7 @@ from azcore.arena.elo import score_interval
 from azcore.arena.match import MatchResult, play_match, require_pairs
 from azcore.arena.players import SearchPlayer
 from azcore.assembly.entrants import checkpoint_of
-from azcore.assembly.parts import Config, Settings, settings_from
+from azcore.assembly.parts import Config, MatchSettings, settings_from
 from azcore.chance import Purpose, generator
 from azcore.commands.console import table_console
 from azcore.commands.tune.surface import Floats, Height, Surface
@@ -344,7 +344,7 @@ def tune(config: Config) -> int:
     given = dict(config["tune"])
     parameters = parameters_from(given.pop("parameters"))
     options = build(TuneSettings, given, "tune")
-    settings, checkpoint = settings_from(config), checkpoint_of(config["checkpoint"])
+    settings, checkpoint = settings_from(config, MatchSettings), checkpoint_of(config["checkpoint"])
     settings = replace(settings, search=search_of(settings.search, parameters))
     for share in (0.0, 1.0):  # refuse now rather than at the first such trial
         with_constants(settings.search, {p.key: p.from_unit(share) for p in parameters})
@@ -362,7 +362,7 @@ def _tune(
     options: TuneSettings,
     match: Match,
     folder: Path,
-    settings: Settings,
+    settings: MatchSettings,
     console: Console,
 ) -> int:
     def report(number: int, constants: Constants, result: MatchResult) -> None:
@@ -435,7 +435,7 @@ def _print_trials(
     console.print(table)
 
 
-def _matches(settings: Settings, checkpoint: Path, console: Console) -> Match:
+def _matches(settings: MatchSettings, checkpoint: Path, console: Console) -> Match:
     """Matches of a checkpoint against itself, the second player with the old constants."""
     evaluator = settings.checkpoint_evaluator(checkpoint)
 
@@ -467,7 +467,7 @@ def _matches(settings: Settings, checkpoint: Path, console: Console) -> Match:
 
 def _folder(
     config: Config,
-    settings: Settings,
+    settings: MatchSettings,
     parameters: Sequence[Parameter],
     options: TuneSettings,
     checkpoint: Path,

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from azcore.assembly.parts import settings_from
+from azcore.assembly.parts import RunSettings, settings_from
 from azcore.commands.bench import bench, memory, ready, selfplay
 from azcore.commands.bench.results import Row, machine, write_results
 from azcore.commands.bench.search import MiddleGames
@@ -79,7 +79,7 @@ def test_rows_and_file(azcore: Azcore, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_machine(tiny: Tiny) -> None:
-    facts = machine(settings_from(tiny("device=cpu")))
+    facts = machine(settings_from(tiny("device=cpu"), RunSettings))
     assert facts["precision"] == "float32"
     assert facts["device"] == "cpu"
     assert facts["cores"] == available_cores()
@@ -119,7 +119,7 @@ def test_what_cannot_be_measured(
 
 
 def test_positions_are_of_the_middle_game(tiny: Tiny) -> None:
-    settings = settings_from(tiny())
+    settings = settings_from(tiny(), RunSettings)
     games = MiddleGames(game=settings.game, search=settings.search, num_trees=8, opening_plies=3)
     assert games.legal_actions() == 6  # nine cells, three of them taken
     assert games.us_per_simulation() > 0
