@@ -36,7 +36,7 @@ $(STAMP): pyproject.toml setup.py constraints.txt
 	touch $@
 
 play: $(STAMP) ## play Go 9x9 against the network that comes with it; more keys in ARGS
-	$(BIN)/python -m azcore command=play checkpoint=pretrained $(ARGS)
+	$(BIN)/python -m azcore play checkpoint=pretrained $(ARGS)
 
 train: $(STAMP) ## train Go; more keys in ARGS
 	$(BIN)/python -m azcore game=go $(ARGS)

@@ -22,7 +22,9 @@ LARGEST_WHOLE = 2**31 - 1  # counts end up in arrays of int32
 FINEST, LARGEST = 1.1754944e-38, 3.4028234e38
 
 
-def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
+def build(
+    kind: type[T], values: Mapping[str, Any], where: str, homes: Mapping[str, str] | None = None
+) -> T:
     """A `kind` dataclass from `values`.
 
     Args:
@@ -30,6 +32,7 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
             to those, dataclasses of this kind, or optional.
         values: one value for each field by name, and no others.
         where: the group's name in the configuration, for error messages.
+        homes: of fields that are in another group, its name.
 
     Raises:
         SettingError: a key is unknown or missing, or a value has the wrong type or does not fit
@@ -42,9 +45,10 @@ def build(kind: type[T], values: Mapping[str, Any], where: str) -> T:
         if key not in names:
             raise SettingError(unknown_key(f"{where}.{key}", [f"{where}.{name}" for name in names]))
     missing = [name for name in names if name not in values]
+    places = {name: f"{(homes or {}).get(name, where)}.{name}" for name in names}
     if missing:
-        raise SettingError(f"{where}.{missing[0]} is not set")
-    return kind(**{name: convert(hints[name], values[name], f"{where}.{name}") for name in names})
+        raise SettingError(f"{places[missing[0]]} is not set")
+    return kind(**{name: convert(hints[name], values[name], places[name]) for name in names})
 
 
 def altered(settings: T, changes: Mapping[str, Any], where: str) -> T:

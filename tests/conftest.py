@@ -30,6 +30,8 @@ from omegaconf import OmegaConf
 
 import seconds
 from azcore import cli
+from azcore.cli import roots
+from azcore.cli.old_names import command_of, renamed
 from azcore.game import faults
 
 TINY = [
@@ -146,7 +148,7 @@ yaml.load = parse_once
 
 
 def compose(*overrides: str) -> dict[str, Any]:
-    """The configuration as the command line composes it, as plain values.
+    """The settings of a command as the command line composes it, as plain values.
 
     Of several algorithms the last one counts, so that a test can choose another than TINY's.
     """
@@ -155,13 +157,24 @@ def compose(*overrides: str) -> dict[str, Any]:
     return copy.deepcopy(_composed(*others, *chosen))
 
 
+def own(words: list[str], command: str) -> list[str]:
+    """Of the words for a run, those that a command has a use for."""
+    if command == "train":
+        return words
+    known = roots.keys_of(command)
+    now = renamed(command, words, lambda sentence: None)
+    return [word for word in now if word.partition("=")[0] in known]
+
+
 @cache
 def _composed(*overrides: str) -> dict[str, Any]:
+    command, words = command_of(overrides)
+    words = renamed(command, words, lambda sentence: None)
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        config = hydra.compose("config", overrides=list(overrides))
+        config = hydra.compose(command, overrides=words)
     container = OmegaConf.to_container(config, resolve=True)
     assert isinstance(container, dict)
-    return container  # type: ignore[return-value]
+    return {str(key): value for key, value in container.items() if roots.has(command, str(key))}
 
 
 @pytest.fixture(autouse=True)
@@ -181,7 +194,7 @@ def compose_fixture() -> Callable[..., dict[str, Any]]:
 def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., dict[str, Any]]:
     """Composes a run of tic-tac-toe that takes a second or two, in an empty current directory."""
     monkeypatch.chdir(tmp_path)
-    return lambda *overrides: compose(*TINY, *overrides)
+    return lambda *overrides: compose(*own(TINY, command_of(overrides)[0]), *overrides)
 
 
 @pytest.fixture(name="azcore")

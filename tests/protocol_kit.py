@@ -10,23 +10,22 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 from azcore.engine.lines import Writer
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator
-from azcore.search.settings import SearchSettings
-from azcore.settings import build
 from conftest import compose
 
 
 def make_engine(game: Game, **changes: Any) -> Engine:
     """An engine that searches without a network, with changed settings."""
-    config = compose("game=tic_tac_toe")
-    settings = build(EngineSettings, {**config["engine"], **changes}, "engine")
-    search = build(SearchSettings, config["search"], "search")
+    config = compose("command=engine", "game=tic_tac_toe")
+    settings = replace(engine_settings(config), **changes)
+    search = thinking_search(config)
     return Engine(lambda: Loaded(game, UniformEvaluator(game)), search, settings)
 
 

@@ -15,11 +15,14 @@ from typing import Any
 import pytest
 
 from azcore import interrupts
-from azcore.cli.overrides import require_obeyed
+from azcore.cli import roots
+from azcore.cli.composition import settings_for
+from azcore.cli.messages import INSTEAD
 from azcore.cli.status import run_command
-from azcore.commands import COMMANDS, OVERLAYS
+from azcore.commands import COMMANDS
 from azcore.errors import SettingError
 from azcore.storage.run_settings import flat
+from azcore.version import __version__
 from run_kit import train_once
 
 Tiny = Callable[..., dict[str, Any]]
@@ -53,11 +56,11 @@ Tiny = Callable[..., dict[str, Any]]
         (["game.komi=0.3"], "komi must be a whole or half number"),
         (
             ["command=fly"],
-            "one of train, arena, engine, play, web, export, import, info, publish, predict, "
+            "one of train, arena, play, web, engine, export, import, predict, info, publish, "
             "puzzles, ladder, lesson, tune, bench, plan, check, compare, report, new, got 'fly'",
         ),
         (["command=tune"], "command=tune needs checkpoint=PATH"),
-        (["command=tune", "tune.parameters.search.c_int=[1,2]"], "did you mean tune.parameters"),
+        (["command=tune", "tune.parameters.puct.c_int=[1,2]"], "did you mean tune.parameters"),
         (["command=predict"], "command=predict needs checkpoint=PATH"),
         (["algorithm=supervised"], "supervised.games must be a list of .azg files, got []"),
         (["command=new"], "command=new needs name=NAME"),
@@ -92,7 +95,7 @@ Tiny = Callable[..., dict[str, Any]]
         (["command=new", "name=foo", "new.path=null"], "new.path must be a folder, got None"),
         (["name=foo"], "name is for command=new, got name=foo with command=train"),
         (["command=check", "name=foo"], "game=NAME chooses a game"),
-        (["foo"], "cannot read the argument 'foo'; it must be KEY=VALUE"),
+        (["seed=1", "foo"], "cannot read the argument 'foo'; it must be KEY=VALUE"),
         (["command=new", "name=Foo"], "name must be a lower-case Python name"),
         (["command=new", "name=go"], "a game named go is installed already"),
         (["command=check", "check.positions=0"], "check.positions must be 1 or more, got 0"),
@@ -166,7 +169,7 @@ def test_a_package_that_is_not_installed_is_told_of(
 def test_help_and_composed_settings(azcore: Callable[..., tuple[int, str, str]]) -> None:
     status, output, _ = azcore("--help")
     assert status == 0
-    assert "command=train" in output
+    assert "  arena     Matches between any players" in output
     assert "resume=latest" in output
     status, output, _ = azcore("--cfg", "job", "game=go", "scale=paper")
     assert status == 0
@@ -285,74 +288,84 @@ class TestResume:
         assert status == 0
 
 
-@pytest.mark.parametrize(
-    ("command", "argument", "sentence"),
-    [
-        ("arena", "search.num_simulations=9", "arena.num_simulations is the number there"),
-        ("arena", "run_dir=here", "with command=arena; arena_dir is where matches are written"),
-        (
-            "arena",
-            "arena.every_generations=2",
-            "is for command=train, plan, got arena.every_generations=2",
-        ),
-        ("arena", "network.blocks=9", "with command=arena; a checkpoint brings its own"),
-        (
-            "arena",
-            "network=sep_res",
-            "network is for command=train, bench, plan, check, got network=sep_r",
-        ),
-        ("arena", "+trainer.benchmark=true", "trainer.benchmark is for command=train"),
-        ("arena", "peers=[pgx]", "peers is for command=bench, got peers=[pgx] with command=arena"),
-        ("engine", "search.num_simulations=9", "engine.num_simulations is the number there"),
-        ("engine", "search.dirichlet_fraction=0", "is for command=train, bench, plan, check, got"),
-        (
-            "engine",
-            "run_dir=here",
-            "is for command=train, lesson, tune, compare, report, got run_dir=here",
-        ),
-        ("play", "engine.num_simulations=9", "play.num_simulations is the number there"),
-        (
-            "play",
-            "arena.num_simulations=9",
-            "is for command=train, arena, puzzles, tune, plan, got",
-        ),
-        ("play", "players=[random]", "checkpoint=PATH is who plays against you"),
-        ("report", "game=go", "with command=report; a run says what it plays"),
-        ("export", "export.per_generation=2", "export.per_generation is for command=train"),
-        ("predict", "search.num_simulations=9", "search.num_simulations is for command=train, b"),
-        ("predict", "supervised.enabled=true", "supervised.enabled is for command=train"),
-        ("tune", "arena.games=10", "with command=tune; tune.games is the number there"),
-        ("bench", "network.blocks=9", "with command=bench; bench.blocks is the number there"),
-        (
-            "check",
-            "arena.games=2",
-            "arena.games is for command=train, arena, plan, got arena.games=2",
-        ),
-        ("compare", "arena.games=2", "got arena.games=2 with command=compare"),
-        ("compare", "game=go", "with command=compare; runs say what was played"),
-        ("new", "game=go", "with command=new; name=NAME is what the new game is called"),
-        ("new", "run_dir=here", "run_dir is for command=train, lesson, tune, compare"),
-        ("train", "checkpoint=here", "with command=train; resume=RUN resumes a run, init=RUN"),
-        ("train", "games=[a.sgf]", "games is for command=import, got games=[a.sgf]"),
-        ("import", "supervised.games=[a.sgf]", "games=[...] are the files that are read"),
-        ("import", "export.out=a.azg", "out is the file that is written"),
-        ("arena", "init=here", "init is for command=train"),
-        ("train", "arena_dir=here", "with command=train; run_dir is where a run is written"),
-        ("train", "arena.format=gauntlet", "arena.format is for command=arena"),
-        ("train", "engine.num_simulations=9", "engine.num_simulations is for command=engine"),
-        ("train", "export.out=here", "export.out is for command=export"),
-        ("train", "compare.games=2", "compare.games is for command=compare"),
-        ("train", "compare.after_sweep=true", "compare.after_sweep is for sweeps alone, got"),
-        ("train", "+colour=red", "colour is no setting, got +colour=red with command=train"),
-    ],
-)
-def test_what_a_command_makes_nothing_of_is_refused(
-    command: str, argument: str, sentence: str
-) -> None:
-    with pytest.raises(SettingError) as refusal:
-        require_obeyed(command, [argument], swept=False)
-    assert sentence in str(refusal.value)
-    assert "\n" not in str(refusal.value)
+WRONG = [  # a command, what it has no use for, and what it says to that
+    ("arena", "run_dir=here", "with command=arena; arena_dir is where matches are written"),
+    (
+        "arena",
+        "arena.every_generations=2",
+        "is for command=train, plan, got arena.every_gen",
+    ),
+    ("arena", "network.blocks=9", "with command=arena; a checkpoint brings its own"),
+    ("arena", "network=sep_res", "network is for command=train, bench, plan, check, got network=s"),
+    ("arena", "+trainer.benchmark=true", "trainer.benchmark is no setting, got +trainer.benchmark"),
+    ("arena", "peers=[pgx]", "peers is for command=bench, got peers=[pgx] with command=arena"),
+    ("arena", "init=here", "init is for command=train"),
+    ("arena", "search.dirichlet_fraction=0", "is for command=train, bench, plan, check, got sear"),
+    (
+        "arena",
+        "search.gumbel.scale=0",
+        "search.gumbel.scale is for command=train, bench, plan, che",
+    ),
+    ("arena", "engine.ponder=true", "engine.ponder is for command=engine"),
+    ("engine", "search.dirichlet_fraction=0", "is for command=train, bench, plan, check, got"),
+    (
+        "engine",
+        "run_dir=here",
+        "is for command=train, lesson, tune, compare, report, got run_dir=",
+    ),
+    ("engine", "search.gumbel.actions=2", "search.gumbel.actions is for command=train, arena, web"),
+    ("engine", "players=[random]", "players is for command=arena, puzzles, got players=[random]"),
+    ("play", "engine.book=a.pgn", "with command=play; command=engine has books and tablebases"),
+    ("play", "engine.time_share=3", "with command=play; play.seconds is the time there"),
+    ("play", "arena.games=10", "arena.games is for command=train, arena, plan, got"),
+    ("play", "players=[random]", "checkpoint=PATH is who plays against you"),
+    ("web", "checkpoint=here", "with command=web; the page lists who can be played"),
+    ("web", "engine.memory_mb=9", "web.memory_mb is the number there"),
+    ("web", "run_dir=here", "web.runs is the folder of runs there"),
+    ("report", "game=go", "with command=report; a run says what it plays"),
+    ("export", "export.per_generation=2", "export.per_generation is for command=train"),
+    ("export", "games=[a.azg]", "with command=export; export.games is what is read"),
+    ("predict", "search.num_simulations=9", "search.num_simulations is for command=train, arena,"),
+    ("predict", "supervised.enabled=true", "supervised.enabled is for command=train"),
+    ("predict", "evaluator.cache=9", "evaluator.cache is for command=train, arena"),
+    ("publish", "run_dir=here", "with command=publish; out is the file that is written"),
+    ("puzzles", "arena.starts=[a.epd]", "puzzles.files are the files there"),
+    ("tune", "arena.games=10", "with command=tune; tune.games is the number there"),
+    ("bench", "trainer.max_steps=9", "trainer.max_steps is for command=train, plan, got"),
+    ("bench", "run_dir=here", "with command=bench; bench.path is the file that is written"),
+    ("plan", "run_dir=here", "plan.run is a run to compare the plan with"),
+    ("check", "arena.games=2", "arena.games is for command=train, arena, plan, got arena.games=2"),
+    ("check", "name=foo", "with command=check; game=NAME chooses a game"),
+    ("compare", "arena.games=2", "got arena.games=2 with command=compare"),
+    ("compare", "game=go", "with command=compare; runs say what was played"),
+    ("info", "seed=2", "seed is for command=train, arena"),
+    ("ladder", "run_dir=here", "with command=ladder; ladder.folder is where runs are"),
+    ("lesson", "trainer.max_time=1", "with command=lesson; lesson.minutes is the time there"),
+    ("new", "game=go", "with command=new; name=NAME is what the new game is called"),
+    ("new", "run_dir=here", "run_dir is for command=train, lesson, tune, compare"),
+    ("train", "checkpoint=here", "with command=train; resume=RUN resumes a run, init=RUN"),
+    ("train", "games=[a.sgf]", "games is for command=import, got games=[a.sgf]"),
+    ("train", "search.dirichlet_fraction=0", "there is no setting search.dirichlet_fraction"),
+    ("train", "arena_dir=here", "with command=train; run_dir is where a run is written"),
+    ("train", "arena.format=gauntlet", "arena.format is for command=arena"),
+    ("train", "engine.ponder=true", "engine.ponder is for command=engine"),
+    ("train", "export.out=here", "export.out is for command=export"),
+    ("train", "compare.games=2", "compare.games is for command=compare"),
+    ("train", "compare.after_sweep=true", "compare.after_sweep is for sweeps alone, got"),
+    ("train", "+colour=red", "colour is no setting, got +colour=red with command=train"),
+    ("import", "supervised.games=[a.sgf]", "games=[...] are the files that are read"),
+    ("import", "export.out=a.azg", "out is the file that is written"),
+]
+
+
+@pytest.mark.parametrize("command", sorted({command for command, _, _ in WRONG}))
+def test_what_a_command_makes_nothing_of_is_refused(command: str) -> None:
+    for name, argument, sentence in WRONG:
+        if name == command:
+            with pytest.raises(SettingError) as refusal:
+                settings_for([f"command={command}", argument], {})
+            assert sentence in str(refusal.value), argument
+            assert "\n" not in str(refusal.value)
 
 
 def test_a_command_refuses_it_before_anything_is_written(
@@ -365,15 +378,39 @@ def test_a_command_refuses_it_before_anything_is_written(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_commands_obey_are_settings(compose: Tiny) -> None:
-    config = compose("game=go")
-    known = {*flat(config), *flat(compose("game=go", "search=gumbel"))}
-    known |= {*config, *OVERLAYS.split(), "experiment"}
-    groups = {key.rpartition(".")[0] for key in known}
-    for command, told in COMMANDS.items():
-        assert {*told.obeys.split(), *told.instead} <= known | groups, command
-        for key in told.instead:  # of another command, or within a group of its own
-            assert not told.is_told_by(key), command
+def test_what_works_instead_is_told_of_what_there_is() -> None:
+    known = {key for command in COMMANDS for key in roots.keys_of(command)}
+    for command, told in INSTEAD.items():
+        for key in told:
+            assert any(each.startswith(key) for each in known), (command, key)
+            assert not roots.has(command, key) or not roots.uses(command, key), (command, key)
+
+
+def test_a_command_stands_first_or_is_named(
+    azcore: Callable[..., tuple[int, str, str]],
+) -> None:
+    for words in (["report"], ["command=report"]):
+        assert "command=report needs run_dir=RUN" in azcore(*words)[2]
+    for words, sentence in (
+        (["fly"], "or before all others a command: train, arena, "),
+        (["report", "command=play"], "there must be one command, got play and report"),
+    ):
+        status, output, errors = azcore(*words)
+        assert (status, output) == (2, "")
+        assert sentence in errors
+
+
+def test_each_command_shows_its_settings_with_their_comments(
+    azcore: Callable[..., tuple[int, str, str]],
+) -> None:
+    for command in COMMANDS:
+        status, output, errors = azcore(command, "--help")
+        assert (status, errors) == (0, "")
+        assert output.splitlines()[2] == roots.what_it_does(command)
+        for key in roots.keys_of(command) - {"hydra"}:
+            if key.partition(".")[0] not in ("backend", "game", "network", "search"):  # one choice
+                assert key.rpartition(".")[2] in output, (command, key)
+    assert azcore("--version")[1] == f"azcore {__version__}\n"
 
 
 def test_names_that_settings_once_had_are_taken_with_a_word(
@@ -391,10 +428,33 @@ def test_names_that_settings_once_had_are_taken_with_a_word(
     assert refusal.startswith("azcore: evaluator.precision must be one of auto")
 
 
-@pytest.mark.parametrize("overlay", ["scale=paper", "algorithm=gumbel"])
-def test_overlays_go_with_whatever_plays(overlay: str) -> None:
-    for command in ("train", "arena", "engine", "play", "predict", "tune", "bench", "check"):
-        require_obeyed(command, [overlay, "game=go", "device=cpu"], swept=False)
+def test_older_command_lines_are_taken_with_a_word(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def changed(command: str, *old: str) -> dict[str, Any]:
+        whole = [f"command={command}"] + ["players=[random]"] * (command == "arena")
+        new, plain = (flat(settings_for([*whole, *words], {})) for words in (old, ()))
+        return {key: value for key, value in new.items() if plain.get(key) != value}
+
+    assert changed("arena", "arena.num_simulations=3") == {"search.num_simulations": 3}
+    assert changed("train", "search.c_init=3") == {"puct.c_init": 3}
+    assert changed("play", "play.num_simulations=3", "engine.leaves_per_tree=2") == {
+        "search.num_simulations": 3,
+        "search.leaves_per_tree": 2,
+    }
+    assert changed("engine", "algorithm=alphagozero", "scale=paper") == {
+        "puct.c_init": 1.5,
+        "puct.c_base": 1e30,
+        "puct.count_parent_visit": False,
+        "puct.value_range": [0.0, 1.0],
+        "evaluator.random_symmetry": True,
+    }
+    words = capsys.readouterr().err.splitlines()
+    assert words[:2] == [
+        "azcore: arena.num_simulations is search.num_simulations now",
+        "azcore: search.c_init is puct.c_init now",
+    ]
+    assert "azcore: scale=paper is puct.value_range=[0.0,1.0] in command=engine now" in words
 
 
 def test_a_checkpoint_is_played_by_its_own_game(
@@ -421,7 +481,7 @@ def test_signs_that_a_terminal_would_obey_are_spelled_out(
 
 
 def test_every_command_is_there() -> None:
-    assert all(callable(resolve_name(command.run)) for command in COMMANDS.values())
+    assert all(callable(resolve_name(place)) for place in COMMANDS.values())
 
 
 def test_a_command_says_nothing_of_what_the_one_before_has_kept(
@@ -429,7 +489,7 @@ def test_a_command_says_nothing_of_what_the_one_before_has_kept(
 ) -> None:
     monkeypatch.setattr("azcore.cli.status.resolve_name", lambda _: lambda config: 0)
     interrupts.say_at_the_end(lambda: "saved up to the checkpoint of another job")
-    assert run_command({"command": "compare"}) == 0
+    assert run_command("compare", {}) == 0
     assert interrupts._last_words() == ""
 
 

@@ -12,24 +12,27 @@ from typing import Any
 import pytest
 from lightning.pytorch import Trainer
 
-from azcore.assembly.parts import settings_from
-from azcore.assembly.web_settings import WebSettings
+from azcore.assembly.parts import MatchSettings, RunSettings, settings_from
+from azcore.assembly.web_settings import web_settings
+from azcore.cli import roots
 from azcore.commands.bench.settings import bench_settings
-from azcore.commands.check.report import CheckSettings
-from azcore.commands.compare.settings import CompareSettings
+from azcore.commands.check.report import BeforeTraining, CheckSettings
+from azcore.commands.compare.settings import compare_settings
 from azcore.commands.export.settings import export_settings
 from azcore.commands.import_games import ImportSettings
 from azcore.commands.ladder import recipes_from
 from azcore.commands.lesson import LessonSettings
 from azcore.commands.plan import PlanSettings
-from azcore.commands.play import PlaySettings
+from azcore.commands.play import play_settings
 from azcore.commands.publish import PublishSettings
 from azcore.commands.puzzles import PuzzleSettings
 from azcore.commands.tune.tune import TuneSettings, parameters_from
 from azcore.engine.programs import Program
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.errors import SettingError
-from azcore.learner.settings import DECIDED, TrainerSettings, trainer_settings
+from azcore.learner.given import supervised_settings
+from azcore.learner.settings import DECIDED, TrainerSettings
+from azcore.search.settings import search_settings
 from azcore.selfplay.backend import BackendSettings
 from azcore.settings import build
 
@@ -39,32 +42,47 @@ VALUES = (-1, 0, math.nan, math.inf, -math.inf, 1e300, 1e-300, 10**20, 10**400, 
 SOMETIMES_FINE = (-1, 0, 10**20, "x", [], {})
 NAMES = ("run_dir", "resume", "init", "fork", "players", "checkpoint", "arena_dir", "out", "name")
 NAMES += ("experiment",)
-BUILDERS: dict[str, Callable[[dict[str, Any]], object]] = {
-    "trainer": lambda config: trainer_settings(config["trainer"]),
-    "backend": lambda config: build(BackendSettings, config["backend"], "backend"),
+# What reads the settings of each command that is not training.
+READERS: dict[str, Callable[[dict[str, Any]], object]] = {
+    "arena": lambda config: (
+        settings_from(config, MatchSettings),
+        build(BackendSettings, config["backend"], "backend"),
+        [build(Program, each, f"programs.{name}") for name, each in config["programs"].items()],
+    ),
     "bench": lambda config: bench_settings(config["bench"]),
     "check": lambda config: build(CheckSettings, config["check"], "check"),
-    "compare": lambda config: build(CompareSettings, config["compare"], "compare"),
-    "engine": lambda config: build(EngineSettings, config["engine"], "engine"),
-    "play": lambda config: build(PlaySettings, config["play"], "play"),
-    "web": lambda config: build(WebSettings, config["web"], "web"),
+    "compare": lambda config: compare_settings(
+        {**config, "compare": {**config["compare"], "runs": ["runs"]}}
+    ),
+    "engine": lambda config: (engine_settings(config), thinking_search(config)),
     "export": lambda config: export_settings(config["export"]),
     "import": lambda config: build(ImportSettings, config["import"], "import"),
     "ladder": lambda config: recipes_from(config["ladder"]),
-    "plan": lambda config: build(PlanSettings, config["plan"], "plan"),
     "lesson": lambda config: build(LessonSettings, config["lesson"], "lesson"),
+    "plan": lambda config: build(PlanSettings, config["plan"], "plan"),
+    "play": lambda config: (play_settings(config), engine_settings(config)),
+    "predict": lambda config: supervised_settings(config),
     "publish": lambda config: build(PublishSettings, config["publish"], "publish"),
     "puzzles": lambda config: build(
         PuzzleSettings, {**config["puzzles"], "files": ["some.epd"]}, "puzzles"
     ),
-    "programs": lambda config: [
-        build(Program, program, f"programs.{name}") for name, program in config["programs"].items()
-    ],
+    "train": lambda config: (
+        settings_from(config, RunSettings),
+        export_settings(config["export"]),
+        build(BeforeTraining, config["check"], "check"),
+        compare_settings({**config, "compare": {**config["compare"], "runs": ["runs"]}}),
+    ),
     "tune": lambda config: (
         parameters_from(config["tune"].pop("parameters")),
         build(TuneSettings, config["tune"], "tune"),
     ),
+    "web": lambda config: (web_settings(config), search_settings(config)),
 }
+# Groups that the reader of a command looks at; null: all.
+OWN = {name: [name] for name in ("bench", "check", "plan", "puzzles", "tune", "ladder", "lesson")}
+OWN |= {"play": ["play", "engine", "search"], "engine": ["engine", "search", "puct"]}
+OWN |= {"compare": ["compare", "search"], "predict": ["supervised"], "publish": ["publish"]}
+OWN |= {"export": ["export"], "import": ["import"], "web": ["web", "search", "puct"]}
 
 
 def numeric_places(values: Any, place: Place = ()) -> Iterator[Place]:
@@ -86,24 +104,30 @@ def changed(config: dict[str, Any], place: Place, value: object) -> dict[str, An
 
 
 def test_any_value_is_used_or_refused_in_a_sentence(compose: Compose) -> None:
-    config = compose("game=tic_tac_toe_plain")  # nothing to compile
-    config["compare"]["runs"] = ["runs"]
     texts = {("export", name) for name in ("games", "format", "out", "position")}  # a folder: 7
-    places = [p for p in numeric_places(config) if p[0] not in NAMES and p not in texts]
-    assert {("seed",), ("search", "c_base"), ("trainer", "gradient_clip_val")} < set(places)
-    refused = []
-    for place in places:
-        read = BUILDERS.get(str(place[0]), settings_from)
-        for value in VALUES:
-            try:
-                read(changed(config, place, value))
-            except SettingError as error:
-                refused.append(str(error))
-            except Exception as error:
-                pytest.fail(f"{place} = {str(value)[:30]}: {error!r}")
-            else:
-                assert value in SOMETIMES_FINE, f"{place} = {str(value)[:30]} is accepted"
-    assert len(refused) > 8 * len(places)
+    refused, tried = [], set()
+    for command, read in READERS.items():
+        words = ["game=tic_tac_toe_plain"] if roots.has(command, "game") else []
+        config = compose(f"command={command}", *words)  # nothing to compile
+        places = [
+            place
+            for place in numeric_places(config)
+            if place[0] in OWN.get(command, [place[0]]) and place[0] not in NAMES
+        ]
+        for place in [place for place in places if place not in texts]:
+            tried.add(place)
+            for value in VALUES:
+                try:
+                    read(changed(config, place, value))
+                except SettingError as error:
+                    refused.append(str(error))
+                except Exception as error:
+                    pytest.fail(f"{command}: {place} = {str(value)[:30]}: {error!r}")
+                else:
+                    what = f"{command}: {place} = {str(value)[:30]} is accepted"
+                    assert value in SOMETIMES_FINE, what
+    assert {("seed",), ("puct", "c_base"), ("trainer", "gradient_clip_val")} < tried
+    assert len(refused) > 8 * len(tried)
     assert not [sentence for sentence in refused if "\n" in sentence]
 
 
@@ -111,7 +135,7 @@ def test_any_value_is_used_or_refused_in_a_sentence(compose: Compose) -> None:
     ("key", "value", "sentence"),
     [
         ("search.num_simulations", 10**20, "a whole number of at most 2,147,483,647"),
-        ("search.c_base", math.inf, "a finite number that float32 can hold, got inf"),
+        ("puct.c_base", math.inf, "a finite number that float32 can hold, got inf"),
         ("selfplay.final_temperature", math.inf, "a finite number"),
         ("replay.samples_per_position", 1e-9, "0.001 or more"),
         ("learner.learning_rates", [math.nan] * 4, r"learning_rates\[0\] must be a finite number"),

@@ -13,9 +13,8 @@ from typing import Any
 from starlette.types import ASGIApp
 from websockets.sync.client import ClientConnection, connect
 
-from azcore.assembly.web_settings import WebSettings
+from azcore.assembly.web_settings import WebSettings, web_settings
 from azcore.commands.web import listen, page, server_of
-from azcore.settings import build
 
 Message = dict[str, Any]
 PATIENCE = 60.0  # seconds for an answer on a busy machine
@@ -24,7 +23,7 @@ PATIENCE = 60.0  # seconds for an answer on a busy machine
 @contextmanager
 def served(config: dict[str, Any], token: str | None = None) -> Iterator[str]:
     """`127.0.0.1:PORT` of a running server."""
-    settings = build(WebSettings, {**config["web"], "port": 0, "open": False}, "web")
+    settings = web_settings({**config, "web": {**config["web"], "port": 0, "open": False}})
     with served_app(page(config, replace(settings, token=token)), settings) as place:
         yield place
 

@@ -11,7 +11,7 @@ one.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from azcore.errors import IllegalActionError
 from azcore.game import Book, Game, Tablebase, illegal_action_message
 from azcore.game.batch import make_batch
 from azcore.game.faults import game_faults
-from azcore.settings import require
+from azcore.settings import build, require
 from azcore.storage.books import choose
 from azcore.storage.starts import Starts, require_plies
 
@@ -63,7 +63,7 @@ class ArenaSettings:
         )
         require_pairs(self.games, "arena.games")
         require(self.opening_plies >= 0, "arena.opening_plies", "0 or more", self.opening_plies)
-        require_plies(self.start_plies, "arena.start_plies")
+        require_plies(self.start_plies or (0,), "arena.start_plies")
         require(
             self.num_simulations >= 1, "arena.num_simulations", "1 or more", self.num_simulations
         )
@@ -73,6 +73,28 @@ class ArenaSettings:
             "1 or more",
             self.every_generations,
         )
+
+
+# Settings that ratings during training do without, and the one that only they have.
+LEFT_OUT: Mapping[str, Any] = {
+    **dict.fromkeys(("starts", "start_plies"), ()),
+    **dict.fromkeys(("book", "tablebase", "anchors", "export", "teaching_k")),
+    **{"format": FORMATS[0], "sprt": False, "games": 2, "every_generations": 1},
+    "opening_plies": 0,
+}
+
+
+def arena_settings(config: Mapping[str, Any]) -> ArenaSettings:
+    """The group `arena`; the number of simulations is that of the search, unless it has its own.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+    group = config.get("arena", {})  # puzzles are no matches
+    require(isinstance(group, Mapping), "arena", "settings by name", group)
+    number = {} if "num_simulations" in group else {"num_simulations": "search"}
+    own = {key: config[home][key] for key, home in number.items()}
+    return build(ArenaSettings, {**LEFT_OUT, **own, **group}, "arena", number)
 
 
 @dataclass(frozen=True, kw_only=True)

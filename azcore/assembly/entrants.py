@@ -33,7 +33,7 @@ from azcore.assembly.pretrained import is_pretrained, pretrained
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
 from azcore.networks.saved import network_of
-from azcore.search.settings import NOISE, PUCT_ALONE
+from azcore.search.settings import NOISE, PUCT
 from azcore.settings import altered
 from azcore.storage.checkpoint import KEY, read_checkpoint, weights_alone
 from azcore.storage.run_directory import RunDirectory
@@ -265,7 +265,7 @@ def _network(settings: MatchSettings, saved: Saved) -> Player:
     for name in changes:
         if name in NOISE:
             raise SettingError(f"players: {name} is for self-play, got {' '.join(saved.search)}")
-        if search.is_gumbel and name in PUCT_ALONE:
+        if search.is_gumbel and name in PUCT:
             raise SettingError(
                 f"players: {name} is for PUCT, which gumbel=null chooses, got "
                 f"{' '.join(saved.search)}"

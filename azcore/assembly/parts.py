@@ -15,13 +15,13 @@ import torch
 from torch import nn
 
 from azcore.arena.gate import GateSettings
-from azcore.arena.match import ArenaSettings
+from azcore.arena.match import ArenaSettings, arena_settings
 from azcore.arena.players import SearchPlayer
 from azcore.arena.sprt import SprtSettings
-from azcore.assembly.web_settings import WebSettings
+from azcore.assembly.web_settings import WebSettings, web_settings
 from azcore.game import Game
 from azcore.game.registry import make
-from azcore.learner.given import SupervisedSettings
+from azcore.learner.given import SupervisedSettings, supervised_settings
 from azcore.learner.settings import LearnerSettings, TrainerSettings, trainer_settings
 from azcore.networks import NetworkSettings, network_settings
 from azcore.networks.backends import (
@@ -37,7 +37,7 @@ from azcore.search.evaluators import (
     SymmetricEvaluator,
     UniformEvaluator,
 )
-from azcore.search.settings import SearchSettings
+from azcore.search.settings import SearchSettings, search_settings
 from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import available_cores
@@ -47,18 +47,17 @@ from azcore.storage.starts import Starts, read_starts, starts_of_game
 
 Config = Mapping[str, Any]
 SCHEDULES = ("alternate", "overlap")
-S = TypeVar("S", bound="PlaySettings")
+S = TypeVar("S", bound="EvaluationSettings")
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlaySettings:
-    """What every command needs that searches with a network."""
+class EvaluationSettings:
+    """What every command needs that evaluates positions with a network."""
 
     config: Config = field(repr=False)  # the plain values that all else is made of
     game: Game
     seed: int
     device: torch.device
-    search: SearchSettings
     evaluation: EvaluatorSettings  # the group `evaluator`
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -110,11 +109,18 @@ class PlaySettings:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlaySettings(EvaluationSettings):
+    """The same for one that searches."""
+
+    search: SearchSettings
+
+
+@dataclass(frozen=True, kw_only=True)
 class MatchSettings(PlaySettings):
     """The same for matches."""
 
     arena: ArenaSettings
-    sprt: SprtSettings
+    sprt: SprtSettings | None  # None: no match stops early
     programs: Mapping[str, Any]  # by name, see `azcore.engine.programs.Program`
 
     def arena_starts(self) -> Starts | None:
@@ -163,7 +169,7 @@ class RunSettings(LearningSettings, MatchSettings):
     trainer: TrainerSettings
     backend: BackendSettings
     logger: str
-    web: WebSettings
+    web: WebSettings | None  # of a page beside the run; None: there can be none
 
     def selfplay_starts(self) -> Starts | None:
         """What self-play begins from: starts in files, or else those that the game names.
@@ -205,18 +211,23 @@ def settings_from(config: Config, kind: type[S]) -> S:
 
 
 def _group(key: str, kind: type[Any]) -> Callable[[Config], Any]:
-    return lambda config: build(kind, config[key], key)
+    """What reads a group; None where a command has none."""
+    return lambda config: build(kind, config[key], key) if key in config else None
 
 
 def _seed(config: Config) -> int:
-    seed = config["seed"]
+    seed = config.get("seed", 1)  # a network without a search uses none
     fits = isinstance(seed, int) and not isinstance(seed, bool) and 0 <= seed < 2**63
     require(fits, "seed", "a whole number from 0 to 2^63 - 1", seed)
     return int(seed)
 
 
+LEFT_OUT = {"random_symmetry": False, "cache": 0}  # of a network without a search
+
+
 def _evaluation(config: Config) -> EvaluatorSettings:
-    evaluation = build(EvaluatorSettings, config["evaluator"], "evaluator")
+    given = {**LEFT_OUT, **config["evaluator"]}
+    evaluation = build(EvaluatorSettings, given, "evaluator")
     require_runnable(evaluation.backend, choose_device(config["device"]))
     return evaluation
 
@@ -252,23 +263,23 @@ _READERS: Mapping[str, Callable[[Config], Any]] = {  # by field
     "game": _game,
     "seed": _seed,
     "device": lambda config: choose_device(config["device"]),
-    "search": _group("search", SearchSettings),
+    "search": search_settings,
     "evaluation": _evaluation,
-    "arena": _group("arena", ArenaSettings),
+    "arena": arena_settings,
     "sprt": _group("sprt", SprtSettings),
-    "programs": lambda config: config["programs"],
+    "programs": lambda config: config.get("programs", {}),  # training has none
     "selfplay_game": _selfplay_game,
     "network": lambda config: network_settings(config["network"]),
     "selfplay": _selfplay,
     "replay": _group("replay", ReplaySettings),
     "learner": _group("learner", LearnerSettings),
-    "supervised": _group("supervised", SupervisedSettings),
+    "supervised": supervised_settings,
     "gate": _group("gate", GateSettings),
     "overlaps": _overlaps,
     "trainer": lambda config: trainer_settings(config["trainer"]),
     "backend": _group("backend", BackendSettings),
     "logger": lambda config: config["logger"],
-    "web": _group("web", WebSettings),
+    "web": lambda config: web_settings(config) if "web" in config else None,
 }
 
 

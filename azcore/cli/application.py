@@ -15,40 +15,43 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from azcore import interrupts
-from azcore.cli.messages import composition_error, renamed, unreadable, wrong_choice
-from azcore.cli.overrides import require_obeyed, settings_of
+from azcore.cli import roots
+from azcore.cli.messages import composition_error, unreadable, wrong_choice
+from azcore.cli.old_names import command_of, renamed
+from azcore.cli.overrides import require_used, settings_of
 from azcore.cli.plugins import register
-from azcore.cli.status import contained, refuse, run_command
+from azcore.cli.status import contained, refuse, run_command, tell
 from azcore.cli.sweep import begun
 from azcore.errors import SettingError
+from azcore.version import __version__
 
 
 def _job(config: DictConfig) -> int:
     """What one composed command line asks for; its exit status."""
     job = HydraConfig.get()
+    command = str(job.job.config_name)
     overrides, swept = list(job.overrides.task), job.mode == RunMode.MULTIRUN
-    if swept and config.command == "compare":
+    if swept and command == "compare":
         raise SettingError(
             f"command=compare is not for sweeps; command=compare compare.runs={job.sweep.dir}, "
             f"without the rest, rates what this one has made"
         )
-    require_obeyed(config.command, overrides, swept=swept)
-    if swept and config.resume is not None:
+    require_used(command, overrides, swept=swept)
+    if swept and config.get("resume") is not None:
         raise SettingError(
             f"resume={config.resume} resumes one run; a sweep resumes all of its own "
             f"when the same command is given again"
         )
-    plain = settings_of(config, overrides)
+    plain = settings_of(command, config, overrides)
     if not swept:
-        return run_command(plain)
-    if plain["run_dir"] is None:
+        return run_command(command, plain)
+    if "run_dir" in plain and plain["run_dir"] is None:
         plain["run_dir"] = os.path.join(job.sweep.dir, job.sweep.subdir)
-    settings = begun(plain) if plain["command"] == "train" else plain
-    return 0 if settings is None else run_command(settings)
+    settings = begun(plain) if command == "train" else plain
+    return 0 if settings is None else run_command(command, settings)
 
 
-@hydra.main(version_base="1.3", config_path="pkg://azcore.conf", config_name="config")
-def application(config: DictConfig) -> int:
+def _application(config: DictConfig) -> int:
     """What Hydra calls with the composed settings."""
     is_sweep = HydraConfig.get().mode == RunMode.MULTIRUN
     status = contained(lambda: _job(config))
@@ -70,15 +73,26 @@ def main() -> None:
         refuse(str(error))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack what we print, such as ±
         sys.stdout.reconfigure(errors="replace")
-    sys.argv[1:] = [renamed(argument) for argument in sys.argv[1:]]
     try:
-        application()
+        command, words = command_of(sys.argv[1:])
+    except SettingError as error:
+        refuse(str(error))
+    if {"--help", "-h"} & set(words):
+        named = any(word in (command, f"command={command}") for word in sys.argv[1:])
+        print(roots.usage_of(command) if named else roots.usage())
+        return
+    if "--version" in words:
+        print(f"azcore {__version__}")
+        return
+    sys.argv[1:] = renamed(command, words, tell)
+    try:
+        hydra.main("pkg://azcore.conf", command, version_base="1.3")(_application)()
     except OverrideParseException as error:
         refuse(unreadable(error.override))
     except HydraException as error:  # the settings could not be composed
-        refuse(composition_error(str(error), sys.argv[1:]))
+        refuse(composition_error(command, str(error), sys.argv[1:]))
     except OmegaConfBaseException as error:  # a ${...} in a file that leads nowhere
-        refuse(composition_error(str(error), sys.argv[1:]))
+        refuse(composition_error(command, str(error), sys.argv[1:]))
     except (TypeError, ValueError):
         wrong = wrong_choice(sys.argv[1:])  # such as game=3
         if wrong is None:

@@ -12,8 +12,10 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
 from azcore.cli.messages import composition_error, unreadable, wrong_choice
-from azcore.cli.overrides import require_obeyed, settings_of
+from azcore.cli.old_names import command_of, renamed
+from azcore.cli.overrides import require_used, settings_of
 from azcore.cli.plugins import register
+from azcore.cli.status import tell
 from azcore.errors import AzcoreError, SettingError
 
 
@@ -33,19 +35,21 @@ def settings_for(
     register()
     for name, settings in games.items():
         ConfigStore.instance().store(group="game", name=name, node={"name": name, **settings})
-    asked, theirs = list(arguments), GlobalHydra.instance().hydra  # of a program that uses Hydra
+    command, words = command_of(arguments)
+    asked = renamed(command, words, tell)
+    theirs = GlobalHydra.instance().hydra  # of a program that uses Hydra
     GlobalHydra.instance().clear()
     try:
         with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-            config = hydra.compose("config", asked)
-            require_obeyed(config.command, asked, swept=False)
-            return settings_of(config, asked)
+            config = hydra.compose(command, asked)
+            require_used(command, asked, swept=False)
+            return settings_of(command, config, asked)
     except AzcoreError:
         raise
     except OverrideParseException as error:
         raise SettingError(unreadable(error.override)) from None
     except (HydraException, OmegaConfBaseException) as error:
-        raise SettingError(composition_error(str(error), asked)) from None
+        raise SettingError(composition_error(command, str(error), asked)) from None
     except (TypeError, ValueError):
         if (wrong := wrong_choice(asked)) is None:
             raise

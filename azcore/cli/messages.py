@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -13,27 +13,105 @@ from typing import Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 
-from azcore.cli.overrides import METHOD, parsed
+from azcore.cli import roots
 from azcore.cli.plugins import package_folders
-from azcore.cli.status import tell
+from azcore.commands import COMMANDS
 
-SWITCHES = {"web": "web.beside"}  # groups that are switched on or off by their name
+METHOD = "method"  # the group of which several files can be chosen
+# What says it in another command, by command and the beginning of a key.
+INSTEAD: Mapping[str, Mapping[str, str]] = {
+    "train": {
+        "arena_dir": "run_dir is where a run is written",
+        "checkpoint": "resume=RUN resumes a run, init=RUN begins another with its weights",
+        "name": "game=NAME chooses a game",
+        "peers": "players=[...] are who plays in command=arena",
+    },
+    "arena": {
+        "network": "a checkpoint brings its own",
+        "peers": "players=[...] are who plays in command=arena",
+        "run_dir": "arena_dir is where matches are written",
+        "selfplay.opening_plies": "arena.opening_plies is the number there",
+        "selfplay.start": "arena.starts are the files there, arena.start_plies the numbers",
+    },
+    "play": {
+        "network": "a checkpoint brings its own",
+        "engine.book": "command=engine has books and tablebases",
+        "engine.tablebase": "command=engine has books and tablebases",
+        "engine.move_overhead": "play.seconds is the time there",
+        "engine.time_share": "play.seconds is the time there",
+        "players": "checkpoint=PATH is who plays against you",
+    },
+    "web": {
+        "checkpoint": "the page lists who can be played",
+        "engine.max_simulations": "web.max_simulations is the number there",
+        "engine.memory_mb": "web.memory_mb is the number there",
+        "engine.move_overhead": "a visitor chooses the seconds",
+        "engine.report_seconds": "web.report_seconds is the number there",
+        "engine.time_share": "a visitor chooses the seconds",
+        "run_dir": "web.runs is the folder of runs there",
+    },
+    "engine": {"network": "a checkpoint brings its own"},
+    "export": {
+        "games": "export.games is what is read",
+        "run_dir": "export.games is what is read and export.out where files go",
+    },
+    "import": {
+        "export": "out is the file that is written",
+        "run_dir": "out is the file that is written",
+        "supervised.games": "games=[...] are the files that are read",
+    },
+    "publish": {"run_dir": "out is the file that is written"},
+    "predict": {"network": "a checkpoint brings its own"},
+    "puzzles": {
+        "arena.starts": "puzzles.files are the files there",
+        "run_dir": "out is the file that is written",
+    },
+    "ladder": {"run_dir": "ladder.folder is where runs are"},
+    "lesson": {
+        "game": "lesson.games are what is trained",
+        "trainer.max_time": "lesson.minutes is the time there",
+    },
+    "tune": {"arena.games": "tune.games is the number there"},
+    "bench": {"run_dir": "bench.path is the file that is written"},
+    "plan": {"run_dir": "plan.run is a run to compare the plan with"},
+    "check": {
+        "name": "game=NAME chooses a game",
+        "peers": "players=[...] are who plays in command=arena",
+    },
+    "compare": {
+        "game": "runs say what was played",
+        "players": "compare.runs are who plays",
+    },
+    "report": {"game": "a run says what it plays"},
+    "new": {"game": "name=NAME is what the new game is called"},
+}
 
 
-def renamed(argument: str) -> str:
-    """An argument with the name that its setting has now, and a word on it."""
-    from azcore.storage.run_settings import MOVED
+def parsed(overrides: Sequence[str]) -> list[Override]:
+    """The words of a command line, understood."""
+    return OverridesParser.create().parse_overrides(list(overrides))
 
-    key, equals, value = argument.partition("=")
-    if key in SWITCHES and value.lower() in ("true", "false"):
-        return f"{SWITCHES[key]}={value}"
-    new = {"search.rule": "search", **MOVED}.get(key, key)
-    if not equals or new == key:
-        return argument
-    tell(f"{key} is {new} now")
-    return f"{new}={value}"
+
+def of_another_command(command: str, key: str, line: str) -> str:
+    """The sentence for a setting that a command does not have.
+
+    Args:
+        command: that was asked for.
+        key: of the setting, or a group.
+        line: what the command line says.
+    """
+    others = [each for each in COMMANDS if each != command and roots.uses(each, key)]
+    whose = f"for command={', '.join(others)}" if others else "no setting"
+    if key == "compare.after_sweep":
+        whose = "for sweeps alone"
+    told = INSTEAD.get(command, {})
+    place = next((words for at, words in told.items() if key.startswith(at)), "")
+    sentence = f"{key} is {whose}, got {line} with command={command}"
+    return f"{sentence}; {place}" if place else sentence
 
 
 def unreadable(argument: str) -> str:
@@ -65,12 +143,12 @@ def _list_in_quotes(argument: str) -> str:
     )
 
 
-def composition_error(text: str, arguments: Sequence[str]) -> str:
+def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:
     """Hydra's message about these arguments in one sentence, without its advice."""
     if wrong := wrong_choice(arguments):
         return wrong
     if unknown := re.search(r"Could not override '([^']+)'", text):
-        return _unknown(unknown.group(1), arguments)
+        return _unknown(command, unknown.group(1), arguments)
     if missing := re.search(r"Could not (?:find|load) '(\w+)/([^']*)'", text):
         group, name = missing.groups()
         options = ", ".join(_options(group))
@@ -131,16 +209,21 @@ def _no_settings(point: EntryPoint) -> str:
     )
 
 
-def _unknown(key: str, arguments: Sequence[str]) -> str:
-    """The sentence for a key that is no setting, with the nearest one."""
+def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
+    """The sentence for a key that is no setting of the command, with the nearest one."""
     from azcore.settings import unknown_key
     from azcore.storage.run_settings import flat
 
+    line = next((each for each in arguments if each.lstrip("+~").startswith(f"{key}=")), key)
+    if not roots.uses(command, key) and any(roots.uses(each, key) for each in COMMANDS):
+        return of_another_command(command, key, line)
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         # The choices of files alone, as game=NAME: what these hold is what can be set.
         groups = GlobalHydra.instance().config_loader().list_groups("")
         choices = [c for c in arguments if re.fullmatch(rf"({'|'.join(groups)})=\w+", c)]
-        config: Any = OmegaConf.to_container(hydra.compose("config", choices))
+        config: Any = OmegaConf.to_container(hydra.compose(command, choices))
+    known = [name for name in flat(config) if roots.has(command, name)]
     if "." in key:  # of a group, as what is meant
-        return unknown_key(key, [name for name in flat(config) if "." in name])
-    return unknown_key(key, [*(group for group in groups if group != "hydra"), *flat(config)])
+        return unknown_key(key, [name for name in known if "." in name])
+    own = [group for group in groups if group != "hydra" and roots.has(command, group)]
+    return unknown_key(key, [*own, *known])

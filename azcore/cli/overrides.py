@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import hydra
 from hydra.core.global_hydra import GlobalHydra
-from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
-from azcore.commands import COMMANDS
+from azcore.cli import roots
+from azcore.cli.messages import METHOD, of_another_command, parsed
 from azcore.errors import CheckpointError, GameError, SettingError
 
 if TYPE_CHECKING:
@@ -37,56 +37,36 @@ FIXED = (
 OF_ITS_OWN = ("seed",)  # which a fork may change nevertheless
 OF_A_FORK = ("learner.optimizer",)  # what it may not change besides, lest it be known too late
 NAMES = ("run_dir", "resume", "init", "fork", "checkpoint", "arena_dir", "out")  # of files
-METHOD = "method"  # the group of which several files can be chosen
+TRAIN = "train"  # the root of runs
 
 
-def require_obeyed(name: str, overrides: list[str], *, swept: bool) -> None:
-    """Refuse what a command line sets and the command makes nothing of.
-
-    Args:
-        name: of the command.
-        overrides: of the command line.
-        swept: this is a job of a sweep, after which its runs may be compared.
+def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
+    """Refuse what Hydra lets pass, though the command has no use for it.
 
     Raises:
         SettingError: naming the key, and what works in its place where something does.
     """
-    if name not in COMMANDS:
-        raise SettingError(f"command must be one of {', '.join(COMMANDS)}, got {name!r}")
-    command = COMMANDS[name]
     keys = {override.key_or_group for override in parsed(overrides)}
     for override in parsed(overrides):
-        key = override.key_or_group
-        for other, why in command.apart.get(key.partition(".")[0], {}).items():
-            if other in keys:
-                told = f"{key} is not for command={name} with {other}"
-                raise SettingError(f"{told}, got {override.input_line}; {why}")
+        key, line = override.key_or_group, override.input_line
         if key == METHOD and override.is_add():  # which Hydra drops beside a list
-            raise SettingError(
-                f"{METHOD} takes all names in one list, such as {METHOD}=[a,b], got "
-                f"{override.input_line}"
-            )
-        if (
-            key == "command"
-            or command.is_told_by(key)
-            or (swept and f"{key}.".startswith("compare."))
-        ):
-            continue
-        others = ", ".join(other for other, each in COMMANDS.items() if each.is_told_by(key))
-        whose = f"for command={others}"
-        if not others:
-            whose = "for sweeps alone" if key == "compare.after_sweep" else "no setting"
-        place = next(
-            (words for at, words in command.instead.items() if f"{key}.".startswith(f"{at}.")), ""
-        )
-        raise SettingError(
-            f"{key} is {whose}, got {override.input_line} with command={name}"
-            + (f"; {place}" if place else "")
-        )
+            names = f"{METHOD} takes all names in one list, such as {METHOD}=[a,b]"
+            raise SettingError(f"{names}, got {line}")
+        after_sweep = command == "train" and f"{key}.".startswith("compare.")
+        if not roots.has(command, key) or (after_sweep and not swept):
+            raise SettingError(of_another_command(command, key, str(line)))
+        # What says already which game it is.
+        for other in ("export.games", "checkpoint") if command == "export" else ():
+            if key.partition(".")[0] == "game" and other in keys:
+                reason = "records say what was played"
+                if other == "checkpoint":
+                    reason = "a checkpoint knows its game"
+                told = f"{key} is not for command=export with {other}, got {line}"
+                raise SettingError(f"{told}; {reason}")
 
 
-def settings_of(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
-    """What composed settings come to for their command, as plain values.
+def settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict[str, Any]:
+    """What composed settings come to for a command, as plain values.
 
     A resumed run, a fork and the players of a match bring settings of their own.
 
@@ -94,20 +74,16 @@ def settings_of(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
         AzcoreError: what they name cannot be used, or cannot be changed in this way.
     """
     choose_pretrained(config)
-    if config.resume is not None:
+    if command == "train" and config.resume is not None:
         return resumed(config, overrides)
-    if config.command in ("arena", "puzzles") or (
-        config.command == "play" and config.checkpoint is not None
-    ):
-        config = of_players(config, overrides)
-    if config.command == "engine" and config.checkpoint is not None:
+    if command in ("arena", "puzzles") or (command == "play" and config.checkpoint is not None):
+        config = of_players(command, config, overrides)
+    if command == "engine" and config.checkpoint is not None:
         config = of_engine(config, overrides)
-    return plain_settings(config) if config.fork is None else forked(config, overrides)
-
-
-def parsed(overrides: list[str]) -> list[Override]:
-    """The words of a command line, understood."""
-    return OverridesParser.create().parse_overrides(overrides)
+    if command == "train" and config.fork is not None:
+        return forked(config, overrides)
+    plain = plain_settings(config)
+    return {key: value for key, value in plain.items() if roots.has(command, key)}
 
 
 def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
@@ -245,7 +221,7 @@ def _with_overlays(
     ]
     if not missing:
         return config
-    return hydra.compose("config", [*missing, *overrides])
+    return hydra.compose(TRAIN, [*missing, *overrides])
 
 
 def _chosen(override: Override) -> list[str]:
@@ -260,7 +236,7 @@ def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
     from azcore.storage.run_settings import flat
 
     names = GlobalHydra.instance().config_loader().get_group_options(METHOD)
-    before = flat(plain_settings(hydra.compose("config")))
+    before = flat(plain_settings(hydra.compose(TRAIN)))
     return [
         at
         for name in names
@@ -284,8 +260,8 @@ def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) 
         contents: Any = OmegaConf.to_container(hydra.compose(f"{group}/{choice}"))
     except HydraException:  # alone, it has no groups to choose in
         if before is None:
-            before = flat(plain_settings(hydra.compose("config")))
-        after = flat(plain_settings(hydra.compose("config", [f"{group}={choice}"])))
+            before = flat(plain_settings(hydra.compose(TRAIN)))
+        after = flat(plain_settings(hydra.compose(TRAIN, [f"{group}={choice}"])))
         return {at: value for at, value in after.items() if before.get(at) != value}
     return dict(contents)
 
@@ -306,8 +282,9 @@ def choose_pretrained(config: DictConfig) -> None:
         SettingError: none ships for the game.
     """
     alone = "pretrained"
-    wanted = [key for key in ("checkpoint", "init") if config[key] == alone]
-    players = [str(each) for each in config.players] if OmegaConf.is_list(config.players) else []
+    wanted = [key for key in ("checkpoint", "init") if config.get(key) == alone]
+    named = config.get("players")
+    players = [str(each) for each in named] if OmegaConf.is_list(named) else []
     first = [player.partition(" ") for player in players]  # settings of a search may follow
     if not wanted and all(word != alone for word, _, _ in first):
         return
@@ -323,7 +300,7 @@ def choose_pretrained(config: DictConfig) -> None:
         ]
 
 
-def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
+def of_players(command: str, config: DictConfig, overrides: list[str]) -> DictConfig:
     """The settings with the game of the first checkpoint that plays, where it was not chosen.
 
     A checkpoint knows its game, so `game=` and `game.*` need not be said again for it. The game's
@@ -336,14 +313,14 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
     overridden = {override.key_or_group for override in parsed(overrides)}
     players: Any = {
         key: OmegaConf.to_container(value) if OmegaConf.is_config(value) else value
-        for key, value in ((key, config[key]) for key in ("command", "players", "checkpoint"))
+        for key, value in ((key, config.get(key)) for key in ("players", "checkpoint"))
     }
-    identity = game_of(wanted_players(players), config.programs)
+    identity = game_of(wanted_players(players, command), config.get("programs", {}))
     if identity is None:
         return config
     if identity["name"] not in installed_games() or "${" in str(identity["settings"]):
         raise GameError(f"a checkpoint is of {identity}, which is no game that is installed")
-    if config.command == "play":  # the others compare the whole game with each checkpoint's
+    if command == "play":  # the others compare the whole game with each checkpoint's
         own = {"name": identity["name"], **identity["settings"]}
         named = {"name"} if "game" in overridden else set()
         named |= {key.removeprefix("game.") for key in overridden if key.startswith("game.")}
@@ -354,7 +331,7 @@ def of_players(config: DictConfig, overrides: list[str]) -> DictConfig:
                     f"{config.game.get(key)!r}"
                 )
     if "game" not in overridden and config.game.name != identity["name"]:
-        config = hydra.compose("config", [f"game={identity['name']}", *overrides])
+        config = hydra.compose(command, [f"game={identity['name']}", *overrides])
     if config.game.name == identity["name"]:
         for key, value in identity["settings"].items():
             if f"game.{key}" not in overridden and key in config.game:
@@ -371,15 +348,16 @@ def of_engine(config: DictConfig, overrides: list[str]) -> DictConfig:
     if any(override.key_or_group == "game" for override in parsed(overrides)):
         return config
     with suppress(CheckpointError, SettingError):
-        return of_players(config, overrides)
+        return of_players("engine", config, overrides)
     return config
 
 
 def plain_settings(config: DictConfig) -> dict[str, Any]:
     plain: Any = OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
-    name = (plain["game"] or {}).get("name")  # a plugin's file may lack it
-    if not isinstance(name, str):
+    name = (plain.get("game") or {}).get("name")  # a plugin's file may lack it
+    if "game" in plain and not isinstance(name, str):
         raise SettingError(f"game.name must be the registry name that conf/game sets, got {name!r}")
     for key in (*NAMES, "device"):  # a folder may be 7
-        plain[key] = None if plain[key] is None else str(plain[key])
+        if plain.get(key) is not None:
+            plain[key] = str(plain[key])
     return dict(plain)

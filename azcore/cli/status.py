@@ -16,9 +16,9 @@ from azcore.commands import COMMANDS
 from azcore.errors import AzcoreError, FaultyGameError
 
 
-def run_command(config: dict[str, Any]) -> int:
-    """Run the command that the settings name; its exit status."""
-    run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[config["command"]].run)
+def run_command(command: str, config: dict[str, Any]) -> int:
+    """Run a command with its settings; its exit status."""
+    run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[command])
     interrupts.be_tidy()  # before this, nothing is under way but imports
     interrupts.say_at_the_end(str)  # nothing yet; in a sweep it was of the job before
     return run(config)

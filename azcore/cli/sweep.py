@@ -11,7 +11,8 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from azcore.cli.overrides import parsed, plain_settings
+from azcore.cli.messages import parsed
+from azcore.cli.overrides import plain_settings
 from azcore.cli.status import contained, run_command, tell
 from azcore.errors import SettingError
 
@@ -50,14 +51,13 @@ class Sweep(Callback):
                 f"{failed} of {len(self._statuses)} jobs failed; the same command again does what "
                 "is left"
             )
-        if config.compare.after_sweep:
-            settings = OmegaConf.masked_copy(config, [str(key) for key in config if key != "hydra"])
-            settings.run_dir = config.hydra.sweep.dir
-            settings.compare.runs = [config.hydra.sweep.dir]
-            status = max(
-                status,
-                contained(lambda: run_command({**plain_settings(settings), "command": "compare"})),
-            )
+        if OmegaConf.select(config, "compare.after_sweep"):
+            own = [str(key) for key in config if key != "hydra"]
+            plain = plain_settings(OmegaConf.masked_copy(config, own))
+            settings = {key: plain[key] for key in ("compare", "supervised", "device")}
+            settings["run_dir"] = config.hydra.sweep.dir
+            settings["compare"]["runs"] = [config.hydra.sweep.dir]
+            status = max(status, contained(lambda: run_command("compare", settings)))
         if status:
             sys.exit(status)
 

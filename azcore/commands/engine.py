@@ -14,12 +14,10 @@ from typing import Any, NoReturn
 
 from azcore.engine.lines import Writer, claim_stdin, claim_stdout, read_lines
 from azcore.engine.server import Engine, Loaded, Server
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import EngineSettings, engine_settings, thinking_search
 from azcore.errors import CheckpointError, SettingError
 from azcore.game.registry import make, unprepared
 from azcore.search.evaluators import UniformEvaluator
-from azcore.search.settings import SearchSettings
-from azcore.settings import build
 
 SERVERS = {  # module and class by `engine.protocol` or `Game.protocol`
     "analysis": ("azcore.engine.analysis_server", "AnalysisServer"),
@@ -36,7 +34,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
         AzcoreError: a setting cannot be used; the protocol reports a checkpoint's fault too.
     """
     out = claim_stdout()
-    settings = engine_settings(config)
+    settings = _settings(config)
     search = thinking_search(config)
     values = dict(config["game"])
     game = unprepared(values.pop("name"), **values)
@@ -56,13 +54,13 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     os._exit(status)
 
 
-def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
-    """The group `engine`, if its protocol has a use for all of it.
+def _settings(config: Mapping[str, Any]) -> EngineSettings:
+    """The engine's settings, if its protocol has a use for all of it.
 
     Raises:
         SettingError: a setting cannot be used.
     """
-    settings = build(EngineSettings, config["engine"], "engine")
+    settings = engine_settings(config)
     if settings.protocol == "analysis" and (settings.book or settings.tablebase):
         raise SettingError(
             "engine.book and engine.tablebase must be null for engine.protocol=analysis, which "
@@ -86,19 +84,6 @@ def _load(config: Mapping[str, Any]) -> Loaded:
     return found
 
 
-def thinking_search(config: Mapping[str, Any]) -> SearchSettings:
-    """How engines search: by PUCT, which can stop at any time, whatever self-play searches by.
-
-    Raises:
-        SettingError: a setting cannot be used.
-    """
-    return build(SearchSettings, _by_puct(config), "search")
-
-
-def _by_puct(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {**config["search"], "gumbel": None}
-
-
 def loaded(config: Mapping[str, Any]) -> Loaded:
     """What a checkpoint's engine thinks with, or the configured game without a network.
 
@@ -110,7 +95,7 @@ def loaded(config: Mapping[str, Any]) -> Loaded:
         game = make(values.pop("name"), **values)
         return Loaded(game, UniformEvaluator(game))
     from azcore.assembly.entrants import checkpoint_of
-    from azcore.assembly.parts import PlaySettings, settings_from  # torch
+    from azcore.assembly.parts import EvaluationSettings, settings_from  # torch
     from azcore.networks.predictor import predictor_of
     from azcore.networks.saved import network_of
     from azcore.storage.checkpoint import KEY, read_checkpoint
@@ -118,13 +103,8 @@ def loaded(config: Mapping[str, Any]) -> Loaded:
     path = checkpoint_of(config["checkpoint"])
     checkpoint = read_checkpoint(path)
     identity = checkpoint[KEY]["game"]
-    own = {
-        **config,
-        "game": {"name": identity["name"], **identity["settings"]},
-        "selfplay": {**config["selfplay"], "game": {}},  # its variant may belong to another game
-        "search": _by_puct(config),
-    }
-    settings = settings_from(own, PlaySettings)
+    own = {**config, "game": {"name": identity["name"], **identity["settings"]}}
+    settings = settings_from(own, EvaluationSettings)
     network, step = network_of(checkpoint, path, settings.game)
     evaluator = settings.search_evaluator(network, step)
     return Loaded(settings.game, evaluator, predictor_of(network, settings.game, settings.device))

@@ -17,8 +17,8 @@ from typing import Any
 from rich.console import Console
 
 from azcore import interrupts
-from azcore.commands.engine import loaded, thinking_search
-from azcore.engine.settings import EngineSettings
+from azcore.commands.engine import loaded
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, GameError, GameFileError
 from azcore.game import Game, Transcript
@@ -56,7 +56,7 @@ class PlaySettings:
     def __post_init__(self) -> None:
         require(
             self.num_simulations is None or self.num_simulations >= 1,
-            "play.num_simulations",
+            "search.num_simulations",
             "1 or more, or null",
             self.num_simulations,
         )
@@ -68,7 +68,7 @@ class PlaySettings:
         )
         require(
             self.num_simulations is not None or self.seconds is not None,
-            "play.num_simulations",
+            "search.num_simulations",
             "a number, or play.seconds one",
             None,
         )
@@ -87,14 +87,25 @@ class PlaySettings:
         return " or ".join(parts)
 
 
+def play_settings(config: Mapping[str, Any]) -> PlaySettings:
+    """The group `play`, with the simulations of `search`.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+    own, homes = config["search"]["num_simulations"], {"num_simulations": "search"}
+    require(isinstance(config["play"], Mapping), "play", "settings by name", config["play"])
+    return build(PlaySettings, {"num_simulations": own, **config["play"]}, "play", homes)
+
+
 def play(config: Mapping[str, Any]) -> int:
     """Play until `quit` or the end of the input; 0, or 130 when interrupted.
 
     Raises:
         AzcoreError: a setting or the checkpoint cannot be used.
     """
-    settings = build(PlaySettings, config["play"], "play")
-    engine = build(EngineSettings, config["engine"], "engine")
+    settings = play_settings(config)
+    engine = engine_settings(config)
     search = thinking_search(config)
     if settings.num_simulations is not None:  # the tree must have room for them
         room = max(engine.max_simulations, settings.num_simulations)

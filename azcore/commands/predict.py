@@ -9,12 +9,11 @@ from __future__ import annotations
 from rich.table import Table
 
 from azcore.assembly.entrants import checkpoint_of
-from azcore.assembly.parts import Config, PlaySettings, settings_from
+from azcore.assembly.parts import Config, EvaluationSettings, settings_from
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
-from azcore.learner.given import Prediction, SupervisedSettings, predict, read_games
+from azcore.learner.given import Prediction, predict, read_games, supervised_settings
 from azcore.networks.saved import load_network
-from azcore.settings import build
 
 
 def predict_games(config: Config) -> int:
@@ -27,8 +26,8 @@ def predict_games(config: Config) -> int:
         raise SettingError(
             "command=predict needs checkpoint=PATH, such as a run's checkpoints/last.ckpt"
         )
-    settings = settings_from(config, PlaySettings)
-    supervised = build(SupervisedSettings, config["supervised"], "supervised")
+    settings = settings_from(config, EvaluationSettings)
+    supervised = supervised_settings(config)
     network, step = load_network(checkpoint_of(config["checkpoint"]), settings.game)
     evaluator = settings.evaluator(network)
     games = read_games(supervised, settings.game)

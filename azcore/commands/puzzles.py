@@ -58,7 +58,7 @@ def puzzles(config: Config) -> int:
     if options.count is not None and options.count < len(every):
         order = generator(Purpose.START, settings.seed, 0).permutation(len(every))
         every = [every[int(i)] for i in sorted(order[: options.count])]
-    players = players_named(settings, wanted_players(config))
+    players = players_named(settings, wanted_players(config, "puzzles"))
     for player in players:
         if not player.takes_positions:
             raise SettingError(f"{player.name} cannot be set a position: its protocol has no words")

@@ -126,7 +126,9 @@ def train_run(
             _saying_what_is_kept(run, terminal, name),
             contextlib.ExitStack() as until_the_end,
         ):
-            if settings.web.beside:  # first, since its port may be taken
+            if (
+                settings.web is not None and settings.web.beside
+            ):  # first, since its port may be taken
                 from azcore.commands.web import page_beside
 
                 until_the_end.enter_context(page_beside(config, run.path, terminal.say))

@@ -21,14 +21,13 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from azcore import interrupts
-from azcore.assembly.web_settings import WebSettings
-from azcore.commands.engine import loaded, thinking_search
+from azcore.assembly.web_settings import WebSettings, web_settings
+from azcore.commands.engine import loaded
 from azcore.engine.server import Loaded
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.errors import SettingError
-from azcore.search.settings import SearchSettings
+from azcore.search.settings import search_settings
 from azcore.selfplay.sizes import available_cores
-from azcore.settings import build
 from azcore.storage.run_directory import holds_a_run_in_use
 from azcore.web.app import LARGEST_MESSAGE, make_app
 from azcore.web.inside import Inside
@@ -111,7 +110,7 @@ def _serve_until_left(
 
 def _settings(config: Mapping[str, Any]) -> WebSettings:
     """The group `web`, with a token where one is needed."""
-    settings = build(WebSettings, config["web"], "web")
+    settings = web_settings(config)
     if settings.token is None and not settings.is_private:
         return replace(settings, token=secrets.token_hex(12))
     return settings
@@ -135,9 +134,11 @@ def page(config: Mapping[str, Any], settings: WebSettings) -> ASGIApp:
     Raises:
         AzcoreError: a setting cannot be used.
     """
-    engine = build(EngineSettings, config["engine"], "engine")
-    search = thinking_search(config)
-    gumbel = build(SearchSettings, config["search"], "search").gumbel
+    leaves = {name: getattr(settings, name) for name in ("num_simulations", "leaves_per_tree")}
+    own = {**config, "search": {**config["search"], **leaves}}
+    engine, search = engine_settings(own), thinking_search(own)
+    alone = {**config["search"], "leaves_per_tree": 1}
+    gumbel = search_settings({**config, "search": alone}).gumbel
 
     def load(checkpoint: str | None, game: str) -> Loaded:
         own = config["game"] if config["game"]["name"] == game else {"name": game}

@@ -11,7 +11,7 @@ on.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -23,7 +23,7 @@ from azcore.game import Game
 from azcore.learner.sources import GameSource
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.crew import ActorStatistics, Amount
-from azcore.settings import require
+from azcore.settings import build, require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
@@ -58,6 +58,17 @@ class SupervisedSettings:
             "1 or more",
             self.held_out_positions,
         )
+
+
+def supervised_settings(config: Mapping[str, Any]) -> SupervisedSettings:
+    """The group `supervised`, which commands that do not train have without `enabled`.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+    group = config["supervised"]
+    require(isinstance(group, Mapping), "supervised", "settings by name", group)
+    return build(SupervisedSettings, {"enabled": False, **group}, "supervised")
 
 
 @dataclass(frozen=True, kw_only=True)

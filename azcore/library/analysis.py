@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.errors import GameError
 from azcore.game import FloatArray, Game
 from azcore.game.faults import game_faults
@@ -16,14 +16,14 @@ from azcore.library.columns import Columns
 from azcore.library.html import beside, escaped, tag
 from azcore.library.node import Node
 from azcore.library.player import Player
-from azcore.library.settings import searching_settings
+from azcore.library.settings import settings_of_engine
 from azcore.pictures import Layers, Picture, draw, heat_of, line_of
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.inspection import Simulation as Taken
 from azcore.search.inspection import Stepper
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchResult, SearchSettings
-from azcore.settings import build, require
+from azcore.settings import altered, require
 
 PLIES = 8  # of an expected line
 ROWS = 10  # of the table that is shown
@@ -284,14 +284,13 @@ def search(
     state = game.initial_state() if state is None else state
     if player is not None:
         player.require_game(game)
-    searching, engine_values = searching_settings(game)
-    engine = build(EngineSettings, engine_values, "engine")
-    room = max(simulations, engine.max_simulations)
+    settings = settings_of_engine(game)
+    room = max(simulations, engine_settings(settings).max_simulations)
     found = Analysis(
         game,
         state,
         UniformEvaluator(game) if player is None else player.evaluator,
-        _search_settings(searching, constants, room),
+        _search_settings(settings, constants, room),
         "no network" if player is None else player.name,
     )
     return found.run(simulations)
@@ -317,7 +316,6 @@ def _search_settings(
     """What an analysis searches by: PUCT as engines do, one leaf at a time."""
     for name in _OWN:
         require(name not in constants, name, f"left out: {_OWN[name]}", constants.get(name))
-    plain = {**composed, "gumbel": None, "stop_early": False, "forced_visits": 0.0}
-    settings = build(SearchSettings, {**plain, **constants}, "search")
+    settings = altered(thinking_search(composed), constants, "search")
     require(settings.gumbel is None, "search.gumbel", "null: an analysis is PUCT", "others")
     return replace(settings, num_simulations=room, leaves_per_tree=1, reuse_subtree=False)

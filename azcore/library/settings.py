@@ -15,7 +15,7 @@ from azcore.game.registry import installed_games, offer
 
 _PLAIN_WORD = re.compile(r"(?!(?:null|true|false|inf|nan)$)[A-Za-z_]\w*", re.IGNORECASE)
 
-_SEARCHING: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {}  # by game, which alone sets them
+_ENGINE: dict[str, Settings] = {}  # by game, which alone sets them
 
 
 class Settings(dict[str, Any]):
@@ -53,13 +53,11 @@ def settings_of(game: Game, *changes: str) -> Settings:
     return settings
 
 
-def searching_settings(game: Game) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The groups `search` and `engine` for a game, composed once for each: a search takes less."""
-    kept = _SEARCHING.get(game.name)
-    if kept is None:
-        settings = settings_of(game)
-        kept = _SEARCHING[game.name] = dict(settings["search"]), dict(settings["engine"])
-    return kept
+def settings_of_engine(game: Game) -> Settings:
+    """Those of command=engine for a game, composed once for each: a search takes less."""
+    if game.name not in _ENGINE:
+        _ENGINE[game.name] = settings_of(game, "command=engine")
+    return _ENGINE[game.name]
 
 
 def arguments(named: Mapping[str, Any]) -> list[str]:

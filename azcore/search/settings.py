@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from azcore.errors import SettingError
 from azcore.game import FloatArray, IntArray
 from azcore.search.proofs import rank
 from azcore.search.puct import value_from, value_unit
-from azcore.settings import require
+from azcore.settings import build, require, unknown_key
 
-NOISE = (  # settings of self-play alone; `azcore.commands` names them too, without this import
+NOISE = (  # settings of self-play alone, in `conf/noise`
     *("dirichlet_alpha", "dirichlet_fraction", "gumbel.scale", "root_temperature"),
     "forced_visits",
 )
-PUCT_ALONE = (  # settings that Gumbel's search does not know
+PUCT = (  # the group `puct`, which Gumbel's search does not know
     *("c_init", "c_base", "c_spread", "c_spread_prior", "c_spread_visits", "value_range"),
     *("count_parent_visit", "first_play", "first_play_relative", "first_play_by_mass"),
-    *("reuse_subtree", "reuse_limit"),
+    *("virtual_loss", "virtual_loss_is_loss", "reuse_subtree", "reuse_limit"),
 )
+# What does not happen in a search whose group has no key for it.
+LEFT_OUT: Mapping[str, Any] = {
+    "leaves_per_tree": 1,
+    "dirichlet_fraction": 0.0,
+    "dirichlet_alpha": None,
+    "root_temperature": 1.0,
+    "forced_visits": 0.0,
+    "stop_early": False,
+    "solve": False,
+    "gumbel": None,
+}
 TARGET_PARTS = 65_535  # of a policy that is stored as whole numbers
 
 
@@ -45,7 +59,7 @@ class GumbelSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchSettings:
-    """How to search; the numbers and their sources are in `conf/search`."""
+    """How to search; the numbers and their sources are in `conf/search`, `puct` and `noise`."""
 
     num_simulations: int
     c_init: float
@@ -76,24 +90,24 @@ class SearchSettings:
         require(
             self.num_simulations >= 1, "search.num_simulations", "1 or more", self.num_simulations
         )
-        require(self.c_base > 0, "search.c_base", "above 0", self.c_base)
-        require(0 <= self.c_init < math.inf, "search.c_init", "0 or more", self.c_init)
-        require(0 <= self.c_spread <= 1, "search.c_spread", "0 to 1", self.c_spread)
+        require(self.c_base > 0, "puct.c_base", "above 0", self.c_base)
+        require(0 <= self.c_init < math.inf, "puct.c_init", "0 or more", self.c_init)
+        require(0 <= self.c_spread <= 1, "puct.c_spread", "0 to 1", self.c_spread)
         require(
             self.c_spread == 0 or not self.transpositions,
-            "search.c_spread",
+            "puct.c_spread",
             "0 with transpositions, whose backups are no single values",
             self.c_spread,
         )
         require(
             0 < self.c_spread_prior < math.inf,
-            "search.c_spread_prior",
+            "puct.c_spread_prior",
             "above 0",
             self.c_spread_prior,
         )
         require(
             0 <= self.c_spread_visits < math.inf,
-            "search.c_spread_visits",
+            "puct.c_spread_visits",
             "0 or more",
             self.c_spread_visits,
         )
@@ -101,18 +115,18 @@ class SearchSettings:
             len(self.value_range) == 2
             and all(map(math.isfinite, self.value_range))
             and self.value_range[0] < self.value_range[1],
-            "search.value_range",
+            "puct.value_range",
             "[lost, won], a lower number and a higher one",
             list(self.value_range),
         )
-        require(math.isfinite(self.first_play), "search.first_play", "finite", self.first_play)
-        require(self.virtual_loss >= 0, "search.virtual_loss", "0 or more", self.virtual_loss)
+        require(math.isfinite(self.first_play), "puct.first_play", "finite", self.first_play)
+        require(self.virtual_loss >= 0, "puct.virtual_loss", "0 or more", self.virtual_loss)
         require(
             self.leaves_per_tree >= 1, "search.leaves_per_tree", "1 or more", self.leaves_per_tree
         )
         require(
             self.leaves_per_tree == 1 or self.virtual_loss > 0,
-            "search.virtual_loss",
+            "puct.virtual_loss",
             "above 0 when leaves_per_tree is above 1, or all leaves are one",
             self.virtual_loss,
         )
@@ -130,7 +144,7 @@ class SearchSettings:
         )
         require(
             self.first_play_relative or not self.first_play_by_mass,
-            "search.first_play_by_mass",
+            "puct.first_play_by_mass",
             "false unless first_play_relative is true, since it scales the reduction",
             self.first_play_by_mass,
         )
@@ -152,9 +166,7 @@ class SearchSettings:
             "0 with search=gumbel or with leaves_per_tree above 1",
             self.forced_visits,
         )
-        require(
-            0 <= self.reuse_limit < math.inf, "search.reuse_limit", "0 or more", self.reuse_limit
-        )
+        require(0 <= self.reuse_limit < math.inf, "puct.reuse_limit", "0 or more", self.reuse_limit)
         require(
             not self.solve or (self.gumbel is None and not self.transpositions),
             "search.solve",
@@ -230,6 +242,28 @@ class SearchSettings:
         A kept subtree may add as many as the simulations do.
         """
         return num_actions if self.is_gumbel else min(num_actions, 2 * self.num_simulations)
+
+
+def search_settings(config: Mapping[str, Any]) -> SearchSettings:
+    """The settings of a search from the groups `search` and `puct`.
+
+    Raises:
+        SettingError: one of them cannot be used.
+    """
+    search, puct = config["search"], config["puct"]
+    for group in (search, puct):
+        require(isinstance(group, Mapping), "search and puct", "settings by name", group)
+    for key in puct:
+        if key not in PUCT:
+            raise SettingError(unknown_key(f"puct.{key}", [f"puct.{name}" for name in PUCT]))
+    own = {**LEFT_OUT, **search}
+    if isinstance(own["gumbel"], Mapping):
+        own["gumbel"] = {"scale": 0.0, **own["gumbel"]}
+    homes = dict.fromkeys(PUCT, "puct")
+    for key in search:
+        if key in homes:
+            raise SettingError(unknown_key(f"search.{key}", [f"puct.{key}"]))
+    return build(SearchSettings, {**own, **puct}, "search", homes)
 
 
 @dataclass(frozen=True)

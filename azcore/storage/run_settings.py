@@ -21,6 +21,7 @@ RUN: Mapping[str, type] = {
     "game": dict,
     "network": dict,
     "search": dict,
+    "puct": dict,
     "evaluator": dict,
     "selfplay": dict,
     "replay": dict,
@@ -41,6 +42,9 @@ RUN: Mapping[str, type] = {
 ORIGIN = "origin"
 OF_ORIGIN: Mapping[str, type] = {"how": str, "checkpoint": str, "step": int, "sha256": str}
 OF_EXPORT = ("format", "per_generation")  # keys of that group that training uses
+OF_ARENA = (  # the same
+    *("games", "opening_plies", "starts", "start_plies", "num_simulations", "every_generations"),
+)
 OF_MACHINE = ("devices", "num_nodes", "strategy")  # keys of `trainer` that no run keeps
 OPTIONAL = (
     "export",
@@ -64,6 +68,12 @@ MOVED = {
     "search.gumbel_rescale": "search.gumbel.rescale",
     "search.gumbel_mixed_value": "search.gumbel.mixed_value",
 }
+# Settings of the group `search`, in which older runs have those of `puct` too.
+OF_SEARCH = (
+    *("gumbel", "num_simulations", "leaves_per_tree", "transpositions", "stop_early", "solve"),
+    *("dirichlet_fraction", "dirichlet_alpha", "root_temperature", "forced_visits"),
+)
+OF_GUMBEL = ("gumbel", "num_simulations", "transpositions")  # of Gumbel's search
 # Settings that older runs do not have, with the value that means what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
     "evaluator": {"threads": None},
@@ -179,8 +189,13 @@ def _renamed(config: dict[str, Any]) -> dict[str, Any]:
     if rule == "puct":
         search["gumbel"] = None
     for group, values in ADDED.items():
-        if isinstance(config.get(group), dict):
+        if isinstance(config.get(group), dict) and not (group == "search" and "puct" in config):
             config[group] = _completed(config[group], values)
+    if "puct" not in config:
+        search, is_gumbel = config["search"], config["search"].get("gumbel") is not None
+        config["puct"] = {key: each for key, each in search.items() if key not in OF_SEARCH}
+        known = OF_GUMBEL if is_gumbel else OF_SEARCH[1:]
+        config["search"] = {key: each for key, each in search.items() if key in known}
     if isinstance(config.get("network"), dict):
         config["network"] = completed_network(config["network"])
     return config
@@ -228,6 +243,8 @@ def _own(config: Mapping[str, Any]) -> dict[str, Any]:
     own = {key: config[key] for key in RUN if config.get(key) is not None}
     if isinstance(own.get("export"), Mapping):
         own["export"] = {key: value for key, value in own["export"].items() if key in OF_EXPORT}
+    if isinstance(own.get("arena"), Mapping):
+        own["arena"] = {key: value for key, value in own["arena"].items() if key in OF_ARENA}
     if isinstance(own.get("trainer"), Mapping):
         kept = {key: value for key, value in own["trainer"].items() if key not in OF_MACHINE}
         own["trainer"] = kept

@@ -20,9 +20,8 @@ from azcore.errors import AzcoreError, SettingError
 from azcore.game import ByteArray, FloatArray
 from azcore.learner.given import is_held_out, predict, read_games, with_targets
 from azcore.search.evaluators import Evaluator, UniformEvaluator
-from azcore.search.settings import SearchSettings
+from azcore.search.settings import search_settings
 from azcore.selfplay.actor import Actor
-from azcore.settings import build
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
@@ -46,10 +45,10 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """150 games, from up to three random plies on, by search that sees to the end of the game."""
     from conftest import compose
 
-    search = compose("game=tic_tac_toe", "search.num_simulations=100")["search"]
+    search = search_settings(compose("game=tic_tac_toe", "search.num_simulations=100"))
     actor = Actor(
         game=TIC_TAC_TOE,
-        search=build(SearchSettings, {**search, "dirichlet_fraction": 0.0}, "search"),
+        search=search,
         settings=selfplay_settings(
             num_games=50, opening_plies=3, temperature_plies=0, resignation=False
         ),

@@ -127,7 +127,7 @@ def test_planes_are_drawn_side_by_side() -> None:
 @pytest.mark.parametrize("name", ["tic_tac_toe", "tic_tac_toe_plain"])
 def test_report(compose: Compose, capsys: pytest.CaptureFixture[str], name: str) -> None:
     long_enough = "check.seconds=2"  # for perft by plain rules on a busy machine
-    assert check(compose(f"game={name}", *BRIEF, long_enough)) == 0
+    assert check(compose("command=check", f"game={name}", *BRIEF, long_enough)) == 0
     told = capsys.readouterr().out
     for words in (
         f"{name} version 1 {{}} keeps the contract",
@@ -152,7 +152,7 @@ def test_settings_are_checked(compose: Compose) -> None:
         ("check.planes=-1", "check.planes must be 0 or more, or null for all, got -1"),
     ):
         with pytest.raises(azcore.AzcoreError, match=sentence):
-            check(compose("game=tic_tac_toe", override))
+            check(compose("command=check", "game=tic_tac_toe", override))
 
 
 # -- games at fault ------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def test_faults_are_told_with_their_place(
     folder, settings = package
     edited(folder, file, old, new)
     with pytest.raises(FaultyGameError) as caught:
-        check(compose("game=tic_tac_toe", *BRIEF) | {"game": settings})
+        check(compose("command=check", "game=tic_tac_toe", *BRIEF) | {"game": settings})
     told = str(caught.value)
     for line in lines:
         assert line in told, told

@@ -30,14 +30,14 @@ VARIED = {
     "papers_gate": {"gate.enabled"},
     "papers_noise": {"search.dirichlet_fraction"},
     "papers_networks": {"network.name"},
-    "papers_scale": {"search.value_range"},
+    "papers_scale": {"puct.value_range"},
     "papers_augmentation": {"replay.augment"},
     "papers_algorithms": {
         "algorithm",
         "gate.enabled",
-        "search.c_init",
-        "search.c_base",
-        "search.count_parent_visit",
+        "puct.c_init",
+        "puct.c_base",
+        "puct.count_parent_visit",
         *(f"search.gumbel.{key}" for key in GUMBEL),
         "evaluator.random_symmetry",
         "selfplay.resignation",
@@ -57,11 +57,11 @@ VARIED = {
         "network.value",
         "search.forced_visits",
         "search.root_temperature",
-        "search.first_play",
-        "search.first_play_relative",
-        "search.first_play_by_mass",
+        "puct.first_play",
+        "puct.first_play_relative",
+        "puct.first_play_by_mass",
         "selfplay.full_search_share",
-        "search.c_spread",
+        "puct.c_spread",
         *(f"search.gumbel.{key}" for key in GUMBEL),
         "search.num_simulations",
         "replay.samples_per_position",
@@ -119,7 +119,7 @@ EQUAL = [
 def params(experiment: str) -> dict[str, list[str]]:
     """What the experiment's sweep goes through, by key."""
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        config = hydra.compose("config", [f"experiment={experiment}"], return_hydra_config=True)
+        config = hydra.compose("train", [f"experiment={experiment}"], return_hydra_config=True)
     assert config.hydra.mode.name == "MULTIRUN"
     outside_of_lists = r",(?![^\[]*\])"
     swept = config.hydra.sweeper.params.items()

@@ -16,7 +16,8 @@ import pytest
 import yaml
 
 from azcore.arena.elo import score_interval
-from azcore.commands import COMMANDS, command_line
+from azcore.cli import roots
+from azcore.commands import command_line
 from azcore.commands.ladder import ladder
 from azcore.errors import SettingError
 from azcore.game.registry import installed_games, make
@@ -80,7 +81,7 @@ def config(folder: Path, climb: list[str] | str, **changes: Any) -> dict[str, An
     }
     (folder / "x.epd").write_text("XX./OO./... x bm c3;\nX.O/XO./... x bm a1;\n")
     ladder_group = {"climb": climb, "folder": str(folder / "runs"), "recipes": {"tiny": tiny}}
-    return {**compose("game=tic_tac_toe"), "ladder": ladder_group, "seed": 3}
+    return {**compose("command=ladder"), "ladder": ladder_group, "seed": 3}
 
 
 def test_a_recipe_is_climbed_once(
@@ -312,16 +313,16 @@ def test_the_recipes_name_what_there_is() -> None:
         game = dict(trained["game"])
         assert game["name"] in installed_games()
         for word in recipe["train"]:
-            assert COMMANDS["train"].is_told_by(word.partition("=")[0])
+            assert roots.uses("train", word.partition("=")[0])
         for line in recipe.get("prepare", {}).values():
             command = line[0].partition("=")[2] if line[0].startswith("command=") else "train"
             assert compose(*line)["game"] == trained["game"]
             for word in line[command != "train" :]:
-                assert COMMANDS[command].is_told_by(word.partition("=")[0])
+                assert roots.uses(command, word.partition("=")[0])
         for measure in recipe["measures"]:
             command, *words = measure["line"]
             for word in words:
-                assert COMMANDS[command.partition("=")[2]].is_told_by(word.partition("=")[0])
+                assert roots.uses(command.partition("=")[2], word.partition("=")[0])
                 if word.startswith("puzzles.files="):
                     (name,) = word.partition("=")[2].strip("[]").split(",")
                     suite = Path(__file__).parents[2] / name

@@ -16,7 +16,7 @@ from conftest import TINY, compose
 
 def config(folder: Path, minutes: float, **games: dict[str, Any]) -> dict[str, Any]:
     group = {"minutes": minutes, "refresh_seconds": 5.0, "games": games}
-    return {**compose(), "lesson": group, "run_dir": str(folder), "seed": 3}
+    return {**compose("command=lesson"), "lesson": group, "run_dir": str(folder), "seed": 3}
 
 
 class InHere:

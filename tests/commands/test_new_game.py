@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +12,8 @@ from pathlib import Path
 import pytest
 
 import azcore
-from azcore.commands import COMMANDS
+from azcore.cli import roots
+from azcore.cli.old_names import command_of, renamed
 from azcore.commands.new import KINDS, write_package
 from azcore.errors import AzcoreError
 from azcore.game import CompiledGame, Game
@@ -198,9 +200,9 @@ BLOCK = re.compile(
 def with_overrides(line: str, overrides: str) -> str:
     if not line.startswith("python -m azcore "):
         return line
-    found = re.search(r"command=(\w+)", line)
-    command = COMMANDS[found[1] if found else "train"]
-    obeyed = [word for word in overrides.split() if command.is_told_by(word.partition("=")[0])]
+    command, _ = command_of(shlex.split(line)[3:])
+    words = renamed(command, overrides.split(), lambda sentence: None)
+    obeyed = [word for word in words if roots.uses(command, word.partition("=")[0])]
     return " ".join([line, *obeyed])
 
 

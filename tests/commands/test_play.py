@@ -18,8 +18,9 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.commands.engine import loaded, thinking_search
+from azcore.commands.engine import loaded
 from azcore.commands.play import in_words, play
+from azcore.engine.settings import thinking_search
 from azcore.engine.thinker import Thought
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.commentary import read_remark
@@ -58,7 +59,7 @@ def answers(shown: str) -> list[str]:
 
 def test_engines_search_by_puct() -> None:
     """Whatever self-play searches by: an engine may set what Gumbel's search cannot do."""
-    config = compose("game=tic_tac_toe", "search=gumbel", "search.solve=true")
+    config = compose("command=play", "game=tic_tac_toe", "search.solve=true")
     search = thinking_search(config)
     assert search.solve
     assert not search.is_gumbel
@@ -250,7 +251,7 @@ def test_a_checkpoint_brings_its_own_game(
     assert "tic_tac_toe. You are X and move first.\n" in shown
     assert f"with {path}." in shown
     assert "O plays " in shown
-    game, evaluator, _ = loaded(compose("game=go", f"checkpoint={path}"))
+    game, evaluator, _ = loaded(compose("command=play", "game=go", f"checkpoint={path}"))
     logits, _ = evaluator.evaluate(game.observation(game.initial_state())[None].astype(np.uint8))
     assert logits.shape == (1, 9)
     with pytest.raises(CheckpointError, match="cannot read this checkpoint"):

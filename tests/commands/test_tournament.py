@@ -30,14 +30,13 @@ from azcore.assembly import entrants
 from azcore.assembly.entrants import KINDS, Kind, entrants_of, players_from, players_of
 from azcore.assembly.parts import RunSettings, settings_from
 from azcore.cli.overrides import settings_of
-from azcore.commands import PLAYING
 from azcore.commands.arena import tournament as module
 from azcore.commands.arena.files import draw_ratings
 from azcore.commands.arena.standings import Standing, club_ratings
 from azcore.errors import SettingError
 from azcore.networks import build_network
 from azcore.networks.saved import describe_run
-from azcore.search.settings import NOISE, PUCT_ALONE
+from azcore.search.settings import PUCT
 from azcore.selfplay.processes import ProcessLink
 from azcore.storage import run_directory
 from azcore.storage.checkpoint import KEY, write_checkpoint
@@ -160,9 +159,9 @@ def test_a_network_plays_the_other_form_of_its_game(azcore: Command, run: Path) 
 
 def test_an_engine_takes_the_game_of_its_checkpoint(compose: Compose, run: Path) -> None:
     def chosen(*overrides: str) -> str:
-        words = ["command=engine", *overrides]
+        words = list(overrides)
         with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-            config = settings_of(hydra.compose("config", words), words)
+            config = settings_of("engine", hydra.compose("engine", words), words)
         return str(config["game"]["name"])
 
     assert chosen("checkpoint=first") == "tic_tac_toe"
@@ -553,9 +552,8 @@ def test_a_search_that_cannot_be_is_one_sentence(
 
 
 def test_settings_that_a_search_does_not_know_are_refused(run: Path, tiny: Compose) -> None:
-    assert {f"search.{name}" for name in NOISE} == {n for n in PLAYING if n.startswith("search.")}
     settings = settings_from(tiny("search=gumbel"), RunSettings)
-    for name in PUCT_ALONE:
+    for name in PUCT:
         value = getattr(settings.search, name)
         word = f"{name}={json.dumps(value)}".replace(" ", "")
         with pytest.raises(SettingError, match=f"players: {name} is for PUCT, which gumbel=null"):

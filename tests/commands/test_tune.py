@@ -14,7 +14,7 @@ import pytest
 
 from azcore.arena.elo import expected_score
 from azcore.arena.match import MatchGame, MatchResult
-from azcore.assembly.parts import RunSettings, settings_from
+from azcore.assembly.parts import MatchSettings, RunSettings, settings_from
 from azcore.errors import AzcoreError, SettingError
 from azcore.storage.run_directory import locked
 
@@ -36,16 +36,16 @@ from run_kit import train_once
 
 Tiny = Callable[..., dict[str, Any]]
 
-C_INIT = Parameter(key="search.c_init", low=0.5, high=8.0, is_log=True, is_whole=False)
-FIRST_PLAY = Parameter(key="search.first_play", low=-1.0, high=1.0, is_log=False, is_whole=False)
-BEST = {"search.c_init": 3.0, "search.first_play": 0.25}
+C_INIT = Parameter(key="puct.c_init", low=0.5, high=8.0, is_log=True, is_whole=False)
+FIRST_PLAY = Parameter(key="puct.first_play", low=-1.0, high=1.0, is_log=False, is_whole=False)
+BEST = {"puct.c_init": 3.0, "puct.first_play": 0.25}
 OPTIONS = TuneSettings(trials=30, games=100, startup_trials=8, confirming_games=0)
 
 
 def elo_lost(constants: Constants) -> float:
     """A hill of playing strength: Elo below that of BEST, equally steep in both constants."""
-    away = (C_INIT.to_unit(constants["search.c_init"]) - C_INIT.to_unit(3.0)) ** 2 + (
-        FIRST_PLAY.to_unit(constants["search.first_play"]) - FIRST_PLAY.to_unit(0.25)
+    away = (C_INIT.to_unit(constants["puct.c_init"]) - C_INIT.to_unit(3.0)) ** 2 + (
+        FIRST_PLAY.to_unit(constants["puct.first_play"]) - FIRST_PLAY.to_unit(0.25)
     ) ** 2
     return 600 * away
 
@@ -143,7 +143,7 @@ def test_confirmation_is_played_once(tmp_path: Path) -> None:
     assert len(played) == 4
     assert float(first["low"]) < expected_score(60) < float(first["high"])
     assert float(first["low"]) > 0.5
-    assert found.confirm({**BEST, "search.c_init": 2.0}) != first
+    assert found.confirm({**BEST, "puct.c_init": 2.0}) != first
     assert len(played) == 5
 
 
@@ -188,10 +188,10 @@ def test_a_real_tuning(tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture
     assert tune(config) == 0
     told = capsys.readouterr().out
     assert told.count("\ntrial ") == 5  # four, and the head of the table
-    command = next(line for line in told.splitlines() if line.startswith("  search."))
+    command = next(line for line in told.splitlines() if line.startswith("  puct."))
     keys = [word.partition("=")[0] for word in command.split()]
-    assert keys == ["search.c_init", "search.first_play"]
-    assert tiny(*command.split())["search"]["c_init"] == float(command.split()[0][14:])
+    assert keys == ["puct.c_init", "puct.first_play"]
+    assert tiny(*command.split())["puct"]["c_init"] == float(command.split()[0][12:])
     assert "in 4 fresh games" in told
     folders = list((tmp_path / "runs/tune/tic_tac_toe").iterdir())
     assert len(folders) == 1
@@ -206,7 +206,7 @@ def test_a_real_tuning(tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture
             {
                 **config,
                 "run_dir": str(folders[0]),
-                "search": {**config["search"], "first_play": 0.1},
+                "puct": {**config["puct"], "first_play": 0.1},
             }
         )
     with locked(folders[0]), pytest.raises(SettingError, match="is in use"):
@@ -228,20 +228,18 @@ def test_constants_are_tuned_in_the_search_that_has_them(
         return make(**parts)
 
     monkeypatch.setattr(tune_module, "SearchPlayer", watched)
-    assert tune(tiny("algorithm=gumbel", *brief)) == 0
-    assert "  search.c_init=" in capsys.readouterr().out
+    assert tune(tiny("command=tune", "algorithm=gumbel", *brief)) == 0
+    assert "  puct.c_init=" in capsys.readouterr().out
     assert searched
     assert not any(searched)
     searched.clear()
     scale = "tune.parameters.search.gumbel.c_scale=[0.05,0.5]"
-    with pytest.raises(
-        SettingError, match=r"null but for search.gumbel.c_scale, .* got 'search.c_"
-    ):
-        tune(tiny("algorithm=gumbel", scale, *brief))
-    alone = [f"tune.parameters.search.{key}=null" for key in ("c_init", "first_play")]
+    with pytest.raises(SettingError, match=r"null but for search.gumbel.c_scale, .* got 'puct.c_"):
+        tune(tiny("command=tune", "algorithm=gumbel", scale, *brief))
+    alone = [f"tune.parameters.puct.{key}=null" for key in ("c_init", "first_play")]
     with pytest.raises(SettingError, match="search must be gumbel, whose constants are tuned"):
-        tune(tiny("algorithm=alphazero", scale, *alone, *brief))
-    assert tune(tiny("algorithm=gumbel", scale, *alone, *brief)) == 0
+        tune(tiny("command=tune", "algorithm=alphazero", scale, *alone, *brief))
+    assert tune(tiny("command=tune", "algorithm=gumbel", scale, *alone, *brief)) == 0
     assert "  search.gumbel.c_scale=" in capsys.readouterr().out
     assert searched
     assert all(searched)
@@ -254,32 +252,32 @@ def test_the_same_constants_make_an_even_match(tiny: Tiny) -> None:
     from rich.console import Console
 
     match = tune_module._matches(settings, Path("run/checkpoints/last.ckpt"), Console())
-    same = match({"search.c_init": settings.search.c_init}, 8, 1)
+    same = match({"puct.c_init": settings.search.c_init}, 8, 1)
     assert same.score == 0.5
     assert all(
         a.points + b.points == 1 for a, b in zip(same.games[::2], same.games[1::2], strict=True)
     )
-    other = match({"search.c_init": 50.0, "search.first_play": 1.0}, 8, 1)
+    other = match({"puct.c_init": 50.0, "puct.first_play": 1.0}, 8, 1)
     assert [game.actions for game in other.games] != [game.actions for game in same.games]
 
 
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"search": {"c_int": [1, 2]}}, "no setting search.c_int; did you mean search.c_init"),
+        ({"puct": {"c_int": [1, 2]}}, "no setting puct.c_int; did you mean puct.c_init"),
         (
-            {"search": {"reuse_subtree": [1, 2]}},
+            {"puct": {"reuse_subtree": [1, 2]}},
             "must be of a number that matters in matches",
         ),
         ({"search": {"num_simulations": [1, 2]}}, "must be of a number that matters in matches"),
         ({"learner": {"l2": [1, 2]}}, "no setting learner.l2"),
-        ({"search": {"c_init": [2, 2]}}, r"from low to something higher, got \[2, 2\]"),
-        ({"search": {"c_init": [3, 2]}}, r"from low to something higher, got \[3, 2\]"),
-        ({"search": {"c_init": [0, 2, "log"]}}, "above 0 where log is said"),
-        ({"search": {"c_init": [1, 2, "lin"]}}, r"\[low, high\] or \[low, high, log\], got"),
-        ({"search": {"c_init": 2}}, r"\[low, high\] or \[low, high, log\], got 2"),
-        ({"search": {"virtual_loss": [1, 2.5]}}, "whole numbers"),
-        ({"search": {"c_init": None}}, "a range for one constant or more"),
+        ({"puct": {"c_init": [2, 2]}}, r"from low to something higher, got \[2, 2\]"),
+        ({"puct": {"c_init": [3, 2]}}, r"from low to something higher, got \[3, 2\]"),
+        ({"puct": {"c_init": [0, 2, "log"]}}, "above 0 where log is said"),
+        ({"puct": {"c_init": [1, 2, "lin"]}}, r"\[low, high\] or \[low, high, log\], got"),
+        ({"puct": {"c_init": 2}}, r"\[low, high\] or \[low, high, log\], got 2"),
+        ({"puct": {"virtual_loss": [1, 2.5]}}, "whole numbers"),
+        ({"puct": {"c_init": None}}, "a range for one constant or more"),
     ],
 )
 def test_ranges_that_cannot_be_used(parameters: Mapping[str, Any], sentence: str) -> None:
@@ -291,9 +289,9 @@ def test_values_in_a_range() -> None:
     assert C_INIT.from_unit(0.5) == pytest.approx(2.0)  # the geometric middle of 0.5 and 8
     assert C_INIT.to_unit(2.0) == pytest.approx(0.5)
     assert FIRST_PLAY.from_unit(0.5) == 0.0
-    whole = Parameter(key="search.virtual_loss", low=1, high=5, is_log=False, is_whole=True)
+    whole = Parameter(key="puct.virtual_loss", low=1, high=5, is_log=False, is_whole=True)
     assert [whole.from_unit(x) for x in (0.0, 0.4, 1.0)] == [1, 3, 5]
-    narrow = Parameter(key="search.c_init", low=1.23456, high=1.23459, is_log=False, is_whole=False)
+    narrow = Parameter(key="puct.c_init", low=1.23456, high=1.23459, is_log=False, is_whole=False)
     assert narrow.low <= narrow.from_unit(0.0) <= narrow.high
 
 
@@ -306,8 +304,8 @@ def test_what_cannot_be_used(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> Non
         tune(config)
     with pytest.raises(AzcoreError, match=r"tune.games must be an even number"):
         tune({**config, "tune": {**config["tune"], "games": 3}})
-    search = settings_from(config, RunSettings).search
-    with pytest.raises(AzcoreError, match=r"search.c_base must be above 0"):
+    search = settings_from(config, MatchSettings).search
+    with pytest.raises(AzcoreError, match=r"puct.c_base must be above 0"):
         with_constants(search, {"search.c_base": -1.0})
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(

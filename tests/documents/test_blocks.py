@@ -10,8 +10,9 @@ from pathlib import Path
 import hydra
 import pytest
 
-from azcore.cli.messages import renamed
-from azcore.cli.overrides import require_obeyed
+from azcore.cli import roots
+from azcore.cli.old_names import command_of, renamed
+from azcore.cli.overrides import require_used
 from azcore.commands import COMMANDS
 from pages_kit import PAGES, ROOT, blocks, commands, run_blocks, shorten
 
@@ -62,20 +63,20 @@ def test_command_lines_compose_and_are_obeyed() -> None:
     together: dict[tuple[str, ...], dict[str, str]] = {}
     for page in WITH_COMMANDS:
         for words in azcore_lines(page):
-            told = [renamed(w) for w in words if "=" in w and "hydra." not in w]
-            name = next((w.partition("=")[2] for w in told if w.startswith("command=")), "train")
-            assert name in COMMANDS, words
-            require_obeyed(name, told, swept="-m" in words)
+            name, rest = command_of([word for word in words if word != "-m"])
+            rest = [word for word in rest if "=" in word and "hydra." not in word]
+            told = renamed(name, rest, pytest.fail)
+            require_used(name, told, swept="-m" in words)
             here = [w for w in told if w.partition("=")[2] not in OF_PACKAGES]
             here = [w for w in here if "network.reduction" not in w]
             # Of values that are swept over, such as seed=4,5, the first.
             first = [re.sub(r"^([\w.]+=[^,\[{'\"]+),.*$", r"\1", word) for word in here]
-            groups = tuple(sorted(w for w in first if w.partition("=")[0] in GROUPS))
+            groups = (name, *sorted(w for w in first if w.partition("=")[0] in GROUPS))
             single = {w.partition("=")[0]: w for w in first if w not in groups}
             together.setdefault(groups, {}).update(single)
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        for groups, single in together.items():
-            hydra.compose("config", overrides=[*groups, *single.values()])
+        for (name, *groups), single in together.items():
+            hydra.compose(name, overrides=[*groups, *single.values()])
     assert len(together) > 20
 
 
@@ -105,15 +106,18 @@ def test_no_command_line_is_overlooked() -> None:
 
 
 def test_each_command_has_a_row() -> None:
+    """With what `--help` says, which is the first line of its root."""
     page = (ROOT / "docs" / "commands.md").read_text()
-    rows = re.findall(r"^\| `command=(\w+)`", page, re.MULTILINE)
-    assert sorted(rows) == sorted(COMMANDS)
+    rows = re.findall(r"^\| `(\w+)` \| (.+?) \|", page, re.MULTILINE)
+    assert {name: words.replace("`", "") for name, words in rows} == {
+        name: roots.what_it_does(name) for name in COMMANDS
+    }
 
 
 def test_each_group_of_settings_is_named() -> None:
     page = (ROOT / "docs" / "settings.md").read_text()
     for folder in (ROOT / "conf").iterdir():
-        if folder.is_dir() and folder.name not in ("preset", "__pycache__"):
+        if folder.is_dir() and folder.name not in ("preset", "noise", "__pycache__"):
             assert re.search(rf"`{folder.name}[.=]", page), folder.name
 
 

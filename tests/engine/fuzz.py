@@ -26,7 +26,7 @@ def gtp(count: int, seed: int) -> str:
 def with_positions(protocol: str, count: int, seed: int) -> str:
     from engine.fuzz_uci import ORACLES, make_fuzz
 
-    fuzz = make_fuzz(protocol, compose(f"game={ORACLES[protocol][0]}"), seed)
+    fuzz = make_fuzz(protocol, compose("command=engine", f"game={ORACLES[protocol][0]}"), seed)
     fuzz.run(count)
     return f"{fuzz.accepted:,} positions taken, {fuzz.refused:,} refused"
 

@@ -6,16 +6,15 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from azcore.engine.lines import Writer
 from azcore.engine.server import Engine, Loaded, Server
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.predictions import Predictor
-from azcore.search.settings import SearchSettings
-from azcore.settings import build
 
 PATIENCE = 30  # seconds after which a test gives up; nothing should come near
 
@@ -45,8 +44,8 @@ def make_server(
     **changes: Any,
 ) -> Server:
     """A server as `command=engine` makes it, with settings of the engine changed."""
-    search = build(SearchSettings, config["search"], "search")
-    settings = build(EngineSettings, {**config["engine"], **changes}, "engine")
+    search = thinking_search(config)
+    settings = replace(engine_settings(config), **changes)
     judge = evaluator or UniformEvaluator(game)
     return kind(Engine(lambda: Loaded(game, judge, predictor), search, settings), Writer(out))
 

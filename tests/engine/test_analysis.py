@@ -13,11 +13,9 @@ import azcore
 from azcore.engine.analysis_server import AnalysisServer
 from azcore.engine.lines import Writer
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.game import Game
 from azcore.search.evaluators import UniformEvaluator
-from azcore.search.settings import SearchSettings
-from azcore.settings import build
 from conftest import compose
 from engine.predicting import Foreseen
 from protocol_kit import Live, make_engine
@@ -408,11 +406,11 @@ def test_other_games_have_no_board_or_rules() -> None:
 @pytest.mark.parametrize(("view", "sign"), [("BLACK", -1), ("WHITE", 1), ("SIDETOMOVE", 1)])
 def test_predictions_take_the_view_asked_for(go5: Game, view: str, sign: int) -> None:
     """White is to move and 4.5 ahead; after each of its moves Black is said to be."""
-    config = compose("game=tic_tac_toe")
+    config = compose("command=engine", "game=tic_tac_toe")
     engine = Engine(
         lambda: Loaded(go5, UniformEvaluator(go5), Foreseen("score", "ownership")),
-        build(SearchSettings, config["search"], "search"),
-        build(EngineSettings, config["engine"], "engine"),
+        thinking_search(config),
+        engine_settings(config),
     )
     query = {
         **PLAIN,

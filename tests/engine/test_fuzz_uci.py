@@ -17,7 +17,7 @@ def test_fuzz(protocol: str, lines: int, compose: Any) -> None:
     name = ORACLES[protocol][0]
     if protocol == "usi":
         pytest.importorskip("cshogi")
-    fuzz = make_fuzz(protocol, compose(f"game={name}"), seed=lines)
+    fuzz = make_fuzz(protocol, compose("command=engine", f"game={name}"), seed=lines)
     fuzz.run(lines)
     assert fuzz.accepted > lines / 10
     assert fuzz.refused > lines / 30

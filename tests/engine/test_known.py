@@ -16,18 +16,16 @@ import pytest
 import azcore as library
 from azcore.arena.match import play_match, random_openings
 from azcore.arena.players import RandomPlayer
-from azcore.commands.engine import engine_settings
+from azcore.commands.engine import _settings as engine_settings_of_command
 from azcore.engine.gtp import GtpServer
 from azcore.engine.known import Known
 from azcore.engine.lines import Writer
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.engine.uci import UciServer
 from azcore.errors import GameError, SettingError
 from azcore.game import Book, Game, Solved, Tablebase
 from azcore.search.evaluators import UniformEvaluator
-from azcore.search.settings import SearchSettings
-from azcore.settings import build
 from azcore.storage.books import CountedBook
 from engine.partner import Ears, Partner, make_server
 from protocol_kit import Live, make_engine
@@ -48,7 +46,7 @@ def game() -> Game:
 
 @pytest.fixture
 def make(compose: Any, game: Game) -> Iterator[Make]:
-    config = compose("game=chess")
+    config = compose("command=engine", "game=chess")
     partners = []
 
     def new(**changes: Any) -> Partner:
@@ -224,9 +222,9 @@ def test_options_that_name_nothing_are_told_and_change_nothing(make: Make, book:
 
 def test_options_may_come_while_the_engine_loads(compose: Any, game: Game) -> None:
     """Which is as clients send them: a folder that is not there is no reason to end."""
-    config, loaded, ears = compose("game=chess"), threading.Event(), Ears()
-    search = build(SearchSettings, config["search"], "search")
-    settings = build(EngineSettings, config["engine"], "engine")
+    config, loaded, ears = compose("command=engine", "game=chess"), threading.Event(), Ears()
+    search = thinking_search(config)
+    settings = engine_settings(config)
 
     def load() -> Loaded:
         assert loaded.wait(60)
@@ -256,8 +254,10 @@ def test_what_the_command_line_cannot_use_is_refused(
     compose: Any, azcore: Callable[..., tuple[int, str, str]]
 ) -> None:
     with pytest.raises(SettingError, match="which plays no moves, got a"):
-        engine_settings(compose("engine.protocol=analysis", "engine.book=a.pgn"))
-    settings = engine_settings(compose("engine.tablebase=somewhere"))
+        engine_settings_of_command(
+            compose("command=engine", "engine.protocol=analysis", "engine.book=a.pgn")
+        )
+    settings = engine_settings_of_command(compose("command=engine", "engine.tablebase=somewhere"))
     with pytest.raises(GameError, match="be null for tic_tac_toe, which knows no"):
         Known(library.make("tic_tac_toe"), settings, 0)
     status, _, error = azcore("command=play", "game=chess", "engine.book=a.pgn")

@@ -12,24 +12,23 @@ import pytest
 
 import azcore
 from azcore.engine.clock import Clock
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search
-from azcore.search.settings import SearchSettings
-from azcore.settings import build
+from azcore.search.settings import search_settings
 
 Compose = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
 def make_thinker(compose: Compose) -> Callable[..., Thinker]:
-    config = compose("game=tic_tac_toe", "algorithm=alphazero")
-    search = build(SearchSettings, config["search"], "search")
+    config = compose("command=engine", "game=tic_tac_toe", "algorithm=alphazero")
+    search = thinking_search(config)
 
     def make(game: Game, **changes: Any) -> Thinker:
-        settings = build(EngineSettings, {**config["engine"], **changes}, "engine")
+        settings = replace(engine_settings(config), **changes)
         evaluator = UniformEvaluator(game)
         return Thinker(game=game, evaluator=evaluator, search=search, settings=settings)
 
@@ -43,7 +42,7 @@ def go() -> Game:
 
 def test_a_thought_is_what_a_search_finds(make_thinker: Any, go: Game, compose: Compose) -> None:
     thought = make_thinker(go, leaves_per_tree=1).think(Limits(simulations=300))
-    settings = build(SearchSettings, compose("game=go", "algorithm=alphazero")["search"], "search")
+    settings = search_settings(compose("game=go", "algorithm=alphazero"))
     search = Search(
         game=go,
         num_trees=1,
@@ -89,12 +88,12 @@ def test_stop_ends_endless_thinking_even_of_a_full_tree(make_thinker: Any, go: G
 def test_a_proven_root_needs_no_more_thought(compose: Compose) -> None:
     """X wins at 2; time is not spent on it, and an endless search waits for `stop`."""
     game = azcore.make("tic_tac_toe")
-    config = compose("game=tic_tac_toe", "algorithm=alphazero", "search.solve=true")
+    config = compose("command=engine", "game=tic_tac_toe", "search.solve=true")
     thinker = Thinker(
         game=game,
         evaluator=UniformEvaluator(game),
-        search=build(SearchSettings, config["search"], "search"),
-        settings=build(EngineSettings, config["engine"], "engine"),
+        search=thinking_search(config),
+        settings=engine_settings(config),
     )
     thinker.think(Limits(simulations=1))  # compiles
     thinker.set_line(Line(game, "XX./OO./... x"))

@@ -22,13 +22,11 @@ import azcore
 from azcore.engine.lines import Writer
 from azcore.engine.scores import centipawns
 from azcore.engine.server import Engine, Loaded
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.engine.uci import UciServer, per_thousand
 from azcore.game import Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.predictions import Chances
-from azcore.search.settings import SearchSettings
-from azcore.settings import build
 from engine.partner import Ears, Partner, make_server
 from engine.predicting import Foreseen
 
@@ -44,7 +42,7 @@ def game() -> Game:
 
 @pytest.fixture
 def make(compose: Any, game: Game) -> Iterator[Make]:
-    config = compose("game=chess")
+    config = compose("command=engine", "game=chess")
     partners = []
 
     def new(other: Game | None = None, **changes: Any) -> Partner:
@@ -88,9 +86,9 @@ def facts(info: str) -> dict[str, str]:
 
 
 def test_the_handshake_does_not_wait_for_the_network(compose: Any, game: Game) -> None:
-    config, loaded, ears = compose("game=chess"), threading.Event(), Ears()
-    search = build(SearchSettings, config["search"], "search")
-    settings = build(EngineSettings, config["engine"], "engine")
+    config, loaded, ears = compose("command=engine", "game=chess"), threading.Event(), Ears()
+    search = thinking_search(config)
+    settings = engine_settings(config)
 
     def load() -> Loaded:
         assert loaded.wait(60)
@@ -143,9 +141,9 @@ def test_what_cannot_be_loaded_is_told_and_ends_the_server(compose: Any, game: G
     def load() -> Any:
         raise azcore.AzcoreError("no such file: lost.ckpt")
 
-    config, ears = compose("game=chess"), Ears()
-    search = build(SearchSettings, config["search"], "search")
-    settings = build(EngineSettings, config["engine"], "engine")
+    config, ears = compose("command=engine", "game=chess"), Ears()
+    search = thinking_search(config)
+    settings = engine_settings(config)
     server = UciServer(Engine(load, search, settings), Writer(ears))  # type: ignore[arg-type]
     with pytest.raises(azcore.AzcoreError, match=r"lost\.ckpt"):
         server.run(iter(["uci", "isready", "go"]))
@@ -582,7 +580,7 @@ def test_the_other_side_may_vanish(compose: Any, game: Game) -> None:
         def flush(self) -> None:
             raise BrokenPipeError(32, "Broken pipe")
 
-    server = make_server(UciServer, compose("game=chess"), game, Gone())
+    server = make_server(UciServer, compose("command=engine", "game=chess"), game, Gone())
     lines = itertools.chain(["position startpos", "go nodes 50"], itertools.repeat("uci"))
     assert server.run(lines) == 0
 

@@ -35,7 +35,7 @@ def game() -> Game:
 
 @pytest.fixture
 def make(compose: Any, game: Game) -> Iterator[Make]:
-    config = compose("game=shogi")
+    config = compose("command=engine", "game=shogi")
     partners = []
 
     def new(other: Game | None = None, **changes: Any) -> Partner:

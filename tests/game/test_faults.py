@@ -262,7 +262,7 @@ def test_an_engine_tells_answers_and_goes_on(
     """A GUI waits for each answer; the author of the game finds the place on standard error."""
     file = faulty("plain", rule, "raise SystemExit(0)")
     kind = {"gtp": GtpServer, "uci": UciServer}[protocol]
-    config, game = compose("game=tic_tac_toe"), azcore.make("faulty")
+    config, game = compose("command=web", "game=tic_tac_toe"), azcore.make("faulty")
     partner = Partner(lambda out: make_server(kind, config, game, out, num_simulations=9))
     partner.say(*ASKED[protocol])
     if protocol == "uci":

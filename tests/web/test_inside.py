@@ -13,8 +13,8 @@ import pytest
 from websockets.sync.client import connect
 
 import azcore
-from azcore.commands.engine import thinking_search
 from azcore.engine.server import Loaded
+from azcore.engine.settings import thinking_search
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search
 from azcore.web.inside import Inside
@@ -29,7 +29,8 @@ PLAYER = "search/tic_tac_toe"
 def place_fixture(tmp_path_factory: Any) -> Iterator[str]:
     # Of bfloat16 a network gives too few different numbers.
     exactly = ("evaluator.backend=torch", "evaluator.precision=float32")
-    with served(compose(f"web.runs={tmp_path_factory.mktemp('runs')}", *exactly)) as place:
+    runs = tmp_path_factory.mktemp("runs")
+    with served(compose("command=web", f"web.runs={runs}", *exactly)) as place:
         yield place
 
 
@@ -60,7 +61,8 @@ def searched(moves: list[str], simulations: int, **changed: Any) -> Any:
     state = game.initial_state()
     for move in moves:
         state = game.step(state, game.text_to_action(state, move))
-    settings = replace(thinking_search(compose()), num_simulations=simulations, **changed)
+    settings = thinking_search(compose("command=web"))
+    settings = replace(settings, num_simulations=simulations, **changed)
     search = Search(game=game, num_trees=1, evaluator=UniformEvaluator(game), settings=settings)
     search.start(0, state)
     [result] = search.run([0])
@@ -230,7 +232,7 @@ def test_a_solver_does_not_keep_it_from_going_on(tmp_path: Path) -> None:
     told: list[dict[str, Any]] = []
     room = Inside(
         shelf=Shelf(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path),
-        search=thinking_search(compose("search.solve=true")),
+        search=thinking_search(compose("command=web", "search.solve=true")),
         gumbel=None,
         send=told.append,
     )

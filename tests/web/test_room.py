@@ -20,16 +20,14 @@ import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 import azcore
-from azcore.assembly.web_settings import WebSettings
-from azcore.commands.engine import thinking_search
+from azcore.assembly.web_settings import web_settings
 from azcore.engine.server import Loaded
-from azcore.engine.settings import EngineSettings
+from azcore.engine.settings import engine_settings, thinking_search
 from azcore.engine.thinker import Line, Thought
 from azcore.errors import SettingError
 from azcore.game import FloatArray
 from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.predictions import Chances, Prediction
-from azcore.settings import build
 from azcore.web import view
 from azcore.web.app import make_app
 from azcore.web.room import Room
@@ -46,7 +44,8 @@ def place_fixture(request: pytest.FixtureRequest, tmp_path_factory: Any) -> Iter
     from conftest import compose
 
     runs = tmp_path_factory.mktemp("runs")
-    with served(compose(f"web.runs={runs}", "web.visitors=3", "web.num_simulations=20")) as place:
+    few = ("web.visitors=3", "search.num_simulations=20")
+    with served(compose("command=web", f"web.runs={runs}", *few)) as place:
         yield place
 
 
@@ -277,7 +276,7 @@ def test_players_are_listed_without_plain_twins(place: str) -> None:
 
 
 def test_elsewhere_a_token_is_asked_for(compose: Compose) -> None:
-    with served(compose("web.visitors=2"), token="secret") as place:
+    with served(compose("command=web", "web.visitors=2"), token="secret") as place:
         assert answer(place, "/")[0] == 403
         assert answer(place, "/?token=wrong")[0] == 403
         with pytest.raises(InvalidStatus), visit(place):
@@ -357,8 +356,8 @@ def _served_guests(act: Callable[..., None], tmp_path: Path) -> Iterator[tuple[s
         guests.append(_Guest(send, act))
         return guests[-1]
 
-    config = compose(f"web.runs={tmp_path}")
-    settings = build(WebSettings, {**config["web"], "port": 0, "open": False}, "web")
+    config = compose("command=web", f"web.runs={tmp_path}")
+    settings = web_settings({**config, "web": {**config["web"], "port": 0, "open": False}})
     shelf = Shelf(lambda *_: pytest.fail("nothing is loaded"), tmp_path)
     with served_app(
         make_app(shelf, Runs(tmp_path), make, make, make, settings, None), settings
@@ -493,14 +492,14 @@ def test_a_run_that_goes_on_is_played_with_its_newest_weights(tmp_path: Path) ->
 
 
 def test_what_an_engine_decided_too_late_is_not_played(compose: Compose, tmp_path: Path) -> None:
-    config, game = compose(f"web.runs={tmp_path}"), azcore.make("tic_tac_toe")
+    config, game = compose("command=web", f"web.runs={tmp_path}"), azcore.make("tic_tac_toe")
     told: list[dict[str, Any]] = []
     decided: queue.Queue[object] = queue.Queue()
     room = Room(
         shelf=Shelf(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path),
         search=thinking_search(config),
-        engine=build(EngineSettings, config["engine"], "engine"),
-        settings=build(WebSettings, config["web"], "web"),
+        engine=engine_settings(config),
+        settings=web_settings(config),
         send=told.append,
         later=decided.put,
     )

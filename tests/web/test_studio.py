@@ -63,8 +63,8 @@ def runs_fixture(tmp_path_factory: Any) -> Path:
 
 @pytest.fixture(name="place", scope="module")
 def place_fixture(runs: Path) -> Iterator[str]:
-    exact = ["evaluator.backend=torch", "evaluator.precision=float32"]
-    with served(compose(f"web.runs={runs}", "web.num_simulations=5", *exact)) as place:
+    exact = ["evaluator.backend=torch", "evaluator.precision=float32", "search.num_simulations=5"]
+    with served(compose("command=web", f"web.runs={runs}", *exact)) as place:
         yield place
 
 

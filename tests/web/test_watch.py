@@ -66,7 +66,7 @@ def write(run: Path, generations: int) -> None:
 
 @pytest.fixture(name="place", scope="module")
 def place_fixture(runs: Path) -> Iterator[str]:
-    with served(compose(f"web.runs={runs}")) as place:
+    with served(compose("command=web", f"web.runs={runs}")) as place:
         yield place
 
 

@@ -119,8 +119,8 @@ def _sentences(
                 f"repeat another move by move, so {distinct} {plural(distinct, 'counts', 'count')}"
                 "; a larger arena.opening_plies makes more of them differ."
             )
-        if settings.arena.sprt:
-            test = settings.sprt
+        test = settings.sprt
+        if settings.arena.sprt and test is not None:
             yield (
                 f"Test of {result.first} against {result.second}, {test.elo0:g} or {test.elo1:g} "
                 f"Elo: {test.verdict(result.distinct.pentanomial)} after {len(result.games)} of "

@@ -62,7 +62,7 @@ def tournament(config: Config) -> int:
     Raises:
         AzcoreError: a setting or a player cannot be used; nothing was written.
     """
-    texts, gauntlet = wanted_players(config), config["players"] is None
+    texts, gauntlet = wanted_players(config, "arena"), config["players"] is None
     backend = build(BackendSettings, config["backend"], "backend")
     settings = settings_from(config, MatchSettings)
     arena, game = settings.arena, settings.game
@@ -107,23 +107,27 @@ def tournament(config: Config) -> int:
     return interrupts.STATUS if interrupted else 0
 
 
-def wanted_players(config: Mapping[str, Any]) -> list[str]:
+def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
     """The texts of `players`, or `checkpoint` and the players that every checkpoint should beat.
+
+    Args:
+        config: that may hold them.
+        command: for errors.
 
     Raises:
         SettingError: neither is given.
     """
-    players, checkpoint = config["players"], config["checkpoint"]
+    players, checkpoint = config.get("players"), config["checkpoint"]
     if players is None:
         if checkpoint is None:
             raise SettingError(
-                f"command={config['command']} needs players=[...], such as "
+                f"command={command} needs players=[...], such as "
                 "players=[RUN,random,search:64], or checkpoint=PATH, such as a run's "
                 "checkpoints/last.ckpt"
             )
         return [str(checkpoint), "random", "search"]
     if checkpoint is not None:
-        raise SettingError(f"command={config['command']} takes players or checkpoint, got both")
+        raise SettingError(f"command={command} takes players or checkpoint, got both")
     return [str(text) for text in (players if isinstance(players, list) else [players])]
 
 

@@ -30,7 +30,6 @@ class CheckSettings:
     seconds: float
     perft_nodes: int
     planes: int | None
-    before_training: float
     games: int | None
 
     def __post_init__(self) -> None:
@@ -39,10 +38,19 @@ class CheckSettings:
         require(self.perft_nodes >= 1, "check.perft_nodes", "1 or more", self.perft_nodes)
         shown = self.planes is None or self.planes >= 0
         require(shown, "check.planes", "0 or more, or null for all", self.planes)
-        known = self.before_training >= 0
-        require(known, "check.before_training", "0 or more seconds", self.before_training)
         known = self.games is None or self.games >= 1
         require(known, "check.games", "1 or more, or null for no estimate", self.games)
+
+
+@dataclass(frozen=True, kw_only=True)
+class BeforeTraining:
+    """The seconds of checks before a run; the number is in `conf/check`."""
+
+    before_training: float
+
+    def __post_init__(self) -> None:
+        fits = self.before_training >= 0
+        require(fits, "check.before_training", "0 or more seconds", self.before_training)
 
 
 def check(config: Mapping[str, Any]) -> int:
@@ -88,7 +96,7 @@ def check_before_training(config: Mapping[str, Any], game: Game) -> None:
     """
     if type(game).__module__.startswith("azcore.games."):
         return
-    seconds = build(CheckSettings, config["check"], "check").before_training
+    seconds = build(BeforeTraining, config["check"], "check").before_training
     if seconds > 0:
         check_game(game, seconds=seconds)
 

@@ -38,14 +38,19 @@ from azcore.arena.players import Player, RandomPlayer, SearchPlayer
 from azcore.assembly.parts import Config, LearningSettings
 from azcore.commands.compare.means import MeanPoint, Pool, Rated, mean_curves
 from azcore.commands.compare.runs import DIGEST, Run, find_runs, labels, named_runs
-from azcore.commands.compare.settings import CompareSettings
+from azcore.commands.compare.settings import CompareSettings, compare_settings
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
-from azcore.learner.given import Prediction, SupervisedSettings, predict, read_games
+from azcore.learner.given import (
+    Prediction,
+    SupervisedSettings,
+    predict,
+    read_games,
+    supervised_settings,
+)
 from azcore.networks.saved import load_network
 from azcore.report.side_by_side import render_side_by_side
 from azcore.search.evaluators import UniformEvaluator
-from azcore.settings import build
 from azcore.storage.run_directory import RUNS, dated
 from azcore.storage.table import Table
 from azcore.storage.untrusted import require_no_link
@@ -77,8 +82,8 @@ def compare(config: Config) -> int:
     Raises:
         AzcoreError: a setting or a run cannot be used; matches already played stay saved.
     """
-    options = _settings(config)
-    supervised = build(SupervisedSettings, config["supervised"], "supervised")
+    options = compare_settings(config)
+    supervised = supervised_settings(config)
     if options.side_by_side:
         if supervised.games:
             raise SettingError("supervised.games is for comparisons that play, not side by side")
@@ -141,15 +146,6 @@ def _write_side_by_side(run_dir: str | None, folders: Sequence[str]) -> int:
     return 0
 
 
-def _settings(config: Config) -> CompareSettings:
-    values = dict(config["compare"])
-    if isinstance(values["runs"], str | int):
-        values["runs"] = [values["runs"]]
-    if isinstance(values["runs"], list):
-        values["runs"] = [str(run) if isinstance(run, int) else run for run in values["runs"]]
-    return build(CompareSettings, values, "compare")
-
-
 def _folder(run_dir: str | None, runs: Sequence[str]) -> Path:
     """Where to write: `run_dir`, or the folder of the runs if one holds them all."""
     if run_dir is not None:
@@ -198,7 +194,7 @@ def _predict(
         SettingError: the games cannot be read, or a run has learned from some of those.
     """
     for run in runs:
-        its = build(SupervisedSettings, run.config["supervised"], "supervised")
+        its = supervised_settings(run.config)
         if its.enabled and its.held_out < settings.held_out:
             raise SettingError(
                 f"supervised.held_out must be at most {its.held_out:g}, got {settings.held_out:g}: "

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from azcore.arena.match import require_pairs
-from azcore.settings import require
+from azcore.settings import build, require
 
 X = ("evaluations", "steps", "seconds")  # choices for the figure's horizontal axis
 
@@ -36,3 +38,22 @@ class CompareSettings:
         )
         require(self.rivals >= 0, "compare.rivals", "0 or more", self.rivals)
         require(self.x in X, "compare.x", f"one of {', '.join(X)}", self.x)
+
+
+def compare_settings(config: Mapping[str, Any]) -> CompareSettings:
+    """The group `compare`; the simulations are those of `search`, unless it has a number itself.
+
+    Raises:
+        SettingError: a setting cannot be used.
+    """
+    require(
+        isinstance(config["compare"], Mapping), "compare", "settings by name", config["compare"]
+    )
+    values = dict(config["compare"])
+    if isinstance(values["runs"], str | int):
+        values["runs"] = [values["runs"]]
+    if isinstance(values["runs"], list):
+        values["runs"] = [str(run) if isinstance(run, int) else run for run in values["runs"]]
+    homes = {} if "num_simulations" in values else {"num_simulations": "search"}
+    own = {key: config[home][key] for key, home in homes.items()}
+    return build(CompareSettings, {"after_sweep": False, **own, **values}, "compare", homes)

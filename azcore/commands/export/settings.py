@@ -40,6 +40,13 @@ class ExportSettings:
         require(16 <= self.width <= 8192, "export.width", "16 to 8192 pixels", self.width)
 
 
+LEFT_OUT: Mapping[str, Any] = {  # by command=train, and what it alone has
+    **dict.fromkeys(("count", "ply")),
+    **{"first": 0, "flip": False, "letters": False, "theme": "light", "width": 800},
+    "per_generation": 0,
+}
+
+
 def export_settings(values: Mapping[str, Any]) -> ExportSettings:
     """The settings of the group `export`.
 
@@ -50,4 +57,4 @@ def export_settings(values: Mapping[str, Any]) -> ExportSettings:
         key: None if values.get(key) is None else str(values[key])
         for key in ("games", "out", "position")
     }
-    return build(ExportSettings, {**values, **texts}, "export")
+    return build(ExportSettings, {**LEFT_OUT, **values, **texts}, "export")

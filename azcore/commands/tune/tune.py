@@ -40,7 +40,7 @@ from azcore.chance import Purpose, generator
 from azcore.commands.console import table_console
 from azcore.commands.tune.surface import Floats, Height, Surface
 from azcore.errors import SettingError
-from azcore.search.settings import GumbelSettings, SearchSettings
+from azcore.search.settings import PUCT, GumbelSettings, SearchSettings
 from azcore.settings import altered, build, convert, require, unknown_key
 from azcore.storage.run_directory import RUNS, locked
 from azcore.storage.run_settings import flat
@@ -50,7 +50,7 @@ from azcore.storage.untrusted import read_yaml, require_no_links
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
 
-Constants = Mapping[str, float]  # by key, such as search.c_init
+Constants = Mapping[str, float]  # by key, such as puct.c_init
 Match = Callable[[Constants, int, int], MatchResult]  # (constants tried, games, seed)
 
 GROUP = "search"
@@ -112,13 +112,18 @@ class Parameter:
         return FloatDistribution(self.low, self.high, log=self.is_log)
 
 
+def _key(name: str) -> str:
+    """A constant as on the command line."""
+    return f"{'puct' if name in PUCT else GROUP}.{name}"
+
+
 def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
     """The constants to tune, from `tune.parameters`.
 
     Raises:
         SettingError: a key is not a number of the search, or its range is invalid.
     """
-    kinds = {f"{GROUP}.{field.name}": str(field.type) for field in fields(SearchSettings)}
+    kinds = {_key(field.name): str(field.type) for field in fields(SearchSettings)}
     kinds |= {f"{GROUP}.gumbel.{field.name}": str(field.type) for field in fields(GumbelSettings)}
     known = [
         key
@@ -181,7 +186,7 @@ def with_constants(search: SearchSettings, constants: Constants) -> SearchSettin
     Raises:
         SettingError: a constant is not valid for this search.
     """
-    changes = {key.removeprefix(f"{GROUP}."): value for key, value in constants.items()}
+    changes = {key.partition(".")[2]: value for key, value in constants.items()}
     return altered(search, changes, GROUP)
 
 

@@ -127,7 +127,7 @@ def test_positions_are_of_the_middle_game(tiny: Tiny) -> None:
 
 
 def test_full_trees_by_hand(tiny: Tiny) -> None:
-    config = tiny()  # 4 games, 8 simulations
+    config = tiny("command=bench")  # 4 games, 8 simulations
     options, _ = bench_settings({**config["bench"], "opening_plies": 2})
     megabytes, legal = memory.full_trees_mb(config, options, 4)
     assert legal == 7
@@ -136,14 +136,14 @@ def test_full_trees_by_hand(tiny: Tiny) -> None:
 
 
 def test_bytes_of_a_position(tiny: Tiny) -> None:
-    config = tiny()
+    config = tiny("command=bench")
     ply = 2 + 4 + 4 + 4 + 1  # action, offset, two values, seat; and 4 of each named one
     header = 300 / 5  # of a game, over the plies of the shortest one
     assert ply + 4 < memory.replay_bytes_per_position(config) < ply + 4 * 9 + header
 
 
 def test_self_play_by_cores(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = tiny()
+    config = tiny("command=bench")
     options, _ = bench_settings(config["bench"])
     asked: list[int] = []
 
@@ -161,7 +161,7 @@ def test_self_play_by_cores(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_processes_of_their_own(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = tiny()
+    config = tiny("command=bench")
     options, _ = bench_settings({**config["bench"], "seconds": 0.05})
     assert 100 < memory.resident_mb(config, options) < 4000  # torch alone takes more than that
     starts: list[dict[str, str]] = []

@@ -114,7 +114,7 @@ def test_what_is_refused_before_anything_is_measured(
 
 
 def test_settings_of_a_game_in_its_name() -> None:
-    known = compose("game=go", "game.board_size=13")["bench"]["peers"]
+    known = compose("command=bench", "game=go", "game.board_size=13")["bench"]["peers"]
     settings = {"board_size": 13, "komi": 7.5}
     assert known["pgx"]["games"]["go"].format(**settings) == "go_13x13"
     assert known["openspiel"]["games"]["go"].format(**settings) == "go(board_size=13,komi=7.5)"
@@ -146,7 +146,7 @@ def _is_installed(*packages: str) -> bool:
 
 @pytest.mark.parametrize("name", ["pgx", "openspiel"])
 def test_the_peers_that_are_installed(azcore: Azcore, tmp_path: Path, name: str) -> None:
-    requires = compose()["bench"]["peers"][name]["requires"]
+    requires = compose("command=bench")["bench"]["peers"][name]["requires"]
     if not _is_installed(*requires):
         pytest.skip(f"azcore[peers] is not installed: {' '.join(requires)}")
     small = ["bench.blocks=1", "bench.channels=8", "bench.num_games=4", "bench.peer_batches=[4]"]

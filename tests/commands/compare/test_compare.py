@@ -53,7 +53,9 @@ def runs(trained: Path, tiny: Compose, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def compare(tiny: Compose, runs: Path) -> Callable[..., int]:
-    return lambda *overrides: command.compare(tiny(*BRIEF, "compare.runs=mine", *overrides))
+    return lambda *overrides: command.compare(
+        tiny("command=compare", *BRIEF, "compare.runs=mine", *overrides)
+    )
 
 
 def test_tables_hold_every_checkpoint_and_match_once(
@@ -172,7 +174,7 @@ def test_two_folders_and_another_place(
     tiny: Compose, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     places = [str(runs / "gate.enabled=true,seed=1"), str(runs / "gate.enabled=false,seed=2")]
-    config = tiny(*BRIEF, "run_dir=out", "compare.checkpoints=1")
+    config = tiny("command=compare", *BRIEF, "run_dir=out", "compare.checkpoints=1")
     config["compare"]["runs"] = places
     assert command.compare(config) == 0
     table = rows(tmp_path / "out/ratings.csv")
@@ -374,7 +376,7 @@ def test_runs_that_cannot_be_compared(
     refused("compare.games must be an even number", "compare.games=3")
     refused("compare.checkpoints must be 1 or more, got 0", "compare.checkpoints=0")
     shutil.copytree(runs, runs.with_name("other"))
-    both = tiny(*BRIEF)
+    both = tiny("command=compare", *BRIEF)
     both["compare"]["runs"] = ["mine", "other"]
     with pytest.raises(SettingError, match=r"are both called gate\.enabled=false,seed=1"):
         command.compare(both)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 import azcore
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search
-from azcore.search.settings import SearchSettings
+from azcore.search.settings import SearchSettings, search_settings
 from reference_mcts import ReferenceSearch
 
 from .build_mates import PUZZLES, forces_mate_in_two, mates_in_one, puzzle
@@ -32,8 +33,8 @@ TEXTBOOK_IN_TWO = 24
 @pytest.fixture(name="settings")
 def default_settings(compose: Callable[..., dict[str, Any]]) -> SearchSettings:
     """As `game=chess` has them: a preset that changes how search explores shows here."""
-    search = compose("game=chess", "algorithm=alphazero")["search"]
-    return SearchSettings(**{**search, "num_simulations": SIMULATIONS})
+    search = search_settings(compose("game=chess", "algorithm=alphazero"))
+    return replace(search, num_simulations=SIMULATIONS)
 
 
 def positions(name: str) -> list[str]:

@@ -20,8 +20,7 @@ import yaml
 import azcore
 from azcore.search.evaluators import UniformEvaluator
 from azcore.search.mcts import Search
-from azcore.search.settings import SearchSettings
-from azcore.settings import build
+from azcore.search.settings import SearchSettings, search_settings
 from azcore.storage.starts import read_starts
 
 ROOT = Path(__file__).parents[3]
@@ -33,13 +32,18 @@ SIMULATIONS = 800  # as AlphaZero's
 TEXTBOOK = 14
 
 
-def search_settings() -> SearchSettings:
-    """Those of conf/search/puct.yaml, but an untried action is a draw, as at the small scales.
+def settings_of_search() -> SearchSettings:
+    """Those of conf/puct, but an untried action is a draw, as at the small scales.
 
     With a network that knows nothing an untried action that is a loss is hardly ever tried.
     """
-    values = yaml.safe_load((ROOT / "conf" / "search" / "puct.yaml").read_text())
-    return build(SearchSettings, {**values, "value_range": [-1.0, 1.0]}, "search")
+    files = {"search": "search/puct", "puct": "puct/default", "noise": "noise/puct"}
+    read = {
+        group: yaml.safe_load((ROOT / "conf" / f"{file}.yaml").read_text())
+        for group, file in files.items()
+    }
+    search, puct = {**read["search"], **read["noise"]}, {**read["puct"], "value_range": [-1.0, 1.0]}
+    return search_settings({"search": search, "puct": puct})
 
 
 def problems(name: str) -> list[tuple[str, set[str]]]:
@@ -55,7 +59,7 @@ def most_visited(game: Any, sfens: list[str]) -> list[str]:
         game=game,
         num_trees=len(sfens),
         evaluator=UniformEvaluator(game),
-        settings=search_settings(),
+        settings=settings_of_search(),
     )
     states = [game.state_from_text(sfen) for sfen in sfens]
     for row, state in enumerate(states):
@@ -134,7 +138,7 @@ def count_by_the_textbook(make_search: Callable[..., Any]) -> int:
     for sfen, firsts in problems("two"):
         state = game.state_from_text(sfen)
         search = make_search(
-            game=game, evaluator=UniformEvaluator(game), settings=search_settings()
+            game=game, evaluator=UniformEvaluator(game), settings=settings_of_search()
         )
         search.start(state)
         search.search(SIMULATIONS)

@@ -1,0 +1,106 @@
+"""Words of older command lines: each is taken for what it is called now, with a word on it.
+
+They go with version 0.4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from azcore.cli.roots import keys_of_group
+from azcore.commands import COMMANDS
+from azcore.errors import SettingError
+
+SWITCHES = {"web": "web.beside"}  # groups that are switched on or off by their name
+_OF_PUCT = {f"search.{name}": f"puct.{name}" for name in keys_of_group("puct")}
+_SEARCH = {"arena.num_simulations": "search.num_simulations"}
+_LEAVES = {"engine.leaves_per_tree": "search.leaves_per_tree"}
+RENAMED: Mapping[str, Mapping[str, str]] = {  # by command
+    "arena": _SEARCH,
+    "puzzles": _SEARCH,
+    "tune": {
+        **_SEARCH,
+        **{f"tune.parameters.{old}": f"tune.parameters.{new}" for old, new in _OF_PUCT.items()},
+    },
+    "engine": {"engine.num_simulations": "search.num_simulations", **_LEAVES},
+    "play": {"play.num_simulations": "search.num_simulations", **_LEAVES},
+    "web": {"web.num_simulations": "search.num_simulations", **_LEAVES},
+    "compare": {"compare.num_simulations": "search.num_simulations"},
+}
+# What overlays of training once said of the search in commands that play.
+_PAPER = ["search=puct", "puct.c_init=1.5", "puct.c_base=1.0e+30", "puct.count_parent_visit=false"]
+OVERLAYS: Mapping[str, Sequence[str]] = {
+    "algorithm=azcore": ["search=gumbel"],
+    "algorithm=gumbel": ["search=gumbel"],
+    "algorithm=alphazero": ["search=puct"],
+    "algorithm=alphagozero": [*_PAPER, "evaluator.random_symmetry=true"],
+    "algorithm=supervised": [*_PAPER, "evaluator.random_symmetry=true"],
+    "scale=laptop": [],
+    "scale=workstation": [],
+    "scale=paper": ["puct.value_range=[0.0,1.0]"],
+}
+PLAY = ("arena", "puzzles", "tune", "engine", "play", "web", "predict")
+
+
+def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
+    """The command of a command line, and the other words.
+
+    Raises:
+        SettingError: there is no such command, or there are two.
+    """
+    named = [word.partition("=")[2] for word in words if word.startswith("command=")]
+    rest = [word for word in words if not word.startswith("command=")]
+    if rest and "=" not in rest[0] and not rest[0].startswith("-"):
+        if rest[0] not in COMMANDS and not named:
+            raise SettingError(
+                f"cannot read the argument {rest[0]!r}; it must be KEY=VALUE, or before all others "
+                f"a command: {', '.join(COMMANDS)}"
+            )
+        if rest[0] in COMMANDS:
+            named.append(rest.pop(0))
+    command = named[-1] if named else "train"
+    if command not in COMMANDS:
+        raise SettingError(f"command must be one of {', '.join(COMMANDS)}, got {command!r}")
+    if len(set(named)) > 1:
+        raise SettingError(f"there must be one command, got {' and '.join(named)}")
+    return command, rest
+
+
+def renamed(command: str, words: Sequence[str], tell: Callable[[str], None]) -> list[str]:
+    """The words with the names that their settings have now.
+
+    Args:
+        command: that they are for.
+        words: `KEY=VALUE` each.
+        tell: called with a sentence for each that changes.
+    """
+    return [new for word in words for new in _renamed(command, word, tell)]
+
+
+def _renamed(command: str, word: str, tell: Callable[[str], None]) -> Iterator[str]:
+    key, equals, value = word.partition("=")
+    if not equals:
+        yield word
+        return
+    if key in SWITCHES and value.lower() in ("true", "false") and command == "train":
+        yield f"{SWITCHES[key]}={value}"
+        return
+    if command in PLAY and word in OVERLAYS:
+        now = [new for new in OVERLAYS[word] if _has(command, new)]
+        tell(f"{word} is {' '.join(now) or 'nothing'} in command={command} now")
+        yield from now
+        return
+    from azcore.storage.run_settings import MOVED  # brings numpy, for which --help need not wait
+
+    name = key.lstrip("+~")
+    new = {"search.rule": "search", **MOVED, **_OF_PUCT, **RENAMED.get(command, {})}.get(name, name)
+    if new != name:
+        tell(f"{name} is {new} now")
+    yield f"{key[: len(key) - len(name)]}{new}={value}"
+
+
+def _has(command: str, word: str) -> bool:
+    """Whether a command that plays has what an overlay once set."""
+    if command == "predict":
+        return False
+    return not (word.startswith("search=") and command in ("engine", "play"))

@@ -1,0 +1,191 @@
+"""The root of each command, `conf/NAME.yaml`: what it has, and what `--help` shows of it."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from typing import Any
+
+import yaml
+
+from azcore.commands import COMMANDS
+
+UNUSED = {"bench": {"backend"}, "check": {"backend"}}  # groups that are there for overlays alone
+OVERLAY = "# @package _global_"  # the first line of a file that sets keys of other groups
+USAGE = """azcore: state the rules of a board game, get an AlphaZero player
+
+azcore [COMMAND] [KEY=VALUE ...]       (or python -m azcore ...)
+
+{commands}
+
+Often used
+  game=go game.board_size=9          what is played
+  scale=laptop|workstation|paper     sizes
+  network.blocks=6 network.channels=64
+  method=[playout_cap,warmup]        methods later than the papers, in any number
+  search.num_simulations=100         simulations a move
+  trainer.max_time=00:00:10:00       stop after ten minutes (days:hours:minutes:seconds)
+  trainer.max_steps=5000             or after so many optimizer steps
+  seed=2 run_dir=runs/mine resume=latest
+  init=RUN                           begin with the weights of another run
+  fork=RUN@step-400                  go on from there in a run of its own
+  experiment=papers_networks         a comparison of the papers: all its runs, and the figure
+
+azcore COMMAND --help shows the settings of a command; --cfg job prints their values."""
+
+
+def what_it_does(command: str) -> str:
+    """The first line of a command's root."""
+    return _text(command).partition("\n")[0].removeprefix("# ")
+
+
+def usage() -> str:
+    """All commands."""
+    lines = (f"  {name:<9} {what_it_does(name)}" for name in COMMANDS)
+    return USAGE.format(commands="\n".join(lines))
+
+
+def usage_of(command: str) -> str:
+    """A command's settings with their comments, as the files have them."""
+    parts = [f"azcore {command} [KEY=VALUE ...]", "", what_it_does(command)]
+    for group, choice, package in _groups(command):
+        choices = _choices(group)
+        shown = choices if choice.startswith("$") and package else [choice]
+        texts = (_with_those_it_begins_with(group, each) for each in shown if each in choices)
+        text = "\n".join(texts)
+        parts += ["", f"{package or group}:" + _choices_shown(group, choices)]
+        parts += [textwrap.indent(text.rstrip(), "  ")] if text else []
+    return "\n".join([*parts, "", *(_body(root) for root in _files(command))]).rstrip()
+
+
+def _choices_shown(group: str, choices: list[str]) -> str:
+    return f"  # {group}={'|'.join(choices)}" if len(choices) > 1 else ""
+
+
+def _with_those_it_begins_with(group: str, choice: str) -> str:
+    """The text of a choice; of an overlay nothing, which sets keys of other groups."""
+    text = _text(f"{group}/{choice}")
+    if text.startswith(OVERLAY):
+        return ""
+    _, marked, body = text.partition("defaults:\n")
+    if not marked:
+        return text
+    first = [each for each in yaml.safe_load(text)["defaults"] if each != "_self_"]
+    own = [line for line in body.splitlines() if not line.startswith("  - ")]
+    return "\n".join([*(_with_those_it_begins_with(group, each) for each in first), *own])
+
+
+def has(command: str, key: str) -> bool:
+    """Whether a command has a group, or a setting outside groups, of the name before the dot."""
+    name = key.partition(".")[0]
+    return name in _names(command) and name not in UNUSED.get(command, ())
+
+
+def uses(command: str, key: str) -> bool:
+    """Whether a command has a setting, or a group, of whatever choices it has."""
+    if command == "train" and f"{key}.".startswith("compare."):
+        return False  # for what follows a sweep
+    return any(f"{each}.".startswith(f"{key}.") for each in keys_of(command))
+
+
+@cache
+def keys_of(command: str) -> frozenset[str]:
+    """All settings of a command with any choice of its groups, and the groups."""
+    found = set(_names(command))
+    for group, chosen, package in _groups(command):
+        for choice in _choices(group):
+            text = _text(f"{group}/{choice}")
+            if text.startswith(OVERLAY) or (group in _APART and choice != chosen):
+                continue
+            found |= {f"{package or group}.{key}" for key in _flat_file(group, text)}
+    for root in _files(command):
+        found |= set(_flat(_values(_text(root))))
+    return frozenset(key for key in found if has(command, key))
+
+
+# Groups whose choices belong to different commands.
+_APART = {"arena", "check", "compare", "engine", "export", "supervised", "web"}
+
+
+def _flat_file(group: str, text: str) -> set[str]:
+    """The settings of a file, and of those that it begins with."""
+    found = set(_flat(_values(text)))
+    for each in (yaml.safe_load(text) or {}).get("defaults", []):
+        if isinstance(each, str) and each != "_self_":
+            found |= _flat_file(group, _text(f"{group}/{each}"))
+    return found
+
+
+def _values(text: str) -> dict[str, Any]:
+    own: dict[str, Any] = yaml.safe_load(text) or {}
+    return {key: value for key, value in own.items() if key not in ("defaults", "hydra")}
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
+    for key, value in settings.items():
+        if isinstance(value, Mapping) and value:
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}"
+
+
+def keys_of_group(group: str) -> list[str]:
+    """The keys of a group that has one choice."""
+    return list(_values(_text(f"{group}/default")))
+
+
+@cache
+def _names(command: str) -> frozenset[str]:
+    """Groups, and keys of the roots themselves."""
+    groups = {package or group.partition("/")[0] for group, _, package in _groups(command)}
+    own = {key for root in _files(command) for key in _values(_text(root))}
+    return frozenset(groups | own | {"hydra"})
+
+
+def _files(name: str) -> list[str]:
+    """A root and those that it begins with, in the order in which later ones override."""
+    found = []
+    for each in yaml.safe_load(_text(name))["defaults"]:
+        if isinstance(each, str) and each != "_self_":
+            found += _files(each)
+    return [*found, name]
+
+
+def _groups(name: str) -> Iterator[tuple[str, str, str]]:
+    """Each group of a root, the choice there, and its place in the settings if that differs."""
+    for each in yaml.safe_load(_text(name))["defaults"]:
+        if isinstance(each, str):
+            yield from () if each == "_self_" else _groups(each)
+            continue
+        ((group, choice),) = each.items()
+        if group.startswith("override "):
+            continue
+        group, _, package = group.removeprefix("optional ").partition("@")
+        yield group, str(choice), package
+
+
+@cache
+def _choices(group: str) -> list[str]:
+    folder = _conf().joinpath(group)
+    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+
+
+@cache
+def _text(name: str) -> str:
+    return _conf().joinpath(f"{name}.yaml").read_text(encoding="utf-8")
+
+
+def _body(root: str) -> str:
+    """A root's own settings with their comments."""
+    text = _text(root)
+    start = next((n for n, line in enumerate(text.splitlines()) if line == ""), None)
+    own = "" if start is None else "\n".join(text.splitlines()[start + 1 :])
+    return "" if own.startswith("hydra:") else own
+
+
+def _conf() -> Traversable:
+    return files("azcore.conf")
