@@ -60,7 +60,7 @@ imports: $(STAMP) ## who may import whom
 	$(BIN)/lint-imports --no-logo
 
 test-all: $(STAMP) ## all tests, compiled
-	$(PYTEST) --seconds build/seconds-compiled.json
+	$(PYTEST) --seconds=build/seconds-compiled.json
 
 test-fast: $(STAMP) ## the tests that tests/slow.csv does not name
 	$(PYTEST) -m 'not slow'
@@ -69,7 +69,7 @@ speed: $(STAMP) ## count the instructions of search and rules, and keep the figu
 	$(BIN)/python tests/speed/measure.py --write
 
 test-rules: $(STAMP) ## the tests marked rules again, as plain Python
-	NUMBA_DISABLE_JIT=1 $(PYTEST) -m rules --seconds build/seconds-plain.json
+	NUMBA_DISABLE_JIT=1 $(PYTEST) -m rules --seconds=build/seconds-plain.json
 
 test-long: $(STAMP) ## what `make test` leaves out: larger numbers of what it protects
 	$(PYTEST) -m long
