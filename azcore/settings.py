@@ -7,7 +7,7 @@ unknown or ill-typed key is thus reported in one clear sentence before any work 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from difflib import get_close_matches
 from types import NoneType, UnionType
@@ -49,6 +49,32 @@ def build(
     if missing:
         raise SettingError(f"{places[missing[0]]} is not set")
     return kind(**{name: convert(hints[name], values[name], places[name]) for name in names})
+
+
+def build_group(
+    kind: type[T],
+    config: Mapping[str, Any],
+    group: str,
+    left_out: Mapping[str, Any] | None = None,
+    of_search: Collection[str] = (),
+) -> T:
+    """A `kind` dataclass from a group of the configuration.
+
+    Args:
+        kind: as for `build`.
+        config: groups by name.
+        group: the name of one of them.
+        left_out: values of fields that the group has no key for in every command.
+        of_search: fields that the group `search` has, unless this one does.
+
+    Raises:
+        SettingError: as `build`.
+    """
+    values = config.get(group, {})
+    require(isinstance(values, Mapping), group, "settings by name", values)
+    homes = {name: "search" for name in of_search if name not in values}
+    own = {name: config[home][name] for name, home in homes.items()}
+    return build(kind, {**(left_out or {}), **own, **values}, group, homes)
 
 
 def altered(settings: T, changes: Mapping[str, Any], where: str) -> T:
@@ -94,6 +120,31 @@ def require(condition: bool, where: str, wanted: str, got: object) -> None:
     """Raise a SettingError with the value received and the value wanted unless `condition`."""
     if not condition:
         raise SettingError(f"{where} must be {wanted}, got {got!r}")
+
+
+Test = tuple[Callable[[Any], bool], str]  # of a value, and what it must be in words
+
+
+def require_each(settings: object, where: str, tests: Mapping[str, Test]) -> None:
+    """Raise a SettingError for the first field that fails its test; None passes.
+
+    Args:
+        settings: a dataclass.
+        where: its group in the configuration, for fields that have no dot.
+        tests: by field, whose group may stand before it.
+    """
+    for key, (fits, wanted) in tests.items():
+        group, _, name = key.rpartition(".")
+        value = getattr(settings, name)
+        require(value is None or fits(value), f"{group or where}.{name}", wanted, value)
+
+
+# Tests that many settings share.
+POSITIVE: Test = (lambda value: value > 0, "above 0")
+NOT_NEGATIVE: Test = (lambda value: value >= 0, "0 or more")
+ONE_OR_MORE: Test = (lambda value: value >= 1, "1 or more")
+SHARE: Test = (lambda value: 0 <= value <= 1, "a share from 0 to 1")
+SHARE_ABOVE_0: Test = (lambda value: 0 < value <= 1, "a share above 0, at most 1")
 
 
 def convert(hint: Any, value: Any, where: str) -> Any:

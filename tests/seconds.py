@@ -1,4 +1,4 @@
-"""Where the time of a test run goes: `pytest --seconds FILE` keeps it per test, file and fixture.
+"""Where the time of a test run goes: `pytest --seconds=FILE` keeps it per test, file and fixture.
 
     python tests/seconds.py FILE [FILE ...]           # total and the ten slowest
     python tests/seconds.py FILE --slow > tests/slow.csv  # every test of half a second or more

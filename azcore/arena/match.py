@@ -24,7 +24,7 @@ from azcore.errors import IllegalActionError
 from azcore.game import Book, Game, Tablebase, illegal_action_message
 from azcore.game.batch import make_batch
 from azcore.game.faults import game_faults
-from azcore.settings import build, require
+from azcore.settings import build_group, require
 from azcore.storage.books import choose
 from azcore.storage.starts import Starts, require_plies
 
@@ -90,11 +90,7 @@ def arena_settings(config: Mapping[str, Any]) -> ArenaSettings:
     Raises:
         SettingError: a setting cannot be used.
     """
-    group = config.get("arena", {})  # puzzles are no matches
-    require(isinstance(group, Mapping), "arena", "settings by name", group)
-    number = {} if "num_simulations" in group else {"num_simulations": "search"}
-    own = {key: config[home][key] for key, home in number.items()}
-    return build(ArenaSettings, {**LEFT_OUT, **own, **group}, "arena", number)
+    return build_group(ArenaSettings, config, "arena", LEFT_OUT, ["num_simulations"])
 
 
 @dataclass(frozen=True, kw_only=True)

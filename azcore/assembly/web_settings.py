@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from azcore.settings import build, require
+from azcore.settings import ONE_OR_MORE, POSITIVE, Test, build_group, require, require_each
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,25 +31,23 @@ class WebSettings:
     report_seconds: float
 
     def __post_init__(self) -> None:
-        require(0 <= self.port <= 65535, "web.port", "0 to 65535", self.port)
-        require(
-            self.token is None or (self.token.isalnum() and self.token.isascii()),
-            "web.token",
-            "letters and digits, or null",
-            self.token,
-        )
-        require(0 <= self.niceness <= 19, "web.niceness", "0 to 19", self.niceness)
-        require(0 < self.share <= 1, "web.share", "above 0, at most 1", self.share)
-        for name in (
-            "num_simulations",
-            "leaves_per_tree",
-            "visitors",
-            "max_simulations",
-            "memory_mb",
-        ):
-            require(getattr(self, name) >= 1, f"web.{name}", "1 or more", getattr(self, name))
-        for name in ("most_seconds", "report_seconds"):
-            require(getattr(self, name) > 0, f"web.{name}", "above 0", getattr(self, name))
+        tests: dict[str, Test] = {
+            "port": (lambda port: 0 <= port <= 65535, "0 to 65535"),
+            "token": (
+                lambda token: token.isalnum() and token.isascii(),
+                "letters and digits, or null",
+            ),
+            "niceness": (lambda niceness: 0 <= niceness <= 19, "0 to 19"),
+            "share": (lambda share: 0 < share <= 1, "above 0, at most 1"),
+            "num_simulations": ONE_OR_MORE,
+            "leaves_per_tree": ONE_OR_MORE,
+            "visitors": ONE_OR_MORE,
+            "max_simulations": ONE_OR_MORE,
+            "memory_mb": ONE_OR_MORE,
+            "most_seconds": POSITIVE,
+            "report_seconds": POSITIVE,
+        }
+        require_each(self, "web", tests)
         require(
             self.num_simulations <= self.max_simulations,
             "web.num_simulations",
@@ -72,8 +70,5 @@ def web_settings(config: Mapping[str, Any]) -> WebSettings:
     Raises:
         SettingError: a setting cannot be used.
     """
-    group = config["web"]
-    require(isinstance(group, Mapping), "web", "settings by name", group)
-    homes = {key: "search" for key in ("num_simulations", "leaves_per_tree") if key not in group}
-    own = {key: config[home][key] for key, home in homes.items()}
-    return build(WebSettings, {"beside": False, **own, **group}, "web", homes)
+    own = ("num_simulations", "leaves_per_tree")
+    return build_group(WebSettings, config, "web", {"beside": False}, own)

@@ -90,10 +90,8 @@ def _renamed(command: str, word: str, tell: Callable[[str], None]) -> Iterator[s
         tell(f"{word} is {' '.join(now) or 'nothing'} in command={command} now")
         yield from now
         return
-    from azcore.storage.run_settings import MOVED  # brings numpy, for which --help need not wait
-
     name = key.lstrip("+~")
-    new = {"search.rule": "search", **MOVED, **_OF_PUCT, **RENAMED.get(command, {})}.get(name, name)
+    new = {**_OF_PUCT, **RENAMED.get(command, {})}.get(name, name)
     if new != name:
         tell(f"{name} is {new} now")
     yield f"{key[: len(key) - len(name)]}{new}={value}"

@@ -22,7 +22,7 @@ from azcore.engine.settings import engine_settings, thinking_search
 from azcore.engine.thinker import Limits, Line, Thinker, Thought, Variation
 from azcore.errors import AzcoreError, GameError, GameFileError
 from azcore.game import Game, Transcript
-from azcore.settings import build, require
+from azcore.settings import build_group, require
 from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.transcripts import format_named, format_of_path, formats_of, write_transcript
 
@@ -93,9 +93,7 @@ def play_settings(config: Mapping[str, Any]) -> PlaySettings:
     Raises:
         SettingError: a setting cannot be used.
     """
-    own, homes = config["search"]["num_simulations"], {"num_simulations": "search"}
-    require(isinstance(config["play"], Mapping), "play", "settings by name", config["play"])
-    return build(PlaySettings, {"num_simulations": own, **config["play"]}, "play", homes)
+    return build_group(PlaySettings, config, "play", of_search=["num_simulations"])
 
 
 def play(config: Mapping[str, Any]) -> int:

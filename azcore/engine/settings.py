@@ -8,7 +8,15 @@ from typing import Any
 
 from azcore.game.facts import PROTOCOLS
 from azcore.search.settings import SearchSettings, search_settings
-from azcore.settings import LARGEST_WHOLE, build, require
+from azcore.settings import (
+    LARGEST_WHOLE,
+    NOT_NEGATIVE,
+    ONE_OR_MORE,
+    POSITIVE,
+    Test,
+    build_group,
+    require_each,
+)
 
 BOOK_CHOICES = ("weighted", "best")
 
@@ -34,28 +42,25 @@ class EngineSettings:
     log: str | None
 
     def __post_init__(self) -> None:
-        for name, home in (
-            ("num_simulations", "search"),
-            ("leaves_per_tree", "search"),
-            ("max_simulations", "engine"),
-            ("memory_mb", "engine"),
-        ):
-            require(getattr(self, name) >= 1, f"{home}.{name}", "1 or more", getattr(self, name))
-        protocols, own = (*PROTOCOLS, "analysis"), "null for the game's own"
-        wanted = f"one of {', '.join(protocols)}, or {own}"
-        require(self.protocol in (None, *protocols), "engine.protocol", wanted, self.protocol)
-        require(self.time_share >= 1, "engine.time_share", "1 or more", self.time_share)
-        require(self.move_overhead >= 0, "engine.move_overhead", "0 or more", self.move_overhead)
-        choices = f"one of {', '.join(BOOK_CHOICES)}"
-        require(self.book_choice in BOOK_CHOICES, "engine.book_choice", choices, self.book_choice)
-        require(self.book_plies >= 1, "engine.book_plies", "1 or more", self.book_plies)
-        require(self.report_seconds > 0, "engine.report_seconds", "above 0", self.report_seconds)
-        require(
-            self.resign_below is None or -1 <= self.resign_below <= 1,
-            "engine.resign_below",
-            "a value of -1 to 1, or null never to resign",
-            self.resign_below,
-        )
+        protocols = (*PROTOCOLS, "analysis")
+        wanted = f"one of {', '.join(protocols)}, or null for the game's own"
+        tests: dict[str, Test] = {
+            "search.num_simulations": ONE_OR_MORE,
+            "search.leaves_per_tree": ONE_OR_MORE,
+            "max_simulations": ONE_OR_MORE,
+            "memory_mb": ONE_OR_MORE,
+            "protocol": (lambda name: name in protocols, wanted),
+            "time_share": ONE_OR_MORE,
+            "move_overhead": NOT_NEGATIVE,
+            "book_choice": (lambda name: name in BOOK_CHOICES, f"one of {', '.join(BOOK_CHOICES)}"),
+            "book_plies": ONE_OR_MORE,
+            "report_seconds": POSITIVE,
+            "resign_below": (
+                lambda value: -1 <= value <= 1,
+                "a value of -1 to 1, or null never to resign",
+            ),
+        }
+        require_each(self, "engine", tests)
 
 
 # What an engine in a terminal or on the page does without, or has in settings of its own.
@@ -73,13 +78,11 @@ def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
     Raises:
         SettingError: a setting cannot be used.
     """
-    group, search = config.get("engine", {}), config["search"]
-    require(isinstance(group, Mapping), "engine", "settings by name", group)
-    homes = dict.fromkeys(("num_simulations", "leaves_per_tree"), "search")
-    own = {key: search[key] for key in homes}
-    if own["num_simulations"] is None:  # seconds decide
-        own["num_simulations"] = LARGEST_WHOLE
-    return build(EngineSettings, {**LEFT_OUT, **own, **group}, "engine", homes)
+    search = dict(config["search"])
+    if search["num_simulations"] is None:  # seconds decide
+        search["num_simulations"] = LARGEST_WHOLE
+    own = ("num_simulations", "leaves_per_tree")
+    return build_group(EngineSettings, {**config, "search": search}, "engine", LEFT_OUT, own)
 
 
 def thinking_search(config: Mapping[str, Any]) -> SearchSettings:

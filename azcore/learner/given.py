@@ -23,7 +23,7 @@ from azcore.game import Game
 from azcore.learner.sources import GameSource
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.crew import ActorStatistics, Amount
-from azcore.settings import build, require
+from azcore.settings import build_group, require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
@@ -66,9 +66,7 @@ def supervised_settings(config: Mapping[str, Any]) -> SupervisedSettings:
     Raises:
         SettingError: a setting cannot be used.
     """
-    group = config["supervised"]
-    require(isinstance(group, Mapping), "supervised", "settings by name", group)
-    return build(SupervisedSettings, {"enabled": False, **group}, "supervised")
+    return build_group(SupervisedSettings, config, "supervised", {"enabled": False})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from azcore.errors import SettingError
-from azcore.settings import build, require
+from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Test, build, require, require_each
 from azcore.storage.targets import TARGETS
 
 OPTIMIZERS = ("sgd", "adamw", "muon")
@@ -84,61 +84,34 @@ class LearnerSettings:
     compile: bool  # by torch.compile
 
     def __post_init__(self) -> None:
-        names = f"one of {', '.join(OPTIMIZERS)}"
-        require(self.optimizer in OPTIMIZERS, "learner.optimizer", names, self.optimizer)
-        names = f"one of {', '.join(SCHEDULES)}"
-        require(self.schedule in SCHEDULES, "learner.schedule", names, self.schedule)
-        require(
-            0 < self.cosine_end <= 1,
-            "learner.cosine_end",
-            "above 0, at most 1",
-            self.cosine_end,
-        )
-        require(self.batch_size >= 2, "learner.batch_size", "2 or more", self.batch_size)
-        require(
-            self.steps_per_generation >= 1,
-            "learner.steps_per_generation",
-            "1 or more",
-            self.steps_per_generation,
-        )
-        require(
-            len(self.learning_rates) == len(self.milestones) + 1 and min(self.learning_rates) > 0,
-            "learner.learning_rates",
-            f"{len(self.milestones) + 1} rates above 0, one more than learner.milestones",
-            self.learning_rates,
-        )
-        require(
-            self.learning_rate_batch >= 1,
-            "learner.learning_rate_batch",
-            "1 or more",
-            self.learning_rate_batch,
-        )
-        require(
-            list(self.milestones) == sorted(self.milestones)
-            and all(0 < milestone < 1 for milestone in self.milestones),
-            "learner.milestones",
-            "rising shares of trainer.max_steps between 0 and 1",
-            self.milestones,
-        )
-        require(self.warmup_steps >= 0, "learner.warmup_steps", "0 or more", self.warmup_steps)
-        require(
-            0 <= self.value_weight < math.inf,
-            "learner.value_weight",
-            "0 or more",
-            self.value_weight,
-        )
+        count = len(self.milestones) + 1
+        rising = list(self.milestones) == sorted(self.milestones)
+        tests: dict[str, Test] = {
+            "optimizer": (lambda name: name in OPTIMIZERS, f"one of {', '.join(OPTIMIZERS)}"),
+            "schedule": (lambda name: name in SCHEDULES, f"one of {', '.join(SCHEDULES)}"),
+            "cosine_end": (lambda share: 0 < share <= 1, "above 0, at most 1"),
+            "batch_size": (lambda size: size >= 2, "2 or more"),
+            "steps_per_generation": ONE_OR_MORE,
+            "learning_rates": (
+                lambda rates: len(rates) == count and min(rates) > 0,
+                f"{count} rates above 0, one more than learner.milestones",
+            ),
+            "learning_rate_batch": ONE_OR_MORE,
+            "milestones": (
+                lambda shares: rising and all(0 < share < 1 for share in shares),
+                "rising shares of trainer.max_steps between 0 and 1",
+            ),
+            "warmup_steps": NOT_NEGATIVE,
+            "value_weight": (lambda weight: 0 <= weight < math.inf, "0 or more"),
+            "momentum": (lambda value: 0 <= value < 1, "0 to 1"),
+            "l2": NOT_NEGATIVE,
+            "weight_averaging": (lambda share: 0 < share < 1, "between 0 and 1, or null"),
+        }
+        require_each(self, "learner", tests)
         for name, weight in self.auxiliary_weights.items():
             where = f"learner.auxiliary_weights.{name}"
             require(name in TARGETS, where, f"one of {', '.join(TARGETS)}", name)
             require(0 <= weight < math.inf, where, "0 or more", weight)
-        require(0 <= self.momentum < 1, "learner.momentum", "0 to 1", self.momentum)
-        require(self.l2 >= 0, "learner.l2", "0 or more", self.l2)
-        require(
-            self.weight_averaging is None or 0 < self.weight_averaging < 1,
-            "learner.weight_averaging",
-            "between 0 and 1, or null",
-            self.weight_averaging,
-        )
 
     def rates_by_step(self, max_steps: int) -> list[tuple[int, float]]:
         """(first optimizer step, rate) for each part of a run of `max_steps`.

@@ -14,7 +14,16 @@ from azcore.errors import SettingError
 from azcore.game import FloatArray, IntArray
 from azcore.search.proofs import rank
 from azcore.search.puct import value_from, value_unit
-from azcore.settings import build, require, unknown_key
+from azcore.settings import (
+    NOT_NEGATIVE,
+    ONE_OR_MORE,
+    POSITIVE,
+    Test,
+    build,
+    require,
+    require_each,
+    unknown_key,
+)
 
 NOISE = (  # settings of self-play alone, in `conf/noise`
     *("dirichlet_alpha", "dirichlet_fraction", "gumbel.scale", "root_temperature"),
@@ -87,116 +96,73 @@ class SearchSettings:
     gumbel: GumbelSettings | None  # None: PUCT everywhere
 
     def __post_init__(self) -> None:
+        is_gumbel, several = self.gumbel is not None, self.leaves_per_tree > 1
+        ordered = all(map(math.isfinite, self.value_range)) and len(self.value_range) == 2
+        finite: Test = (lambda value: 0 <= value < math.inf, "0 or more")
+        above_0: Test = (lambda value: 0 < value < math.inf, "above 0")
+        tests: dict[str, Test] = {
+            "num_simulations": ONE_OR_MORE,
+            "puct.c_base": POSITIVE,
+            "puct.c_init": finite,
+            "puct.c_spread": (lambda spread: 0 <= spread <= 1, "0 to 1"),
+            "puct.c_spread_prior": above_0,
+            "puct.c_spread_visits": finite,
+            "puct.first_play": (math.isfinite, "finite"),
+            "puct.virtual_loss": NOT_NEGATIVE,
+            "leaves_per_tree": ONE_OR_MORE,
+            "dirichlet_fraction": (lambda share: 0 <= share <= 1, "0 to 1"),
+            "dirichlet_alpha": (lambda alpha: alpha > 0, "above 0, or null for the game's own"),
+            "root_temperature": above_0,
+            "forced_visits": finite,
+            "puct.reuse_limit": finite,
+        }
+        require_each(self, "search", tests)
         require(
-            self.num_simulations >= 1, "search.num_simulations", "1 or more", self.num_simulations
-        )
-        require(self.c_base > 0, "puct.c_base", "above 0", self.c_base)
-        require(0 <= self.c_init < math.inf, "puct.c_init", "0 or more", self.c_init)
-        require(0 <= self.c_spread <= 1, "puct.c_spread", "0 to 1", self.c_spread)
-        require(
-            self.c_spread == 0 or not self.transpositions,
-            "puct.c_spread",
-            "0 with transpositions, whose backups are no single values",
-            self.c_spread,
-        )
-        require(
-            0 < self.c_spread_prior < math.inf,
-            "puct.c_spread_prior",
-            "above 0",
-            self.c_spread_prior,
-        )
-        require(
-            0 <= self.c_spread_visits < math.inf,
-            "puct.c_spread_visits",
-            "0 or more",
-            self.c_spread_visits,
-        )
-        require(
-            len(self.value_range) == 2
-            and all(map(math.isfinite, self.value_range))
-            and self.value_range[0] < self.value_range[1],
+            ordered and self.value_range[0] < self.value_range[1],
             "puct.value_range",
             "[lost, won], a lower number and a higher one",
             list(self.value_range),
         )
-        require(math.isfinite(self.first_play), "puct.first_play", "finite", self.first_play)
-        require(self.virtual_loss >= 0, "puct.virtual_loss", "0 or more", self.virtual_loss)
-        require(
-            self.leaves_per_tree >= 1, "search.leaves_per_tree", "1 or more", self.leaves_per_tree
-        )
-        require(
-            self.leaves_per_tree == 1 or self.virtual_loss > 0,
-            "puct.virtual_loss",
-            "above 0 when leaves_per_tree is above 1, or all leaves are one",
-            self.virtual_loss,
-        )
-        require(
-            0 <= self.dirichlet_fraction <= 1,
-            "search.dirichlet_fraction",
-            "0 to 1",
-            self.dirichlet_fraction,
-        )
-        require(
-            self.dirichlet_alpha is None or self.dirichlet_alpha > 0,
-            "search.dirichlet_alpha",
-            "above 0, or null for the game's own",
-            self.dirichlet_alpha,
-        )
-        require(
-            self.first_play_relative or not self.first_play_by_mass,
-            "puct.first_play_by_mass",
-            "false unless first_play_relative is true, since it scales the reduction",
-            self.first_play_by_mass,
-        )
-        require(
-            0 < self.root_temperature < math.inf,
-            "search.root_temperature",
-            "above 0",
-            self.root_temperature,
-        )
-        require(
-            0 <= self.forced_visits < math.inf,
-            "search.forced_visits",
-            "0 or more",
-            self.forced_visits,
-        )
-        require(
-            self.forced_visits == 0 or (self.leaves_per_tree == 1 and self.gumbel is None),
-            "search.forced_visits",
-            "0 with search=gumbel or with leaves_per_tree above 1",
-            self.forced_visits,
-        )
-        require(0 <= self.reuse_limit < math.inf, "puct.reuse_limit", "0 or more", self.reuse_limit)
-        require(
-            not self.solve or (self.gumbel is None and not self.transpositions),
-            "search.solve",
-            "false with search=gumbel and with transpositions, where nodes have several histories",
-            self.solve,
-        )
-        require(
-            self.gumbel is None or not self.stop_early,
-            "search.stop_early",
-            "false with search=gumbel, which does not choose by visits alone",
-            self.stop_early,
-        )
-        require(
-            not (self.stop_early and self.solve),
-            "search.stop_early",
-            "false with search.solve, since a later simulation may prove another action",
-            self.stop_early,
-        )
-        require(
-            self.gumbel is None or self.root_temperature == 1,
-            "search.root_temperature",
-            "1 with search=gumbel, whose noise is on the policy as it is",
-            self.root_temperature,
-        )
-        require(
-            self.gumbel is None or self.leaves_per_tree == 1,
-            "search.leaves_per_tree",
-            "1 with search=gumbel, which counts each visit before the next",
-            self.leaves_per_tree,
-        )
+        # What does not go together.
+        unfit = {
+            "puct.c_spread": (
+                self.c_spread != 0 and self.transpositions,
+                "0 with transpositions, whose backups are no single values",
+            ),
+            "puct.virtual_loss": (
+                several and self.virtual_loss == 0,
+                "above 0 when leaves_per_tree is above 1, or all leaves are one",
+            ),
+            "puct.first_play_by_mass": (
+                self.first_play_by_mass and not self.first_play_relative,
+                "false unless first_play_relative is true, since it scales the reduction",
+            ),
+            "search.forced_visits": (
+                self.forced_visits != 0 and (several or is_gumbel),
+                "0 with search=gumbel or with leaves_per_tree above 1",
+            ),
+            "search.solve": (
+                self.solve and (is_gumbel or self.transpositions),
+                "false with search=gumbel and with transpositions, where nodes have several "
+                "histories",
+            ),
+            "search.stop_early": (
+                self.stop_early and (is_gumbel or self.solve),
+                "false with search=gumbel, which does not choose by visits alone"
+                if is_gumbel
+                else "false with search.solve, since a later simulation may prove another action",
+            ),
+            "search.root_temperature": (
+                is_gumbel and self.root_temperature != 1,
+                "1 with search=gumbel, whose noise is on the policy as it is",
+            ),
+            "search.leaves_per_tree": (
+                is_gumbel and several,
+                "1 with search=gumbel, which counts each visit before the next",
+            ),
+        }
+        for key, (is_unfit, wanted) in unfit.items():
+            require(not is_unfit, key, wanted, getattr(self, key.partition(".")[2]))
 
     @property
     def first_play_value(self) -> float:

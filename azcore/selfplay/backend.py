@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from azcore.settings import require
+from azcore.settings import Test, require, require_each
 
 NAMES = ("inline", "process", "ray")
 MOST_PROCESSES = 1024  # more than a machine has cores
@@ -30,40 +30,20 @@ class BackendSettings:
     wait: float  # seconds
 
     def __post_init__(self) -> None:
-        require(self.name in NAMES, "backend.name", f"one of {', '.join(NAMES)}", self.name)
-        for key, value, most in (
-            ("processes", self.processes, MOST_PROCESSES),
-            ("actors", self.actors, MOST_ACTORS),
-        ):
-            within = value is None or 1 <= value <= most
-            require(within, f"backend.{key}", f"1 to {most:,}, or null", value)
-        require(
-            0 <= self.restarts <= MOST_RESTARTS,
-            "backend.restarts",
-            f"0 to {MOST_RESTARTS:,}",
-            self.restarts,
-        )
-        require(
-            self.address is None or ADDRESS.fullmatch(self.address) is not None,
-            "backend.address",
-            "auto, HOST:PORT, ray://HOST:PORT or null",
-            self.address,
-        )
-        require(
-            self.num_cpus is None or 0 <= self.num_cpus <= MOST_UNITS,
-            "backend.num_cpus",
-            f"0 to {MOST_UNITS:,.0f}, or null",
-            self.num_cpus,
-        )
-        require(
-            0 <= self.num_gpus <= MOST_UNITS,
-            "backend.num_gpus",
-            f"0 to {MOST_UNITS:,.0f}",
-            self.num_gpus,
-        )
-        require(
-            1 <= self.wait <= LONGEST_WAIT, "backend.wait", f"1 to {LONGEST_WAIT:,.0f}", self.wait
-        )
+        tests: dict[str, Test] = {
+            "name": (lambda name: name in NAMES, f"one of {', '.join(NAMES)}"),
+            "restarts": (lambda n: 0 <= n <= MOST_RESTARTS, f"0 to {MOST_RESTARTS:,}"),
+            "address": (ADDRESS.fullmatch, "auto, HOST:PORT, ray://HOST:PORT or null"),
+            "num_cpus": (lambda n: 0 <= n <= MOST_UNITS, f"0 to {MOST_UNITS:,.0f}, or null"),
+            "num_gpus": (lambda n: 0 <= n <= MOST_UNITS, f"0 to {MOST_UNITS:,.0f}"),
+            "wait": (lambda seconds: 1 <= seconds <= LONGEST_WAIT, f"1 to {LONGEST_WAIT:,.0f}"),
+            "processes": (
+                lambda n: 1 <= n <= MOST_PROCESSES,
+                f"1 to {MOST_PROCESSES:,}, or null",
+            ),
+            "actors": (lambda n: 1 <= n <= MOST_ACTORS, f"1 to {MOST_ACTORS:,}, or null"),
+        }
+        require_each(self, "backend", tests)
         self._require_of("process", "which has no processes of its own", "processes")
         self._require_of("ray", "which has no actors", "address", "actors", "num_cpus", "num_gpus")
 

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from azcore.search.settings import SearchResult
-from azcore.settings import require
+from azcore.settings import (
+    NOT_NEGATIVE,
+    ONE_OR_MORE,
+    POSITIVE,
+    SHARE,
+    SHARE_ABOVE_0,
+    Test,
+    require,
+    require_each,
+)
 from azcore.storage.run_directory import MOST_GAMES
 from azcore.storage.starts import require_plies
 
@@ -45,105 +54,32 @@ class SelfPlaySettings:
     resignation_games: int
 
     def __post_init__(self) -> None:
-        require(
-            self.num_games is None or 1 <= self.num_games <= MOST_GAMES,
-            "selfplay.num_games",
-            f"1 to {MOST_GAMES:,}, or null",
-            self.num_games,
-        )
-        require(
-            self.workers is None or 1 <= self.workers <= MOST_WORKERS,
-            "selfplay.workers",
-            f"1 to {MOST_WORKERS:,}, or null",
-            self.workers,
-        )
-        require(self.opening_plies >= 0, "selfplay.opening_plies", "0 or more", self.opening_plies)
-        require(
-            self.policy_plies is None or 0 < self.policy_plies <= MOST_POLICY_PLIES,
-            "selfplay.policy_plies",
-            f"above 0, at most {MOST_POLICY_PLIES:,}, or null",
-            self.policy_plies,
-        )
         require_plies(self.start_plies, "selfplay.start_plies")
-        require(
-            0 < self.start_share <= 1,
-            "selfplay.start_share",
-            "a share above 0, at most 1",
-            self.start_share,
-        )
-        require(
-            0 <= self.branch_share < 1,
-            "selfplay.branch_share",
-            "a share of 0 to 1",
-            self.branch_share,
-        )
-        require(
-            1 <= self.round_waves <= MOST_WAVES,
-            "selfplay.round_waves",
-            f"1 to {MOST_WAVES:,}",
-            self.round_waves,
-        )
-        require(self.temperature > 0, "selfplay.temperature", "above 0", self.temperature)
-        require(
-            self.final_temperature >= 0,
-            "selfplay.final_temperature",
-            "0 or more",
-            self.final_temperature,
-        )
-        require(
-            self.temperature_plies >= 0,
-            "selfplay.temperature_plies",
-            "0 or more",
-            self.temperature_plies,
-        )
-        require(
-            self.temperature_half_life is None or self.temperature_half_life > 0,
-            "selfplay.temperature_half_life",
-            "above 0, or null",
-            self.temperature_half_life,
-        )
-        require(
-            self.decided_value is None or 0 < self.decided_value < 1,
-            "selfplay.decided_value",
-            "a value between 0 and 1, or null",
-            self.decided_value,
-        )
-        require(
-            0 <= self.decided_share <= 1,
-            "selfplay.decided_share",
-            "a share from 0 to 1",
-            self.decided_share,
-        )
-        require(
-            0 < self.full_search_share <= 1,
-            "selfplay.full_search_share",
-            "a share above 0, at most 1",
-            self.full_search_share,
-        )
-        require(
-            self.cheap_simulations >= 1,
-            "selfplay.cheap_simulations",
-            "1 or more",
-            self.cheap_simulations,
-        )
-        require(
-            0 < self.resignation_false_positives < 1,
-            "selfplay.resignation_false_positives",
-            "a share between 0 and 1",
-            self.resignation_false_positives,
-        )
-        require(
-            0 < self.resignation_played_out <= 1,
-            "selfplay.resignation_played_out",
-            "a share above 0, at most 1",
-            self.resignation_played_out,
-        )
-        require(
-            self.resignation_games >= 1,
-            "selfplay.resignation_games",
-            "1 or more",
-            self.resignation_games,
-        )
+        within = (lambda value: 0 < value < 1, "a share between 0 and 1")
+        tests: dict[str, Test] = {
+            "num_games": (lambda n: 1 <= n <= MOST_GAMES, f"1 to {MOST_GAMES:,}, or null"),
+            "workers": (lambda n: 1 <= n <= MOST_WORKERS, f"1 to {MOST_WORKERS:,}, or null"),
+            "opening_plies": NOT_NEGATIVE,
+            "policy_plies": (
+                lambda plies: 0 < plies <= MOST_POLICY_PLIES,
+                f"above 0, at most {MOST_POLICY_PLIES:,}, or null",
+            ),
+            "start_share": SHARE_ABOVE_0,
+            "branch_share": (lambda share: 0 <= share < 1, "a share of 0 to 1"),
+            "round_waves": (lambda waves: 1 <= waves <= MOST_WAVES, f"1 to {MOST_WAVES:,}"),
+            "temperature": POSITIVE,
+            "final_temperature": NOT_NEGATIVE,
+            "temperature_plies": NOT_NEGATIVE,
+            "temperature_half_life": (lambda plies: plies > 0, "above 0, or null"),
+            "decided_value": (lambda v: 0 < v < 1, "a value between 0 and 1, or null"),
+            "decided_share": SHARE,
+            "full_search_share": SHARE_ABOVE_0,
+            "cheap_simulations": ONE_OR_MORE,
+            "resignation_false_positives": within,
+            "resignation_played_out": SHARE_ABOVE_0,
+            "resignation_games": ONE_OR_MORE,
+        }
+        require_each(self, "selfplay", tests)
 
     def shares(self) -> list[int]:
         """Number of games per worker, as equal as possible; both settings must be known.

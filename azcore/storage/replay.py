@@ -31,7 +31,7 @@ from azcore.game.batch import make_batch
 from azcore.game.compilation import compiled
 from azcore.game.positions import Positions, make_positions
 from azcore.game.symmetries import SymmetryTables
-from azcore.settings import require
+from azcore.settings import ONE_OR_MORE, SHARE, Test, require, require_each
 from azcore.storage.ends import NO_END, UNKNOWN, Ends
 from azcore.storage.game_record import COUNTS, GameRecord
 from azcore.storage.scratch import ScratchFile
@@ -98,42 +98,30 @@ class ReplaySettings:
     augment: bool
 
     def __post_init__(self) -> None:
-        require(self.window_games >= 1, "replay.window_games", "1 or more", self.window_games)
-        require(
-            self.window_start is None or self.window_start >= 1,
-            "replay.window_start",
-            "1 or more, or null",
-            self.window_start,
-        )
-        for name in ("root_value_share", "surprise_share"):
-            value = getattr(self, name)
-            require(0 <= value <= 1, f"replay.{name}", "a share from 0 to 1", value)
-        for name in ("window_power", "window_slope"):
-            value = getattr(self, name)
-            require(0 < value <= 1, f"replay.{name}", "above 0, at most 1", value)
+        above_0 = (lambda value: 0 < value <= 1, "above 0, at most 1")
+        tests: dict[str, Test] = {
+            "window_games": ONE_OR_MORE,
+            "window_start": (lambda games: games >= 1, "1 or more, or null"),
+            "root_value_share": SHARE,
+            "surprise_share": SHARE,
+            "window_power": above_0,
+            "window_slope": above_0,
+            "samples_per_position": (
+                lambda samples: samples >= 0.001,
+                "0.001 or more, or self-play makes games that are hardly ever learned from",
+            ),
+            "games_per_generation": ONE_OR_MORE,
+            "games_on_disk": (
+                lambda games: games >= self.window_games,
+                f"replay.window_games, {self.window_games}, or more; null for all",
+            ),
+        }
+        require_each(self, "replay", tests)
         require(
             (self.samples_per_position is None) is not (self.games_per_generation is None),
             "replay.samples_per_position",
             "null where replay.games_per_generation is a number, or the other way round",
             f"{self.samples_per_position} and {self.games_per_generation}",
-        )
-        require(
-            self.samples_per_position is None or self.samples_per_position >= 0.001,
-            "replay.samples_per_position",
-            "0.001 or more, or self-play makes games that are hardly ever learned from",
-            self.samples_per_position,
-        )
-        require(
-            self.games_per_generation is None or self.games_per_generation >= 1,
-            "replay.games_per_generation",
-            "1 or more",
-            self.games_per_generation,
-        )
-        require(
-            self.games_on_disk is None or self.games_on_disk >= self.window_games,
-            "replay.games_on_disk",
-            f"replay.window_games, {self.window_games}, or more; null for all",
-            self.games_on_disk,
         )
 
     def window_at(self, total_games: int) -> int:

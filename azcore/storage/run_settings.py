@@ -55,79 +55,22 @@ OPTIONAL = (
 )  # settings are complete without these
 
 
-# New names of settings in older runs and command lines.
-MOVED = {
-    "selfplay.backend": "evaluator.backend",
-    "selfplay.precision": "evaluator.precision",
-    "selfplay.random_symmetry": "evaluator.random_symmetry",
-    "selfplay.evaluation_cache": "evaluator.cache",
-    "search.gumbel_actions": "search.gumbel.actions",
-    "search.gumbel_scale": "search.gumbel.scale",
-    "search.gumbel_c_visit": "search.gumbel.c_visit",
-    "search.gumbel_c_scale": "search.gumbel.c_scale",
-    "search.gumbel_rescale": "search.gumbel.rescale",
-    "search.gumbel_mixed_value": "search.gumbel.mixed_value",
-}
 # Settings of the group `search`, in which older runs have those of `puct` too.
 OF_SEARCH = (
     *("gumbel", "num_simulations", "leaves_per_tree", "transpositions", "stop_early", "solve"),
     *("dirichlet_fraction", "dirichlet_alpha", "root_temperature", "forced_visits"),
 )
 OF_GUMBEL = ("gumbel", "num_simulations", "transpositions")  # of Gumbel's search
-# Settings that older runs do not have, with the value that means what those runs did.
+# Settings that runs of 0.2.0 do not have, with the value that means what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
-    "evaluator": {"threads": None},
-    "search": {
-        "first_play_by_mass": False,
-        "root_temperature": 1.0,
-        "forced_visits": 0.0,
-        "stop_early": False,
-        "c_spread": 0.0,
-        "c_spread_prior": 0.4,
-        "c_spread_visits": 2.0,
-        "solve": False,
-    },
-    "selfplay": {
-        "policy_plies": None,
-        "starts": [],
-        "start_plies": [0, 40],
-        "start_share": 1.0,
-        "branch_share": 0.0,
-        "round_waves": 16,
-        "temperature_half_life": None,
-        "full_search_share": 1.0,
-        "cheap_simulations": 16,
-        "decided_value": None,
-        "decided_share": 0.1,
-    },
-    "replay": {
-        "window_start": None,
-        "window_power": 0.75,
-        "window_slope": 0.4,
-        "root_value_share": 0.0,
-        "surprise_share": 0.0,
-        "window_on_disk": False,
-    },
+    "selfplay": {"start_share": 1.0, "round_waves": 16},
+    "replay": {"window_on_disk": False},
     "trainer": {"accumulate_grad_batches": 1},
     "learner": {
-        "optimizer": "sgd",
-        "schedule": "steps",
-        "cosine_end": 0.05,
-        "warmup_steps": 0,
-        "weight_averaging": None,
         "sync_batch_norm": True,
         "compile": False,
-        "auxiliary_weights": {  # of targets that their networks do not have
-            "ownership": 1.5,
-            "score": 4.0,
-            "material": 4.0,
-            "reply": 0.15,
-            "soft_policy": 1.0,
-            "later_values": 0.7,
-            "plies_left": 0.1,
-        },
+        "auxiliary_weights": {"material": 4.0},
     },
-    "arena": {"starts": [], "start_plies": [8], "book": None, "tablebase": None},
 }
 # The same for networks, by name; their checkpoints lack them too.
 ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {
@@ -172,29 +115,13 @@ def own_settings(run: RunDirectory) -> dict[str, Any]:
 
 def _renamed(config: dict[str, Any]) -> dict[str, Any]:
     """Settings under their current names and complete; those of current runs are unchanged."""
-    search, evaluator = config.get("search"), config.setdefault("evaluator", {})
-    if not isinstance(search, dict) or not isinstance(evaluator, dict):
-        return config  # the reader will refuse it
-    rule = search.pop("rule", None)
-    if rule is not None:
-        search["gumbel"] = {}
-    for old, new in MOVED.items():
-        group, _, key = old.partition(".")
-        if isinstance(config.get(group), dict) and key in config[group]:
-            value = config[group].pop(key)
-            if group == "selfplay":
-                evaluator.setdefault(new.partition(".")[2], value)
-            elif rule is not None:
-                search["gumbel"][new.rpartition(".")[2]] = value
-    if rule == "puct":
-        search["gumbel"] = None
     for group, values in ADDED.items():
-        if isinstance(config.get(group), dict) and not (group == "search" and "puct" in config):
+        if isinstance(config.get(group), dict):
             config[group] = _completed(config[group], values)
-    if "puct" not in config:
-        search, is_gumbel = config["search"], config["search"].get("gumbel") is not None
+    search = config.get("search")
+    if "puct" not in config and isinstance(search, dict):
+        known = OF_SEARCH[1:] if search.get("gumbel") is None else OF_GUMBEL
         config["puct"] = {key: each for key, each in search.items() if key not in OF_SEARCH}
-        known = OF_GUMBEL if is_gumbel else OF_SEARCH[1:]
         config["search"] = {key: each for key, each in search.items() if key in known}
     if isinstance(config.get("network"), dict):
         config["network"] = completed_network(config["network"])

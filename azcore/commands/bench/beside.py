@@ -1,6 +1,7 @@
 """Runs other programs on azcore's work, each with a script in its own process.
 
-`peers/__init__.py` describes the input and output of a script.
+`benchmarks/peers` in azcore's sources has those of the peers that it knows, and describes what a
+script reads and writes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from azcore.assembly.parts import LearningSettings
 from azcore.commands.bench.settings import BenchSettings, PeerSettings
 from azcore.errors import AzcoreError, SettingError
 
-_SCRIPTS = Path(__file__).parent / "peers"
+_SCRIPTS = Path(__file__).parents[3] / "benchmarks" / "peers"  # in a checkout
 _VERSIONS = """
 import json, sys
 from importlib.metadata import PackageNotFoundError, version
@@ -100,7 +101,10 @@ def _peer(
         )
     if peer.script is None:
         if not (_SCRIPTS / f"{name}.py").is_file():
-            raise SettingError(f"bench.peers.{name}.script must be a path, got None")
+            raise SettingError(
+                f"bench.peers.{name}.script must be a path, got None: there is no "
+                f"{_SCRIPTS / name}.py, which azcore's sources have"
+            )
         command, folder = [python, "-m", f"{_SCRIPTS.name}.{name}"], _SCRIPTS.parent
     else:
         script = Path(peer.script).absolute()

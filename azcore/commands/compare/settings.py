@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from azcore.arena.match import require_pairs
-from azcore.settings import build, require
+from azcore.settings import build_group, require
 
 X = ("evaluations", "steps", "seconds")  # choices for the figure's horizontal axis
 
@@ -46,14 +46,10 @@ def compare_settings(config: Mapping[str, Any]) -> CompareSettings:
     Raises:
         SettingError: a setting cannot be used.
     """
-    require(
-        isinstance(config["compare"], Mapping), "compare", "settings by name", config["compare"]
-    )
     values = dict(config["compare"])
     if isinstance(values["runs"], str | int):
         values["runs"] = [values["runs"]]
     if isinstance(values["runs"], list):
         values["runs"] = [str(run) if isinstance(run, int) else run for run in values["runs"]]
-    homes = {} if "num_simulations" in values else {"num_simulations": "search"}
-    own = {key: config[home][key] for key, home in homes.items()}
-    return build(CompareSettings, {"after_sweep": False, **own, **values}, "compare", homes)
+    own = {**config, "compare": values}
+    return build_group(CompareSettings, own, "compare", {"after_sweep": False}, ["num_simulations"])
