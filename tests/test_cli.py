@@ -181,7 +181,7 @@ def test_check_and_arena(azcore: Callable[..., tuple[int, str, str]], tiny: Tiny
     brief = ["check.positions=60", "check.seconds=0.05"]
     assert azcore("command=check", "game=tic_tac_toe_plain", *brief)[0] == 0
     train_once(tiny("run_dir=run", "trainer.max_steps=4"))
-    few = ["arena.games=2", "arena.num_simulations=4"]
+    few = ["arena.games=2", "search.num_simulations=4"]
     status, output, _ = azcore("command=arena", "checkpoint=run/checkpoints/last.ckpt", *few)
     assert status == 0
     assert "random" in output
@@ -413,21 +413,6 @@ def test_each_command_shows_its_settings_with_their_comments(
     assert azcore("--version")[1] == f"azcore {__version__}\n"
 
 
-def test_names_that_settings_once_had_are_taken_with_a_word(
-    azcore: Callable[..., tuple[int, str, str]],
-) -> None:
-    old = ["selfplay.precision=half", "search.rule=gumbel", "search.gumbel_actions=4"]
-    status, _, errors = azcore("game=tic_tac_toe", *old)
-    assert status == 2
-    *words, refusal = errors.splitlines()
-    assert words == [
-        "azcore: selfplay.precision is evaluator.precision now",
-        "azcore: search.rule is search now",
-        "azcore: search.gumbel_actions is search.gumbel.actions now",
-    ]
-    assert refusal.startswith("azcore: evaluator.precision must be one of auto")
-
-
 def test_older_command_lines_are_taken_with_a_word(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
@@ -498,7 +483,7 @@ def test_a_locale_without_our_signs(tmp_path: Path) -> None:
     ran = subprocess.run(
         [
             *(sys.executable, "-m", "azcore", "command=arena", "game=tic_tac_toe"),
-            *("arena.games=2", "arena.num_simulations=2", "players=[random,search]"),
+            *("arena.games=2", "search.num_simulations=2", "players=[random,search]"),
         ],
         cwd=tmp_path,
         env={**os.environ, "PYTHONIOENCODING": "ascii"},

@@ -12,16 +12,12 @@ from azcore.commands import COMMANDS
 from azcore.errors import SettingError
 
 SWITCHES = {"web": "web.beside"}  # groups that are switched on or off by their name
-_OF_PUCT = {f"search.{name}": f"puct.{name}" for name in keys_of_group("puct")}
 _SEARCH = {"arena.num_simulations": "search.num_simulations"}
 _LEAVES = {"engine.leaves_per_tree": "search.leaves_per_tree"}
 RENAMED: Mapping[str, Mapping[str, str]] = {  # by command
     "arena": _SEARCH,
     "puzzles": _SEARCH,
-    "tune": {
-        **_SEARCH,
-        **{f"tune.parameters.{old}": f"tune.parameters.{new}" for old, new in _OF_PUCT.items()},
-    },
+    "tune": _SEARCH,
     "engine": {"engine.num_simulations": "search.num_simulations", **_LEAVES},
     "play": {"play.num_simulations": "search.num_simulations", **_LEAVES},
     "web": {"web.num_simulations": "search.num_simulations", **_LEAVES},
@@ -48,7 +44,7 @@ def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
     Raises:
         SettingError: there is no such command, or there are two.
     """
-    named = [word.partition("=")[2] for word in words if word.startswith("command=")]
+    named = [word.partition("=")[2] for word in words if word.startswith("command=")][-1:]
     rest = [word for word in words if not word.startswith("command=")]
     if rest and "=" not in rest[0] and not rest[0].startswith("-"):
         if rest[0] not in COMMANDS and not named:
@@ -91,7 +87,11 @@ def _renamed(command: str, word: str, tell: Callable[[str], None]) -> Iterator[s
         yield from now
         return
     name = key.lstrip("+~")
-    new = {**_OF_PUCT, **RENAMED.get(command, {})}.get(name, name)
+    of_puct = {f"search.{each}": f"puct.{each}" for each in keys_of_group("puct")}
+    if command == "tune":
+        within = "tune.parameters."
+        of_puct |= {f"{within}{old}": f"{within}{new}" for old, new in of_puct.items()}
+    new = {**of_puct, **RENAMED.get(command, {})}.get(name, name)
     if new != name:
         tell(f"{name} is {new} now")
     yield f"{key[: len(key) - len(name)]}{new}={value}"

@@ -33,7 +33,10 @@ class BackendSettings:
         tests: dict[str, Test] = {
             "name": (lambda name: name in NAMES, f"one of {', '.join(NAMES)}"),
             "restarts": (lambda n: 0 <= n <= MOST_RESTARTS, f"0 to {MOST_RESTARTS:,}"),
-            "address": (ADDRESS.fullmatch, "auto, HOST:PORT, ray://HOST:PORT or null"),
+            "address": (
+                lambda text: ADDRESS.fullmatch(text) is not None,
+                "auto, HOST:PORT, ray://HOST:PORT or null",
+            ),
             "num_cpus": (lambda n: 0 <= n <= MOST_UNITS, f"0 to {MOST_UNITS:,.0f}, or null"),
             "num_gpus": (lambda n: 0 <= n <= MOST_UNITS, f"0 to {MOST_UNITS:,.0f}"),
             "wait": (lambda seconds: 1 <= seconds <= LONGEST_WAIT, f"1 to {LONGEST_WAIT:,.0f}"),

@@ -64,7 +64,7 @@ def test_a_tuning(tiny: Tiny, tmp_path: Path, kills: int) -> None:
     arguments += [
         f"tune.trials={3 * kills + 1}",
         "tune.startup_trials=2",
-        "arena.num_simulations=8",
+        "search.num_simulations=8",
     ]
     arguments += ["tune.confirming_games=4"]
     rows = {name: tmp_path / name / "tuning.csv" for name in ("whole", "killed")}
@@ -103,7 +103,7 @@ def test_a_rating_list(tiny: Tiny, tmp_path: Path, kills: int) -> None:
     train_once(tiny("run_dir=run", "trainer.max_steps=4"))
     before = fingerprint(RunDirectory(tmp_path / "run").path)
     arguments = ["command=arena", "players=[run,random,search:4]", "arena.games=40"]
-    arguments += ["arena.num_simulations=8"]
+    arguments += ["search.num_simulations=8"]
     for number in range(kills):
         games = tmp_path / f"list-{number}/games.csv"
         kill(

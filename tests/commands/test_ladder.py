@@ -62,7 +62,7 @@ def within(azcore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return printed
 
 
-FEW = ["arena.num_simulations=8", "arena.games=4", "arena.opening_plies=0"]
+FEW = ["search.num_simulations=8", "arena.games=4", "arena.opening_plies=0"]
 
 
 def config(folder: Path, climb: list[str] | str, **changes: Any) -> dict[str, Any]:

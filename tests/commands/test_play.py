@@ -28,7 +28,7 @@ from azcore.storage.transcripts import read_transcript
 from conftest import compose
 from run_kit import train_once
 
-FEW = ["play.num_simulations=16"]
+FEW = ["search.num_simulations=16"]
 Screen = Callable[..., str]
 
 
@@ -78,7 +78,7 @@ def test_a_whole_game_of_tic_tac_toe(screen: Screen) -> None:
 
 
 def test_the_engine_answers_and_wins_when_it_can(screen: Screen) -> None:
-    many = ["game=tic_tac_toe", "play.num_simulations=1000"]
+    many = ["game=tic_tac_toe", "search.num_simulations=1000"]
     # O threatens a column; X looks away.
     shown = screen([*many, "play.seat=second"], "quit")
     assert re.search(r"You are O and move second\.", shown)
@@ -138,7 +138,7 @@ def test_the_engine_plays_itself(screen: Screen) -> None:
 def test_hints_and_opinions(screen: Screen) -> None:
     shown = answers(
         screen(
-            ["game=tic_tac_toe", "play.seat=both", "play.num_simulations=400"],
+            ["game=tic_tac_toe", "play.seat=both", "search.num_simulations=400"],
             *("a1", "b1", "a2", "b2", "hint", "opinion"),
         )
     )
@@ -232,8 +232,8 @@ def test_a_game_is_saved_with_what_the_engine_thought(screen: Screen, tmp_path: 
             ["play.seat=third"],
             "play.seat must be one of first, second, both, none, black, white, got 'third'",
         ),
-        (["play.num_simulations=0"], "play.num_simulations must be 1 or more, or null, got 0"),
-        (["play.num_simulations=null"], "a number, or play.seconds one, got None"),
+        (["search.num_simulations=0"], "search.num_simulations must be 1 or more, or null, got 0"),
+        (["search.num_simulations=null"], "a number, or play.seconds one, got None"),
         (["play.seconds=0"], "play.seconds must be above 0"),
     ],
 )
@@ -282,7 +282,7 @@ def test_on_a_terminal(tmp_path: Path, typed: str, status: int) -> None:
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(tmp_path)
-        seconds = ["play.seconds=300", "play.num_simulations=null"] if "+" in typed else FEW
+        seconds = ["play.seconds=300", "search.num_simulations=null"] if "+" in typed else FEW
         os.execv(ARGUMENTS[0], [*ARGUMENTS, *seconds])
     shown = b""
 

@@ -110,7 +110,7 @@ def test_it_plays_as_before(azcore: CommandLine, run: Path) -> None:
             assert torch.allclose(one, other, atol=0.01)
     assert all(t.dtype != torch.float16 for t in after.state_dict().values())
     players = "players=[small.ckpt,random]"
-    assert azcore("command=arena", players, "arena.games=2", "arena.num_simulations=4")[0] == 0
+    assert azcore("command=arena", players, "arena.games=2", "search.num_simulations=4")[0] == 0
     status, _, errors = azcore(*TINY, "init=small.ckpt", "run_dir=next", "trainer.max_steps=4")
     assert (status, errors) == (0, "")
 
@@ -192,7 +192,7 @@ def test_networks_that_ship(azcore: CommandLine) -> None:
 
 
 def test_pretrained_stands_wherever_a_checkpoint_does(azcore: CommandLine) -> None:
-    few = ("arena.games=2", "arena.num_simulations=2", "arena.opening_plies=60")
+    few = ("arena.games=2", "search.num_simulations=2", "arena.opening_plies=60")
     for players in ("[pretrained,random]", "[pretrained/go9,random]"):
         status, output, errors = azcore("command=arena", f"players={players}", *few)
         assert (status, errors) == (0, "")

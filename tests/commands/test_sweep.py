@@ -18,7 +18,7 @@ from conftest import compose as composed
 from run_kit import fingerprint
 
 CommandLine = Callable[..., tuple[int, str, str]]
-JOBS = [f"search.c_init={c},seed={seed}" for seed in (1, 2) for c in (1.25, 2.5)]  # as they run
+JOBS = [f"puct.c_init={c},seed={seed}" for seed in (1, 2) for c in (1.25, 2.5)]  # as they run
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ compare: {after_sweep: true, checkpoints: 2, games: 2, opening_plies: 1, num_sim
 hydra:
   mode: MULTIRUN
   sweep: {dir: 'runs/experiments/${hydra.runtime.choices.experiment}'}
-  sweeper: {params: {seed: '1,2', search.c_init: '1.25,2.5'}}
+  sweeper: {params: {seed: '1,2', puct.c_init: '1.25,2.5'}}
 """
     )
     return lambda *arguments: azcore("--config-dir", "conf", "experiment=mine", *TINY, *arguments)
@@ -76,7 +76,7 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
     # The job that was stopped, and one after it, are the same runs as their settings alone.
     for job, seed in ((JOBS[1], 1), (JOBS[3], 2)):
         alone = tmp_path / f"alone-{seed}"
-        settings = composed(*TINY, "search.c_init=2.5", f"seed={seed}", f"run_dir={alone}")
+        settings = composed(*TINY, "puct.c_init=2.5", f"seed={seed}", f"run_dir={alone}")
         assert command.train(settings) == 0
         assert fingerprint(alone) == fingerprint(mine / job)
         assert cells(alone, "evaluations") == cells(mine / job, "evaluations")
@@ -107,7 +107,7 @@ def test_jobs_that_fail_cost_no_other_its_run(
         return train(config)
 
     monkeypatch.setattr(command, "train", crash)
-    status, _, errors = experiment("search.c_init=1.25", "learner.batch_size=0,16")
+    status, _, errors = experiment("puct.c_init=1.25", "learner.batch_size=0,16")
     assert status == 2
     assert errors.count("azcore: learner.batch_size must be") == 2
     assert "ZeroDivisionError: a fault" in errors
@@ -115,27 +115,27 @@ def test_jobs_that_fail_cost_no_other_its_run(
     mine = tmp_path / "runs/experiments/mine"
     # c_init is swept by the experiment, so it is part of the name even with one value.
     names = [path.parent.name for path in mine.rglob("config.yaml")]
-    assert names == ["learner.batch_size=16,search.c_init=1.25,seed=1"]
+    assert names == ["learner.batch_size=16,puct.c_init=1.25,seed=1"]
     assert len(Table(mine / "ratings.csv", []).rows()) == 2 + 2
 
 
 def test_settings_changed_since_are_refused(experiment: CommandLine, tmp_path: Path) -> None:
-    assert experiment("seed=1", "search.c_init=1.25", "compare.after_sweep=false")[0] == 0
+    assert experiment("seed=1", "puct.c_init=1.25", "compare.after_sweep=false")[0] == 0
     run = RunDirectory(tmp_path / "runs/experiments/mine" / JOBS[0])
     before = fingerprint(run.path)
-    status, _, errors = experiment("seed=1", "search.c_init=1.25", "trainer.max_steps=20")
+    status, _, errors = experiment("seed=1", "puct.c_init=1.25", "trainer.max_steps=20")
     assert status == 2
     assert "holds a run with trainer.max_steps 16, got 20" in errors
     assert "another folder by hydra.sweep.dir=DIR" in errors
     assert fingerprint(run.path) == before
     # What does not make another run may change.
-    status, output, _ = experiment("seed=1", "search.c_init=1.25", "device=cpu")
+    status, output, _ = experiment("seed=1", "puct.c_init=1.25", "device=cpu")
     assert status == 0
     assert "is finished" in output
 
 
 def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: Path) -> None:
-    brief = ["seed=1", "search.c_init=1.25", "compare.after_sweep=false"]
+    brief = ["seed=1", "puct.c_init=1.25", "compare.after_sweep=false"]
     limits = ["trainer.max_steps=100000", "trainer.max_time=00:00:00:01"]
     assert experiment(*brief, *limits)[0] == 0
     steps = cells(tmp_path / "runs/experiments/mine" / JOBS[0], "step")
@@ -149,7 +149,7 @@ def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["command=compare"], "compare.runs=runs/experiments/mine, without the rest, rates"),
+        (["command=compare"], "experiment is for command=train, got experiment=mine with comma"),
         (["resume=latest"], "a sweep resumes all of its own when"),
         (["hydra.sweep.dir=${nothing}"], "nothing"),
     ],
@@ -159,10 +159,17 @@ def test_what_a_sweep_cannot_do(
 ) -> None:
     if arguments[0].startswith("resume"):
         assert command.train(composed(*TINY, "run_dir=runs/tic_tac_toe/one")) == 0
-    status, _, errors = experiment("seed=1", "search.c_init=1.25", *arguments)
+    status, _, errors = experiment("seed=1", "puct.c_init=1.25", *arguments)
     assert status == 2
     assert sentence in errors
     assert "Traceback" not in errors
+
+
+def test_comparisons_are_not_swept_over(azcore: CommandLine) -> None:
+    swept = ("compare.checkpoints=1,2", "hydra.sweep.dir=swept")
+    status, _, errors = azcore("--multirun", "command=compare", *swept)
+    assert status == 2
+    assert "compare.runs=swept, without the rest, rates" in errors
 
 
 def test_a_plain_sweep_is_named_by_what_varies_and_not_compared(
@@ -182,6 +189,6 @@ def test_a_fault_of_the_comparison_is_not_passed_over(
         raise ZeroDivisionError("a fault")
 
     monkeypatch.setattr(compare, "play_match", crash)
-    status, _, errors = experiment("seed=1", "search.c_init=1.25")
+    status, _, errors = experiment("seed=1", "puct.c_init=1.25")
     assert status == 1
     assert "ZeroDivisionError: a fault" in errors

@@ -66,7 +66,7 @@ def test_a_round_robin_is_printed_and_kept(azcore: Command, run: Path, tmp_path:
         "players=[first@all,first,random,search:8]",
         "arena.games=4",
         "arena.teaching_k=20",
-        "arena.num_simulations=4",
+        "search.num_simulations=4",
         "arena_dir=found",
     )
     assert (status, errors) == (0, "")
@@ -138,7 +138,7 @@ def test_a_checkpoint_alone_meets_what_it_should_beat(
         "command=arena",
         "checkpoint=first/checkpoints/last.ckpt",
         "arena.games=2",
-        "arena.num_simulations=4",
+        "search.num_simulations=4",
     )
     assert status == 0
     (kept,) = (tmp_path / "runs/arena/tic_tac_toe").iterdir()
@@ -147,7 +147,7 @@ def test_a_checkpoint_alone_meets_what_it_should_beat(
 
 
 def test_a_network_plays_the_other_form_of_its_game(azcore: Command, run: Path) -> None:
-    play = ["command=arena", "players=[first,random]", "arena.games=2", "arena.num_simulations=4"]
+    play = ["command=arena", "players=[first,random]", "arena.games=2", "search.num_simulations=4"]
     status, output, _ = azcore(*play, "game=tic_tac_toe_plain")
     assert status == 0
     assert "first@last" in output
@@ -180,7 +180,7 @@ def test_the_game_of_a_checkpoint_is_taken_with_its_settings(
         "global_step": 0,
     }
     write_checkpoint(checkpoint, tmp_path / "small/checkpoints/last.ckpt")
-    play = ["command=arena", "players=[small,random]", "arena.games=2", "arena.num_simulations=2"]
+    play = ["command=arena", "players=[small,random]", "arena.games=2", "search.num_simulations=2"]
     assert azcore(*play, "arena_dir=a")[0] == 0
     assert azcore(*play, "arena_dir=b", "game=go")[0] == 0
     status, _, errors = azcore(*play, "arena_dir=c", "game.komi=2.5")
@@ -309,7 +309,7 @@ def test_processes_play_the_same_tournament(
             "command=arena",
             f"players=[{players}]",
             "arena.games=10",
-            "arena.num_simulations=4",
+            "search.num_simulations=4",
             "evaluator.backend=torch",
             "evaluator.precision=float32",
             f"arena_dir={folder}",
@@ -701,7 +701,7 @@ def test_a_book_that_cannot_be_played_is_refused_before_anything_is_written(
 
 
 def test_a_rating_says_that_its_player_failed(azcore: Command, tmp_path: Path) -> None:
-    arena = ("command=arena", "game=tic_tac_toe", "arena.games=2", "arena.num_simulations=4")
+    arena = ("command=arena", "game=tic_tac_toe", "arena.games=2", "search.num_simulations=4")
     program = f"gtp {sys.executable} -c exit(3)"
     status, out, _ = azcore(*arena, f"arena_dir={tmp_path / 'a'}", f'players=["{program}",random]')
     assert status == 0

@@ -306,7 +306,7 @@ def test_what_cannot_be_used(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> Non
         tune({**config, "tune": {**config["tune"], "games": 3}})
     search = settings_from(config, MatchSettings).search
     with pytest.raises(AzcoreError, match=r"puct.c_base must be above 0"):
-        with_constants(search, {"search.c_base": -1.0})
+        with_constants(search, {"puct.c_base": -1.0})
     monkeypatch.setitem(sys.modules, "optuna", None)
     with pytest.raises(
         AzcoreError, match=r"needs the package optuna: pip install 'azcore\[tune\]'"

@@ -29,7 +29,7 @@ def engine_command(*words: str) -> list[str]:
 
 def test_standard_output_is_gtp_alone(tmp_path: Path) -> None:
     done = subprocess.run(
-        engine_command("game.board_size=5", "engine.num_simulations=20", "engine.log=log.txt"),
+        engine_command("game.board_size=5", "search.num_simulations=20", "engine.log=log.txt"),
         input="1 name\n2 genmove b\n3 final_score\nxyz\n4 quit\n",
         capture_output=True,
         text=True,
@@ -158,7 +158,7 @@ def test_a_gui_that_stops_reading_is_not_waited_for(ending: str) -> None:
 
 @pytest.mark.skipif(GNUGO is None, reason="GNU Go (gnugo) is not installed")
 def test_whole_games_against_gnugo() -> None:
-    ours = Program(engine_command("engine.num_simulations=50"))
+    ours = Program(engine_command("search.num_simulations=50"))
     gnugo = Program(
         [str(GNUGO), "--mode", "gtp", "--chinese-rules", "--level", "1", "--capture-all-dead"]
     )
@@ -177,7 +177,7 @@ def test_whole_games_against_gnugo() -> None:
 )
 def test_sabakis_controller() -> None:
     done = subprocess.run(
-        ["node", "match.js", "2", *engine_command("engine.num_simulations=50")],
+        ["node", "match.js", "2", *engine_command("search.num_simulations=50")],
         cwd=SABAKI,
         env={**os.environ, "GNUGO": str(GNUGO)},
         capture_output=True,

@@ -199,7 +199,7 @@ COMMANDS = [
     ("train", [*TINY[1:], UNCHECKED, "run_dir=run"]),
     ("train", [*TINY[1:], UNCHECKED, "run_dir=run", "selfplay.workers=2"]),
     ("check", []),
-    ("arena", ["players=[random,search]", "arena.games=2", "arena.num_simulations=4"]),
+    ("arena", ["players=[random,search]", "arena.games=2", "search.num_simulations=4"]),
 ]
 
 

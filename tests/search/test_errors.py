@@ -114,26 +114,26 @@ def test_a_state_of_something_else(search: Search) -> None:
     ("changed", "sentence"),
     [
         ({"num_simulations": 0}, "search.num_simulations must be 1 or more, got 0"),
-        ({"c_base": 0.0}, "search.c_base must be above 0, got 0.0"),
-        ({"c_init": -1.0}, "search.c_init must be 0 or more, got -1.0"),
-        ({"c_init": float("nan")}, "search.c_init must be 0 or more, got nan"),
-        ({"c_base": float("nan")}, "search.c_base must be above 0, got nan"),
-        ({"c_init": float("inf")}, "search.c_init must be 0 or more, got inf"),
+        ({"c_base": 0.0}, "puct.c_base must be above 0, got 0.0"),
+        ({"c_init": -1.0}, "puct.c_init must be 0 or more, got -1.0"),
+        ({"c_init": float("nan")}, "puct.c_init must be 0 or more, got nan"),
+        ({"c_base": float("nan")}, "puct.c_base must be above 0, got nan"),
+        ({"c_init": float("inf")}, "puct.c_init must be 0 or more, got inf"),
         *(
             (
                 {"value_range": ends},
-                "search.value_range must be [lost, won], a lower number and a higher one, "
+                "puct.value_range must be [lost, won], a lower number and a higher one, "
                 f"got {list(ends)}",
             )
             for ends in ((1.0, 0.0), (0.0, 1.0, 2.0), (0.0, float("inf")))
         ),
-        ({"first_play": float("nan")}, "search.first_play must be finite, got nan"),
-        ({"reuse_limit": float("inf")}, "search.reuse_limit must be 0 or more, got inf"),
-        ({"virtual_loss": -1}, "search.virtual_loss must be 0 or more, got -1"),
+        ({"first_play": float("nan")}, "puct.first_play must be finite, got nan"),
+        ({"reuse_limit": float("inf")}, "puct.reuse_limit must be 0 or more, got inf"),
+        ({"virtual_loss": -1}, "puct.virtual_loss must be 0 or more, got -1"),
         ({"leaves_per_tree": 0}, "search.leaves_per_tree must be 1 or more, got 0"),
         (
             {"leaves_per_tree": 2},
-            "search.virtual_loss must be above 0 when leaves_per_tree is above 1, or all leaves "
+            "puct.virtual_loss must be above 0 when leaves_per_tree is above 1, or all leaves "
             "are one, got 0",
         ),
         ({"dirichlet_fraction": 1.5}, "search.dirichlet_fraction must be 0 to 1, got 1.5"),
@@ -141,7 +141,7 @@ def test_a_state_of_something_else(search: Search) -> None:
             {"dirichlet_alpha": 0.0},
             "search.dirichlet_alpha must be above 0, or null for the game's own, got 0.0",
         ),
-        ({"reuse_limit": -0.5}, "search.reuse_limit must be 0 or more, got -0.5"),
+        ({"reuse_limit": -0.5}, "puct.reuse_limit must be 0 or more, got -0.5"),
     ],
 )
 def test_settings_out_of_range(changed: dict[str, Any], sentence: str) -> None:

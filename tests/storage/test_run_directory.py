@@ -40,7 +40,7 @@ COMPARED = [
     "compare.runs=run",
     "compare.games=2",
     "compare.checkpoints=1",
-    "compare.num_simulations=2",
+    "search.num_simulations=2",
 ]
 
 
@@ -237,7 +237,7 @@ def test_damage_is_refused_by_name(
     monkeypatch.chdir(tmp_path)
     (run / file).write_bytes(DAMAGE[file][kind])
     resuming = {**compose(*TINY, "trainer.max_steps=12"), "resume": "run"}
-    comparing = compose("game=tic_tac_toe", *COMPARED)
+    comparing = compose(*COMPARED)
     ways: list[Callable[[], object]] = [lambda: train(resuming)]
     if file in READ_BY_COMPARE:
         ways.append(lambda: compare(comparing))
@@ -282,18 +282,13 @@ def test_settings_that_repeat_are_written_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("rule", ["puct", "gumbel"])
 def test_settings_of_older_runs_have_the_names_of_today(tmp_path: Path, rule: str) -> None:
-    config = compose(*TINY, f"search={rule}", "evaluator.cache=7", "evaluator.random_symmetry=true")
+    """Those of 0.2.0 had PUCT's constants among those of the search, and all of both kinds."""
+    config = compose(*TINY, f"search={rule}")
     old = copy.deepcopy(config)
-    evaluator, numbers = old.pop("evaluator"), old["search"].pop("gumbel")
-    old["selfplay"] |= {key: evaluator[key] for key in ("backend", "precision", "random_symmetry")}
-    old["selfplay"]["evaluation_cache"] = evaluator["cache"]
-    old["search"]["rule"] = rule
     for group, added in ADDED.items():  # these there were none of
-        for key in added:
-            if group != "evaluator":
-                del old[group][key]
-    numbers = numbers or compose(*TINY, "search=gumbel")["search"]["gumbel"]
-    old["search"] |= {f"gumbel_{key}": value for key, value in numbers.items()}
+        without(old[group], added)
+    both = compose(*TINY, "search=puct")["search"]
+    old["search"] = {**both, "gumbel": None, **old["search"], **old.pop("puct")}
     run = RunDirectory(tmp_path)
     run.config.write_text(yaml.safe_dump(old))
     assert differences(read_config(run), config) == []
@@ -405,7 +400,7 @@ def test_the_latest_run_is_looked_for_once(
     latest = Path(shutil.copytree(run, tmp_path / "runs/tic_tac_toe/one"))
     resumed: list[str] = []
     monkeypatch.setattr(
-        application, "run_command", lambda config: resumed.append(config["resume"]) or 0
+        application, "run_command", lambda _, config: resumed.append(config["resume"]) or 0
     )
     assert azcore("game=tic_tac_toe", "resume=latest")[0] == 0
     assert resumed == [str(latest)]

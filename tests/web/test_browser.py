@@ -54,7 +54,7 @@ def place_fixture(plugins: None, tmp_path_factory: Any) -> Iterator[str]:
     from conftest import compose
 
     runs = tmp_path_factory.mktemp("runs")
-    with served(compose("command=web", f"web.runs={runs}", "web.num_simulations=20")) as place:
+    with served(compose("command=web", f"web.runs={runs}", "search.num_simulations=20")) as place:
         yield place
 
 

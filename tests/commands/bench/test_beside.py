@@ -127,7 +127,7 @@ def test_scripts_need_nothing_of_azcore() -> None:
     )
     done = subprocess.run(
         [sys.executable, "-c", code],
-        cwd=Path(beside.__file__).parent,
+        cwd=beside._SCRIPTS.parent,
         input='{"rows": ["learner", "rules"]}',
         capture_output=True,
         text=True,

@@ -19,12 +19,12 @@ from azcore.commands.compare.compare import pairings
 from azcore.commands.compare.runs import Run, find_runs, spread
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
-from azcore.learner.given import predict, read_games
+from azcore.learner.given import predict, read_games, supervised_settings
 from azcore.networks.saved import load_network
 from conftest import TINY, compose
 
 Compose = Callable[..., dict[str, Any]]
-BRIEF = ["compare.games=2", "compare.opening_plies=1", "compare.num_simulations=4"]
+BRIEF = ["compare.games=2", "compare.opening_plies=1", "search.num_simulations=4"]
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -131,7 +131,7 @@ def test_nothing_is_played_twice(
     again = played[22:]
     assert len(again) == 2 + 1 + 2
     assert all("gate.enabled=true,seed=1/step-8" in pair for pair in again)
-    assert compare("compare.checkpoints=2", "compare.num_simulations=3") == 0
+    assert compare("compare.checkpoints=2", "search.num_simulations=3") == 0
     assert len(played) == 22 + 5 + 22
 
 
@@ -140,7 +140,7 @@ def test_players_are_the_checkpoints_with_the_search_of_their_run(
 ) -> None:
     numbers = compose("search=gumbel")["search"]["gumbel"]
     for run in runs.glob("gate.enabled=false*"):
-        edit(run, "gumbel: null", f"gumbel: {json.dumps(numbers)}")
+        edit(run, "\nsearch:\n", f"\nsearch:\n  gumbel: {json.dumps(numbers)}\n")
     seen: dict[str, Any] = {}
     seeds: list[int] = []
     play = command.play_match
@@ -252,7 +252,11 @@ def test_predictions_of_games_by_others(
     brief = ["compare.checkpoints=1", "compare.rivals=0"]
     assert compare(*brief, games, "supervised.held_out=0.5") == 0
     [settings] = [entry.settings for entry in find_runs([str(run)], "cpu", 1)]
-    chosen = replace(settings.supervised, games=(f"{run}/games/records.azg",), held_out=0.5)
+    chosen = replace(
+        supervised_settings(compose("command=compare")),
+        games=(f"{run}/games/records.azg",),
+        held_out=0.5,
+    )
     held_out = read_games(chosen, settings.game).held_out
     wanted = predict(
         settings.evaluator(load_network(run / "checkpoints/last.ckpt", settings.game)[0]),
@@ -282,7 +286,11 @@ def test_games_that_a_run_learned_from_are_not_held_out(
     compare: Callable[..., int], runs: Path, share: float, told: str | None
 ) -> None:
     taught = runs / "gate.enabled=true,seed=1"
-    edit(taught, "supervised:\n  enabled: false", "supervised:\n  enabled: true")
+    edit(
+        taught,
+        "\n  held_out_positions: 10000\n  enabled: false",
+        "\n  held_out_positions: 10000\n  enabled: true",
+    )
     options = ["compare.checkpoints=1", f"supervised.held_out={share}"]
     games = f"supervised.games=['{taught}/games/records.azg']"
     if told is None:
@@ -358,7 +366,7 @@ def test_runs_that_cannot_be_compared(
         assert not (runs / "comparison.csv").exists()
 
     edit(second, "c_init: 1.25", "c_init: 2.0")
-    refused("must differ in the seed alone.*averaged as gate.enabled=false.*in search.c_init$")
+    refused("must differ in the seed alone.*averaged as gate.enabled=false.*in puct.c_init$")
     (second / "config.yaml").write_text(config)
     edit(second, "seed: 2", "seed: 1")
     refused("they differ in nothing$")
