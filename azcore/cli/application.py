@@ -69,24 +69,20 @@ def main() -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     try:
         register()
+        command, words = command_of(sys.argv[1:])
     except SettingError as error:
         refuse(str(error))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack what we print, such as ±
         sys.stdout.reconfigure(errors="replace")
+    is_named = {command, f"command={command}"} & set(sys.argv[1:])
     try:
-        command, words = command_of(sys.argv[1:])
-    except SettingError as error:
-        refuse(str(error))
-    if {"--help", "-h"} & set(words):
-        named = any(word in (command, f"command={command}") for word in sys.argv[1:])
-        print(roots.usage_of(command) if named else roots.usage())
-        return
-    if "--version" in words:
-        print(f"azcore {__version__}")
-        return
-    sys.argv[1:] = renamed(command, words, tell)
-    try:
-        hydra.main("pkg://azcore.conf", command, version_base="1.3")(_application)()
+        if {"--help", "-h"} & set(words):
+            print(roots.usage_of(command) if is_named else roots.usage(), flush=True)
+        elif "--version" in words:
+            print(f"azcore {__version__}", flush=True)
+        else:
+            sys.argv[1:] = renamed(command, words, tell)
+            hydra.main("pkg://azcore.conf", command, version_base="1.3")(_application)()
     except OverrideParseException as error:
         refuse(unreadable(error.override))
     except HydraException as error:  # the settings could not be composed
