@@ -50,6 +50,9 @@ Tiny = Callable[..., dict[str, Any]]
         (["method={warmup:1}"], "or several as [a,b], got method={warmup:1}"),
         (["method=[warmup]", "+method=root_values"], "in one list, such as method=[a,b], got +me"),
         (["game=goo"], "tic_tac_toe, tic_tac_toe_plain, got 'goo'"),
+        (["experiment=null"], "experiment takes the name of one of its files, got experiment=null"),
+        (["noise=gumbel"], "there is no setting noise"),
+        (["preset=go_labtop"], "go_workstation, shogi_laptop, shogi_paper, got preset=go_labtop"),
         (["game=ches"], "got 'ches'; did you mean chess?"),
         (["scale=giant"], "scale must be one of laptop, paper, workstation, got 'giant'"),
         (["game.board_size=25"], "from 2 to 19, got 25"),
@@ -423,6 +426,9 @@ def test_older_command_lines_are_taken_with_a_word(
 
     assert changed("arena", "arena.num_simulations=3") == {"search.num_simulations": 3}
     assert changed("train", "search.c_init=3") == {"puct.c_init": 3}
+    assert changed("tune", "tune.parameters.search.c_base=[1,2]") == {
+        "tune.parameters.puct.c_base": [1, 2]
+    }
     assert changed("play", "play.num_simulations=3", "engine.leaves_per_tree=2") == {
         "search.num_simulations": 3,
         "search.leaves_per_tree": 2,

@@ -1,8 +1,9 @@
 """The loop that all algorithms share. Begin here to see what a run does, and in which order.
 
-`Loop.generation` is one turn of it. Lightning's `fit`, whose epoch is a generation, calls it twice:
-before the optimizer steps, and after them. `alphazero.py`, `alphagozero.py` and `supervised.py`
-have what each algorithm changes; `training.py` builds the parts of a run from its settings.
+`Loop.generation` is one turn of it. Lightning's `fit`, whose epoch is a generation, starts it
+before the optimizer steps and continues it after them. `alphazero.py`, `alphagozero.py` and
+`supervised.py` have what each algorithm changes; `training.py` builds the parts of a run from its
+settings.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from azcore.learner.module import LearnerModule
 class Loop(Checkpoint):
     """Repeats generations until `trainer.max_steps` or `trainer.max_time`.
 
-    A callback that saves, since Lightning calls those after all others when an epoch ends.
+    A `Checkpoint` only because Lightning calls those callbacks last.
 
     Args:
         data: the source of games and the window of them.
@@ -64,11 +65,11 @@ class Loop(Checkpoint):
         Raises:
             AzcoreError: the run cannot go on; what it has saved stays.
         """
-        self.data.self_play()  # the network in play makes new games, until there are enough
+        self.data.self_play()  # new positions, unless the run resumed within this generation
         yield  # learn: Lightning takes `learner.steps_per_generation` steps, by `LearnerModule`
         self.guard.check(trainer, module)  # end a run whose loss or weights are not finite
-        self.algorithm.publish(trainer, module)  # which network plays next: AlphaGo Zero's gate
-        self.rating.rate(trainer, module)  # every few generations, matches with earlier weights
+        self.algorithm.publish(trainer, module)  # which plays next: the latest, or a gate decides
+        self.rating.rate(trainer, module)  # matches with earlier weights, if they are due
         self.metrics.report(trainer, module)  # metrics.csv, curves, a line on the terminal
         self.checkpoints.save(trainer, self.rating.rated_step)  # from which a run resumes exactly
         self.reports.show()  # report.html, with curves and games
@@ -76,7 +77,7 @@ class Loop(Checkpoint):
     # -- Lightning calls ---------------------------------------------------------------------------
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if not self.data.between_generations:  # resumed within one, where no epoch starts
+        if not self.data.between_generations:  # Lightning starts no epoch that was begun before
             self.on_train_epoch_start(trainer, pl_module)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -86,8 +87,7 @@ class Loop(Checkpoint):
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert self._turn is not None
-        for _ in self._turn:
-            raise AssertionError("a generation has one place for its optimizer steps")
+        next(self._turn, None)  # the rest
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         # Before Lightning frees memory of a GPU, which networks at work still use.

@@ -35,7 +35,8 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
         "peers": "players=[...] are who plays in command=arena",
         "run_dir": "arena_dir is where matches are written",
         "selfplay.opening_plies": "arena.opening_plies is the number there",
-        "selfplay.start": "arena.starts are the files there, arena.start_plies the numbers",
+        "selfplay.start_plies": "arena.start_plies are the numbers there",
+        "selfplay.starts": "arena.starts are the files there",
     },
     "play": {
         "network": "a checkpoint brings its own",
@@ -106,10 +107,10 @@ def of_another_command(command: str, key: str, line: str) -> str:
     """
     others = [each for each in COMMANDS if each != command and roots.uses(each, key)]
     whose = f"for command={', '.join(others)}" if others else "no setting"
-    if key == "compare.after_sweep":
+    if command == "train" and not others and roots.has(command, key):
         whose = "for sweeps alone"
     told = INSTEAD.get(command, {})
-    place = next((words for at, words in told.items() if key.startswith(at)), "")
+    place = next((words for at, words in told.items() if f"{key}.".startswith(f"{at}.")), "")
     sentence = f"{key} is {whose}, got {line} with command={command}"
     return f"{sentence}; {place}" if place else sentence
 
@@ -149,7 +150,7 @@ def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:
         return wrong
     if unknown := re.search(r"Could not override '([^']+)'", text):
         return _unknown(command, unknown.group(1), arguments)
-    if missing := re.search(r"Could not (?:find|load) '(\w+)/([^']*)'", text):
+    if missing := re.search(r"Could not (?:find|load) '((?:hydra/)?\w+)/([^']*)'", text):
         group, name = missing.groups()
         options = ", ".join(_options(group))
         points = {point.name: point for point in entry_points(group="azcore.games")}
@@ -183,8 +184,6 @@ def wrong_choice(arguments: Sequence[str]) -> str | None:
         group, value = override.key_or_group, override.value()
         if isinstance(value, dict) and group not in (METHOD, "preset"):
             continue  # settings of the group
-        if value is None and group == "experiment":
-            continue
         names = value if group == METHOD and isinstance(value, list) else [value]
         if not all(isinstance(name, str) for name in names):
             many = ", or several as [a,b]" if group == METHOD else ""
@@ -220,7 +219,8 @@ def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         # The choices of files alone, as game=NAME: what these hold is what can be set.
         groups = GlobalHydra.instance().config_loader().list_groups("")
-        choices = [c for c in arguments if re.fullmatch(rf"({'|'.join(groups)})=\w+", c)]
+        choices = [c for c in arguments if re.fullmatch(rf"({'|'.join(groups)})=[\w-]+", c)]
+        choices = [c for c in choices if not c.startswith(f"{key}=")]
         config: Any = OmegaConf.to_container(hydra.compose(command, choices))
     known = [name for name in flat(config) if roots.has(command, name)]
     if "." in key:  # of a group, as what is meant

@@ -35,25 +35,27 @@ OVERLAYS: Mapping[str, Sequence[str]] = {
     "scale=workstation": [],
     "scale=paper": ["puct.value_range=[0.0,1.0]"],
 }
+VALUED = ("--config-dir", "-cd", "--package", "-p", "--info", "-i")  # a value follows
 PLAY = ("arena", "puzzles", "tune", "engine", "play", "web", "predict")
 
 
 def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
-    """The command of a command line, and the other words.
+    """The command of a command line, and the other words; of several `command=` the last counts.
 
     Raises:
-        SettingError: there is no such command, or there are two.
+        SettingError: there is no such command, or the first word is another.
     """
     named = [word.partition("=")[2] for word in words if word.startswith("command=")][-1:]
     rest = [word for word in words if not word.startswith("command=")]
-    if rest and "=" not in rest[0] and not rest[0].startswith("-"):
-        if rest[0] not in COMMANDS and not named:
-            raise SettingError(
-                f"cannot read the argument {rest[0]!r}; it must be KEY=VALUE, or before all others "
-                f"a command: {', '.join(COMMANDS)}"
-            )
-        if rest[0] in COMMANDS:
-            named.append(rest.pop(0))
+    first = next((word for word in rest if not word.startswith("-")), "=")
+    if first in COMMANDS and rest[rest.index(first) - 1] not in VALUED:
+        rest.remove(first)
+        named.append(first)
+    elif rest[:1] == [first] and "=" not in first and not named:
+        raise SettingError(
+            f"cannot read the argument {first!r}; it must be KEY=VALUE, or before all others a "
+            f"command: {', '.join(COMMANDS)}"
+        )
     command = named[-1] if named else "train"
     if command not in COMMANDS:
         raise SettingError(f"command must be one of {', '.join(COMMANDS)}, got {command!r}")
@@ -70,7 +72,9 @@ def renamed(command: str, words: Sequence[str], tell: Callable[[str], None]) -> 
         words: `KEY=VALUE` each.
         tell: called with a sentence for each that changes.
     """
-    return [new for word in words for new in _renamed(command, word, tell)]
+    overlays = [word for word in words if command in PLAY and word in OVERLAYS]  # others win
+    ordered = [*overlays, *(word for word in words if word not in overlays)]
+    return [new for word in ordered for new in _renamed(command, word, tell)]
 
 
 def _renamed(command: str, word: str, tell: Callable[[str], None]) -> Iterator[str]:

@@ -52,6 +52,10 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
         if key == METHOD and override.is_add():  # which Hydra drops beside a list
             names = f"{METHOD} takes all names in one list, such as {METHOD}=[a,b]"
             raise SettingError(f"{names}, got {line}")
+        if key.partition("/")[0] == "preset":  # of which a missing one is passed over
+            known = GlobalHydra.instance().config_loader().get_group_options(key)
+            if override.value() not in known:
+                raise SettingError(f"{key} must be one of {', '.join(known)}, got {line}")
         after_sweep = command == "train" and f"{key}.".startswith("compare.")
         if not roots.has(command, key) or (after_sweep and not swept):
             raise SettingError(of_another_command(command, key, str(line)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Mapping
 from functools import cache
+from importlib.metadata import entry_points
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from typing import Any
@@ -52,9 +53,11 @@ def usage_of(command: str) -> str:
     """A command's settings with their comments, as the files have them."""
     parts = [f"azcore {command} [KEY=VALUE ...]", "", what_it_does(command)]
     for group, choice, package in _groups(command):
-        choices = _choices(group)
-        shown = choices if choice.startswith("$") and package else [choice]
-        texts = (_with_those_it_begins_with(group, each) for each in shown if each in choices)
+        if not has(command, package or group):
+            continue
+        choices = [] if package else _choices(group)
+        shown = _choices(group) if package else [choice] if choice in choices else []
+        texts = (_with_those_it_begins_with(group, each) for each in shown)
         text = "\n".join(texts)
         parts += ["", f"{package or group}:" + _choices_shown(group, choices)]
         parts += [textwrap.indent(text.rstrip(), "  ")] if text else []
@@ -80,7 +83,7 @@ def _with_those_it_begins_with(group: str, choice: str) -> str:
 
 def has(command: str, key: str) -> bool:
     """Whether a command has a group, or a setting outside groups, of the name before the dot."""
-    name = key.partition(".")[0]
+    name = key.partition(".")[0].partition("/")[0]
     return name in _names(command) and name not in UNUSED.get(command, ())
 
 
@@ -97,7 +100,7 @@ def keys_of(command: str) -> frozenset[str]:
     found = set(_names(command))
     for group, chosen, package in _groups(command):
         for choice in _choices(group):
-            text = _text(f"{group}/{choice}")
+            text = _text_of_choice(group, choice)
             if text.startswith(OVERLAY) or (group in _APART and choice != chosen):
                 continue
             found |= {f"{package or group}.{key}" for key in _flat_file(group, text)}
@@ -171,7 +174,16 @@ def _groups(name: str) -> Iterator[tuple[str, str, str]]:
 def _choices(group: str) -> list[str]:
     folder = _conf().joinpath(group)
     names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
+    if group == "game":  # packages of games bring their own
+        names += [f"{point.name}.yaml" for point in entry_points(group="azcore.games")]
+        names = list(dict.fromkeys(names))
     return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
+
+
+def _text_of_choice(group: str, choice: str) -> str:
+    """Empty for one of another package."""
+    there = _conf().joinpath(f"{group}/{choice}.yaml").is_file()
+    return _text(f"{group}/{choice}") if there else ""
 
 
 @cache
