@@ -100,7 +100,7 @@ def backends(
     """Evaluations/s of a backend and of threads, in turn."""
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         config: Any = OmegaConf.to_container(
-            hydra.compose("config", overrides=[*words]), resolve=True
+            hydra.compose("train", overrides=[*words]), resolve=True
         )
     settings = settings_from(config, RunSettings)
     network = build_network(settings.game, settings.network, settings.seed)
@@ -177,7 +177,7 @@ def waiting(actors: int, latency: float, seconds: float) -> float:
     """Evaluations/s of so many actors whose network only takes time."""
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         config: Any = OmegaConf.to_container(
-            hydra.compose("config", overrides=["game=tic_tac_toe"]), resolve=True
+            hydra.compose("train", overrides=["game=tic_tac_toe"]), resolve=True
         )
     settings = settings_from(config, RunSettings)
     selfplay = replace(settings.selfplay, num_games=GAMES * actors, workers=actors)
@@ -222,7 +222,7 @@ def seconds_of(words: Sequence[str], schedule: str, generations: int) -> float:
 
 def _steps_per_generation(words: Sequence[str]) -> int:
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        return int(hydra.compose("config", overrides=[*words]).learner.steps_per_generation)
+        return int(hydra.compose("train", overrides=[*words]).learner.steps_per_generation)
 
 
 if __name__ == "__main__":

@@ -114,7 +114,7 @@ def main() -> None:
         words += [f"run_dir={run}", f"trainer.max_time={limit}", "trainer.max_steps=10000000"]
         with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
             config: Any = OmegaConf.to_container(
-                hydra.compose("config", overrides=words), resolve=True
+                hydra.compose("train", overrides=words), resolve=True
             )
         done = threading.Event()
         seen: list[tuple[float, float]] = []

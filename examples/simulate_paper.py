@@ -683,7 +683,7 @@ def packed_weights(game: str, blocks: int, channels: int) -> Callable[[], bytes]
     words = [f"game={game}", "scale=paper", f"network.blocks={blocks}"]
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         config: Any = OmegaConf.to_container(
-            hydra.compose("config", overrides=[*words, f"network.channels={channels}"]),
+            hydra.compose("train", overrides=[*words, f"network.channels={channels}"]),
             resolve=True,
         )
     settings = settings_from(config, RunSettings)

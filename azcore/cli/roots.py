@@ -23,7 +23,7 @@ azcore [COMMAND] [KEY=VALUE ...]       (or python -m azcore ...)
 {commands}
 
 Often used
-  game=go game.board_size=9          what is played
+  game=NAME                          what is played, and game.KEY=VALUE its own settings
   scale=laptop|workstation|paper     sizes
   network.blocks=6 network.channels=64
   method=[playout_cap,warmup]        methods later than the papers, in any number

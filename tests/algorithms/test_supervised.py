@@ -295,10 +295,14 @@ def test_games_that_cannot_be_used(
     assert not (tmp_path / "run").exists()
 
 
-def test_command_predict(expert: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_command_predict(
+    expert: Tiny, tiny: Tiny, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """The table agrees with what the run measured of the same weights on the same games."""
+    from conftest import own
+
     assert train(expert("run_dir=run")) == 0
-    config = expert("checkpoint=run/checkpoints/last.ckpt", "command=predict")
+    config = tiny("command=predict", *own(MODE, "predict"), "checkpoint=run/checkpoints/last.ckpt")
     capsys.readouterr()
     assert predict_games(config) == 0
     told = capsys.readouterr().out

@@ -2,24 +2,22 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import yaml
 
 import azcore
 from azcore.arena.elo import fit_ratings
-from azcore.arena.match import ArenaSettings, MatchGame, MatchResult, play_match, random_openings
+from azcore.arena.match import MatchGame, MatchResult, arena_settings, play_match, random_openings
 from azcore.arena.players import Decision, Forfeit, Player, RandomPlayer, SearchPlayer
 from azcore.arena.sprt import SprtSettings, Verdict
 from azcore.errors import IllegalActionError, SettingError
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.search.evaluators import Evaluator, UniformEvaluator
-from azcore.settings import build
 from azcore.storage.starts import Starts, read_starts
+from conftest import compose
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
 
@@ -362,9 +360,9 @@ def test_progress_counts_ended_games(game: Game) -> None:
 
 
 def test_arena_settings_are_checked() -> None:
-    text = (files("azcore.conf") / "arena" / "default.yaml").read_text()
-    values = yaml.safe_load(text)
-    assert build(ArenaSettings, values, "arena").games == values["games"]
+    config = compose()
+    values = config["arena"]
+    assert arena_settings(config).games == values["games"]
     for key, value in [
         ("games", 41),
         ("opening_plies", -1),
@@ -372,7 +370,7 @@ def test_arena_settings_are_checked() -> None:
         ("every_generations", 0),
     ]:
         with pytest.raises(SettingError, match=rf"arena\.{key} must be .*got {value}"):
-            build(ArenaSettings, values | {key: value}, "arena")
+            arena_settings({**config, "arena": values | {key: value}})
 
 
 class Quitter(RandomPlayer):

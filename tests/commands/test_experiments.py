@@ -24,6 +24,11 @@ EXPERIMENTS = sorted(
     if option.name.endswith(".yaml")
 )
 GUMBEL = ("actions", "scale", "c_visit", "c_scale", "rescale", "mixed_value")
+# Settings of PUCT's search that Gumbel's does not have.
+OF_PUCT = {
+    *("search.stop_early", "search.solve", "search.leaves_per_tree"),
+    *("search.dirichlet_fraction", "search.root_temperature", "search.forced_visits"),
+}
 # What the jobs of one seed differ in, written out.
 VARIED = {
     "papers": set(),
@@ -39,6 +44,7 @@ VARIED = {
         "puct.c_base",
         "puct.count_parent_visit",
         *(f"search.gumbel.{key}" for key in GUMBEL),
+        *OF_PUCT,
         "evaluator.random_symmetry",
         "selfplay.resignation",
     },
@@ -55,8 +61,7 @@ VARIED = {
             if target not in ("material", "plies_left")
         ),
         "network.value",
-        "search.forced_visits",
-        "search.root_temperature",
+        *OF_PUCT,
         "puct.first_play",
         "puct.first_play_relative",
         "puct.first_play_by_mass",

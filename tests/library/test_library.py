@@ -422,7 +422,7 @@ def test_a_program_that_uses_hydra_itself_can_compose() -> None:
         assert azcore.compose("game=chess")["game"]["name"] == "chess"
         with pytest.raises(SettingError, match="no setting sed; did you mean seed"):
             azcore.compose("sed=1")
-        assert hydra.compose("config", ["seed=5"]).seed == 5
+        assert hydra.compose("train", ["seed=5"]).seed == 5
 
 
 # -- games of one's own --------------------------------------------------------------------------

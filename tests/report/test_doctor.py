@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from azcore.cli import roots
 from azcore.report.doctor import HISTORY, SPAN, Row, RunDoctor, findings, numbers_of
 from azcore.report.report import Report
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
-from conftest import compose
 
 HEALTHY = {
     "step": 3000.0,
@@ -85,12 +85,11 @@ def test_a_gradient_that_explodes() -> None:
 
 
 def test_what_to_do_names_settings_that_there_are() -> None:
-    config = compose("algorithm=alphagozero")
     for name, (values, _) in WRONG.items():
         keys = re.findall(r"\b([a-z]+)\.([a-z_]+)", findings(rows(SPAN, **values))[name])
         assert keys or name == "one_sided_results"
         for group, key in keys:
-            assert key in config[group], (group, key)
+            assert roots.uses("train", f"{group}.{key}"), (group, key)
 
 
 def test_what_is_not_learned_yet_is_not_known_by_heart() -> None:

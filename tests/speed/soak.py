@@ -46,7 +46,7 @@ def resident() -> int:
 def main(hours: float, free: bool, overrides: list[str]) -> int:
     Plugins.instance().register(PluginConfigs)  # a plugin's game has its settings with it
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        composed = hydra.compose("config", overrides=["selfplay.num_games=64", *overrides])
+        composed = hydra.compose("train", overrides=["selfplay.num_games=64", *overrides])
     config = OmegaConf.to_container(composed, resolve=True)
     assert isinstance(config, dict)
     settings = settings_from({str(key): value for key, value in config.items()}, RunSettings)

@@ -96,7 +96,8 @@ def check_before_training(config: Mapping[str, Any], game: Game) -> None:
     """
     if type(game).__module__.startswith("azcore.games."):
         return
-    seconds = build(BeforeTraining, config["check"], "check").before_training
+    own = {"before_training": config["check"]["before_training"]}  # presets set `games` too
+    seconds = build(BeforeTraining, own, "check").before_training
     if seconds > 0:
         check_game(game, seconds=seconds)
 
