@@ -228,18 +228,18 @@ def test_constants_are_tuned_in_the_search_that_has_them(
         return make(**parts)
 
     monkeypatch.setattr(tune_module, "SearchPlayer", watched)
-    assert tune(tiny("command=tune", "algorithm=gumbel", *brief)) == 0
+    assert tune(tiny("command=tune", "search=gumbel", *brief)) == 0
     assert "  puct.c_init=" in capsys.readouterr().out
     assert searched
     assert not any(searched)
     searched.clear()
     scale = "tune.parameters.search.gumbel.c_scale=[0.05,0.5]"
     with pytest.raises(SettingError, match=r"null but for search.gumbel.c_scale, .* got 'puct.c_"):
-        tune(tiny("command=tune", "algorithm=gumbel", scale, *brief))
+        tune(tiny("command=tune", "search=gumbel", scale, *brief))
     alone = [f"tune.parameters.puct.{key}=null" for key in ("c_init", "first_play")]
     with pytest.raises(SettingError, match="search must be gumbel, whose constants are tuned"):
-        tune(tiny("command=tune", "algorithm=alphazero", scale, *alone, *brief))
-    assert tune(tiny("command=tune", "algorithm=gumbel", scale, *alone, *brief)) == 0
+        tune(tiny("command=tune", "search=puct", scale, *alone, *brief))
+    assert tune(tiny("command=tune", "search=gumbel", scale, *alone, *brief)) == 0
     assert "  search.gumbel.c_scale=" in capsys.readouterr().out
     assert searched
     assert all(searched)
