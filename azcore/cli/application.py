@@ -85,9 +85,7 @@ def main() -> None:
             hydra.main("pkg://azcore.conf", command, version_base="1.3")(_application)()
     except OverrideParseException as error:
         refuse(unreadable(error.override))
-    except HydraException as error:  # the settings could not be composed
-        refuse(composition_error(command, str(error), sys.argv[1:]))
-    except OmegaConfBaseException as error:  # a ${...} in a file that leads nowhere
+    except (HydraException, OmegaConfBaseException) as error:  # or a ${...} that leads nowhere
         refuse(composition_error(command, str(error), sys.argv[1:]))
     except (TypeError, ValueError):
         wrong = wrong_choice(sys.argv[1:])  # such as game=3

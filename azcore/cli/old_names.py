@@ -6,6 +6,7 @@ They go with version 0.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cache
 
 from azcore.cli.roots import keys_of_group
 from azcore.commands import COMMANDS
@@ -48,7 +49,8 @@ def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
     named = [word.partition("=")[2] for word in words if word.startswith("command=")][-1:]
     rest = [word for word in words if not word.startswith("command=")]
     first = next((word for word in rest if not word.startswith("-")), "=")
-    if first in COMMANDS and rest[rest.index(first) - 1] not in VALUED:
+    at = rest.index(first) if first in rest else 0
+    if first in COMMANDS and not set(rest[at - 1 : at]) & set(VALUED):
         rest.remove(first)
         named.append(first)
     elif rest[:1] == [first] and "=" not in first and not named:
@@ -91,14 +93,20 @@ def _renamed(command: str, word: str, tell: Callable[[str], None]) -> Iterator[s
         yield from now
         return
     name = key.lstrip("+~")
+    new = _names_now(command).get(name, name)
+    if new != name:
+        tell(f"{name} is {new} now")
+    yield f"{key[: len(key) - len(name)]}{new}={value}"
+
+
+@cache
+def _names_now(command: str) -> Mapping[str, str]:
+    """Every name that has changed, with the one of today."""
     of_puct = {f"search.{each}": f"puct.{each}" for each in keys_of_group("puct")}
     if command == "tune":
         within = "tune.parameters."
         of_puct |= {f"{within}{old}": f"{within}{new}" for old, new in of_puct.items()}
-    new = {**of_puct, **RENAMED.get(command, {})}.get(name, name)
-    if new != name:
-        tell(f"{name} is {new} now")
-    yield f"{key[: len(key) - len(name)]}{new}={value}"
+    return {**of_puct, **RENAMED.get(command, {})}
 
 
 def _has(command: str, word: str) -> bool:

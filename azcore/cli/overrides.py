@@ -46,8 +46,9 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
     Raises:
         SettingError: naming the key, and what works in its place where something does.
     """
-    keys = {override.key_or_group for override in parsed(overrides)}
-    for override in parsed(overrides):
+    words = parsed(overrides)
+    keys = {override.key_or_group for override in words}
+    for override in words:
         key, line = override.key_or_group, override.input_line
         if key == METHOD and override.is_add():  # which Hydra drops beside a list
             names = f"{METHOD} takes all names in one list, such as {METHOD}=[a,b]"

@@ -76,7 +76,7 @@ def _with_those_it_begins_with(group: str, choice: str) -> str:
     _, marked, body = text.partition("defaults:\n")
     if not marked:
         return text
-    first = [each for each in yaml.safe_load(text)["defaults"] if each != "_self_"]
+    first = _files_before(f"{group}/{choice}")
     own = [line for line in body.splitlines() if not line.startswith("  - ")]
     return "\n".join([*(_with_those_it_begins_with(group, each) for each in first), *own])
 
@@ -100,12 +100,13 @@ def keys_of(command: str) -> frozenset[str]:
     found = set(_names(command))
     for group, chosen, package in _groups(command):
         for choice in _choices(group):
-            text = _text_of_choice(group, choice)
-            if text.startswith(OVERLAY) or (group in _APART and choice != chosen):
+            is_here = _conf().joinpath(f"{group}/{choice}.yaml").is_file()  # or in another package
+            if not is_here or (group in _APART and choice != chosen):
                 continue
-            found |= {f"{package or group}.{key}" for key in _flat_file(group, text)}
+            if not _text(f"{group}/{choice}").startswith(OVERLAY):
+                found |= {f"{package or group}.{key}" for key in _flat_file(group, choice)}
     for root in _files(command):
-        found |= set(_flat(_values(_text(root))))
+        found |= set(_flat(_values(root)))
     return frozenset(key for key in found if has(command, key))
 
 
@@ -113,17 +114,21 @@ def keys_of(command: str) -> frozenset[str]:
 _APART = {"arena", "check", "compare", "engine", "export", "supervised", "web"}
 
 
-def _flat_file(group: str, text: str) -> set[str]:
-    """The settings of a file, and of those that it begins with."""
-    found = set(_flat(_values(text)))
-    for each in (yaml.safe_load(text) or {}).get("defaults", []):
-        if isinstance(each, str) and each != "_self_":
-            found |= _flat_file(group, _text(f"{group}/{each}"))
-    return found
+def _flat_file(group: str, choice: str) -> set[str]:
+    """The settings of a choice, and of those that it begins with."""
+    found = set(_flat(_values(f"{group}/{choice}")))
+    return found.union(*(_flat_file(group, each) for each in _files_before(f"{group}/{choice}")))
 
 
-def _values(text: str) -> dict[str, Any]:
-    own: dict[str, Any] = yaml.safe_load(text) or {}
+def _files_before(name: str) -> list[str]:
+    """The files that one begins with, other than choices of groups."""
+    first = _parsed(name).get("defaults", [])
+    return [each for each in first if isinstance(each, str) and each != "_self_"]
+
+
+def _values(name: str) -> dict[str, Any]:
+    """A file's own settings."""
+    own = _parsed(name)
     return {key: value for key, value in own.items() if key not in ("defaults", "hydra")}
 
 
@@ -137,29 +142,25 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> Iterator[str]:
 
 def keys_of_group(group: str) -> list[str]:
     """The keys of a group that has one choice."""
-    return list(_values(_text(f"{group}/default")))
+    return list(_values(f"{group}/default"))
 
 
 @cache
 def _names(command: str) -> frozenset[str]:
     """Groups, and keys of the roots themselves."""
     groups = {package or group.partition("/")[0] for group, _, package in _groups(command)}
-    own = {key for root in _files(command) for key in _values(_text(root))}
+    own = {key for root in _files(command) for key in _values(root)}
     return frozenset(groups | own | {"hydra"})
 
 
 def _files(name: str) -> list[str]:
     """A root and those that it begins with, in the order in which later ones override."""
-    found = []
-    for each in yaml.safe_load(_text(name))["defaults"]:
-        if isinstance(each, str) and each != "_self_":
-            found += _files(each)
-    return [*found, name]
+    return [*(file for each in _files_before(name) for file in _files(each)), name]
 
 
 def _groups(name: str) -> Iterator[tuple[str, str, str]]:
     """Each group of a root, the choice there, and its place in the settings if that differs."""
-    for each in yaml.safe_load(_text(name))["defaults"]:
+    for each in _parsed(name)["defaults"]:
         if isinstance(each, str):
             yield from () if each == "_self_" else _groups(each)
             continue
@@ -180,10 +181,10 @@ def _choices(group: str) -> list[str]:
     return sorted(name.removesuffix(".yaml") for name in names if name.endswith(".yaml"))
 
 
-def _text_of_choice(group: str, choice: str) -> str:
-    """Empty for one of another package."""
-    there = _conf().joinpath(f"{group}/{choice}.yaml").is_file()
-    return _text(f"{group}/{choice}") if there else ""
+@cache
+def _parsed(name: str) -> dict[str, Any]:
+    """A file's content; nobody may change it."""
+    return yaml.safe_load(_text(name)) or {}
 
 
 @cache
