@@ -28,6 +28,9 @@ from run_kit import train_once
 Tiny = Callable[..., dict[str, Any]]
 
 
+COMPARISON = ("command=arena", "arena=comparison")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -35,7 +38,7 @@ Tiny = Callable[..., dict[str, Any]]
         (["trainer.foo=3"], "there is no setting trainer.foo"),
         (["+trainer.foo=3"], "there is no setting trainer.foo"),
         (["game=chess", "game.foo=1"], "there is no setting game.foo\n"),
-        (["game=chess", "game.komi=1"], "there is no setting game.komi\n"),
+        (["game=chess", "game.komi=1"], "game.komi is for game=go, got game.komi=1\n"),
         (["game=chess", "game.max_ply=1"], "did you mean game.max_plies?"),
         (["sead=3"], "did you mean seed?"),
         (["game=3"], "game takes the name of one of its files, got game=3"),
@@ -59,8 +62,8 @@ Tiny = Callable[..., dict[str, Any]]
         (["game.komi=0.3"], "komi must be a whole or half number"),
         (
             ["command=fly"],
-            "one of train, arena, play, web, engine, export, import, predict, info, publish, "
-            "puzzles, ladder, lesson, tune, bench, plan, check, compare, report, new, got 'fly'",
+            "one of train, arena, play, web, engine, export, import, predict, info, puzzles, "
+            "ladder, tune, bench, check, report, new, got 'fly'",
         ),
         (["command=tune"], "command=tune needs checkpoint=PATH"),
         (["command=tune", "tune.parameters.puct.c_int=[1,2]"], "did you mean tune.parameters"),
@@ -68,7 +71,7 @@ Tiny = Callable[..., dict[str, Any]]
         (["algorithm=supervised"], "supervised.games must be a list of .azg files, got []"),
         (["command=new"], "command=new needs name=NAME"),
         (["command=report"], "command=report needs run_dir=RUN"),
-        (["command=report", "run_dir=nowhere"], "must be a run directory, with config.yaml, met"),
+        (["command=report", "run_dir=nowhere"], "run_dir: there is no run in nowhere"),
         (["command=export", "what=picture", "out=a.gif"], "must end in .svg or .png, got a.gif"),
         (
             ["command=export", "what=picture", "out=a.svg", "export.theme=auto"],
@@ -80,7 +83,7 @@ Tiny = Callable[..., dict[str, Any]]
         ),
         (
             ["command=export", "what=picture", "out=a.svg", "export.format=sgf"],
-            "export.format must be null for a",
+            "export.format is for what=games, got export.format=sgf",
         ),
         (
             ["command=export", "what=picture", "out=a.svg", "export.ply=3"],
@@ -91,7 +94,7 @@ Tiny = Callable[..., dict[str, Any]]
             "export.games must be a run dir",
         ),
         (["command=export", "what=picture", "out=a.svg", "export.position=x"], "got 'x'"),
-        (["command=export", "export.games=x", "export.ply=3"], "export.ply must be null for games"),
+        (["command=export", "export.games=x", "export.ply=3"], "export.ply is for what=picture"),
         (["command=new", "name=é"], "cannot read the argument 'name=é'; put its value in quotes"),
         (["command=new", "new.path=~"], "a shell passes on when written as 'new.path=\"~\"'"),
         (["command=new", 'name="é"'], "name must be a lower-case Python name"),
@@ -123,12 +126,14 @@ Tiny = Callable[..., dict[str, Any]]
         (["device=moon"], "device must be auto, or a device of this machine"),
         (["resume=latest"], "resume=latest finds no run of tic_tac_toe"),
         (["resume=nowhere"], "nowhere is no run directory"),
-        (["command=compare"], "compare.runs must be run directories, or a folder of them, got []"),
-        (["command=compare", "compare.runs=nowhere"], "there is no run in nowhere"),
+        ([*COMPARISON], "arena.runs must be run directories, or a folder of them, got []"),
+        ([*COMPARISON, "arena.runs=nowhere"], "arena.runs: there is no run in nowhere"),
         (
-            ["command=compare", "compare.runs=.", "compare.x=time"],
-            "compare.x must be one of evaluations, steps, seconds, got 'time'",
+            [*COMPARISON, "arena.runs=.", "arena.x=time"],
+            "arena.x must be one of evaluations, steps, seconds, got 'time'",
         ),
+        ([*COMPARISON, "game=go"], "game is not used with arena=comparison: each run plays with"),
+        (["command=arena", "supervised.games=[x]"], "supervised.games is not used without arena="),
         (["command=arena"], "command=arena needs players=[...]"),
         (["command=arena", "checkpoint=nothing.ckpt"], "nothing.ckpt: cannot read this checkpoint"),
         (["run_dir=/proc/nothing"], "run_dir /proc/nothing cannot be written to"),
@@ -147,7 +152,7 @@ def test_bad_input_is_one_sentence(
     # what chooses a game itself, or takes none
     chosen = (
         *("game.", "game=", "export.games="),
-        *("command=new", "command=compare", "command=report"),
+        *("command=new", *COMPARISON, "command=report"),
     )
     if not any(argument.startswith(chosen) for argument in arguments):
         arguments = ["game=tic_tac_toe", *arguments]
@@ -292,7 +297,6 @@ class TestResume:
 
 
 WRONG = [  # a command, what it has no use for, and what it says to that
-    ("arena", "run_dir=here", "with command=arena; arena_dir is where matches are written"),
     (
         "arena",
         "arena.every_generations=2",
@@ -307,20 +311,20 @@ WRONG = [  # a command, what it has no use for, and what it says to that
     (
         "arena",
         "search.gumbel.scale=0",
-        "search.gumbel.scale is for command=train, bench, plan, che",
+        "search.gumbel.scale is for command=train, bench, check",
     ),
     ("arena", "engine.ponder=true", "engine.ponder is for command=engine"),
-    ("engine", "search.dirichlet_fraction=0", "is for command=train, bench, plan, check, got"),
+    ("engine", "search.dirichlet_fraction=0", "is for command=train, bench, check, got"),
     (
         "engine",
         "run_dir=here",
-        "is for command=train, lesson, tune, compare, report, got run_dir=",
+        "run_dir is for command=train, arena, tune, report, got run_dir=",
     ),
     ("engine", "search.gumbel.actions=2", "search.gumbel.actions is for command=train, arena, web"),
     ("engine", "players=[random]", "players is for command=arena, puzzles, got players=[random]"),
     ("play", "engine.book=a.pgn", "with command=play; command=engine has books and tablebases"),
     ("play", "engine.time_share=3", "with command=play; play.seconds is the time there"),
-    ("play", "arena.games=10", "arena.games is for command=train, arena, plan, got"),
+    ("play", "arena.games=10", "arena.games is for command=train, arena, bench, got"),
     ("play", "players=[random]", "checkpoint=PATH is who plays against you"),
     ("web", "checkpoint=here", "with command=web; the page lists who can be played"),
     ("web", "engine.memory_mb=9", "web.memory_mb is the number there"),
@@ -331,29 +335,28 @@ WRONG = [  # a command, what it has no use for, and what it says to that
     ("predict", "search.num_simulations=9", "search.num_simulations is for command=train, arena,"),
     ("predict", "supervised.enabled=true", "supervised.enabled is for command=train"),
     ("predict", "evaluator.cache=9", "evaluator.cache is for command=train, arena"),
-    ("publish", "run_dir=here", "with command=publish; out is the file that is written"),
+    ("export", "export.ply=2", "export.ply is for what=picture"),
     ("puzzles", "arena.starts=[a.epd]", "puzzles.files are the files there"),
     ("tune", "arena.games=10", "with command=tune; tune.games is the number there"),
-    ("bench", "trainer.max_steps=9", "trainer.max_steps is for command=train, plan, got"),
+    ("bench", "trainer.max_steps=9", "trainer.max_steps is not used without plan among bench.row"),
     ("bench", "run_dir=here", "with command=bench; bench.path is the file that is written"),
-    ("plan", "run_dir=here", "plan.run is a run to compare the plan with"),
-    ("check", "arena.games=2", "arena.games is for command=train, arena, plan, got arena.games=2"),
+    ("check", "arena.games=2", "arena.games is for command=train, arena, bench, got arena.games=2"),
     ("check", "name=foo", "with command=check; game=NAME chooses a game"),
-    ("compare", "arena.games=2", "got arena.games=2 with command=compare"),
-    ("compare", "game=go", "with command=compare; runs say what was played"),
+    ("arena", "compare.games=2", "with command=arena; arena=comparison arena.runs=DIR compares"),
+    ("arena", "arena.rivals=2", "arena.rivals is for arena=comparison, got arena.rivals=2"),
     ("info", "seed=2", "seed is for command=train, arena"),
     ("ladder", "run_dir=here", "with command=ladder; ladder.folder is where runs are"),
-    ("lesson", "trainer.max_time=1", "with command=lesson; lesson.minutes is the time there"),
+    ("ladder", "trainer.max_time=1", "with command=ladder; ladder.minutes is the time there"),
     ("new", "game=go", "with command=new; name=NAME is what the new game is called"),
-    ("new", "run_dir=here", "run_dir is for command=train, lesson, tune, compare"),
+    ("new", "run_dir=here", "run_dir is for command=train, arena, tune, report"),
     ("train", "checkpoint=here", "with command=train; resume=RUN resumes a run, init=RUN"),
     ("train", "games=[a.sgf]", "games is for command=import, got games=[a.sgf]"),
-    ("train", "search.dirichlet_fraction=0", "there is no setting search.dirichlet_fraction"),
-    ("train", "arena_dir=here", "with command=train; run_dir is where a run is written"),
+    ("train", "search.dirichlet_fraction=0", "search.dirichlet_fraction is for search=puct, got"),
+    ("train", "arena_dir=here", "there is no setting arena_dir"),
     ("train", "arena.format=gauntlet", "arena.format is for command=arena"),
     ("train", "engine.ponder=true", "engine.ponder is for command=engine"),
     ("train", "export.out=here", "export.out is for command=export"),
-    ("train", "compare.games=2", "compare.games is for command=compare"),
+    ("train", "compare.games=2", "compare.games is for sweeps alone, got"),
     ("train", "compare.after_sweep=true", "compare.after_sweep is for sweeps alone, got"),
     ("train", "+colour=red", "colour is no setting, got +colour=red with command=train"),
     ("import", "supervised.games=[a.sgf]", "games=[...] are the files that are read"),
@@ -377,7 +380,7 @@ def test_a_command_refuses_it_before_anything_is_written(
     for command in ("arena", "train"):
         status, _, errors = azcore(f"command={command}", "compare.games=2")
         assert (status, errors.count("\n")) == (2, 1)
-        assert f"is for command=compare, got compare.games=2 with command={command}" in errors
+        assert "compare.games=2" in errors
     assert list(tmp_path.iterdir()) == []
 
 
@@ -440,7 +443,36 @@ def test_older_command_lines_are_taken_with_a_word(
         "puct.value_range": [0.0, 1.0],
         "evaluator.random_symmetry": True,
     }
-    words = capsys.readouterr().err.splitlines()
+    told = capsys.readouterr().err
+    # Commands that are a kind of another now.
+    for command, old, new in (
+        (
+            "compare",
+            ["compare.runs=x", "search.num_simulations=3", "run_dir=y"],
+            ["arena", "arena=comparison", "arena.runs=x", "arena.num_simulations=3", "run_dir=y"],
+        ),
+        (
+            "compare",
+            ["compare.runs=x", "compare.num_simulations=3"],
+            ["arena", "arena=comparison", "arena.runs=x", "arena.num_simulations=3"],
+        ),
+        (
+            "lesson",
+            ["lesson.minutes=3", "run_dir=y"],
+            ["ladder", "ladder=lesson", "ladder.minutes=3", "ladder.folder=y"],
+        ),
+        (
+            "publish",
+            ["publish.recipe=x", "out=a.ckpt"],
+            ["export", "what=checkpoint", "export.recipe=x", "out=a.ckpt"],
+        ),
+        ("plan", ["plan.price=3"], ["bench", "bench.rows=[plan]", "plan.price=3"]),
+    ):
+        assert settings_for([command, *old], {}) == settings_for(new, {})
+    assert "azcore: command=compare is command=arena arena=comparison now" in (
+        capsys.readouterr().err.splitlines()
+    )
+    words = told.splitlines()
     assert words[:2] == [
         "azcore: arena.num_simulations is search.num_simulations now",
         "azcore: search.c_init is puct.c_init now",
@@ -465,7 +497,7 @@ def test_a_checkpoint_is_played_by_its_own_game(
 def test_signs_that_a_terminal_would_obey_are_spelled_out(
     azcore: Callable[..., tuple[int, str, str]],
 ) -> None:
-    status, _, errors = azcore("command=compare", 'compare.runs="\x1b]0;title\x07"')
+    status, _, errors = azcore(*COMPARISON, 'arena.runs="\x1b]0;title\x07"')
     assert status == 2
     assert "\x1b" not in errors
     assert "\\x1b]0;title\\x07" in errors

@@ -15,16 +15,14 @@ from lightning.pytorch import Trainer
 from azcore.assembly.parts import MatchSettings, RunSettings, settings_from
 from azcore.assembly.web_settings import web_settings
 from azcore.cli import roots
+from azcore.commands.arena.settings import comparison_settings
+from azcore.commands.bench.plan import PlanSettings
 from azcore.commands.bench.settings import bench_settings
 from azcore.commands.check.report import BeforeTraining, CheckSettings
-from azcore.commands.compare.settings import compare_settings
-from azcore.commands.export.settings import export_settings
+from azcore.commands.export.settings import GenerationExport, export_settings
 from azcore.commands.import_games import ImportSettings
-from azcore.commands.ladder import recipes_from
-from azcore.commands.lesson import LessonSettings
-from azcore.commands.plan import PlanSettings
+from azcore.commands.ladder import minutes_of, recipes_from
 from azcore.commands.play import play_settings
-from azcore.commands.publish import PublishSettings
 from azcore.commands.puzzles import PuzzleSettings
 from azcore.commands.tune.tune import TuneSettings, parameters_from
 from azcore.engine.programs import Program
@@ -40,7 +38,7 @@ Compose = Callable[..., dict[str, Any]]
 Place = tuple[str | int, ...]
 VALUES = (-1, 0, math.nan, math.inf, -math.inf, 1e300, 1e-300, 10**20, 10**400, "x", True, [], {})
 SOMETIMES_FINE = (-1, 0, 10**20, "x", [], {})
-NAMES = ("run_dir", "resume", "init", "fork", "players", "checkpoint", "arena_dir", "out", "name")
+NAMES = ("run_dir", "resume", "init", "fork", "players", "checkpoint", "out", "name")
 NAMES += ("experiment",)
 # What reads the settings of each command that is not training.
 READERS: dict[str, Callable[[dict[str, Any]], object]] = {
@@ -48,29 +46,36 @@ READERS: dict[str, Callable[[dict[str, Any]], object]] = {
         settings_from(config, MatchSettings),
         build(BackendSettings, config["backend"], "backend"),
         [build(Program, each, f"programs.{name}") for name, each in config["programs"].items()],
+        supervised_settings(config),
     ),
-    "bench": lambda config: bench_settings(config["bench"]),
+    "arena arena=comparison": lambda config: comparison_settings(
+        {**config["arena"], "runs": ["runs"]}
+    ),
+    "bench": lambda config: (
+        bench_settings(config["bench"]),
+        build(PlanSettings, config["plan"], "plan"),
+    ),
     "check": lambda config: build(CheckSettings, config["check"], "check"),
-    "compare": lambda config: compare_settings(
-        {**config, "compare": {**config["compare"], "runs": ["runs"]}}
-    ),
     "engine": lambda config: (engine_settings(config), thinking_search(config)),
     "export": lambda config: export_settings(config["export"]),
+    "export what=picture": lambda config: export_settings(config["export"]),
+    "export what=checkpoint": lambda config: export_settings(config["export"]),
     "import": lambda config: build(ImportSettings, config["import"], "import"),
-    "ladder": lambda config: recipes_from(config["ladder"]),
-    "lesson": lambda config: build(LessonSettings, config["lesson"], "lesson"),
-    "plan": lambda config: build(PlanSettings, config["plan"], "plan"),
+    "ladder": lambda config: (recipes_from(config["ladder"]), minutes_of(config["ladder"])),
+    "ladder ladder=lesson": lambda config: (
+        recipes_from(config["ladder"]),
+        minutes_of(config["ladder"]),
+    ),
     "play": lambda config: (play_settings(config), engine_settings(config)),
     "predict": lambda config: supervised_settings(config),
-    "publish": lambda config: build(PublishSettings, config["publish"], "publish"),
     "puzzles": lambda config: build(
         PuzzleSettings, {**config["puzzles"], "files": ["some.epd"]}, "puzzles"
     ),
     "train": lambda config: (
         settings_from(config, RunSettings),
-        export_settings(config["export"]),
+        build(GenerationExport, config["export"], "export"),
         build(BeforeTraining, config["check"], "check"),
-        compare_settings({**config, "compare": {**config["compare"], "runs": ["runs"]}}),
+        comparison_settings({**config["compare"], "runs": ["runs"]}),
     ),
     "tune": lambda config: (
         parameters_from(config["tune"].pop("parameters")),
@@ -79,9 +84,11 @@ READERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "web": lambda config: (web_settings(config), search_settings(config)),
 }
 # Groups that the reader of a command looks at; null: all.
-OWN = {name: [name] for name in ("bench", "check", "plan", "puzzles", "tune", "ladder", "lesson")}
+OWN = {name: [name] for name in ("check", "puzzles", "tune", "ladder")}
+OWN |= {"bench": ["bench", "plan"], "arena arena=comparison": ["arena"]}
+OWN |= {name: [name.partition(" ")[0]] for name in READERS if " " in name}
 OWN |= {"play": ["play", "engine", "search"], "engine": ["engine", "search", "puct"]}
-OWN |= {"compare": ["compare", "search"], "predict": ["supervised"], "publish": ["publish"]}
+OWN |= {"predict": ["supervised"]}
 OWN |= {"export": ["export"], "import": ["import"], "web": ["web", "search", "puct"]}
 
 
@@ -107,8 +114,9 @@ def test_any_value_is_used_or_refused_in_a_sentence(compose: Compose) -> None:
     texts = {("export", name) for name in ("games", "format", "out", "position")}  # a folder: 7
     refused, tried = [], set()
     for command, read in READERS.items():
-        words = ["game=tic_tac_toe_plain"] if roots.has(command, "game") else []
-        config = compose(f"command={command}", *words)  # nothing to compile
+        root = command.partition(" ")[0]
+        words = ["game=tic_tac_toe_plain"] if roots.has(root, "game") else []
+        config = compose(*command.split(), *words)  # nothing to compile
         places = [
             place
             for place in numeric_places(config)

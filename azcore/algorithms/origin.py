@@ -24,6 +24,7 @@ from azcore.game import Game
 from azcore.networks.saved import require_fitting
 from azcore.storage.checkpoint import (
     KEY,
+    digest_of,
     like,
     read_checkpoint,
     short_repr,
@@ -49,7 +50,7 @@ def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, 
         "how": how,
         "checkpoint": str(path.resolve()),
         "step": int(checkpoint["global_step"]),
-        "sha256": path.read_bytes()[-64:].decode("ascii", "replace"),  # as the file itself ends
+        "sha256": digest_of(path),
     }
 
 

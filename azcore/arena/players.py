@@ -15,7 +15,7 @@ Rows are the games of a match, 0 to G - 1. This module needs no torch: a network
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -209,3 +209,39 @@ class SearchPlayer(Player):
         if self._search is None:
             raise RuntimeError("begin must come before start, choose and advance")
         return self._search
+
+
+class Borrowed(Player):
+    """A player that is made when a match begins and given up at its end, such as a large network.
+
+    Args of the constructor:
+        name: in results.
+        make: makes the player.
+    """
+
+    def __init__(self, name: str, make: Callable[[], Player]) -> None:
+        self.name = name
+        self._make = make
+        self._player: Player | None = None
+
+    def begin(self, num_games: int, seed: int) -> None:
+        if self._player is None:
+            self._player = self._make()
+        self._player.begin(num_games, seed)
+
+    def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
+        self._present.start(row, state, opening)
+
+    def choose(self, rows: list[int]) -> Sequence[Decision]:
+        return self._present.choose(rows)
+
+    def advance(self, row: int, action: int) -> None:
+        self._present.advance(row, action)
+
+    def end(self) -> None:
+        self._player = None
+
+    @property
+    def _present(self) -> Player:
+        assert self._player is not None, "begin comes first"
+        return self._player

@@ -22,20 +22,21 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import yaml
 
-from azcore.arena.players import Player, RandomPlayer
-from azcore.assembly.parts import MatchSettings, search_baseline, search_player
+from azcore.arena.players import Borrowed, Player, RandomPlayer, SearchPlayer
+from azcore.assembly.parts import MatchSettings, PlaySettings, search_baseline, search_player
 from azcore.assembly.pretrained import is_pretrained, pretrained
 from azcore.engine.programs import is_program, program_player
 from azcore.errors import SettingError
 from azcore.networks.saved import network_of
 from azcore.search.settings import NOISE, PUCT
 from azcore.settings import altered
-from azcore.storage.checkpoint import KEY, read_checkpoint, weights_alone
+from azcore.storage.checkpoint import KEY, digest_of, read_checkpoint, weights_alone
 from azcore.storage.run_directory import RunDirectory
 
 
@@ -73,9 +74,19 @@ class Saved(NamedTuple):
     path: Path
     checkpoint: dict[str, Any]  # what a player needs of it
     search: tuple[str, ...] = ()  # settings of its own, as NAME=VALUE
+    digest: str = ""  # of the file
 
 
-Entrant = str | Saved  # a text names no checkpoint
+class OfRun(NamedTuple):
+    """A checkpoint that plays with the settings of its run; it is read when a match begins."""
+
+    name: str  # in results
+    path: Path
+    settings: PlaySettings  # of the run
+    digest: str  # of the file
+
+
+Entrant = str | Saved | OfRun  # a text names no checkpoint
 
 
 def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entrant]:
@@ -99,7 +110,7 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
                     f"players: only a run or a checkpoint takes settings, got {text!r}"
                 )
             entrants += [
-                Saved(path, weights_alone(read_checkpoint(path)), search)
+                Saved(path, weights_alone(read_checkpoint(path)), search, digest_of(path))
                 for path in checkpoints_of(place)
             ]
     return entrants
@@ -165,6 +176,9 @@ def players_of(settings: MatchSettings, entrants: Sequence[Entrant]) -> list[Pla
     for entrant in entrants:
         if isinstance(entrant, Saved):
             players.append(_network(settings, entrant))
+            continue
+        if isinstance(entrant, OfRun):
+            players.append(Borrowed(entrant.name, partial(_of_run, settings, entrant)))
             continue
         word, _, argument = entrant.partition(":")
         if word in KINDS:
@@ -274,6 +288,29 @@ def _network(settings: MatchSettings, saved: Saved) -> Player:
     evaluator = settings.search_evaluator(*network)
     name = " ".join([player_name(saved.path), *saved.search])
     return search_player(replace(settings, search=search), evaluator, name, search.num_simulations)
+
+
+def _of_run(settings: MatchSettings, entrant: OfRun) -> Player:
+    own, threads = entrant.settings, settings.evaluation.threads
+    evaluation = replace(own.evaluation, threads=threads or own.evaluation.threads)
+    own = replace(own, device=settings.device, evaluation=evaluation)
+    return SearchPlayer(
+        game=own.game,
+        evaluator=own.checkpoint_evaluator(entrant.path),
+        settings=own.search,
+        num_simulations=settings.arena.num_simulations,
+        name=entrant.name,
+    )
+
+
+def identity_of(entrant: Entrant, programs: Mapping[str, Any]) -> str:
+    """What tells an entrant from others, whose matches are other matches."""
+    if isinstance(entrant, Saved):
+        return repr((entrant.digest, entrant.search))
+    if isinstance(entrant, OfRun):
+        own = entrant.settings
+        return repr((entrant.digest, own.search, own.evaluation.random_symmetry))
+    return repr((entrant, programs if is_program(entrant, programs) else None))
 
 
 def _setting(word: str) -> tuple[str, Any]:

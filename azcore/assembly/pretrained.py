@@ -1,7 +1,8 @@
 """Networks that installed games ship: `pretrained/NAME` names one wherever a checkpoint can stand.
 
 A game's package may have a folder `pretrained` beside the module of its class, with checkpoints as
-`command=publish` writes them. `pretrained` alone means the one for the game as it is configured.
+`what=checkpoint` of `command=export` writes them. `pretrained` alone is the one for the game as it
+is configured.
 """
 
 from __future__ import annotations

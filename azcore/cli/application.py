@@ -31,11 +31,6 @@ def _job(config: DictConfig) -> int:
     job = HydraConfig.get()
     command = str(job.job.config_name)
     overrides, swept = list(job.overrides.task), job.mode == RunMode.MULTIRUN
-    if swept and command == "compare":
-        raise SettingError(
-            f"command=compare is not for sweeps; command=compare compare.runs={job.sweep.dir}, "
-            f"without the rest, rates what this one has made"
-        )
     require_used(command, overrides, swept=swept)
     if swept and config.get("resume") is not None:
         raise SettingError(
@@ -69,7 +64,7 @@ def main() -> None:
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     try:
         register()
-        command, words = command_of(sys.argv[1:])
+        command, words = command_of(sys.argv[1:], tell)
     except SettingError as error:
         refuse(str(error))
     if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack what we print, such as ±

@@ -35,7 +35,7 @@ def settings_for(
     register()
     for name, settings in games.items():
         ConfigStore.instance().store(group="game", name=name, node={"name": name, **settings})
-    command, words = command_of(arguments)
+    command, words = command_of(arguments, tell)
     asked = renamed(command, words, tell)
     theirs = GlobalHydra.instance().hydra  # of a program that uses Hydra
     GlobalHydra.instance().clear()

@@ -25,7 +25,6 @@ METHOD = "method"  # the group of which several files can be chosen
 # What says it in another command, by command and the beginning of a key.
 INSTEAD: Mapping[str, Mapping[str, str]] = {
     "train": {
-        "arena_dir": "run_dir is where a run is written",
         "checkpoint": "resume=RUN resumes a run, init=RUN begins another with its weights",
         "name": "game=NAME chooses a game",
         "peers": "players=[...] are who plays in command=arena",
@@ -33,7 +32,7 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
     "arena": {
         "network": "a checkpoint brings its own",
         "peers": "players=[...] are who plays in command=arena",
-        "run_dir": "arena_dir is where matches are written",
+        "compare": "arena=comparison arena.runs=DIR compares runs",
         "selfplay.opening_plies": "arena.opening_plies is the number there",
         "selfplay.start_plies": "arena.start_plies are the numbers there",
         "selfplay.starts": "arena.starts are the files there",
@@ -65,27 +64,21 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
         "run_dir": "out is the file that is written",
         "supervised.games": "games=[...] are the files that are read",
     },
-    "publish": {"run_dir": "out is the file that is written"},
     "predict": {"network": "a checkpoint brings its own"},
     "puzzles": {
         "arena.starts": "puzzles.files are the files there",
         "run_dir": "out is the file that is written",
     },
-    "ladder": {"run_dir": "ladder.folder is where runs are"},
-    "lesson": {
-        "game": "lesson.games are what is trained",
-        "trainer.max_time": "lesson.minutes is the time there",
+    "ladder": {
+        "game": "ladder.recipes are what is trained",
+        "run_dir": "ladder.folder is where runs are",
+        "trainer.max_time": "ladder.minutes is the time there",
     },
     "tune": {"arena.games": "tune.games is the number there"},
     "bench": {"run_dir": "bench.path is the file that is written"},
-    "plan": {"run_dir": "plan.run is a run to compare the plan with"},
     "check": {
         "name": "game=NAME chooses a game",
         "peers": "players=[...] are who plays in command=arena",
-    },
-    "compare": {
-        "game": "runs say what was played",
-        "players": "compare.runs are who plays",
     },
     "report": {"game": "a run says what it plays"},
     "new": {"game": "name=NAME is what the new game is called"},
@@ -216,6 +209,8 @@ def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
     line = next((each for each in arguments if each.lstrip("+~").startswith(f"{key}=")), key)
     if not roots.uses(command, key) and any(roots.uses(each, key) for each in COMMANDS):
         return of_another_command(command, key, line)
+    if choices := roots.choices_with(command, key):
+        return f"{key} is for {' or '.join(choices)}, got {line}"
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         # The choices of files alone, as game=NAME: what these hold is what can be set.
         groups = GlobalHydra.instance().config_loader().list_groups("")

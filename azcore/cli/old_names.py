@@ -16,13 +16,12 @@ SWITCHES = {"web": "web.beside"}  # groups that are switched on or off by their 
 _SEARCH = {"arena.num_simulations": "search.num_simulations"}
 _LEAVES = {"engine.leaves_per_tree": "search.leaves_per_tree"}
 RENAMED: Mapping[str, Mapping[str, str]] = {  # by command
-    "arena": _SEARCH,
+    "arena": {**_SEARCH, "arena_dir": "run_dir"},
     "puzzles": _SEARCH,
     "tune": _SEARCH,
     "engine": {"engine.num_simulations": "search.num_simulations", **_LEAVES},
     "play": {"play.num_simulations": "search.num_simulations", **_LEAVES},
     "web": {"web.num_simulations": "search.num_simulations", **_LEAVES},
-    "compare": {"compare.num_simulations": "search.num_simulations"},
 }
 # What overlays of training once said of the search in commands that play.
 _PAPER = ["search=puct", "puct.c_init=1.5", "puct.c_base=1.0e+30", "puct.count_parent_visit=false"]
@@ -36,12 +35,35 @@ OVERLAYS: Mapping[str, Sequence[str]] = {
     "scale=workstation": [],
     "scale=paper": ["puct.value_range=[0.0,1.0]"],
 }
+# Commands that are a kind of another now: that one, what chooses the kind, and settings whose name
+# is another there.
+KINDS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
+    "compare": (
+        "arena",
+        "arena=comparison",
+        {"compare": "arena", "search.num_simulations": "arena.num_simulations"},
+    ),
+    "lesson": (
+        "ladder",
+        "ladder=lesson",
+        {"lesson.games": "ladder.recipes", "lesson": "ladder", "run_dir": "ladder.folder"},
+    ),
+    "plan": ("bench", "bench.rows=[plan]", {}),
+    "publish": ("export", "what=checkpoint", {"publish": "export"}),
+}
+SIDE_BY_SIDE = "compare.side_by_side=true"  # which is command=report now
 VALUED = ("--config-dir", "-cd", "--package", "-p", "--info", "-i")  # a value follows
 PLAY = ("arena", "puzzles", "tune", "engine", "play", "web", "predict")
 
 
-def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
+def command_of(
+    words: Sequence[str], tell: Callable[[str], None] = lambda sentence: None
+) -> tuple[str, list[str]]:
     """The command of a command line, and the other words; of several `command=` the last counts.
+
+    Args:
+        words: of the command line.
+        tell: called with a sentence where the command is a kind of another now.
 
     Raises:
         SettingError: there is no such command, or the first word is another.
@@ -50,7 +72,8 @@ def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
     rest = [word for word in words if not word.startswith("command=")]
     first = next((word for word in rest if not word.startswith("-")), "=")
     at = rest.index(first) if first in rest else 0
-    if first in COMMANDS and not set(rest[at - 1 : at]) & set(VALUED):
+    known = {*COMMANDS, *KINDS}
+    if first in known and not set(rest[at - 1 : at]) & set(VALUED):
         rest.remove(first)
         named.append(first)
     elif rest[:1] == [first] and "=" not in first and not named:
@@ -59,11 +82,28 @@ def command_of(words: Sequence[str]) -> tuple[str, list[str]]:
             f"command: {', '.join(COMMANDS)}"
         )
     command = named[-1] if named else "train"
-    if command not in COMMANDS:
+    if command not in known:
         raise SettingError(f"command must be one of {', '.join(COMMANDS)}, got {command!r}")
     if len(set(named)) > 1:
         raise SettingError(f"there must be one command, got {' and '.join(named)}")
-    return command, rest
+    return _kind(command, rest, tell) if command in KINDS else (command, rest)
+
+
+def _kind(command: str, words: list[str], tell: Callable[[str], None]) -> tuple[str, list[str]]:
+    """A command that is a kind of another now, as that one."""
+    now, choice, names = KINDS[command]
+    if command == "compare" and SIDE_BY_SIDE in words:
+        now, choice, names = "report", "", {"run_dir": "out", "compare.runs": "run_dir"}
+        words = [word for word in words if word != SIDE_BY_SIDE]
+    tell(f"command={command} is {' '.join(filter(None, (f'command={now}', choice)))} now")
+    changed = [choice] if choice else []
+    for word in words:
+        key, equals, value = word.partition("=")
+        bare = key.lstrip("+~")
+        old = next((old for old in names if f"{bare}.".startswith(f"{old}.")), None)
+        new = bare if old is None or not equals else names[old] + bare[len(old) :]
+        changed.append(f"{key[: len(key) - len(bare)]}{new}{equals}{value}")
+    return now, changed
 
 
 def renamed(command: str, words: Sequence[str], tell: Callable[[str], None]) -> list[str]:
@@ -76,10 +116,11 @@ def renamed(command: str, words: Sequence[str], tell: Callable[[str], None]) -> 
     """
     overlays = [word for word in words if command in PLAY and word in OVERLAYS]  # others win
     ordered = [*overlays, *(word for word in words if word not in overlays)]
-    return [new for word in ordered for new in _renamed(command, word, tell)]
+    compares = "arena=comparison" in words
+    return [new for word in ordered for new in _renamed(command, word, tell, compares)]
 
 
-def _renamed(command: str, word: str, tell: Callable[[str], None]) -> Iterator[str]:
+def _renamed(command: str, word: str, tell: Callable[[str], None], compares: bool) -> Iterator[str]:
     key, equals, value = word.partition("=")
     if not equals:
         yield word
@@ -94,6 +135,8 @@ def _renamed(command: str, word: str, tell: Callable[[str], None]) -> Iterator[s
         return
     name = key.lstrip("+~")
     new = _names_now(command).get(name, name)
+    if compares and name in _SEARCH:  # which a comparison has
+        new = name
     if new != name:
         tell(f"{name} is {new} now")
     yield f"{key[: len(key) - len(name)]}{new}={value}"

@@ -36,7 +36,7 @@ FIXED = (
 )
 OF_ITS_OWN = ("seed",)  # which a fork may change nevertheless
 OF_A_FORK = ("learner.optimizer",)  # what it may not change besides, lest it be known too late
-NAMES = ("run_dir", "resume", "init", "fork", "checkpoint", "arena_dir", "out")  # of files
+NAMES = ("run_dir", "resume", "init", "fork", "checkpoint", "out")  # of files
 TRAIN = "train"  # the root of runs
 
 
@@ -70,6 +70,52 @@ def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
                 raise SettingError(f"{told}; {reason}")
 
 
+OF_RUNS = (
+    "game",
+    "search",
+    "puct",
+    "evaluator",
+    "players",
+    "checkpoint",
+    "programs",
+    "sprt",
+    "seed",
+)
+OF_PLAN = (
+    "plan",
+    "trainer",
+    "schedule",
+    "gate",
+    "arena",
+    "sprt",
+    "supervised",
+    "backend",
+    "logger",
+)
+
+
+def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> None:
+    """Refuse what the kind of a command that is asked for has no use for.
+
+    Raises:
+        SettingError: naming the key, and the kind that uses it.
+    """
+    unused: tuple[str, ...] = ()
+    why = ""
+    if command == "arena" and "runs" in config.arena:
+        unused, why = OF_RUNS, "with arena=comparison: each run plays with its own settings"
+    elif command == "arena":
+        unused, why = ("supervised",), "without arena=comparison"
+    elif command == "bench" and "plan" not in config.bench.rows:
+        unused, why = OF_PLAN, "without plan among bench.rows"
+    for override in parsed(overrides):
+        group = override.key_or_group.partition(".")[0]
+        if group in unused:
+            raise SettingError(
+                f"{override.key_or_group} is not used {why}; got {override.input_line}"
+            )
+
+
 def settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     """What composed settings come to for a command, as plain values.
 
@@ -78,10 +124,12 @@ def settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict[
     Raises:
         AzcoreError: what they name cannot be used, or cannot be changed in this way.
     """
+    require_of_kind(command, config, overrides)
     choose_pretrained(config)
     if command == "train" and config.resume is not None:
         return resumed(config, overrides)
-    if command in ("arena", "puzzles") or (command == "play" and config.checkpoint is not None):
+    plays = command == "puzzles" or (command == "arena" and "runs" not in config.arena)
+    if plays or (command == "play" and config.checkpoint is not None):
         config = of_players(command, config, overrides)
     if command == "engine" and config.checkpoint is not None:
         config = of_engine(config, overrides)
@@ -363,6 +411,7 @@ def plain_settings(config: DictConfig) -> dict[str, Any]:
     if "game" in plain and not isinstance(name, str):
         raise SettingError(f"game.name must be the registry name that conf/game sets, got {name!r}")
     for key in (*NAMES, "device"):  # a folder may be 7
-        if plain.get(key) is not None:
-            plain[key] = str(plain[key])
+        value = plain.get(key)
+        if value is not None:
+            plain[key] = list(map(str, value)) if isinstance(value, list) else str(value)
     return dict(plain)

@@ -14,8 +14,9 @@ import yaml
 
 from azcore.commands import COMMANDS
 
-UNUSED = {"bench": {"backend"}, "check": {"backend"}}  # groups that are there for overlays alone
-OVERLAY = "# @package _global_"  # the first line of a file that sets keys of other groups
+UNUSED = {"check": {"backend"}}  # groups that are there for overlays alone
+PACKAGE = "# @package "  # begins a file whose keys are elsewhere than its folder says
+OVERLAY = f"{PACKAGE}_global_"  # one that sets keys of other groups
 USAGE = """azcore: state the rules of a board game, get an AlphaZero player
 
 azcore [COMMAND] [KEY=VALUE ...]       (or python -m azcore ...)
@@ -55,30 +56,28 @@ def usage_of(command: str) -> str:
     for group, choice, package in _groups(command):
         if not has(command, package or group):
             continue
-        choices = [] if package else _choices(group)
-        shown = _choices(group) if package else [choice] if choice in choices else []
-        texts = (_with_those_it_begins_with(group, each) for each in shown)
+        choices = _choices_of(command, group)
+        shown = choices if package else [choice] if choice in choices else []
+        texts = (_with_those_it_begins_with(f"{group}/{each}") for each in shown)
         text = "\n".join(texts)
-        parts += ["", f"{package or group}:" + _choices_shown(group, choices)]
+        can_choose = has(command, group) and len(choices) > 1
+        parts += ["", f"{package or group}:" + (f"  # {group}={'|'.join(choices)}" * can_choose)]
         parts += [textwrap.indent(text.rstrip(), "  ")] if text else []
     return "\n".join([*parts, "", *(_body(root) for root in _files(command))]).rstrip()
 
 
-def _choices_shown(group: str, choices: list[str]) -> str:
-    return f"  # {group}={'|'.join(choices)}" if len(choices) > 1 else ""
-
-
-def _with_those_it_begins_with(group: str, choice: str) -> str:
+def _with_those_it_begins_with(name: str) -> str:
     """The text of a choice; of an overlay nothing, which sets keys of other groups."""
-    text = _text(f"{group}/{choice}")
+    text = _text(name)
     if text.startswith(OVERLAY):
         return ""
+    if text.startswith(PACKAGE):
+        text = text.partition("\n")[2]
     _, marked, body = text.partition("defaults:\n")
     if not marked:
         return text
-    first = _files_before(f"{group}/{choice}")
     own = [line for line in body.splitlines() if not line.startswith("  - ")]
-    return "\n".join([*(_with_those_it_begins_with(group, each) for each in first), *own])
+    return "\n".join([*(_with_those_it_begins_with(each) for each in _files_before(name)), *own])
 
 
 def has(command: str, key: str) -> bool:
@@ -98,32 +97,59 @@ def uses(command: str, key: str) -> bool:
 def keys_of(command: str) -> frozenset[str]:
     """All settings of a command with any choice of its groups, and the groups."""
     found = set(_names(command))
-    for group, chosen, package in _groups(command):
-        for choice in _choices(group):
-            is_here = _conf().joinpath(f"{group}/{choice}.yaml").is_file()  # or in another package
-            if not is_here or (group in _APART and choice != chosen):
-                continue
-            if not _text(f"{group}/{choice}").startswith(OVERLAY):
-                found |= {f"{package or group}.{key}" for key in _flat_file(group, choice)}
+    for group, _, package in _groups(command):
+        for choice in _choices_of(command, group):
+            if _has_settings(group, choice):
+                found |= {f"{package or group}.{key}" for key in _flat_file(f"{group}/{choice}")}
     for root in _files(command):
         found |= set(_flat(_values(root)))
     return frozenset(key for key in found if has(command, key))
 
 
-# Groups whose choices belong to different commands.
-_APART = {"arena", "check", "compare", "engine", "export", "supervised", "web"}
+def choices_with(command: str, key: str) -> list[str]:
+    """The choices of a command's groups that have a setting, as GROUP=CHOICE."""
+    found = []
+    for group, _, package in _groups(command):
+        for choice in _choices_of(command, group):
+            if _has_settings(group, choice):
+                own = {f"{package or group}.{each}." for each in _flat_file(f"{group}/{choice}")}
+                if any(each.startswith(f"{key}.") for each in own):
+                    found.append(f"{group if has(command, group) else package}={choice}")
+    return found
 
 
-def _flat_file(group: str, choice: str) -> set[str]:
+def _has_settings(group: str, choice: str) -> bool:
+    """Whether a choice is a file here, rather than in another package, and no overlay."""
+    name = f"{group}/{choice}"
+    return _conf().joinpath(f"{name}.yaml").is_file() and not _text(name).startswith(OVERLAY)
+
+
+# Groups whose choices belong to different commands, and the choices of one that has several.
+APART = {"arena", "check", "compare", "engine", "supervised", "web"}
+_OF_COMMAND = {("arena", "arena"): ["tournament", "comparison"]}
+
+
+def _choices_of(command: str, group: str) -> list[str]:
+    """The choices of a group that belong to a command."""
+    if group not in APART:
+        return _choices(group)
+    chosen = [choice for each, choice, _ in _groups(command) if each == group]
+    return _OF_COMMAND.get((command, group), chosen)
+
+
+def _flat_file(name: str) -> set[str]:
     """The settings of a choice, and of those that it begins with."""
-    found = set(_flat(_values(f"{group}/{choice}")))
-    return found.union(*(_flat_file(group, each) for each in _files_before(f"{group}/{choice}")))
+    return set(_flat(_values(name))).union(*(_flat_file(each) for each in _files_before(name)))
 
 
 def _files_before(name: str) -> list[str]:
     """The files that one begins with, other than choices of groups."""
     first = _parsed(name).get("defaults", [])
-    return [each for each in first if isinstance(each, str) and each != "_self_"]
+    own = [each for each in first if isinstance(each, str) and each != "_self_"]
+    folder = f"{name.rpartition('/')[0]}/".lstrip("/")
+    return [
+        each[1:].partition("@")[0] if each.startswith("/") else f"{folder}{each}" for each in own
+    ]
 
 
 def _values(name: str) -> dict[str, Any]:
@@ -148,7 +174,11 @@ def keys_of_group(group: str) -> list[str]:
 @cache
 def _names(command: str) -> frozenset[str]:
     """Groups, and keys of the roots themselves."""
-    groups = {package or group.partition("/")[0] for group, _, package in _groups(command)}
+    groups = set()
+    for group, choice, package in _groups(command):
+        groups.add(package or group.partition("/")[0])
+        if _package_of(f"{group}/{choice}"):  # chosen by the group's name all the same
+            groups.add(group)
     own = {key for root in _files(command) for key in _values(root)}
     return frozenset(groups | own | {"hydra"})
 
@@ -168,7 +198,15 @@ def _groups(name: str) -> Iterator[tuple[str, str, str]]:
         if group.startswith("override "):
             continue
         group, _, package = group.removeprefix("optional ").partition("@")
-        yield group, str(choice), package
+        yield group, str(choice), package or _package_of(f"{group}/{choice}")
+
+
+def _package_of(name: str) -> str:
+    """Where a file says that its keys are; empty: where its folder says."""
+    if not _conf().joinpath(f"{name}.yaml").is_file():
+        return ""
+    first = _text(name).partition("\n")[0]
+    return first.removeprefix(PACKAGE) if first.startswith(PACKAGE) and first != OVERLAY else ""
 
 
 @cache

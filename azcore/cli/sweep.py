@@ -54,10 +54,10 @@ class Sweep(Callback):
         if OmegaConf.select(config, "compare.after_sweep"):
             own = [str(key) for key in config if key != "hydra"]
             plain = plain_settings(OmegaConf.masked_copy(config, own))
-            settings = {key: plain[key] for key in ("compare", "supervised", "device")}
+            settings = {key: plain[key] for key in ("supervised", "device", "backend")}
             settings["run_dir"] = config.hydra.sweep.dir
-            settings["compare"]["runs"] = [config.hydra.sweep.dir]
-            status = max(status, contained(lambda: run_command("compare", settings)))
+            settings["arena"] = {**plain["compare"], "runs": [config.hydra.sweep.dir]}
+            status = max(status, contained(lambda: run_command("arena", settings)))
         if status:
             sys.exit(status)
 

@@ -6,7 +6,7 @@ The root, `conf/NAME.yaml`, has all settings that affect the command, and begins
 # Module and function, imported when called: --help needs no Lightning, an engine no torch.
 COMMANDS = {
     "train": "azcore.commands.train:train",
-    "arena": "azcore.commands.arena.tournament:tournament",
+    "arena": "azcore.commands.arena.arena:arena",
     "play": "azcore.commands.play:play",
     "web": "azcore.commands.web:serve_page",
     "engine": "azcore.commands.engine:serve",
@@ -14,15 +14,11 @@ COMMANDS = {
     "import": "azcore.commands.import_games:import_games",
     "predict": "azcore.commands.predict:predict_games",
     "info": "azcore.commands.info:info",
-    "publish": "azcore.commands.publish:publish",
     "puzzles": "azcore.commands.puzzles:puzzles",
     "ladder": "azcore.commands.ladder:ladder",
-    "lesson": "azcore.commands.lesson:lesson",
     "tune": "azcore.commands.tune.tune:tune",
     "bench": "azcore.commands.bench.bench:bench",
-    "plan": "azcore.commands.plan:plan",
     "check": "azcore.commands.check.report:check",
-    "compare": "azcore.commands.compare.compare:compare",
     "report": "azcore.commands.report:report",
     "new": "azcore.commands.new:new_package",
 }

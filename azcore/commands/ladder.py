@@ -2,16 +2,18 @@
 
 A recipe of `conf/ladder` is trained, and what comes out is measured, by the same command lines that
 a person would type. What was done already is not done again, so a long climb can be stopped and
-gone on with.
+resumed. `ladder=lesson` trains small games in turn within some minutes while a class looks on.
 """
 
 from __future__ import annotations
 
 import csv
+import math
 import re
-import shutil
+import shlex
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,21 +26,27 @@ from azcore.assembly.parts import Config
 from azcore.commands.command_line import run_line
 from azcore.commands.console import table_console
 from azcore.commands.puzzles import RESULTS
+from azcore.game.registry import installed_games
 from azcore.networks.probe import processor
+from azcore.report.side_by_side import FEWEST, MOST, SIDE_BY_SIDE, write_side_by_side
 from azcore.settings import build, convert, require
 from azcore.storage import table as tables
 from azcore.storage.card import commit
+from azcore.storage.run_directory import RunDirectory
 
 RUN = "RUN"  # the folder of the trained run in a line; a preparation is named in capitals too
 # Where a line of each command writes, as key and end of the path; one without command= trains.
 OUTPUTS = {
     "train": ("run_dir", ""),
-    "arena": ("arena_dir", ""),
+    "arena": ("run_dir", ""),
     "puzzles": ("out", ".csv"),
     "import": ("out", ".azg"),
 }
 PREPARES = ("train", "arena", "import")
 ALL = "all"
+REFRESH_SECONDS = 30.0  # between two writings of the page with the runs side by side
+LEAST_SECONDS = 10  # that a run trains, however long its start has taken
+OVERHEAD = 20.0  # seconds that a run takes to start and to end, until the first one has shown it
 ROWS = [
     *("recipe", "measure", "share", "low", "high", "of", "least", "reached"),
     *("hours", "seed", "machine", "commit", "train", "line"),
@@ -69,12 +77,14 @@ class Recipe:
             its own, which later lines name by the name in capitals.
         train: the command line that trains it.
         measures: of the run.
+        share: of `ladder.minutes`, beside the shares of the others.
     """
 
     goal: str
     prepare: Mapping[str, tuple[str, ...]]
     train: tuple[str, ...]
     measures: tuple[Measure, ...]
+    share: float
 
 
 def ladder(config: Config) -> int:
@@ -85,18 +95,55 @@ def ladder(config: Config) -> int:
     """
     group = config["ladder"]
     recipes = recipes_from(group)
-    folder, climb = Path(str(group["folder"])), group["climb"]
-    climb = [str(climb)] if isinstance(climb, str | int) else list(climb or ())
-    climb = list(recipes) if climb == [ALL] else climb
-    for name in climb:
-        known = f"all, or of {', '.join(recipes)}"
-        require(name in recipes, "ladder.climb", known, name)
-    results = tables.Table(folder / "ladder.csv", ROWS)
-    for name in climb:
-        if not _climb(name, recipes[name], folder, results, config["seed"]):
+    wanted, minutes = _wanted(group["climb"], recipes), minutes_of(group)
+    climb = Climb(Path(str(group["folder"])), config["seed"], list(wanted))
+    results = tables.Table(climb.folder / "ladder.csv", ROWS)
+    if wanted:
+        print(f"to watch and to play: {_web(climb.folder)}", flush=True)
+    if wanted and minutes is not None:
+        print(f"{' and '.join(wanted)}, {minutes:g} minutes", flush=True)
+        climb.clock = Clock(60 * minutes, {name: each.share for name, each in wanted.items()})
+    for name, recipe in wanted.items():
+        if not climb.recipe(name, recipe, results):
             return interrupts.STATUS
-    _print(recipes, results)
+    if page := climb.write_page():
+        print(f"side by side, in any browser and offline: {page}")
+    _print(recipes, results, climb.folder)
     return 0
+
+
+def _wanted(given: Any, recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
+    """The recipes to climb; of all, those whose game is installed."""
+    names = [str(given)] if isinstance(given, str | int) else list(given or ())
+    if names != [ALL]:
+        for name in names:
+            require(name in recipes, "ladder.climb", f"all, or of {', '.join(recipes)}", name)
+        return {name: recipes[name] for name in names}
+    installed, wanted = installed_games(), dict[str, Recipe]()
+    for name, recipe in recipes.items():
+        games = [word.partition("=")[2] for word in recipe.train if word.startswith("game=")]
+        if games and games[-1] not in installed:
+            print(f"{name} is left out: there is no game {games[-1]} here")
+        else:
+            wanted[name] = recipe
+    require(bool(wanted), "ladder.recipes", "for a game that is installed", list(recipes))
+    return wanted
+
+
+def minutes_of(group: Mapping[str, Any]) -> float | None:
+    """`ladder.minutes`.
+
+    Raises:
+        SettingError: it cannot be used.
+    """
+    minutes = convert(float | None, group.get("minutes"), "ladder.minutes")
+    fits = minutes is None or 0 < minutes <= 10_000
+    require(fits, "ladder.minutes", "0 to 10,000, or null", minutes)
+    return None if minutes is None else float(minutes)
+
+
+def _web(folder: Path) -> str:
+    return shlex.join(["python", "-m", "azcore", "web", f"web.runs={folder}"])
 
 
 def recipes_from(group: Mapping[str, Any]) -> dict[str, Recipe]:
@@ -112,15 +159,17 @@ def _recipe(name: str, values: Any) -> Recipe:
     where = f"ladder.recipes.{name}"
     require(isinstance(values, Mapping), where, "goal, train and measures", values)
     measures = tuple(build(Measure, each, where) for each in values.get("measures", []))
-    require(bool(measures), where, "measures", values)
     prepare = _preparations(values.get("prepare", {}), f"{where}.prepare")
     train = convert(tuple[str, ...], values.get("train", []), f"{where}.train")
     require(_command_of(train) == "train", f"{where}.train", "a line that trains", list(train))
+    share = convert(float, values.get("share", 1.0), f"{where}.share")
+    require(share > 0, f"{where}.share", "above 0", share)
     return Recipe(
         goal=str(values.get("goal", "")),
         prepare=prepare,
         train=train,
         measures=measures,
+        share=share,
     )
 
 
@@ -143,81 +192,137 @@ def _preparations(given: Any, where: str) -> dict[str, tuple[str, ...]]:
     return lines
 
 
-def _climb(name: str, recipe: Recipe, folder: Path, results: tables.Table, seed: int) -> bool:
-    """Train and measure a recipe, as far as that was not done already; False: interrupted."""
-    _require_puzzles(name, recipe)  # before the hours that it trains
-    places: dict[str, Path] = {}
-    for key, line in recipe.prepare.items():
-        if not _once(f"{name}-{key}", line, folder, places, seed):
-            return False
-        places[key.upper()] = _output(line, folder / f"{name}-{key}")
-    run = folder / name
-    if not _once(name, recipe.train, folder, places, seed):
-        return False
-    places[RUN] = run
-    done = [row["line"] for row in results.rows() if row["recipe"] == name]
-    for measure in recipe.measures:
-        if " ".join(measure.line) in done:
-            continue
-        # Numbered as they are measured, so a measure that a recipe gets later overwrites none.
-        done.append(" ".join(measure.line))
-        out = folder / f"{name}-{len(done)}"
-        if not run_line(_line(measure.line, out, places, seed), "ladder"):
-            return False
-        points, distinct = _points(_output(measure.line, out))
-        of = sum(points)
-        low, high = score_interval(*points, distinct)
-        results.append(
-            {
-                "recipe": name,
-                "measure": len(done),
-                "share": round((points[0] + points[1] / 2) / of, 4),
-                "low": round(low, 4),
-                "high": round(high, 4),
-                "of": of,
-                "least": measure.least,
-                "reached": (points[0] + points[1] / 2) / of >= measure.least,
-                "hours": round(sum(map(_hours, places.values())), 3),
-                "seed": seed,
-                "machine": processor(),
-                "commit": commit(),
-                "train": _told(recipe, seed),
-                "line": " ".join(measure.line),
-            }
-        )
-    return True
+class Clock:
+    """Divides a time among runs, starts included.
 
-
-def _once(
-    name: str, line: Sequence[str], folder: Path, places: Mapping[str, Path], seed: int
-) -> bool:
-    """Run a line whose output is kept, unless that was done; False: it was interrupted.
-
-    Raises:
-        SettingError: it was done by another line.
+    Args:
+        seconds: for all of them together, from now on.
+        shares: of that time, by run, in the order in which they train.
     """
-    out, done = folder / name, " ".join([*line, *_seed(line, seed)])
-    ended = folder / f"{name}.{'trained' if _command_of(line) == 'train' else 'made'}"
-    if not ended.exists():
-        again = ["resume=latest"] if (out / "config.yaml").exists() else []
-        if not run_line([*_line(line, out, places, seed), *again], "ladder"):
+
+    def __init__(self, seconds: float, shares: Mapping[str, float]) -> None:
+        self._began, self._overhead, self._since = time.monotonic(), OVERHEAD, 0.0
+        self._seconds = 0
+        self._ends, share = dict[str, float](), 0.0
+        for name, own in shares.items():
+            share += own
+            self._ends[name] = self._began + seconds * share / sum(shares.values())
+
+    def begin(self, name: str) -> str:
+        """The setting that ends a run which begins now at its time."""
+        self._since = time.monotonic()
+        left = self._ends[name] - self._since - self._overhead
+        self._seconds = max(LEAST_SECONDS, math.floor(left))
+        days, rest = divmod(self._seconds, 86_400)
+        written = f"{days:02}:{rest // 3600:02}:{rest // 60 % 60:02}:{rest % 60:02}"
+        return f"trainer.max_time={written}"
+
+    def end(self) -> None:
+        """The run has ended, which may be before its time."""
+        self._overhead = max(0.0, time.monotonic() - self._since - self._seconds)
+
+
+@dataclass
+class Climb:
+    """Where recipes are climbed, and what was done there already.
+
+    Args:
+        folder: of runs and results.
+        seed: of all command lines.
+        runs: the names of the runs, for the page with all of them side by side.
+        clock: divides the time among them; None: they take the time that they say.
+    """
+
+    folder: Path
+    seed: int
+    runs: list[str]
+    clock: Clock | None = None
+    places: dict[str, Path] = field(default_factory=dict)  # what stands for a name in capitals
+
+    def recipe(self, name: str, recipe: Recipe, results: tables.Table) -> bool:
+        """Train and measure it, as far as that was not done already; False: interrupted."""
+        _require_puzzles(name, recipe)  # before the hours that it trains
+        self.places = {}
+        for key, line in recipe.prepare.items():
+            if not self._once(f"{name}-{key}", line):
+                return False
+            self.places[key.upper()] = _output(line, self.folder / f"{name}-{key}")
+        if not self._once(name, recipe.train, self.clock):
             return False
-        ended.write_text(done + "\n")
-    wanted = f"one in which {name} was made by {done}"
-    require(ended.read_text().strip() == done, "ladder.folder", wanted, ended.read_text().strip())
-    return True
+        self.places[RUN] = self.folder / name
+        done = [row["line"] for row in results.rows() if row["recipe"] == name]
+        for measure in recipe.measures:
+            if " ".join(measure.line) in done:
+                continue
+            # Numbered as they are measured, so a measure that a recipe gets later overwrites none.
+            done.append(" ".join(measure.line))
+            out = self.folder / f"{name}-{len(done)}"
+            if not run_line(self._line(measure.line, out), "ladder"):
+                return False
+            points, distinct = _points(_output(measure.line, out))
+            of = sum(points)
+            low, high = score_interval(*points, distinct)
+            results.append(
+                {
+                    "recipe": name,
+                    "measure": len(done),
+                    "share": round((points[0] + points[1] / 2) / of, 4),
+                    "low": round(low, 4),
+                    "high": round(high, 4),
+                    "of": of,
+                    "least": measure.least,
+                    "reached": (points[0] + points[1] / 2) / of >= measure.least,
+                    "hours": round(sum(map(_hours, self.places.values())), 3),
+                    "seed": self.seed,
+                    "machine": processor(),
+                    "commit": commit(),
+                    "train": _told(recipe, self.seed),
+                    "line": " ".join(measure.line),
+                }
+            )
+        return True
 
+    def write_page(self) -> Path | None:
+        """Write the page of the runs that there are so far; None: they are too few or too many."""
+        runs = [(name, RunDirectory(self.folder / name)) for name in self.runs]
+        begun = [(name, run) for name, run in runs if run.metrics.is_file()]
+        if not FEWEST <= len(begun) <= MOST:
+            return None
+        page = self.folder / SIDE_BY_SIDE
+        write_side_by_side(page, begun)
+        return page
 
-def _line(line: Sequence[str], out: Path, places: Mapping[str, Path], seed: int) -> list[str]:
-    """A line with its places filled in; what it wrote when it was interrupted is removed."""
-    words = [re.sub(r"\b[A-Z_]\w*\b", lambda m: str(places.get(m[0], m[0])), w) for w in line]
-    key, _ = OUTPUTS[_command_of(line)]
-    path = _output(line, out)
-    if key == "out":
-        path.unlink(missing_ok=True)
-    elif (out / "matches.csv").exists() and not (out / "config.yaml").exists():
-        shutil.rmtree(out)
-    return [*words, f"{key}={path}", *_seed(line, seed)]
+    def _once(self, name: str, line: Sequence[str], clock: Clock | None = None) -> bool:
+        """Run a line whose output is kept, unless that was done; False: it was interrupted.
+
+        Raises:
+            SettingError: it was done by another line.
+        """
+        out, done = self.folder / name, " ".join([*line, *_seed(line, self.seed)])
+        ended = self.folder / f"{name}.{'trained' if _command_of(line) == 'train' else 'made'}"
+        if not ended.exists():
+            words = self._line(line, out)
+            words += [] if clock is None else [clock.begin(name)]
+            words += ["resume=latest"] if (out / "config.yaml").exists() else []
+            if not run_line(words, "ladder", every=REFRESH_SECONDS, meanwhile=self.write_page):
+                return False
+            if clock is not None:
+                clock.end()
+            self.folder.mkdir(parents=True, exist_ok=True)
+            ended.write_text(done + "\n")
+        was = ended.read_text().strip()
+        require(was == done, "ladder.folder", f"one in which {name} was made by {done}", was)
+        return True
+
+    def _line(self, line: Sequence[str], out: Path) -> list[str]:
+        """A line with its places filled in; a file left by one that was interrupted is removed."""
+        places = self.places
+        words = [re.sub(r"\b[A-Z_]\w*\b", lambda m: str(places.get(m[0], m[0])), w) for w in line]
+        key, _ = OUTPUTS[_command_of(line)]
+        path = _output(line, out)
+        if key == "out":
+            path.unlink(missing_ok=True)
+        return [*words, f"{key}={path}", *_seed(line, self.seed)]
 
 
 def _seed(line: Sequence[str], seed: int) -> list[str]:
@@ -286,7 +391,7 @@ def _hours(run: Path) -> float:
         return max(float(row["seconds"]) for row in csv.DictReader(file)) / 3600
 
 
-def _print(recipes: Mapping[str, Recipe], results: tables.Table) -> None:
+def _print(recipes: Mapping[str, Recipe], results: tables.Table, folder: Path) -> None:
     console = table_console()
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("recipe", "measured", "95 % interval", "goal", "hours", ""):
@@ -306,6 +411,9 @@ def _print(recipes: Mapping[str, Recipe], results: tables.Table) -> None:
                 escape(recipe.goal),
             )
         if not measured:
-            table.add_row(escape(name), "not yet", "", "", "", escape(recipe.goal))
+            trained = (folder / f"{name}.trained").exists()
+            hours = f"{_hours(folder / name):.2f}" if trained else ""
+            now = "trained" if trained else "not yet"
+            table.add_row(escape(name), now, "", "", hours, escape(recipe.goal))
     console.print(table)
     console.print(f"ladder.climb=[{','.join(recipes) or '...'}] trains and measures", markup=False)

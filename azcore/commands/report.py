@@ -1,4 +1,4 @@
-"""`command=report`: writes the report of a run, which may be finished, running or a stranger's."""
+"""`command=report`: the page of a run, or of two to four side by side, finished or running."""
 
 from __future__ import annotations
 
@@ -8,26 +8,52 @@ from azcore.assembly.parts import Config
 from azcore.errors import SettingError
 from azcore.networks.backends import choose_device
 from azcore.report.report import write_report
-from azcore.storage.run_directory import RunDirectory
+from azcore.report.side_by_side import SIDE_BY_SIDE, write_side_by_side
+from azcore.settings import require
+from azcore.storage.run_directory import RunDirectory, runs_inside
 
 
 def report(config: Config) -> int:
-    """Write `report.html` into `run_dir` and print its path; 0.
+    """Write the page of the runs that `run_dir` names, and print its path; 0.
 
     Raises:
-        SettingError: there is no such run, or its directory cannot be written to.
+        SettingError: there is no such run, they are too few or too many, or the page cannot be
+            written.
     """
-    if config["run_dir"] is None:
-        raise SettingError("command=report needs run_dir=RUN, a run directory")
-    run = RunDirectory(Path(str(config["run_dir"])))
-    if not any(path.is_file() for path in (run.config, run.metrics, run.records)):
+    given, out = config["run_dir"], config["out"]
+    if given is None:
         raise SettingError(
-            f"run_dir must be a run directory, with config.yaml, metrics.csv or games/records.azg; "
-            f"got {run.path}"
+            "command=report needs run_dir=RUN, or run_dir=[RUN,RUN] for a page of both"
         )
-    try:
-        page = write_report(run.path, choose_device(config["device"]))
-    except OSError as error:
-        raise SettingError(f"{run.report} cannot be written: {error.strerror}") from error
+    places = [str(each) for each in given] if isinstance(given, list) else [str(given)]
+    run = RunDirectory(Path(places[0]))
+    if len(places) == 1 and any(path.is_file() for path in (run.config, run.metrics, run.records)):
+        require(out is None, "out", f"null for one run, whose page is {run.report}", out)
+        try:
+            page = write_report(run.path, choose_device(config["device"]))
+        except OSError as error:
+            raise SettingError(f"{run.report} cannot be written: {error.strerror}") from error
+    else:
+        page = _side_by_side(places, out)
     print(f"report {page}, {page.stat().st_size / 1e3:,.0f} kB")
     return 0
+
+
+def _side_by_side(places: list[str], out: str | None) -> Path:
+    """Write the page of several runs, beside them or to `out`, which may be a folder."""
+    named: dict[str, RunDirectory] = {}
+    for name, path, _ in runs_inside(places, "run_dir"):
+        named[name if name not in named else str(path)] = RunDirectory(path)
+    page = (
+        Path(places[0] if len(places) == 1 else Path(places[0]).parent)
+        if out is None
+        else Path(out)
+    )
+    if page.suffix != ".html":
+        page /= SIDE_BY_SIDE
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        write_side_by_side(page, list(named.items()))
+    except OSError as error:
+        raise SettingError(f"{page} cannot be written: {error.strerror}") from error
+    return page

@@ -43,13 +43,13 @@ from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.check.report import check_before_training
 from azcore.commands.export.games import write_games_of_generation
-from azcore.commands.export.settings import export_settings
+from azcore.commands.export.settings import GenerationExport
 from azcore.errors import CheckpointError, FaultyGameError, LostProcessError, SettingError
 from azcore.learner.settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
 from azcore.selfplay.sizes import available_cores
-from azcore.settings import require
+from azcore.settings import build, require
 from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
@@ -389,7 +389,7 @@ def _transcripts(
         SettingError: a setting cannot be used.
         GameError: the game has no such format.
     """
-    export, game = export_settings(config["export"]), settings.game
+    export, game = build(GenerationExport, config["export"], "export"), settings.game
     if export.per_generation == 0:
         return lambda games: None
     form = format_named(game, export.format)

@@ -175,8 +175,9 @@ def _require_plain(composed: Mapping[str, Any]) -> None:
         SettingError: naming it.
     """
     arena = composed["arena"]
+    require("runs" not in arena, "arena", "tournament here (command=arena has comparisons)", arena)
     for key, value, plain in (
-        ("arena_dir", composed["arena_dir"], None),
+        ("run_dir", composed["run_dir"], None),
         ("backend", composed["backend"]["name"], "inline"),
         ("arena.export", arena["export"], None),
         ("arena.format", arena["format"], "round_robin"),

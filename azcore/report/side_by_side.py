@@ -34,7 +34,9 @@ from azcore.report.tables import (
 )
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import own_settings
+from azcore.storage.untrusted import require_no_link
 
+SIDE_BY_SIDE = "side_by_side.html"  # the page as a file
 FEWEST, MOST = 2, 4  # runs on a page
 POINTS = 300  # of a curve
 LATELY = 5  # generations that say what games are like now
@@ -58,6 +60,24 @@ class Column:
     films: list[Filmed]
     curves: dict[str, list[float | None]] = field(default_factory=dict)
     x: dict[str, list[float | None]] = field(default_factory=dict)
+
+
+def write_side_by_side(path: Path, runs: Sequence[tuple[str, RunDirectory]]) -> None:
+    """Write the page, atomically, so that a browser may load it at any time.
+
+    Args:
+        path: of the file.
+        runs: as for `render_side_by_side`.
+
+    Raises:
+        SettingError: there are too few or too many, or a link is in the way.
+        OSError: it cannot be written.
+    """
+    page, part = render_side_by_side(runs), path.with_suffix(".part")
+    for each in (path, part):
+        require_no_link(each)
+    part.write_text(page, encoding="utf-8")
+    part.replace(path)
 
 
 def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:

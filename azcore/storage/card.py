@@ -1,7 +1,7 @@
 """The card of a checkpoint: where its weights come from, and how well they were seen to play.
 
 Every checkpoint of a run says which azcore made it and with which settings (`made_by`). A network
-that is given away carries a card too (`command=publish`): lines of text under titles, for people.
+that is given away carries a card too (`what=checkpoint`): lines of text under titles, for people.
 """
 
 from __future__ import annotations

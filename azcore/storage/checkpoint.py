@@ -139,6 +139,11 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
     return checkpoint  # type: ignore[no-any-return]
 
 
+def digest_of(path: Path) -> str:
+    """The SHA-256 with which the file of a checkpoint ends, in hexadecimal."""
+    return path.read_bytes()[-_COMMENT:].decode("ascii", "replace")
+
+
 def source_state(data: Mapping[str, Any]) -> dict[str, Any]:
     """The games in play, of what a checkpoint has of the data that it was learning from."""
     # Older checkpoints name their source `actor`, the only kind at that time.

@@ -27,7 +27,7 @@ import fcntl
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields
 from datetime import datetime
@@ -260,6 +260,25 @@ def new_run(run_dir: str | None, game: str) -> RunDirectory:
 
 def _holds_a_run(path: Path) -> str:
     return f"run_dir {path} already holds a run: resume it with resume={path}, or name another"
+
+
+def runs_inside(folders: Iterable[str], key: str) -> Iterator[tuple[str, Path, Path]]:
+    """The runs in some folders, at any depth: each one's name there, its directory, and the folder.
+
+    Args:
+        folders: run directories, or folders that hold some.
+        key: of the setting, for errors.
+
+    Raises:
+        SettingError: a folder has none.
+    """
+    for folder in folders:
+        root = Path(folder)
+        inside = sorted(path.parent for path in root.rglob("config.yaml"))
+        if not inside:
+            raise SettingError(f"{key}: there is no run in {folder}")
+        for path in inside:
+            yield path.name if path == root else path.relative_to(root).as_posix(), path, root
 
 
 def find_run(resume: str, game: str, key: str = "resume") -> RunDirectory:

@@ -30,8 +30,8 @@ class Table:
     def __init__(self, path: Path, columns: list[str]) -> None:
         self.path, self.columns = path, columns
 
-    def append(self, row: Mapping[str, Any]) -> None:
-        """Add a row; missing cells stay empty.
+    def append(self, *rows: Mapping[str, Any]) -> None:
+        """Add rows; missing cells stay empty.
 
         Raises:
             SettingError: writing fails.
@@ -42,7 +42,7 @@ class Table:
                 writer = csv.DictWriter(file, self.columns)
                 if file.tell() == 0:
                     writer.writeheader()
-                writer.writerow(row)
+                writer.writerows(rows)
         except OSError as error:
             raise SettingError(f"{self.path} cannot be written to: {error.strerror}") from error
 

@@ -35,6 +35,7 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from azcore import report
 from azcore.assembly.web_settings import WebSettings
+from azcore.report.side_by_side import SIDE_BY_SIDE
 from azcore.web.orders import Later, RefusedError, Tell
 from azcore.web.runs import Runs
 from azcore.web.shelf import Shelf
@@ -46,7 +47,6 @@ OF_REPORTS = [Path(report.__file__).with_name(name) for name in ("films.js", "fi
 LARGEST_MESSAGE = 1 << 18  # bytes of an order: a pasted game
 MOST_WAITING = 64  # orders of a page that are not obeyed yet; more, and it is cut off
 MOST_UNREAD = 64  # messages that a page has not taken yet; more, and its orders wait
-SIDE_BY_SIDE = "side_by_side.html"  # the name of the page of several runs as a file
 VIEWS = ("/", "/inside", "/sees", "/watch")  # where a link with a token may lead
 COOKIE = "azcore-token"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")

@@ -109,7 +109,7 @@ class Runs:
         }
 
     def side_by_side(self, names: Sequence[str]) -> str:
-        """One page with two to four runs in columns, as `command=compare` writes it.
+        """One page with two to four runs in columns, as `command=report` writes it.
 
         Raises:
             RefusedError: there is no such run, or there are too few or too many.

@@ -12,9 +12,8 @@ import hydra
 import pytest
 
 from azcore.assembly.parts import RunSettings, settings_from
-from azcore.commands.compare.settings import CompareSettings
+from azcore.commands.arena.settings import comparison_settings
 from azcore.networks import build_network
-from azcore.settings import build
 from azcore.storage.targets import TARGETS
 from conftest import compose
 
@@ -169,7 +168,7 @@ def test_jobs_build_and_differ_in_what_they_say(experiment: str) -> None:
     for config, job in zip(configs, of_one_seed, strict=True):
         settings = settings_from(config, RunSettings)
         build_network(settings.game, settings.network, settings.seed)
-        build(CompareSettings, {**config["compare"], "runs": ["x"]}, "compare")
+        comparison_settings({**config["compare"], "runs": ["x"]})
         # As many simulations for each sample in every run, whatever search; as the presets have it.
         assert settings.search.num_simulations / settings.replay.samples_per_position == 64 / 6
         if base == "papers":  # a run of its own: the file says nothing beside the sweep

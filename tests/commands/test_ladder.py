@@ -163,10 +163,9 @@ def test_what_a_preparation_left_half_done_is_made_again(
     monkeypatch.setattr(command_line, "Popen", Told)
     said = Told.said
     (tmp_path / "runs/tiny-games").mkdir(parents=True)
-    (tmp_path / "runs/tiny-games/matches.csv").touch()
     assert ladder(config(tmp_path, ["tiny"], prepare=PREPARED)) == 130
-    assert said[0][-2:] == [f"arena_dir={tmp_path}/runs/tiny-games", "seed=3"]
-    assert not (tmp_path / "runs/tiny-games").exists()
+    assert said[0][-2:] == [f"run_dir={tmp_path}/runs/tiny-games", "seed=3"]
+    assert (tmp_path / "runs/tiny-games").exists()  # the same command plays the other matches
     (tmp_path / "runs/tiny-games.made").write_text(" ".join([*PREPARED["games"], "seed=3\n"]))
     (tmp_path / "runs/tiny-experts.azg").touch()
     assert ladder(config(tmp_path, ["tiny"], prepare=PREPARED)) == 130
@@ -291,7 +290,7 @@ def test_positions_that_are_not_there_are_missed_before_training(
         ([], {"train": ["command=web"]}, "tiny.train must be a line that trains"),
         (["high"], {}, "ladder.climb must be all, or of tiny, got 'high'"),
         ("high", {}, "ladder.climb must be all, or of tiny, got 'high'"),
-        ([], {"measures": []}, r"ladder.recipes.tiny must be measures"),
+        ([], {"share": 0}, "ladder.recipes.tiny.share must be above 0, got 0"),
         ([], {"measures": [{"line": ["command=train"], "least": 0.5}]}, "begins with command=puz"),
         ([], {"measures": [{"line": ["command=arena"], "least": 2}]}, "least from 0 to 1, got 2"),
     ],
@@ -303,12 +302,97 @@ def test_recipes_that_cannot_be_climbed(
         ladder(config(tmp_path, climb, **changes))
 
 
-def test_the_recipes_name_what_there_is() -> None:
+def lesson(folder: Path, minutes: float, **recipes: dict[str, Any]) -> dict[str, Any]:
+    """A ladder that climbs all recipes within some minutes."""
+    composed = compose("command=ladder", "ladder=lesson")
+    changes = {"folder": str(folder), "minutes": minutes, "recipes": recipes}
+    return {**composed, "ladder": {**composed["ladder"], **changes}, "seed": 3}
+
+
+def test_a_lesson_of_two_games_and_one_that_is_not_there(
+    within: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    tiny = [*TINY, "trainer.max_steps=8", "arena.every_generations=9"]
+    other = {"train": [word for word in tiny if not word.startswith("game=")]}
+    other["train"].append("game=checkers")
+    folder = tmp_path / "a lesson"
+    asked = lesson(folder, 0.1, one={"train": tiny}, two={"train": tiny}, other=other)
+    assert ladder(asked) == 0
+    said = capfd.readouterr().out
+    assert "other is left out: there is no game checkers here" in said
+    assert f"to watch and to play: python -m azcore web 'web.runs={folder}'" in said
+    assert "one and two, 0.1 minutes" in said
+    page = (folder / "side_by_side.html").read_text()
+    assert page.count("<small>one</small>") == page.count("<small>two</small>") == 2
+    runs = [*("one", "one.trained"), "side_by_side.html", *("two", "two.trained")]
+    assert [path.name for path in sorted(folder.iterdir())] == runs
+    trained = len(within)
+    assert ladder(asked) == 0  # all is there
+    assert len(within) == trained == 2
+
+
+@pytest.mark.parametrize("ends_early", [0, 1])
+def test_each_run_of_a_lesson_gets_its_share_of_the_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ends_early: int
+) -> None:
+    """Of an hour; the first may reach its last step after a minute of its ten."""
+    now, said = [0.0], []
+
+    class Process:
+        """A run that takes 7 seconds besides its training."""
+
+        def __init__(self, words: list[str]) -> None:
+            said.append(words)
+            days, hours, minutes, seconds = map(int, words[-1].split("=")[1].split(":"))
+            assert days == 0
+            self.seconds = 3600 * hours + 60 * minutes + seconds
+
+        def wait(self, _: float) -> int:
+            now[0] += 60 if len(said) == ends_early else self.seconds + 7
+            return 0
+
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    monkeypatch.setattr(command_line, "Popen", Process)
+    recipes = {
+        name: {"share": share, "train": [f"game={game}"]}
+        for name, game, share in (("a", "go", 1), ("b", "chess", 2), ("c", "go", 3))
+    }
+    assert ladder(lesson(tmp_path / "new", 60, **recipes)) == 0
+    assert [words[3] for words in said] == ["game=go", "game=chess", "game=go"]
+    # The first run is given 20 seconds for its start; what it did not need is the next one's.
+    second, third = ("29:00", "29:46") if ends_early else ("20:06", "29:53")
+    assert [words[-1] for words in said] == [
+        "trainer.max_time=00:00:09:40",
+        f"trainer.max_time=00:00:{second}",
+        f"trainer.max_time=00:00:{third}",
+    ]
+    assert now[0] == 3600
+
+
+@pytest.mark.parametrize(
+    ("minutes", "recipes", "sentence"),
+    [
+        (0, {"a": {"train": ["game=go"]}}, "ladder.minutes must be 0 to 10,000, or null, got 0"),
+        (1, {"a": {"train": ["game=checkers"]}}, "recipes must be for a game that is installed"),
+    ],
+)
+def test_lessons_that_cannot_be_given(
+    tmp_path: Path, minutes: float, recipes: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(SettingError, match=sentence):
+        ladder(lesson(tmp_path / "x", minutes, **recipes))
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize("name", ["default", "lesson"])
+def test_the_recipes_name_what_there_is(name: str) -> None:
     """Each line sets what its command obeys, and each file of puzzles is of the recipe's game."""
-    text = files("azcore.conf").joinpath("ladder/default.yaml").read_text()
+    text = files("azcore.conf").joinpath(f"ladder/{name}.yaml").read_text()
     recipes = yaml.safe_load(text)["recipes"]
-    assert len(recipes) >= 4
+    assert len(recipes) >= 3
     for recipe in recipes.values():
+        if "game=connect_four" in recipe["train"] and "connect_four" not in installed_games():
+            continue
         trained = compose(*recipe["train"])
         game = dict(trained["game"])
         assert game["name"] in installed_games()
@@ -319,7 +403,7 @@ def test_the_recipes_name_what_there_is() -> None:
             assert compose(*line)["game"] == trained["game"]
             for word in line[command != "train" :]:
                 assert roots.uses(command, word.partition("=")[0])
-        for measure in recipe["measures"]:
+        for measure in recipe.get("measures", []):
             command, *words = measure["line"]
             for word in words:
                 assert roots.uses(command.partition("=")[2], word.partition("=")[0])

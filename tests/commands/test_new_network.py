@@ -44,7 +44,7 @@ def test_the_example_trains_resumes_and_plays(tmp_path: Path) -> None:
     log = fresh.succeed(f"{train}average trainer.max_steps=2 resume=run", tmp_path)
     assert "step 2" in log
     arena = "python -m azcore command=arena players=[run,random] arena.games=2"
-    assert "run" in fresh.succeed(f"{arena} search.num_simulations=4 arena_dir=arena", tmp_path)
+    assert "run" in fresh.succeed(f"{arena} search.num_simulations=4 run_dir=arena", tmp_path)
     done = fresh.run(f"python -m azcore {SMALL} network.reduction=99", tmp_path)
     assert (done.returncode, done.stderr) == (
         2,

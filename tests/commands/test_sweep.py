@@ -10,7 +10,7 @@ import pytest
 
 from azcore.algorithms.metrics import GenerationMetrics
 from azcore.commands import train as command
-from azcore.commands.compare import compare
+from azcore.commands.arena import matches
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 from conftest import TINY
@@ -81,19 +81,19 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
         assert fingerprint(alone) == fingerprint(mine / job)
         assert cells(alone, "evaluations") == cells(mine / job, "evaluations")
     assert (mine / "ratings.csv").exists()
-    rows = (mine / "comparison.csv").read_text().splitlines()
+    rows = (mine / "comparison_matches.csv").read_text().splitlines()
     assert len(rows) == 1 + 1 + 8 * 2 + 4 + 2 * (4 + 2)
 
     # Once more, for another axis: nothing is trained or played again.
     def never(*_: Any, **__: Any) -> None:
         raise AssertionError
 
-    monkeypatch.setattr(compare, "play_match", never)
+    monkeypatch.setattr(matches, "play_match", never)
     monkeypatch.setattr(command, "Training", never)
     status, output, errors = experiment("compare.x=steps")
     assert (status, errors) == (0, "")
     assert output.count("is finished") == 4
-    assert "33 of them played before" in output
+    assert "33 of the matches were played before" in output
 
 
 def test_jobs_that_fail_cost_no_other_its_run(
@@ -149,7 +149,7 @@ def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["command=compare"], "experiment is for command=train, got experiment=mine with comma"),
+        (["command=arena"], "experiment is for command=train, got experiment=mine with comma"),
         (["resume=latest"], "a sweep resumes all of its own when"),
         (["hydra.sweep.dir=${nothing}"], "nothing"),
     ],
@@ -163,13 +163,6 @@ def test_what_a_sweep_cannot_do(
     assert status == 2
     assert sentence in errors
     assert "Traceback" not in errors
-
-
-def test_comparisons_are_not_swept_over(azcore: CommandLine) -> None:
-    swept = ("compare.checkpoints=1,2", "hydra.sweep.dir=swept")
-    status, _, errors = azcore("--multirun", "command=compare", *swept)
-    assert status == 2
-    assert "compare.runs=swept, without the rest, rates" in errors
 
 
 def test_a_plain_sweep_is_named_by_what_varies_and_not_compared(
@@ -188,7 +181,7 @@ def test_a_fault_of_the_comparison_is_not_passed_over(
     def crash(*_: Any, **__: Any) -> None:
         raise ZeroDivisionError("a fault")
 
-    monkeypatch.setattr(compare, "play_match", crash)
+    monkeypatch.setattr(matches, "play_match", crash)
     status, _, errors = experiment("seed=1", "puct.c_init=1.25")
     assert status == 1
     assert "ZeroDivisionError: a fault" in errors

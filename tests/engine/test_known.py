@@ -331,7 +331,7 @@ def test_the_arena_with_book_and_tablebase(
         "arena.opening_plies=1",
         f"arena.tablebase={TABLES}",
         "arena.export=pgn",
-        "arena_dir=found",
+        "run_dir=found",
         "game.max_plies=12",
     )
     assert (status, error) == (0, "")
@@ -346,7 +346,7 @@ def test_the_arena_with_book_and_tablebase(
         (f"arena.tablebase={tmp_path}", "must be a folder with Syzygy tables"),
         ("arena.book=nowhere.pgn", "arena.book must be a file, got 'nowhere.pgn'"),
     ):
-        status, _, error = azcore(*base, wrong, "arena_dir=other")
+        status, _, error = azcore(*base, wrong, "run_dir=other")
         assert status == 2
         assert says in error
     status, _, error = azcore(*base, f"arena.book={book}", "arena.opening_plies=0")

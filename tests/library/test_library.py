@@ -355,7 +355,7 @@ def test_an_arena_refuses_what_it_cannot_rate(run: azcore.Run) -> None:
         azcore.arena([run, 3])  # type: ignore[list-item]
     with pytest.raises(GameError, match="plays make"):
         azcore.arena([run, "random"], game=azcore.make("go", board_size=5))
-    for change in ("arena.format=gauntlet", "arena_dir=x", "backend=process", "arena.export=json"):
+    for change in ("arena.format=gauntlet", "run_dir=x", "backend=process", "arena.export=json"):
         with pytest.raises(SettingError, match=r"here \(command=arena has others\), got"):
             azcore.arena([run, "random"], change)
     with pytest.raises(SettingError, match=r"arena\.anchors must be ratings of players"):

@@ -15,7 +15,7 @@ import yaml
 
 from azcore.assembly.parts import LearningSettings, settings_from
 from azcore.cli import application, roots
-from azcore.commands.compare.compare import compare
+from azcore.commands.arena.comparison import comparison
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.learner.settings import ON_ONE_DEVICE, trainer_settings
@@ -36,11 +36,12 @@ from conftest import TINY, compose
 CommandLine = Callable[..., tuple[int, str, str]]
 RESUMED = ["game=tic_tac_toe", "resume=run", "trainer.max_steps=12"]
 COMPARED = [
-    "command=compare",
-    "compare.runs=run",
-    "compare.games=2",
-    "compare.checkpoints=1",
-    "search.num_simulations=2",
+    "command=arena",
+    "arena=comparison",
+    "arena.runs=run",
+    "arena.games=2",
+    "arena.checkpoints=1",
+    "arena.num_simulations=2",
 ]
 
 
@@ -240,7 +241,7 @@ def test_damage_is_refused_by_name(
     comparing = compose(*COMPARED)
     ways: list[Callable[[], object]] = [lambda: train(resuming)]
     if file in READ_BY_COMPARE:
-        ways.append(lambda: compare(comparing))
+        ways.append(lambda: comparison(comparing))
     if file == "config.yaml":  # which is read before anything else
         ways[0] = lambda: read_config(RunDirectory(run))
     for use in ways:
@@ -366,7 +367,7 @@ def test_nor_through_a_linked_folder(azcore: CommandLine, run: Path, tmp_path: P
     with pytest.raises(SettingError, match=r"more must be a file or a folder.*got a link"):
         require_no_links(run)
     assert azcore(*RESUMED)[0] == 2
-    for name in ("comparison.csv", "ratings.csv", "figure.svg"):
+    for name in ("comparison_matches.csv", "ratings.csv", "figure.svg"):
         (run / name).symlink_to(tmp_path / "elsewhere" / name)
         status, _, errors = azcore(*COMPARED)
         assert (status, errors.count("\n")) == (2, 1)

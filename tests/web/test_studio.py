@@ -19,7 +19,8 @@ import pytest
 from websockets.sync.client import connect
 
 import azcore
-from azcore.commands.compare.compare import compare
+from azcore.commands.arena.comparison import comparison
+from azcore.commands.report import report
 from azcore.commands.train import train
 from azcore.game.symmetries import symmetry_names
 from azcore.report.rules_facts import facts_of
@@ -296,15 +297,29 @@ def test_only_two_to_four_runs_that_are_listed(place: str) -> None:
 
 
 def test_a_page_of_runs_by_command(runs: Path, tmp_path: Path, capsys: Any) -> None:
-    where = [f"run_dir={tmp_path / 'new'}", "command=compare", "compare.side_by_side=true"]
-    assert compare(compose(*where, f"compare.runs=[{runs / 'noughts'},{runs / 'go2'}]")) == 0
-    path = tmp_path / "new/side_by_side.html"
-    assert f"side by side {path}" in capsys.readouterr().out
-    assert "<h1>Tic tac toe · Go 2×2</h1>" in path.read_text()
+    both = f"[{runs / 'noughts'},{runs / 'go2'}]"
+    for words in (
+        ["command=report", f"run_dir={both}", f"out={tmp_path / 'new'}"],
+        # The older name.
+        [
+            "compare",
+            "compare.side_by_side=true",
+            f"compare.runs={both}",
+            f"run_dir={tmp_path / 'new'}",
+        ],
+    ):
+        assert report(compose(*words)) == 0
+        path = tmp_path / "new/side_by_side.html"
+        assert f"report {path}" in capsys.readouterr().out
+        assert "<h1>Tic tac toe · Go 2×2</h1>" in path.read_text()
+        path.unlink()
+    one = runs / "noughts"
     with pytest.raises(azcore.AzcoreError, match=r"must be 2 to 4, got 1"):
-        compare(compose(*where, f"compare.runs=[{runs / 'noughts'}]"))
-    with pytest.raises(azcore.AzcoreError, match=r"one game: .*side_by_side=true sets different"):
-        compare(compose("command=compare", f"compare.runs=[{runs}]"))
+        report(compose("command=report", f"run_dir=[{one},{one}]"))
+    with pytest.raises(azcore.AzcoreError, match=r"out must be null for one run, whose page is"):
+        report(compose("command=report", f"run_dir={one}", "out=there"))
+    with pytest.raises(azcore.AzcoreError, match=r"one game: .*report run_dir=.* sets different"):
+        comparison(compose("command=arena", "arena=comparison", f"arena.runs=[{runs}]"))
 
 
 # -- in a browser -------------------------------------------------------------------------------

@@ -1,25 +1,34 @@
-"""The files that `command=arena` writes: ratings.csv, matches.csv, games.csv and the figure."""
+"""The files of `command=arena`: matches.csv, games.csv, ratings.csv and the figure.
+
+`games.csv` holds whole matches: those that it holds are not played again. `match` says which match
+a row of either table is of: a few digits of a hash of who plays, and how.
+"""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
 from azcore.arena.elo import RatingList
-from azcore.arena.match import MatchResult
+from azcore.arena.match import TABLEBASE, MatchGame, MatchResult
 from azcore.arena.sprt import SprtSettings
 from azcore.commands.arena.standings import Standing
+from azcore.errors import SettingError
 from azcore.game import Game
+from azcore.settings import require
 from azcore.storage.start_states import StartStates
+from azcore.storage.table import Table
 
 LETTERS = 36  # of a player's name in a line of the figure
 RATINGS = ["rank", "player", "elo", "low", "high", "games", "score", "draws", "los_next", "elo_k"]
 
 
 MATCHES = [
+    "match",
     "player",
     "opponent",
     "games",
@@ -71,69 +80,142 @@ def write_ratings(path: Path, standings: Sequence[Standing]) -> None:
     _write(path, RATINGS, rows)
 
 
-def write_matches(
-    path: Path,
-    results: Sequence[MatchResult],
-    rated: RatingList | None,
-    sprt: SprtSettings | None,
-) -> None:
-    """Write matches.csv: one row per pairing; `rated` None: the ratings are not known yet."""
-    rows = []
-    for result in results:
-        distinct = result.distinct
-        los: float | str = ""  # of a player whom no match connects to an anchor, too
-        if rated is not None and {result.first, result.second} <= set(rated.ratings):
-            los = round(rated.superiority(result.first, result.second), 4)
-        rows.append(
-            {
-                **result.counted(),
-                "distinct_pairs": distinct.pairs,
-                **dict(zip(MATCHES[8:13], distinct.pentanomial, strict=True)),
-                "los": los,
-                "verdict": sprt.verdict(distinct.pentanomial) if sprt else "",
-            }
-        )
-    _write(path, MATCHES, rows)
-
-
-def write_games(path: Path, game: Game, results: Sequence[MatchResult], *, first: int = 1) -> None:
-    """Append every game of these matches to games.csv.
-
-    The player in the column `first` has seat 0, `outcome` is in its view, and `actions` are texts
-    separated by spaces, including the opening.
+class MatchFiles:
+    """The matches and games of a folder.
 
     Args:
-        path: the file.
-        game: the game played.
-        results: finished matches.
-        first: number of the first of them.
+        folder: where they are.
+        game: what is played.
+        prefix: of the names of both files.
     """
-    rows, states = [], StartStates(game)
-    for number, result in enumerate(results, first):
+
+    def __init__(self, folder: Path, game: Game, prefix: str = "") -> None:
+        self.folder, self.game = folder, game
+        self.matches = folder / f"{prefix}matches.csv"
+        self._games = Table(folder / f"{prefix}games.csv", GAMES)
+
+    @property
+    def paths(self) -> tuple[Path, Path]:
+        return self.matches, self._games.path
+
+    def require_matches_of(self, wanted: Container[str]) -> None:
+        """Refuse a folder that holds other matches.
+
+        Raises:
+            SettingError: naming it.
+        """
+        table = Table(self.matches, MATCHES)
+        if any(row.get("match") not in wanted for row in table.rows()):
+            raise SettingError(
+                f"run_dir {self.folder} holds matches of other players, or under other "
+                "conditions: name another folder"
+            )
+
+    def played(
+        self, wanted: Mapping[str, tuple[str, str]], is_whole: Callable[[MatchResult], bool]
+    ) -> dict[str, MatchResult]:
+        """The matches that were played before; one that was cut short is removed.
+
+        Args:
+            wanted: the players of each match, the first of them first.
+            is_whole: whether a match has all of its games.
+
+        Raises:
+            AzcoreError: the table cannot be read.
+        """
+        rows = self._games.rows()
+        found: dict[str, list[MatchGame]] = {}
+        states = StartStates(self.game)
+        for row in rows:
+            if (match := row.get("match", "")) in wanted:
+                game = self._game(row, wanted[match][0], states)
+                found.setdefault(match, []).append(game)
+        results = {
+            match: MatchResult(first=wanted[match][0], second=wanted[match][1], games=games)
+            for match, games in found.items()
+        }
+        whole = {match: result for match, result in results.items() if is_whole(result)}
+        if cut := results.keys() - whole.keys():
+            self._games.replace(row for row in rows if row["match"] not in cut)
+        return whole
+
+    def _game(self, row: Mapping[str, str], first: str, states: StartStates) -> MatchGame:
+        cell = partial(self._games.text, row)
+        start = cell("start") or None
+        state, actions = states.of(start), list[int]()
+        for text in cell("actions").split():
+            actions.append(self.game.text_to_action(state, text))
+            state = self.game.step(state, actions[-1])
+        outcome, how = cell("outcome"), cell("termination")
+        require(outcome in ("-1", "0", "1"), f"{self._games.path}: outcome", "-1, 0 or 1", outcome)
+        limit = self.game.max_game_length
+        is_over = self.game.is_terminal(state) or len(actions) >= limit
+        return MatchGame(
+            first_seat=0 if cell("first") == first else 1,
+            opening_plies=self._games.whole(row, "opening_plies"),
+            actions=actions,
+            outcome=int(outcome),
+            forfeit=None if is_over or how == TABLEBASE else how,
+            start=start,
+            adjudicated=how if how == TABLEBASE and not is_over else None,
+        )
+
+    def add(self, match: str, result: MatchResult) -> None:
+        """Write down a match that has ended.
+
+        The player in the column `first` has seat 0, `outcome` is in its view, and `actions` are
+        texts separated by spaces, including the opening.
+
+        Raises:
+            SettingError: the file cannot be written to.
+        """
+        rows, states = [], StartStates(self.game)
         for index, played in enumerate(result.games, 1):
             texts, state = [], states.of(played.start)
             for action in played.actions:
-                texts.append(game.action_to_text(state, action))
-                state = game.step(state, action)
+                texts.append(self.game.action_to_text(state, action))
+                state = self.game.step(state, action)
             names = [result.first, result.second]
+            how = played.forfeit or played.adjudicated or self.game.termination(state)
             rows.append(
                 {
-                    "match": number,
+                    "match": match,
                     "game": index,
                     "first": names[played.first_seat],
                     "second": names[1 - played.first_seat],
                     "opening_plies": played.opening_plies,
                     "actions": " ".join(texts),
                     "outcome": played.outcome,
-                    "termination": played.forfeit or played.adjudicated or game.termination(state),
+                    "termination": how,
                     "start": played.start or "",
                 }
             )
-    with path.open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, GAMES)
-        if file.tell() == 0:
-            writer.writeheader()
-        writer.writerows(rows)
+        self._games.append(*rows)
+
+    def write(
+        self,
+        results: Mapping[str, MatchResult],
+        rated: RatingList | None = None,
+        sprt: SprtSettings | None = None,
+    ) -> None:
+        """Write matches.csv: one row per pairing; `rated` None: the ratings are not known yet."""
+        rows = []
+        for match, result in results.items():
+            distinct = result.distinct
+            los: float | str = ""  # of a player whom no match connects to an anchor, too
+            if rated is not None and {result.first, result.second} <= set(rated.ratings):
+                los = round(rated.superiority(result.first, result.second), 4)
+            rows.append(
+                {
+                    "match": match,
+                    **result.counted(),
+                    "distinct_pairs": distinct.pairs,
+                    **dict(zip(MATCHES[9:14], distinct.pentanomial, strict=True)),
+                    "los": los,
+                    "verdict": sprt.verdict(distinct.pentanomial) if sprt else "",
+                }
+            )
+        _write(self.matches, MATCHES, rows)
 
 
 def _write(path: Path, columns: list[str], rows: Iterable[Mapping[str, Any]]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +20,9 @@ from azcore.assembly.parts import Config, LearningSettings, settings_from
 from azcore.commands.bench.beside import PeerError, find_peers, run_peer, work_for
 from azcore.commands.bench.learner import learner_ratio
 from azcore.commands.bench.memory import full_trees_mb, replay_bytes_per_position, resident_mb
+from azcore.commands.bench.plan import plan_figures, plan_settings
 from azcore.commands.bench.ready import ready_cold_seconds, ready_seconds
-from azcore.commands.bench.results import Row, machine, print_table, write_results
+from azcore.commands.bench.results import Figure, Row, machine, print_table, write_results
 from azcore.commands.bench.search import (
     search_by_simulations,
     search_by_trees,
@@ -51,17 +52,6 @@ class Task:
     options: BenchSettings
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A row without its game and program."""
-
-    what: str
-    value: float
-    unit: str
-    at: Mapping[str, int] = field(default_factory=dict)
-    note: str = ""
-
-
 def bench(config: Config) -> int:
     """Measure, print and write `bench.path`.
 
@@ -81,6 +71,8 @@ def bench(config: Config) -> int:
         },
         "selfplay": {**config["selfplay"], "num_games": options.num_games},
     }
+    if "plan" in options.rows:
+        plan_settings(config)  # refused before anything is measured
     settings = settings_from(sized, LearningSettings)
     selfplay = with_workers(settings.selfplay, settings.device.type)
     network = build_network(settings.game, settings.network, settings.seed)
@@ -243,6 +235,10 @@ def _device(task: Task, say: Say) -> Iterator[Figure]:
     )
 
 
+def _plan(task: Task, say: Say) -> Iterator[Figure]:
+    yield from plan_figures(task.config, say)
+
+
 MEASURES: Mapping[str, Callable[[Task, Say], Iterator[Figure]]] = {  # of settings.ROWS
     "rules": _rules,
     "search": _search,
@@ -252,4 +248,5 @@ MEASURES: Mapping[str, Callable[[Task, Say], Iterator[Figure]]] = {  # of settin
     "memory": _memory,
     "growth": _growth,
     "device": _device,
+    "plan": _plan,
 }

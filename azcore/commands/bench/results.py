@@ -27,6 +27,17 @@ from azcore.selfplay.sizes import available_cores
 FORMAT = 2  # 1 was a bare list of rows
 
 
+@dataclass(frozen=True)
+class Figure:
+    """A row without its game and program."""
+
+    what: str
+    value: float
+    unit: str
+    at: Mapping[str, int] = field(default_factory=dict)
+    note: str = ""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Row:
     """One figure."""

@@ -8,7 +8,7 @@ from typing import Any
 
 from azcore.settings import build, require
 
-ROWS = ("rules", "search", "selfplay", "learner", "ready", "memory", "growth", "device")
+ROWS = ("rules", "search", "selfplay", "learner", "ready", "memory", "growth", "device", "plan")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,28 +1,29 @@
-"""What `command=export` writes: games, a picture or a network."""
+"""What `command=export` writes: games, a picture, a network or a checkpoint to give away."""
 
 from __future__ import annotations
 
+from importlib import import_module
+
 from azcore.assembly.parts import Config
-from azcore.commands.export.games import export_games
 from azcore.commands.export.settings import export_settings
-from azcore.settings import require
+
+# Module and function of each `what`, imported when called: games need no torch.
+WRITERS = {
+    "games": "azcore.commands.export.games:export_games",
+    "picture": "azcore.commands.export.picture:export_picture",
+    "onnx": "azcore.commands.export.onnx:export_onnx",
+    "checkpoint": "azcore.commands.export.checkpoint:export_checkpoint",
+}
 
 
 def export(config: Config) -> int:
     """Write what `what` asks for and print where; 0.
 
     Raises:
-        AzcoreError: settings or records cannot be used; files written before that stay.
+        AzcoreError: settings, records or the checkpoint cannot be used; files written before that
+            stay.
     """
-    what = config["what"]
-    require(what in ("games", "picture", "onnx"), "what", "games, picture or onnx", what)
-    if what == "onnx":
-        from azcore.commands.export.onnx import export_onnx  # torch
-
-        return export_onnx(config)
     settings = export_settings(config["export"])
-    if what == "picture":
-        from azcore.commands.export.picture import export_picture
-
-        return export_picture(config, settings)
-    return export_games(config, settings)
+    module, _, function = WRITERS[settings.what].partition(":")
+    status: int = getattr(import_module(module), function)(config, settings)
+    return status

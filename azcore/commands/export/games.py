@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
 from azcore.assembly.parts import Config
-from azcore.commands.export.settings import ExportSettings
+from azcore.commands.export.settings import ExportedGames, ExportedPicture, GenerationExport
 from azcore.errors import GameFileError
 from azcore.game import Game, TranscriptFormat
 from azcore.game.registry import make
@@ -21,27 +20,21 @@ from azcore.storage.transcripts import file_name, format_named, transcript_of, w
 from azcore.storage.untrusted import require_no_link, require_no_links
 
 
-def export_games(config: Config, settings: ExportSettings) -> int:
+def export_games(config: Config, settings: ExportedGames) -> int:
     """Write the games that the settings name, and print where; 0.
 
     Raises:
         AzcoreError: settings or records cannot be used; files written before that stay.
     """
     require(config["out"] is None, "out", "null: export.out is where games go", config["out"])
-    for name in ("position", "ply"):
-        value = getattr(settings, name)
-        require(value is None, f"export.{name}", "null for games: see what=picture", value)
-    require(
-        settings.games is not None,
-        "export.games",
-        "a run directory or a file of game records",
-        settings.games,
-    )
+    require(config["checkpoint"] is None, "checkpoint", "null for games", config["checkpoint"])
+    wanted = "a run directory or a file of game records"
+    require(settings.games is not None, "export.games", wanted, settings.games)
     records = _game_file(Path(str(settings.games)))
     written = 0
     folder = None
     numbers: set[int] = set()
-    for game, record in _games(records, settings):
+    for game, record in _games(records, settings.first, settings.count):
         form = format_named(game, settings.format)
         if record.game_index in numbers:
             raise GameFileError(
@@ -61,7 +54,7 @@ def export_games(config: Config, settings: ExportSettings) -> int:
 
 
 def write_games_of_generation(
-    records: Path, game: Game, games: Iterable[GameRecord], settings: ExportSettings
+    records: Path, game: Game, games: Iterable[GameRecord], settings: GenerationExport
 ) -> None:
     """Write the first games of a generation next to the records; repeated, the same files.
 
@@ -84,13 +77,13 @@ def beside(records: Path, form: TranscriptFormat) -> Path:
     return records.parent / form.suffix.removeprefix(".")
 
 
-def records_of(settings: ExportSettings, count: int | None) -> Iterator[tuple[Game, GameRecord]]:
-    """The first `count` games that the settings name, each record with its game.
+def record_of(settings: ExportedPicture) -> tuple[Game, GameRecord]:
+    """The game that the settings name, as a record.
 
     Raises:
-        AzcoreError: there are none, or they cannot be read.
+        AzcoreError: there is none, or it cannot be read.
     """
-    return _games(_game_file(Path(str(settings.games))), replace(settings, count=count))
+    return next(_games(_game_file(Path(str(settings.games))), settings.first, 1))
 
 
 def _game_file(path: Path) -> GameFile:
@@ -104,14 +97,14 @@ def _game_file(path: Path) -> GameFile:
     return GameFile(path)
 
 
-def _games(records: GameFile, settings: ExportSettings) -> Iterator[tuple[Game, GameRecord]]:
+def _games(records: GameFile, first: int, count: int | None) -> Iterator[tuple[Game, GameRecord]]:
     """The requested games, each record with its game; only one at a time is in memory."""
     referee: Referee | None = None
-    end = None if settings.count is None else settings.first + settings.count
+    end = None if count is None else first + count
     found = 0
     for offset, frame in islice(records.frames(), end):
         found += 1
-        if found <= settings.first:
+        if found <= first:
             continue
         where = f"{records.path}, byte {offset}"
         record = parse_frame(frame, where)
@@ -120,8 +113,8 @@ def _games(records: GameFile, settings: ExportSettings) -> Iterator[tuple[Game, 
         referee.check(record, where)
         yield referee.game, record
     require(
-        found > settings.first,
+        found > first,
         "export.first",
         f"below the number of games in {records.path}, {found}",
-        settings.first,
+        first,
     )

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config
+from azcore.commands.export.checkpoint import from_and_to
+from azcore.commands.export.settings import Exported
 from azcore.commands.info import facts
-from azcore.errors import CheckpointError, SettingError
+from azcore.errors import SettingError
 from azcore.game import FloatArray, Game
 from azcore.game.registry import make
 from azcore.networks.onnx_export import difference_from_torch, onnx_of
 from azcore.networks.saved import network_of
-from azcore.settings import require
 from azcore.storage.checkpoint import KEY, read_checkpoint
 
 POSITIONS = 4  # in which the file is compared with torch
 
 
-def export_onnx(config: Config) -> int:
+def export_onnx(config: Config, settings: Exported) -> int:
     """Write the network of `checkpoint` to `out`, and print its card; 0.
 
     Raises:
         AzcoreError: a setting or the checkpoint cannot be used, or the file computes something else
             than torch; nothing was written.
     """
-    if config["checkpoint"] is None or config["out"] is None:
-        raise SettingError("what=onnx needs checkpoint=RUN out=NAME.onnx")
-    path, out = checkpoint_of(config["checkpoint"]), Path(config["out"])
-    require(out.suffix == ".onnx", "out", "a file that ends in .onnx", config["out"])
-    if out.exists():
-        raise CheckpointError(f"out={out}: there is such a file already")
+    path, out = from_and_to(config, ".onnx")
     checkpoint = read_checkpoint(path)
     identity: dict[str, Any] = checkpoint[KEY]["game"]
     game = make(identity["name"], **identity["settings"])

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from azcore.assembly.parts import Config
-from azcore.commands.export.games import records_of
-from azcore.commands.export.settings import ExportSettings
+from azcore.commands.export.games import record_of
+from azcore.commands.export.settings import ExportedPicture
 from azcore.game import Game
 from azcore.game.registry import make
 from azcore.pictures import draw
@@ -15,10 +15,8 @@ from azcore.pictures.files import require_suffix, save
 from azcore.settings import require
 from azcore.storage.start_states import StartStates
 
-TRANSCRIPTS = ("format", "out", "count")  # settings for transcripts alone
 
-
-def export_picture(config: Config, settings: ExportSettings) -> int:
+def export_picture(config: Config, settings: ExportedPicture) -> int:
     """Write the picture that `out` names; 0.
 
     Raises:
@@ -27,9 +25,7 @@ def export_picture(config: Config, settings: ExportSettings) -> int:
     require(config["out"] is not None, "out", "a file such as board.svg or board.png", None)
     path = Path(str(config["out"]))
     require_suffix(path)
-    for name in TRANSCRIPTS:
-        value = getattr(settings, name)
-        require(value is None, f"export.{name}", "null for a picture, which is out=FILE", value)
+    require(config["checkpoint"] is None, "checkpoint", "null for a picture", config["checkpoint"])
     if settings.games is None:
         game, state = _position(config, settings)
     else:
@@ -40,7 +36,7 @@ def export_picture(config: Config, settings: ExportSettings) -> int:
     return 0
 
 
-def _position(config: Config, settings: ExportSettings) -> tuple[Game, Any]:
+def _position(config: Config, settings: ExportedPicture) -> tuple[Game, Any]:
     """The position of `export.position`, or the first of the game."""
     require(settings.ply is None, "export.ply", "null without export.games", settings.ply)
     own = dict(config["game"])
@@ -50,7 +46,7 @@ def _position(config: Config, settings: ExportSettings) -> tuple[Game, Any]:
     return game, game.state_from_text(settings.position)
 
 
-def _recorded(settings: ExportSettings) -> tuple[Game, Any]:
+def _recorded(settings: ExportedPicture) -> tuple[Game, Any]:
     """The position after `export.ply` plies of game `export.first`; null: its end."""
     require(
         settings.position is None,
@@ -58,7 +54,7 @@ def _recorded(settings: ExportSettings) -> tuple[Game, Any]:
         "null with export.games: a record has its own",
         settings.position,
     )
-    game, record = next(records_of(settings, count=1))
+    game, record = record_of(settings)
     plies = len(record) if settings.ply is None else settings.ply
     require(plies <= len(record), "export.ply", f"at most the game's length, {len(record)}", plies)
     state = StartStates(game).of(record.start)

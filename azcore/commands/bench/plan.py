@@ -1,4 +1,4 @@
-"""`command=plan`: the hours, games, disk and cost of a run, from a measurement of this machine.
+"""`bench.rows=[plan]`: the time, games, disk and cost of a run, from what this machine does.
 
 Random weights play for a while, and the learner takes a few steps. What a run needs follows from
 its settings:
@@ -16,25 +16,22 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-
-from rich.table import Table
 
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
 from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.bench.learner import Learning
-from azcore.commands.console import table_console
+from azcore.commands.bench.results import Figure
 from azcore.errors import SettingError
-from azcore.learner.settings import TrainerSettings
 from azcore.networks import build_network
 from azcore.selfplay.crew import Amount, Crew
 from azcore.settings import build, require
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory
-from azcore.storage.table import Table as Rows
+from azcore.storage.table import Table
 
 STEPS = 5  # of the learner that are timed
 COMPARED = ("games", "positions", "evaluations", "seconds")  # of a `Plan`, and columns of a run
@@ -95,8 +92,8 @@ class Plan:
         return max(parts) if self.overlaps else sum(parts)
 
 
-def plan(config: Config) -> int:
-    """Measure, and print the plan; 0.
+def plan_settings(config: Config) -> tuple[PlanSettings, RunSettings, dict[str, float]]:
+    """How to plan, for which run, and what the run of `plan.run` had taken, if there is one.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -104,14 +101,42 @@ def plan(config: Config) -> int:
     options = build(PlanSettings, config["plan"], "plan")
     settings = settings_from(config, RunSettings)
     require(not settings.supervised.enabled, "algorithm", "one with self-play", config["algorithm"])
-    done = None if options.run is None else _taken(options.run)
-    console = table_console()
-    rates = measured(settings, options, console.print)
-    whole = planned(rates, settings, settings.trainer.max_steps, options.speedup)
-    console.print(_table(whole, options, settings.trainer))
-    if done is not None:
-        console.print(_compared(rates, settings, str(options.run), done))
-    return 0
+    return options, settings, {} if options.run is None else _taken(options.run)
+
+
+def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]:
+    """What the run of these settings takes; with `plan.run` also planned ÷ was.
+
+    Raises:
+        SettingError: a setting cannot be used, or no game ended in time.
+    """
+    options, settings, done = plan_settings(config)
+    rates = measured(settings, options, say)
+    steps = settings.trainer.max_steps
+    whole = planned(rates, settings, steps, options.speedup)
+    at = {"steps": steps}
+    yield Figure("plan_games", whole.games, "", at)
+    yield Figure("plan_positions", whole.positions, "", at)
+    yield Figure("plan_evaluations", whole.evaluations, "", at)
+    yield Figure("plan_selfplay_hours", whole.selfplay_seconds / HOUR, "h", at)
+    yield Figure("plan_learner_hours", whole.learner_seconds / HOUR, "h", at)
+    yield Figure("plan_hours", whole.seconds / HOUR, "h", at)
+    yield Figure("plan_records_mb", whole.disk_bytes / 1e6, "MB", at)
+    if options.price is not None:
+        yield Figure("plan_cost", options.price * whole.seconds / HOUR, "", at)
+    limit = settings.trainer.max_seconds
+    if limit is not None and limit < whole.seconds:
+        within = int(limit / whole.seconds * steps)
+        note = "the run ends by trainer.max_time"
+        yield Figure("plan_steps_in_max_time", within, "", note=note)
+    if done:
+        at = {"steps": int(done["step"])}
+        told = planned(rates, settings, at["steps"])
+        for name in COMPARED:
+            guess, was = getattr(told, name), done[name]
+            note = f"{guess:,.0f} planned ÷ {was:,.0f} in {options.run}"
+            if was:
+                yield Figure(f"plan_ratio_{name}", guess / was, "ratio", at, note)
 
 
 def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.0) -> Plan:
@@ -210,52 +235,7 @@ def _taken(run: str) -> dict[str, float]:
     Raises:
         SettingError: there is no such run, or it has no generation yet.
     """
-    table = Rows(RunDirectory(Path(run)).metrics, list(METRICS))
+    table = Table(RunDirectory(Path(run)).metrics, list(METRICS))
     rows = table.rows()
     require(bool(rows), "plan.run", "a run directory with a metrics.csv", run)
     return {name: table.number(rows[-1], name) for name in ("step", *COMPARED)}
-
-
-# -- tables -------------------------------------------------------------------------------------
-
-
-def _table(whole: Plan, options: PlanSettings, trainer: TrainerSettings) -> Table:
-    faster = "" if options.speedup == 1 else f", on a machine {options.speedup:g} times as fast"
-    table = Table(
-        show_header=False, title=f"a run of {whole.steps:,} steps{faster}", title_justify="left"
-    )
-    for name, value in (
-        ("games", f"{whole.games:,.0f}"),
-        ("positions to learn from", f"{whole.positions:,.0f}"),
-        ("evaluations", f"{whole.evaluations:,.0f}"),
-        ("self-play", _duration(whole.selfplay_seconds)),
-        ("learner", _duration(whole.learner_seconds)),
-        ("together", _duration(whole.seconds)),
-        ("game records on disk", f"{whole.disk_bytes / 1e6:,.1f} MB"),
-    ):
-        table.add_row(name, value)
-    if options.price is not None:
-        table.add_row("cost", f"{options.price * whole.seconds / HOUR:,.2f}")
-    limit = trainer.max_seconds
-    if limit is not None and limit < whole.seconds:
-        share = limit / whole.seconds
-        table.add_row("until trainer.max_time", f"some {share * whole.steps:,.0f} steps")
-    return table
-
-
-def _compared(rates: Rates, settings: RunSettings, run: str, taken: dict[str, float]) -> Table:
-    """The plan of a run that was made, beside what it took."""
-    steps = int(taken["step"])
-    told = planned(rates, settings, steps)
-    table = Table("", "planned", "was", "planned ÷ was", title=f"{run}, step {steps:,}")
-    for name in COMPARED:
-        guess, was = getattr(told, name), taken[name]
-        ratio = f"{guess / was:.2f}" if was else ""
-        table.add_row(name, f"{guess:,.0f}", f"{was:,.0f}", ratio)
-    return table
-
-
-def _duration(seconds: float) -> str:
-    if seconds < HOUR:
-        return f"{seconds / 60:.1f} minutes"
-    return f"{seconds / HOUR:,.1f} hours"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from azcore.arena.elo import Z_95, MatchScore, PairScore, Rating, fit_ratings
-from azcore.commands.compare.runs import Kept, Run
+from azcore.commands.arena.runs import Kept, Run
 from azcore.learner.given import Prediction
 
 # 97.5 % points of Student's t (1908) with 1 to 10 degrees of freedom.

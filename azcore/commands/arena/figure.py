@@ -16,9 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import EngFormatter
 
-from azcore.commands.compare.means import MeanPoint, Rated
-from azcore.commands.compare.runs import Run, labels
-from azcore.commands.compare.settings import CompareSettings
+from azcore.commands.arena.means import MeanPoint, Rated
+from azcore.commands.arena.runs import Run, labels
+from azcore.commands.arena.settings import ComparisonSettings
 from azcore.errors import SettingError
 
 # Colour-blind people can distinguish these colours (Okabe and Ito 2008, without the yellow, which
@@ -60,7 +60,7 @@ def draw(
     rated: Sequence[Rated],
     curves: Mapping[str, Sequence[MeanPoint]],
     search: float,
-    options: CompareSettings,
+    options: ComparisonSettings,
 ) -> list[Path]:
     """Write figure.png and figure.svg; returns their paths.
 
@@ -169,7 +169,7 @@ def _curve(
     )
 
 
-def title(runs: Sequence[Run], options: CompareSettings) -> str:
+def title(runs: Sequence[Run], options: ComparisonSettings) -> str:
     """The title: game, networks, simulations, matches and seeds."""
 
     def together(values: Sequence[str]) -> str:

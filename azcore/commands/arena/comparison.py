@@ -1,30 +1,26 @@
-"""`command=compare`: rates saved checkpoints of several runs together and plots them over cost.
+"""A comparison: saved checkpoints of several runs rated together, and plotted over their cost.
 
 Each checkpoint plays against the anchors `random` (any legal action, 0 Elo) and `search` (PUCT
 without a network), its neighbours in its own run, and checkpoints of other runs at about the same
 step. Matches are saved as they end, so a comparison that was stopped resumes, and runs added later
 cost only their own matches.
 
-The command writes into the compared folder or `run_dir`:
+It writes into the compared folder or `run_dir`:
 
-comparison.csv           one row per match
+comparison_matches.csv   one row per match
+comparison_games.csv     every game of them
 ratings.csv              one row per checkpoint
 figure.png, figure.svg   if matplotlib is installed
 
 With `supervised.games=[FILE.azg]` it also measures how well each checkpoint predicts the games that
 are held out, as Silver 2017, figure 3, does beside the ratings.
-
-With `compare.side_by_side=true` it plays no match: it writes `side_by_side.html`, a page of two to
-four runs in columns, of one game or of several.
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -32,13 +28,21 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from azcore.arena.elo import PairScore
-from azcore.arena.match import play_match
-from azcore.arena.players import Player, RandomPlayer, SearchPlayer
-from azcore.assembly.parts import Config, LearningSettings
-from azcore.commands.compare.means import MeanPoint, Pool, Rated, mean_curves
-from azcore.commands.compare.runs import DIGEST, Run, find_runs, labels, named_runs
-from azcore.commands.compare.settings import CompareSettings, compare_settings
+from azcore import interrupts
+from azcore.arena.match import MatchResult, arena_settings
+from azcore.assembly.entrants import Entrant, OfRun, identity_of, players_of
+from azcore.assembly.parts import Config, MatchSettings
+from azcore.commands.arena.files import MatchFiles
+from azcore.commands.arena.matches import (
+    Circumstances,
+    Pairing,
+    match_of,
+    play_all,
+    player_of_matches,
+)
+from azcore.commands.arena.means import MeanPoint, Pool, Rated, mean_curves
+from azcore.commands.arena.runs import Run, find_runs, labels
+from azcore.commands.arena.settings import ComparisonSettings, comparison_settings
 from azcore.commands.console import table_console
 from azcore.errors import SettingError
 from azcore.learner.given import (
@@ -49,51 +53,35 @@ from azcore.learner.given import (
     supervised_settings,
 )
 from azcore.networks.saved import load_network
-from azcore.report.side_by_side import render_side_by_side
-from azcore.search.evaluators import UniformEvaluator
+from azcore.selfplay.backend import BackendSettings
+from azcore.settings import build
 from azcore.storage.run_directory import RUNS, dated
-from azcore.storage.table import Table
 from azcore.storage.untrusted import require_no_link
 
-MATCHES = [
-    "player",
-    "opponent",
-    "player_digest",  # tells the players from others of the same name
-    "opponent_digest",
-    "games",
-    "opening_plies",
-    "num_simulations",
-    "wins",
-    "draws",
-    "losses",
-    "distinct_games",
-    "pairs",  # distinct ones, see `PairScore.to_text`
-]
 RATINGS = ["run", "variant", "seed", "step", "evaluations", "seconds", "rating", "low", "high"]
 PREDICTIONS = {"predicted": "{:.1%}", "value_error": "{:.3f}"}  # if there are games to predict
-FILES = ["comparison.csv", "ratings.csv", "ratings.csv.tmp", "figure.png", "figure.svg"]
-SIDE_BY_SIDE = "side_by_side.html"
+FILES = ["ratings.csv", "ratings.csv.tmp", "figure.png", "figure.svg"]
 RANDOM, SEARCH = "random", "search"  # the anchors; no checkpoint of a run has these names
 
 
-def compare(config: Config) -> int:
+def comparison(config: Config) -> int:
     """Rate, write the tables, draw the figure and print the ratings of the last checkpoints; 0.
+
+    Returns:
+        130 when interrupted; matches already played stay saved.
 
     Raises:
         AzcoreError: a setting or a run cannot be used; matches already played stay saved.
     """
-    options = compare_settings(config)
+    options = comparison_settings(config["arena"])
     supervised = supervised_settings(config)
-    if options.side_by_side:
-        if supervised.games:
-            raise SettingError("supervised.games is for comparisons that play, not side by side")
-        return _write_side_by_side(config["run_dir"], options.runs)
+    backend = build(BackendSettings, config["backend"], "backend")
     runs = find_runs(options.runs, config["device"], options.checkpoints)
     for run in runs:
         for kept in run.kept:
             if kept.cost(options.x) is None:
                 raise SettingError(
-                    f"{run.path}/metrics.csv has no {options.x} of step {kept.step}; compare.x="
+                    f"{run.path}/metrics.csv has no {options.x} of step {kept.step}; arena.x="
                     f"steps needs none"
                 )
     folder = _folder(config["run_dir"], options.runs)
@@ -102,11 +90,14 @@ def compare(config: Config) -> int:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise SettingError(f"{folder} cannot be written to: {error.strerror}") from error
-    for name in FILES:
-        require_no_link(folder / name)
+    files = MatchFiles(folder, runs[0].settings.game, "comparison_")
+    for path in (*files.paths, *(folder / name for name in FILES)):
+        require_no_link(path)
     predictions = _predict(runs, supervised, console) if supervised.games else {}
-    scores = _play(runs, options, Table(folder / "comparison.csv", MATCHES), console)
-    pool = Pool(scores, anchor=RANDOM)
+    results = _play(_match_settings(config, options, runs), backend, runs, options, files, console)
+    if results is None:
+        return interrupts.STATUS
+    pool = Pool([result.distinct for result in results], anchor=RANDOM)
     everyone = [kept.name for run in runs for kept in run.kept]
     rated = [
         Rated(
@@ -124,25 +115,6 @@ def compare(config: Config) -> int:
     console.print(f"ratings {folder / 'ratings.csv'}")
     _print_last(console, rated, curves, pool, options)
     _draw(folder, rated, curves, pool.values[SEARCH], options, console)
-    return 0
-
-
-def _write_side_by_side(run_dir: str | None, folders: Sequence[str]) -> int:
-    """Write the page of runs in columns and print its path; 0.
-
-    Raises:
-        SettingError: there are too few runs or too many, or the page cannot be written.
-    """
-    page = render_side_by_side([(name, run) for name, run in named_runs(folders).items()])
-    folder = _folder(run_dir, folders)
-    path = folder / SIDE_BY_SIDE
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        require_no_link(path)
-        path.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise SettingError(f"{path} cannot be written: {error.strerror}") from error
-    print(f"side by side {path}, {path.stat().st_size / 1e3:,.0f} kB")
     return 0
 
 
@@ -221,95 +193,67 @@ def _predict(
     return predictions
 
 
+def _match_settings(
+    config: Config, options: ComparisonSettings, runs: Sequence[Run]
+) -> MatchSettings:
+    """How the matches are played; `search` plays as the first run does, without later methods."""
+    first, names = runs[0].settings, ("games", "opening_plies", "num_simulations")
+    return MatchSettings(
+        config=config,
+        game=first.game,
+        seed=first.seed,
+        device=first.device,
+        evaluation=first.evaluation,
+        search=first.search,
+        arena=arena_settings({"arena": {name: getattr(options, name) for name in names}}),
+        sprt=None,
+        programs={},
+    )
+
+
 def _play(
-    runs: Sequence[Run], options: CompareSettings, table: Table, console: Console
-) -> list[PairScore]:
-    """The results of all pairings; those in the table are not played again."""
-    kept = {kept.name: (run, kept) for run in runs for kept in run.kept}
-    baseline = _baseline(runs, options)
-    digests = {name: entry.digest for name, (_, entry) in kept.items()}
-    played_by = repr((baseline.game.name, baseline.game.settings, baseline.search))
-    digests[RANDOM] = ""
-    digests[SEARCH] = hashlib.sha256(played_by.encode()).hexdigest()[:DIGEST]
-    played = {_key(row): row for row in table.rows()}
-    pairs = list(pairings(runs, options.rivals))
-    rows: list[dict[str, Any]] = [
-        {
-            "player": player,
-            "opponent": opponent,
-            "player_digest": digests[player],
-            "opponent_digest": digests[opponent],
-            "games": options.games,
-            "opening_plies": options.opening_plies,
-            "num_simulations": options.num_simulations,
-        }
-        for player, opponent in pairs
-    ]
-    known = sum(_key(row) in played for row in rows)
-    console.print(
-        f"{len(kept)} checkpoints of {len(runs)} runs: {len(rows)} matches of {options.games} games"
-        + (f", {known} of them played before" if known else "")
-    )
-
-    def player(name: str) -> Player:
-        if name == RANDOM:
-            return RandomPlayer(game=baseline.game)
-        run, entry = kept.get(name, (None, None))
-        settings = baseline if run is None else run.settings
-        return SearchPlayer(
-            game=settings.game,
-            evaluator=UniformEvaluator(settings.game)
-            if entry is None
-            else settings.checkpoint_evaluator(entry.path),
-            settings=settings.search,
-            num_simulations=options.num_simulations,
-            name=name,
+    settings: MatchSettings,
+    backend: BackendSettings,
+    runs: Sequence[Run],
+    options: ComparisonSettings,
+    files: MatchFiles,
+    console: Console,
+) -> list[MatchResult] | None:
+    """The results of all pairings; None when interrupted."""
+    entrants: dict[str, Entrant] = {RANDOM: RANDOM, SEARCH: SEARCH}
+    for run in runs:
+        for kept in run.kept:
+            entrants[kept.name] = OfRun(kept.name, kept.path, run.settings, kept.digest)
+    names = list(entrants)
+    identities = {name: identity_of(entrant, {}) for name, entrant in entrants.items()}
+    identities[SEARCH] = repr(settings.search.baseline())
+    conditions = (settings.game.identity, settings.arena)
+    wanted = [
+        Pairing(
+            players=(names.index(pair[0]), names.index(pair[1])),
+            seed=zlib.crc32(" ".join(pair).encode()),  # other openings in each match
+            match=match_of(conditions, *((name, identities[name]) for name in pair)),
         )
-
-    scores = []
-    with console.status("") as status:
-        for number, row in enumerate(rows, 1):
-            if _key(row) not in played:
-                names = (row["player"], row["opponent"])
-                status.update(f"match {number} of {len(rows)}: {names[0]} against {names[1]}")
-                result = play_match(
-                    baseline.game,
-                    player(names[0]),
-                    player(names[1]),
-                    num_games=options.games,
-                    opening_plies=options.opening_plies,
-                    seed=zlib.crc32(" ".join(names).encode()),  # other openings in each match
-                )
-                row.update(
-                    wins=result.wins,
-                    draws=result.draws,
-                    losses=result.losses,
-                    distinct_games=result.distinct_games,
-                    pairs=result.distinct.to_text(),
-                )
-                table.append(row)
-                played[_key(row)] = row
-            scores.append(_score(table, played[_key(row)]))
-    return scores
-
-
-def _baseline(runs: Sequence[Run], options: CompareSettings) -> LearningSettings:
-    """The settings of `search`: those of the first run, without later methods."""
-    settings = runs[0].settings
-    search = replace(settings.search.baseline(), num_simulations=options.num_simulations)
-    return replace(settings, search=search)
-
-
-def _key(row: Mapping[str, Any]) -> tuple[str, ...]:
-    """The columns that identify a match, which is not played again."""
-    return tuple(str(row.get(column)) for column in MATCHES[:7])
-
-
-def _score(table: Table, row: Mapping[str, Any]) -> PairScore:
-    cells = {column: str(value) for column, value in row.items()}
-    return PairScore.from_text(
-        *(table.text(cells, column) for column in ("player", "opponent", "pairs"))
+        for pair in pairings(runs, options.rivals)
+    ]
+    console.print(
+        f"{len(entrants) - 2} checkpoints of {len(runs)} runs: {len(wanted)} matches of "
+        f"{options.games} games"
     )
+    players = players_of(settings, list(entrants.values()))
+    with player_of_matches(
+        settings, backend, list(entrants.values()), players, Circumstances(), console.print
+    ) as play:
+        results, interrupted = play_all(
+            settings, players, wanted, play, files, console, lambda *_: None
+        )
+    if interrupted:
+        console.print(
+            f"interrupted after {len(results)} of {len(wanted)} matches; the same command plays "
+            "the others"
+        )
+        return None
+    return list(results.values())
 
 
 def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
@@ -346,7 +290,7 @@ def _print_last(
     rated: Sequence[Rated],
     curves: Mapping[str, Sequence[MeanPoint]],
     pool: Pool,
-    options: CompareSettings,
+    options: ComparisonSettings,
 ) -> None:
     """Print each variant's last rating, and the error of all of them relative to random play."""
     table = RichTable(title="last checkpoints, Elo above random play")
@@ -391,11 +335,11 @@ def _draw(
     rated: Sequence[Rated],
     curves: Mapping[str, Sequence[MeanPoint]],
     search: float,
-    options: CompareSettings,
+    options: ComparisonSettings,
     console: Console,
 ) -> None:
     try:
-        from azcore.commands.compare.figure import draw
+        from azcore.commands.arena.figure import draw
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] != "matplotlib":
             raise

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from azcore.assembly.parts import LearningSettings, settings_from
 from azcore.errors import CheckpointError, SettingError
-from azcore.storage.checkpoint import read_checkpoint
-from azcore.storage.run_directory import RunDirectory
+from azcore.storage.checkpoint import digest_of, read_checkpoint
+from azcore.storage.run_directory import RunDirectory, runs_inside
 from azcore.storage.run_settings import differences, read_config
 from azcore.storage.table import Table
-
-DIGEST = 12  # digits of a checkpoint's SHA-256 that tell it from another of the same name
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,10 +60,10 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
         CheckpointError: no run has a checkpoint.
     """
     found: dict[str, tuple[Path, str]] = {}  # folder of the run, and its variant if it has no other
-    for name, path, root in _inside(folders):
+    for name, path, root in runs_inside(folders, "arena.runs"):
         if name in found and found[name][0].resolve() != path.resolve():
             raise SettingError(
-                f"compare.runs: {found[name][0]} and {path} are both called {name}; rename one"
+                f"arena.runs: {found[name][0]} and {path} are both called {name}; rename one"
             )
         found[name] = (path, root.resolve().name)
     configs = {name: read_config(RunDirectory(path)) for name, (path, _) in found.items()}
@@ -74,7 +72,7 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
     steps = {name: _steps(found[name][0]) for name in found}
     last = max((step for at in steps.values() for step in at), default=0)
     if not last:
-        raise CheckpointError(f"compare.runs: no run in {', '.join(folders)} has a checkpoint yet")
+        raise CheckpointError(f"arena.runs: no run in {', '.join(folders)} has a checkpoint yet")
     targets = [last * (level + 1) / count for level in range(count)]
     runs = [
         Run(
@@ -90,33 +88,6 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
         if steps[name]
     ]
     return sorted(runs, key=lambda run: (run.seed, run.variant))
-
-
-def named_runs(folders: Iterable[str]) -> dict[str, RunDirectory]:
-    """The runs in some folders by name, whatever they play, in the order given.
-
-    Raises:
-        SettingError: a folder has none.
-    """
-    found: dict[str, RunDirectory] = {}
-    for short, path, _ in _inside(folders):
-        found[short if short not in found else str(path)] = RunDirectory(path)
-    return found
-
-
-def _inside(folders: Iterable[str]) -> Iterator[tuple[str, Path, Path]]:
-    """The runs in some folders: each one's name there, its directory, and the folder.
-
-    Raises:
-        SettingError: a folder has none.
-    """
-    for folder in folders:
-        root = Path(folder)
-        inside = sorted(path.parent for path in root.rglob("config.yaml"))
-        if not inside:
-            raise SettingError(f"compare.runs: there is no run in {folder}")
-        for path in inside:
-            yield path.name if path == root else path.relative_to(root).as_posix(), path, root
 
 
 def _variant(name: str) -> str:
@@ -144,15 +115,15 @@ def _require_comparable(
         game, other = configs[first].get("game"), config.get("game")
         if game != other:
             raise SettingError(
-                f"compare.runs must be of one game: {first} has {game}, {name} has {other}; "
-                "compare.side_by_side=true sets different games side by side, without matches"
+                f"arena.runs must be of one game: {first} has {game}, {name} has {other}; "
+                "command=report run_dir=[...] sets different games side by side, without matches"
             )
         for earlier in of_variant.setdefault(variants[name], []):
             changed = differences(configs[earlier], config)
             if len(changed) != 1 or changed[0][0] != "seed":
                 keys = ", ".join(key for key, _, _ in changed if key != "seed") or "nothing"
                 raise SettingError(
-                    f"compare.runs: {earlier} and {name} must differ in the seed alone, they are "
+                    f"arena.runs: {earlier} and {name} must differ in the seed alone, they are "
                     f"averaged as {variants[name]}; they differ in {keys}"
                 )
         of_variant[variants[name]].append(name)
@@ -191,7 +162,7 @@ def _kept(
         Kept(
             name=f"{name}/step-{step}",
             path=steps[step],
-            digest=steps[step].read_bytes()[-64:][:DIGEST].decode("ascii", "replace"),
+            digest=digest_of(steps[step]),
             step=step,
             level=level,
             evaluations=measured(step, "evaluations"),

@@ -1,19 +1,19 @@
-"""`command=publish`: a checkpoint as a small file to give away, with a card."""
+"""`what=checkpoint`: a checkpoint as a small file to give away, with a card."""
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from azcore.assembly.entrants import checkpoint_of, player_name
 from azcore.assembly.parts import Config
+from azcore.commands.export.settings import ExportedCheckpoint
 from azcore.commands.info import facts
 from azcore.errors import CheckpointError, SettingError
 from azcore.networks.probe import processor
-from azcore.settings import build, require
+from azcore.settings import require
 from azcore.storage.card import CARD, Card, require_card
 from azcore.storage.checkpoint import KEY, halved, read_checkpoint, write_checkpoint
 from azcore.storage.run_settings import ORIGIN
@@ -21,31 +21,13 @@ from azcore.storage.run_settings import ORIGIN
 MATCHES = "matches.csv"
 
 
-@dataclass(frozen=True, kw_only=True)
-class PublishSettings:
-    """What the card says besides; the comments are in `conf/publish`."""
-
-    recipe: str | None
-    results: tuple[str, ...]
-    conditions: str | None
-    machine: str | None
-    licence: str
-
-
-def publish(config: Config) -> int:
+def export_checkpoint(config: Config, settings: ExportedCheckpoint) -> int:
     """Write `checkpoint` to `out` in half precision with its card, and print both; 0.
 
     Raises:
-        AzcoreError: a setting, the checkpoint or a folder of results cannot be used; nothing was
-            written.
+        AzcoreError: the checkpoint or a folder of results cannot be used; nothing was written.
     """
-    settings = build(PublishSettings, config["publish"], "publish")
-    if config["checkpoint"] is None or config["out"] is None:
-        raise SettingError("command=publish needs checkpoint=RUN out=NAME.ckpt")
-    path, out = checkpoint_of(config["checkpoint"]), Path(config["out"])
-    require(out.suffix == ".ckpt", "out", "a file that ends in .ckpt", config["out"])
-    if out.exists():
-        raise CheckpointError(f"out={out}: there is such a file already")
+    path, out = from_and_to(config, ".ckpt")
     checkpoint = read_checkpoint(path)
     card = _card(path, checkpoint, settings)
     small = halved(checkpoint)
@@ -57,7 +39,27 @@ def publish(config: Config) -> int:
     return 0
 
 
-def _card(path: Path, checkpoint: dict[str, Any], settings: PublishSettings) -> Card:
+def from_and_to(config: Config, suffix: str) -> tuple[Path, Path]:
+    """The checkpoint that `checkpoint` names, and the new file that `out` names.
+
+    Args:
+        config: that names them.
+        suffix: of the new file.
+
+    Raises:
+        SettingError, CheckpointError: one of them is missing, or the file is there already.
+    """
+    if config["checkpoint"] is None or config["out"] is None:
+        what = config["export"]["what"]
+        raise SettingError(f"what={what} needs checkpoint=RUN out=NAME{suffix}")
+    path, out = checkpoint_of(config["checkpoint"]), Path(config["out"])
+    require(out.suffix == suffix, "out", f"a file that ends in {suffix}", config["out"])
+    if out.exists():
+        raise CheckpointError(f"out={out}: there is such a file already")
+    return path, out
+
+
+def _card(path: Path, checkpoint: dict[str, Any], settings: ExportedCheckpoint) -> Card:
     known = facts(path, checkpoint)
     wanted = ("step", "games", "positions", "evaluations", "hours", "seed", "azcore")
     card = {title: known[title] for title in wanted if title in known}
@@ -102,7 +104,7 @@ def _results(player: str, folders: tuple[str, ...]) -> Iterator[str]:
     totals: dict[str, list[int]] = {}  # by opponent: games, won, drawn
     for folder in folders:
         rows = list(_matches(player, Path(folder) / MATCHES))
-        require(bool(rows), "publish.results", f"folders with matches of {player}", folder)
+        require(bool(rows), "export.results", f"folders with matches of {player}", folder)
         for opponent, *numbers in rows:
             before = totals.get(opponent, [0, 0, 0])
             totals[opponent] = [a + b for a, b in zip(before, numbers, strict=True)]
@@ -122,4 +124,4 @@ def _matches(player: str, path: Path) -> Iterator[tuple[str, int, int, int]]:
             elif row["opponent"] == player:
                 yield row["player"], games, int(row["losses"]), drawn
     except (OSError, KeyError, ValueError) as error:
-        raise SettingError(f"publish.results: {path} cannot be read: {error}") from error
+        raise SettingError(f"export.results: {path} cannot be read: {error}") from error

@@ -1,4 +1,4 @@
-"""command=publish and command=info: a checkpoint with its card; networks that ship."""
+"""`what=checkpoint` and command=info: a checkpoint with its card; networks that ship."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def results(run: Path, tmp_path: Path) -> list[str]:
 
 def test_a_network_to_give_away(azcore: CommandLine, run: Path, results: list[str]) -> None:
     status, output, errors = azcore(
-        *("command=publish", f"checkpoint={run}", "out=small.ckpt"),
-        f"publish.results=[{','.join(results)}]",
-        "publish.conditions=eight simulations",
-        'publish.recipe="python -m azcore game=tic_tac_toe"',
+        *("command=export", "what=checkpoint", f"checkpoint={run}", "out=small.ckpt"),
+        f"export.results=[{','.join(results)}]",
+        "export.conditions=eight simulations",
+        'export.recipe="python -m azcore game=tic_tac_toe"',
     )
     assert (status, errors) == (0, "")
     assert "results: eight simulations:\n47 of 60 games against random, 5 drawn\n" in output
@@ -86,7 +86,7 @@ def test_no_folder_of_this_machine_is_given_away(
         f"selfplay.starts=[{starts}]",
     )
     assert (status, errors) == (0, "")
-    assert azcore("command=publish", "checkpoint=next", "out=small.ckpt")[0] == 0
+    assert azcore("command=export", "what=checkpoint", "checkpoint=next", "out=small.ckpt")[0] == 0
     own = read_checkpoint(Path("small.ckpt"))[KEY]
     assert own["origin"]["checkpoint"] == "mine/checkpoints/last.ckpt"
     assert own["origin"]["step"] == 8
@@ -96,7 +96,9 @@ def test_no_folder_of_this_machine_is_given_away(
 
 
 def test_it_plays_as_before(azcore: CommandLine, run: Path) -> None:
-    assert azcore("command=publish", f"checkpoint={run}", "out=small.ckpt")[0] == 0
+    assert (
+        azcore("command=export", "what=checkpoint", f"checkpoint={run}", "out=small.ckpt")[0] == 0
+    )
     game = make("tic_tac_toe")
     (before, _), (after, step) = (
         load_network(path, game) for path in (run / "checkpoints/last.ckpt", Path("small.ckpt"))
@@ -129,14 +131,18 @@ def test_a_run_tells_what_made_it(azcore: CommandLine, run: Path) -> None:
 
 def test_nothing_is_overwritten(azcore: CommandLine, run: Path) -> None:
     Path("there.ckpt").write_text("mine")
-    status, _, errors = azcore("command=publish", f"checkpoint={run}", "out=there.ckpt")
+    status, _, errors = azcore(
+        "command=export", "what=checkpoint", f"checkpoint={run}", "out=there.ckpt"
+    )
     assert (status, Path("there.ckpt").read_text()) == (2, "mine")
     assert errors == "azcore: out=there.ckpt: there is such a file already\n"
     for words, wanted in (
         ("out=there.bin", "out must be a file that ends in .ckpt, got 'there.bin'"),
-        ("publish.results=[nowhere]", "publish.results: nowhere/matches.csv cannot be read"),
+        ("export.results=[nowhere]", "export.results: nowhere/matches.csv cannot be read"),
     ):
-        status, _, errors = azcore("command=publish", f"checkpoint={run}", "out=a.ckpt", words)
+        status, _, errors = azcore(
+            "command=export", "what=checkpoint", f"checkpoint={run}", "out=a.ckpt", words
+        )
         assert status == 2
         assert wanted in errors
     assert not Path("a.ckpt").exists()

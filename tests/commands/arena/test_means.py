@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from azcore.arena.elo import MatchScore, fit_ratings
-from azcore.commands.compare.means import Pool, Rated, mean_curves, mean_over_seeds, student_t_95
-from azcore.commands.compare.runs import Kept, Run, labels
+from azcore.commands.arena.means import Pool, Rated, mean_curves, mean_over_seeds, student_t_95
+from azcore.commands.arena.runs import Kept, Run, labels
 
 
 @pytest.mark.parametrize(

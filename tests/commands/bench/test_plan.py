@@ -1,7 +1,8 @@
-"""`command=plan`: arithmetic by hand, a plan beside a run that was made, refusals."""
+"""`bench.rows=[plan]`: arithmetic by hand, a plan beside a run that was made, refusals."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from azcore.assembly.parts import RunSettings, settings_from
-from azcore.commands.plan import Rates, planned
+from azcore.commands.bench.plan import Rates, planned
 from conftest import TINY
 from run_kit import train_once
 
@@ -55,14 +56,18 @@ def test_a_plan_beside_a_run(
 ) -> None:
     train_once(tiny("run_dir=run"))
     short = ("plan.seconds=0.2", "plan.price=3", "trainer.max_time=00:00:00:01")
-    status, told, _ = azcore("command=plan", *TINY, "plan.run=run", *short)
+    status, told, _ = azcore("command=bench", "bench.rows=[plan]", *TINY, "plan.run=run", *short)
     assert status == 0
-    assert "a run of 16 steps" in told
-    assert re.search(r"cost +│ 0\.0", told)
-    assert "run, step 16" in told
-    [ratio] = re.findall(r"positions +│ +\S+ +│ +\S+ +│ +(\S+)", told)
-    assert 0.6 < float(ratio) <= 1  # whole games only: a run makes a few positions more
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+    rows = json.loads((tmp_path / "bench.json").read_text())["rows"]
+    found = {row["what"]: row["value"] for row in rows}
+    assert [name for name in found if not name.startswith("plan_ratio")] == [
+        *("plan_games", "plan_positions", "plan_evaluations", "plan_selfplay_hours"),
+        *("plan_learner_hours", "plan_hours", "plan_records_mb", "plan_cost"),
+    ]
+    assert found["plan_cost"] == pytest.approx(3 * found["plan_hours"], rel=1e-3)
+    assert {tuple(row["at"].items()) for row in rows} == {(("steps", 16),)}
+    assert 0.6 < found["plan_ratio_positions"] <= 1  # a run plays whole games, so a few more
+    assert re.search(r"planned ÷ \d+ in run", told)
 
 
 @pytest.mark.parametrize(
@@ -72,10 +77,13 @@ def test_a_plan_beside_a_run(
         (("plan.seconds=700",), "plan.most_seconds must be at least plan.seconds=700"),
         (("plan.run=nowhere",), "plan.run must be a run directory with a metrics.csv"),
         (("algorithm=supervised",), "algorithm must be one with self-play, got 'supervised'"),
-        (("run_dir=x",), "plan.run is a run to compare the plan with"),
     ],
 )
 def test_refuses(azcore: CommandLine, words: tuple[str, ...], said: str) -> None:
-    status, _, error = azcore("command=plan", "game=tic_tac_toe", *words)
+    status, _, error = azcore("command=bench", "bench.rows=[plan]", "game=tic_tac_toe", *words)
     assert status == 2
     assert said in error
+    if "algorithm" not in words[0]:
+        status, _, error = azcore("command=bench", "game=tic_tac_toe", *words)
+        assert status == 2
+        assert "is not used without plan among bench.rows" in error

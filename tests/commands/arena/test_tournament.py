@@ -45,7 +45,7 @@ from run_kit import train_once
 
 Command = Callable[..., tuple[int, str, str]]
 Compose = Callable[..., dict[str, Any]]
-BASE = ["command=arena", "game=tic_tac_toe", "arena_dir=found"]
+BASE = ["command=arena", "game=tic_tac_toe", "run_dir=found"]
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -67,7 +67,7 @@ def test_a_round_robin_is_printed_and_kept(azcore: Command, run: Path, tmp_path:
         "arena.games=4",
         "arena.teaching_k=20",
         "search.num_simulations=4",
-        "arena_dir=found",
+        "run_dir=found",
     )
     assert (status, errors) == (0, "")
     names = ["first@step-0", "first@step-8", "first@step-16", "first@last", "random", "search:8"]
@@ -94,7 +94,9 @@ def test_a_round_robin_is_printed_and_kept(azcore: Command, run: Path, tmp_path:
 
     # Every game is told from its beginning to its end, and who began.
     game = library.make("tic_tac_toe")
-    points = dict.fromkeys(range(1, len(pairings) + 1), 0.0)
+    points = dict.fromkeys((line["match"] for line in matches), 0.0)
+    assert len(points) == len(pairings)
+    between = dict(zip(points, pairings, strict=True))
     for line in games:
         state = game.initial_state()
         for text in line["actions"].split():
@@ -102,16 +104,49 @@ def test_a_round_robin_is_printed_and_kept(azcore: Command, run: Path, tmp_path:
         assert game.is_terminal(state)
         assert game.outcome(state) == int(line["outcome"])
         assert game.termination(state) == line["termination"]
-        first, second = pairings[int(line["match"]) - 1]
+        first, second = between[line["match"]]
         assert {line["first"], line["second"]} == {first, second}
         sign = 1 if line["first"] == first else -1
-        points[int(line["match"])] += (1 + sign * int(line["outcome"])) / 2
-    for number, line in enumerate(matches, 1):
-        assert points[number] == int(line["wins"]) + int(line["draws"]) / 2
+        points[line["match"]] += (1 + sign * int(line["outcome"])) / 2
+    for line in matches:
+        assert points[line["match"]] == int(line["wins"]) + int(line["draws"]) / 2
 
     status, _, errors = azcore(*BASE, "players=[random,search]", "arena.games=2")
     assert status == 2
-    assert "arena_dir found already holds matches: name another folder" in errors
+    assert "run_dir found holds matches of other players, or under other conditions" in errors
+
+
+def test_no_match_is_played_twice(azcore: Command, run: Path, tmp_path: Path) -> None:
+    """The same command goes on where it was cut off; a player more costs only its matches."""
+    line = ["command=arena", "arena.games=4", "search.num_simulations=4", "arena.teaching_k=20"]
+    line += ["arena.export=json"]
+    three, four = "players=[first,random,search:2]", "players=[first,random,search:2,search:3]"
+    assert azcore(*line, three, "run_dir=whole")[0] == 0
+    whole = {
+        path.name: path.read_bytes() for path in (tmp_path / "whole").iterdir() if path.is_file()
+    }
+    shutil.copytree(tmp_path / "whole", tmp_path / "cut")
+    games = (tmp_path / "cut/games.csv").read_text().splitlines(keepends=True)
+    # Cut off in the last game of the second match: that match is played again.
+    (tmp_path / "cut/games.csv").write_text("".join(games[:8]) + games[8][:20])
+    (tmp_path / "cut/matches.csv").unlink()
+    (tmp_path / "cut/ratings.csv").unlink()
+    status, output, errors = azcore(*line, three, "run_dir=cut")
+    assert (status, errors) == (0, "")
+    assert "1 of the matches were played before" in output
+    assert output.count(", played before") == 1
+    for name in ("matches.csv", "ratings.csv", "games.csv"):
+        assert (tmp_path / "cut" / name).read_bytes() == whole[name], name
+    status, output, _ = azcore(*line, four, "run_dir=cut")
+    assert status == 0
+    assert output.count(", played before") == 3
+    assert len(rows(tmp_path / "cut/matches.csv")) == 6
+    assert len(list((tmp_path / "cut/games").iterdir())) == 6 * 4
+    games = (tmp_path / "cut/games.csv").read_text()
+    (tmp_path / "cut/games.csv").write_text(games.replace(",-1,", ",7,", 1))
+    status, _, errors = azcore(*line, four, "run_dir=cut")
+    assert (status, errors.count("\n")) == (2, 1)
+    assert "games.csv: outcome must be -1, 0 or 1, got '7'" in errors
 
 
 def test_two_that_begin_in_one_second_write_to_two_folders(
@@ -181,13 +216,13 @@ def test_the_game_of_a_checkpoint_is_taken_with_its_settings(
     }
     write_checkpoint(checkpoint, tmp_path / "small/checkpoints/last.ckpt")
     play = ["command=arena", "players=[small,random]", "arena.games=2", "search.num_simulations=2"]
-    assert azcore(*play, "arena_dir=a")[0] == 0
-    assert azcore(*play, "arena_dir=b", "game=go")[0] == 0
-    status, _, errors = azcore(*play, "arena_dir=c", "game.komi=2.5")
+    assert azcore(*play, "run_dir=a")[0] == 0
+    assert azcore(*play, "run_dir=b", "game=go")[0] == 0
+    status, _, errors = azcore(*play, "run_dir=c", "game.komi=2.5")
     assert status == 2
     assert "this checkpoint's game must be" in errors
     assert "'komi': 2.5" in errors
-    status, _, errors = azcore(*play, "arena_dir=c", "game=tic_tac_toe")
+    status, _, errors = azcore(*play, "run_dir=c", "game=tic_tac_toe")
     assert status == 2
     assert "this checkpoint's game must be {'name': 'tic_tac_toe'" in errors
     assert not (tmp_path / "c").exists()
@@ -260,7 +295,7 @@ def test_an_interrupted_tournament_rates_what_was_played(
     assert len(rows(tmp_path / "found/ratings.csv")) == enough + 1
     monkeypatch.setattr(module, "play_match", play)
     played.clear()
-    anchored = ["arena.anchors={random:100}", "arena_dir=anchored"]
+    anchored = ["arena.anchors={random:100}", "run_dir=anchored"]
     status, output, _ = azcore(*BASE, f"players=[{players[last]}]", "arena.games=2", *anchored)
     assert status == 130
     assert len(rows(tmp_path / "anchored/ratings.csv")) == enough + 1
@@ -271,7 +306,7 @@ def test_a_log_says_how_far_a_match_is(azcore: Command, monkeypatch: pytest.Monk
     players = ["players=[random,search:4]", "arena.games=8"]
     assert "of 8 games\n" not in azcore(*BASE, *players)[1]
     monkeypatch.setattr(module, "SECONDS_A_LINE", 0.0)
-    _, output, _ = azcore(*BASE, *players, "arena_dir=again")
+    _, output, _ = azcore(*BASE, *players, "run_dir=again")
     told = re.findall(r"^random – search:4: (\d) of 8 games$", output, re.MULTILINE)
     assert told
     assert told == sorted(told)
@@ -282,7 +317,7 @@ def test_the_same_seed_gives_the_same_games(azcore: Command, tmp_path: Path) -> 
     players = "players=[random,search:4,random]"
     for folder, seed in (("a", 1), ("b", 1), ("c", 2)):
         arguments = ["command=arena", "game=tic_tac_toe", players, "arena.games=4"]
-        assert azcore(*arguments, f"arena_dir={folder}", f"seed={seed}")[0] == 0
+        assert azcore(*arguments, f"run_dir={folder}", f"seed={seed}")[0] == 0
     texts = [(tmp_path / folder / "games.csv").read_text() for folder in "abc"]
     assert texts[0] == texts[1] != texts[2]
     # Each match has openings of its own.
@@ -312,7 +347,7 @@ def test_processes_play_the_same_tournament(
             "search.num_simulations=4",
             "evaluator.backend=torch",
             "evaluator.precision=float32",
-            f"arena_dir={folder}",
+            f"run_dir={folder}",
             *more,
         )
         assert (status, errors) == (0, "")
@@ -366,7 +401,7 @@ def test_an_interrupt_in_a_match_ends_processes_and_their_programs(tmp_path: Pat
     """Also programs that do not answer; and what was played is rated."""
     (tmp_path / "held.py").write_text(HELD)
     program = f'"gtp {sys.executable} held.py {tmp_path}"'
-    there = ["backend=process", "backend.processes=2", "arena.games=4", "arena_dir=found"]
+    there = ["backend=process", "backend.processes=2", "arena.games=4", "run_dir=found"]
     players = f"players=[random,search:2,{program}]"
     command = [sys.executable, "-m", "azcore", "command=arena", "game=go", "game.board_size=3"]
     with subprocess.Popen(
@@ -476,7 +511,7 @@ def test_the_picture_has_room_for_long_names(tmp_path: Path) -> None:
         (["players=[random,search]", "arena.anchors={random: x}"], "must be a number, got 'x'"),
         (["players=[random,search]", "arena.teaching_k=0"], "arena.teaching_k must be above 0"),
         (["players=[random,search]", "arena.opening_plies=9"], "is not over by then, got 9"),
-        (["players=[random,search]", "arena_dir=/proc/x"], "/proc/x cannot be written to"),
+        (["players=[random,search]", "run_dir=/proc/x"], "/proc/x cannot be written to"),
         (["players=[random,search]", "sprt.alpha=0.6"], "between 0 and 0.5, got 0.6"),
     ],
 )
@@ -604,7 +639,7 @@ def test_more_search_is_rated_higher(azcore: Command, tmp_path: Path) -> None:
             "players=[random,search:16,search:64,search:256]",
             "arena.games=60",
             f"seed={seed}",
-            f"arena_dir=seed-{seed}",
+            f"run_dir=seed-{seed}",
         )
         assert status == 0
         found = rows(tmp_path / f"seed-{seed}/ratings.csv")
@@ -620,7 +655,7 @@ def test_more_search_is_rated_higher(azcore: Command, tmp_path: Path) -> None:
 
 def test_games_are_kept_as_record_files(azcore: Command, tmp_path: Path) -> None:
     arguments = ["game=go", "game.board_size=3", "players=[random,search:4]", "arena.games=4"]
-    status, _, errors = azcore("command=arena", *arguments, "arena.export=sgf", "arena_dir=kept")
+    status, _, errors = azcore("command=arena", *arguments, "arena.export=sgf", "run_dir=kept")
     assert (status, errors) == (0, "")
     files = sorted((tmp_path / "kept/games").iterdir())
     assert [file.name for file in files] == [f"00000{i}.sgf" for i in range(4)]
@@ -629,7 +664,7 @@ def test_games_are_kept_as_record_files(azcore: Command, tmp_path: Path) -> None
         assert written.get_player_name("b") == row["first"]
         assert written.get_winner() == {"1": "b", "-1": "w"}[row["outcome"]]
         assert len(written.get_main_sequence()) == 1 + len(row["actions"].split())
-    status, _, errors = azcore("command=arena", *arguments, "arena.export=pgn", "arena_dir=none")
+    status, _, errors = azcore("command=arena", *arguments, "arena.export=pgn", "run_dir=none")
     assert status == 2
     assert "pgn" in errors
     assert not (tmp_path / "none").exists()
@@ -646,7 +681,7 @@ def test_matches_begin_from_a_book(azcore: Command, tmp_path: Path) -> None:
         "arena.opening_plies=0",
         "arena.starts=[book.txt]",
     )
-    status, out, errors = azcore(*arguments, "arena.export=sgf", "arena_dir=kept")
+    status, out, errors = azcore(*arguments, "arena.export=sgf", "run_dir=kept")
     assert (status, errors) == (0, "")
     assert "from 2 positions" in out
     games = rows(tmp_path / "kept/games.csv")
@@ -691,7 +726,7 @@ def test_a_book_that_cannot_be_played_is_refused_before_anything_is_written(
         "game=go",
         "game.board_size=3",
         "arena.starts=[book.txt]",
-        "arena_dir=none",
+        "run_dir=none",
         *(words if "players" in str(words) else ("players=[search:4,random]", *words)),
     )
     assert status == 2
@@ -703,8 +738,8 @@ def test_a_book_that_cannot_be_played_is_refused_before_anything_is_written(
 def test_a_rating_says_that_its_player_failed(azcore: Command, tmp_path: Path) -> None:
     arena = ("command=arena", "game=tic_tac_toe", "arena.games=2", "search.num_simulations=4")
     program = f"gtp {sys.executable} -c exit(3)"
-    status, out, _ = azcore(*arena, f"arena_dir={tmp_path / 'a'}", f'players=["{program}",random]')
+    status, out, _ = azcore(*arena, f"run_dir={tmp_path / 'a'}", f'players=["{program}",random]')
     assert status == 0
     assert f"{program} failed in 2 of its 2 games, which count as lost" in " ".join(out.split())
-    status, out, _ = azcore(*arena, f"arena_dir={tmp_path / 'b'}", "players=[search:2,random]")
+    status, out, _ = azcore(*arena, f"run_dir={tmp_path / 'b'}", "players=[search:2,random]")
     assert "failed" not in out

@@ -1,4 +1,4 @@
-"""`command=compare` on runs of a second or two: who meets whom, what is kept, what is refused."""
+"""`arena=comparison` on runs of a second or two: who meets whom, what is kept, what is refused."""
 
 from __future__ import annotations
 
@@ -14,9 +14,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from azcore.commands.compare import compare as command
-from azcore.commands.compare.compare import pairings
-from azcore.commands.compare.runs import Run, find_runs, spread
+from azcore.arena.players import SearchPlayer
+from azcore.commands.arena import arena as command
+from azcore.commands.arena import matches as playing
+from azcore.commands.arena.comparison import pairings
+from azcore.commands.arena.runs import Run, find_runs, spread
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.learner.given import predict, read_games, supervised_settings
@@ -24,7 +26,8 @@ from azcore.networks.saved import load_network
 from conftest import TINY, compose
 
 Compose = Callable[..., dict[str, Any]]
-BRIEF = ["compare.games=2", "compare.opening_plies=1", "search.num_simulations=4"]
+BRIEF = ["arena.games=2", "arena.opening_plies=1", "arena.num_simulations=4"]
+COMPARISON = ("command=arena", "arena=comparison")
 
 
 def rows(path: Path) -> list[dict[str, str]]:
@@ -53,15 +56,15 @@ def runs(trained: Path, tiny: Compose, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def compare(tiny: Compose, runs: Path) -> Callable[..., int]:
-    return lambda *overrides: command.compare(
-        tiny("command=compare", *BRIEF, "compare.runs=mine", *overrides)
+    return lambda *overrides: command.arena(
+        compose(*COMPARISON, *BRIEF, "arena.runs=mine", *overrides)
     )
 
 
 def test_tables_hold_every_checkpoint_and_match_once(
     compare: Callable[..., int], runs: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert compare("compare.checkpoints=2") == 0
+    assert compare("arena.checkpoints=2") == 0
     table = rows(runs / "ratings.csv")
     assert [(row["run"], row["variant"], row["seed"], row["step"]) for row in table[:-2]] == [
         (f"gate.enabled={gate},seed={seed}", f"gate.enabled={gate}", seed, step)
@@ -74,7 +77,7 @@ def test_tables_hold_every_checkpoint_and_match_once(
         [metrics] = [m for m in rows(runs / row["run"] / "metrics.csv") if m["step"] == row["step"]]
         assert float(row["evaluations"]) == float(metrics["evaluations"])
         assert float(row["seconds"]) == float(metrics["seconds"])
-    matches = rows(runs / "comparison.csv")
+    matches = rows(runs / "comparison_matches.csv")
     pairs = {frozenset((row["player"], row["opponent"])) for row in matches}
     # Search and random; six checkpoints with both; three pairs of neighbours; two rings of three.
     assert len(pairs) == len(matches) == 1 + 12 + 3 + 6
@@ -95,7 +98,7 @@ def test_nothing_is_played_twice(
     compare: Callable[..., int], runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped in the midst it resumes; a new checkpoint costs only its own matches."""
-    play = command.play_match
+    play = playing.play_match
     played: list[tuple[str, str]] = []
 
     def count(game: Any, first: Any, second: Any, **options: Any) -> Any:
@@ -105,33 +108,33 @@ def test_nothing_is_played_twice(
         return play(game, first, second, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(command, "play_match", count)
-        with pytest.raises(KeyboardInterrupt):
-            compare("compare.checkpoints=2")
-    stopped = (runs / "comparison.csv").read_text()
+        patch.setattr(playing, "play_match", count)
+        assert compare("arena.checkpoints=2") == 130
+    stopped = (runs / "comparison_matches.csv").read_text()
     assert stopped.count("\n") == 1 + 5
 
     def note(game: Any, first: Any, second: Any, **options: Any) -> Any:
         played.append((first.name, second.name))
         return play(game, first, second, **options)
 
-    monkeypatch.setattr(command, "play_match", note)
-    assert compare("compare.checkpoints=2") == 0
-    assert (runs / "comparison.csv").read_text().startswith(stopped)
+    monkeypatch.setattr(playing, "play_match", note)
+    assert compare("arena.checkpoints=2") == 0
+    assert (runs / "comparison_matches.csv").read_text().startswith(stopped)
+    assert len(rows(runs / "comparison_games.csv")) == 22 * 2
     assert len(played) == len(set(played)) == 22
     ratings = (runs / "ratings.csv").read_bytes()
-    assert compare("compare.checkpoints=2") == 0
+    assert compare("arena.checkpoints=2") == 0
     assert len(played) == 22
     assert (runs / "ratings.csv").read_bytes() == ratings
 
     # Other bytes under the same name are another player, and other conditions another match.
     run = runs / "gate.enabled=true,seed=1"
     shutil.copy(run / "checkpoints/step-16.ckpt", run / "checkpoints/step-8.ckpt")
-    assert compare("compare.checkpoints=2") == 0
+    assert compare("arena.checkpoints=2") == 0
     again = played[22:]
     assert len(again) == 2 + 1 + 2
     assert all("gate.enabled=true,seed=1/step-8" in pair for pair in again)
-    assert compare("compare.checkpoints=2", "search.num_simulations=3") == 0
+    assert compare("arena.checkpoints=2", "arena.num_simulations=3") == 0
     assert len(played) == 22 + 5 + 22
 
 
@@ -143,17 +146,21 @@ def test_players_are_the_checkpoints_with_the_search_of_their_run(
         edit(run, "\nsearch:\n", f"\nsearch:\n  gumbel: {json.dumps(numbers)}\n")
     seen: dict[str, Any] = {}
     seeds: list[int] = []
-    play = command.play_match
+    play, begin = playing.play_match, SearchPlayer.begin
 
     def note(game: Any, first: Any, second: Any, **options: Any) -> Any:
-        seen.update({player.name: player for player in (first, second)})
         seeds.append(options["seed"])
         return play(game, first, second, **options)
 
-    monkeypatch.setattr(command, "play_match", note)
-    assert compare("compare.checkpoints=1", "compare.rivals=0") == 0
+    def begun(self: SearchPlayer, *arguments: int) -> None:
+        seen[self.name] = self
+        begin(self, *arguments)
+
+    monkeypatch.setattr(playing, "play_match", note)
+    monkeypatch.setattr(SearchPlayer, "begin", begun)
+    assert compare("arena.checkpoints=1", "arena.rivals=0") == 0
     assert len(set(seeds)) == len(seeds) == 1 + 3 * 2  # other openings in each match
-    gumbel = {name: p._settings.is_gumbel for name, p in seen.items() if name != "random"}
+    gumbel = {name: player._settings.is_gumbel for name, player in seen.items()}
     assert gumbel == {
         "search": False,
         "gate.enabled=false,seed=1/step-16": True,
@@ -174,9 +181,9 @@ def test_two_folders_and_another_place(
     tiny: Compose, runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     places = [str(runs / "gate.enabled=true,seed=1"), str(runs / "gate.enabled=false,seed=2")]
-    config = tiny("command=compare", *BRIEF, "run_dir=out", "compare.checkpoints=1")
-    config["compare"]["runs"] = places
-    assert command.compare(config) == 0
+    config = compose(*COMPARISON, *BRIEF, "run_dir=out", "arena.checkpoints=1")
+    config["arena"]["runs"] = places
+    assert command.arena(config) == 0
     table = rows(tmp_path / "out/ratings.csv")
     assert [row["run"] for row in table[:2]] == [Path(place).name for place in places]
     assert not (runs / "ratings.csv").exists()
@@ -189,8 +196,8 @@ def test_without_matplotlib_there_is_a_sentence_and_the_table(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.delitem(sys.modules, "azcore.commands.compare.figure", raising=False)
-    assert compare("compare.checkpoints=1", "compare.rivals=0") == 0
+    monkeypatch.delitem(sys.modules, "azcore.commands.arena.figure", raising=False)
+    assert compare("arena.checkpoints=1", "arena.rivals=0") == 0
     assert "no figure without matplotlib: pip install matplotlib\n" in capsys.readouterr().out
     assert (runs / "ratings.csv").exists()
     assert not (runs / "figure.png").exists()
@@ -203,10 +210,10 @@ def test_figure(
     pytest.importorskip("matplotlib")
     import matplotlib
 
-    from azcore.commands.compare import figure
+    from azcore.commands.arena import figure
 
     monkeypatch.setitem(matplotlib.rcParams, "svg.fonttype", "none")  # letters as letters
-    options = ["compare.checkpoints=2", "compare.rivals=0", f"compare.x={x}"]
+    options = ["arena.checkpoints=2", "arena.rivals=0", f"arena.x={x}"]
     assert compare(*options) == 0
     assert (runs / "figure.png").read_bytes().startswith(b"\x89PNG\r\n")
     drawn = (runs / "figure.svg").read_text()
@@ -235,7 +242,7 @@ def test_one_checkpoint_has_its_interval(
     drawn: list[list[list[float]]] = []
     monkeypatch.setattr(Axes, "errorbar", lambda *_, yerr, **__: drawn.append(yerr))
     run = runs / "gate.enabled=false,seed=2"
-    assert compare(f"compare.runs=['{run}']", "compare.checkpoints=1") == 0
+    assert compare(f"arena.runs=['{run}']", "arena.checkpoints=1") == 0
     ((below,), (above,)) = drawn[0]
     assert min(below, above) > 10
     assert "the interval is of the distance from random play" in capsys.readouterr().out
@@ -249,11 +256,11 @@ def test_predictions_of_games_by_others(
     """In the table, in what is printed and in the figure, of the games held out alone."""
     run = runs / "gate.enabled=false,seed=1"
     games = f"supervised.games=['{run}/games/records.azg']"
-    brief = ["compare.checkpoints=1", "compare.rivals=0"]
+    brief = ["arena.checkpoints=1", "arena.rivals=0"]
     assert compare(*brief, games, "supervised.held_out=0.5") == 0
     [settings] = [entry.settings for entry in find_runs([str(run)], "cpu", 1)]
     chosen = replace(
-        supervised_settings(compose("command=compare")),
+        supervised_settings(compose(*COMPARISON)),
         games=(f"{run}/games/records.azg",),
         held_out=0.5,
     )
@@ -291,7 +298,7 @@ def test_games_that_a_run_learned_from_are_not_held_out(
         "\n  held_out_positions: 10000\n  enabled: false",
         "\n  held_out_positions: 10000\n  enabled: true",
     )
-    options = ["compare.checkpoints=1", f"supervised.held_out={share}"]
+    options = ["arena.checkpoints=1", f"supervised.held_out={share}"]
     games = f"supervised.games=['{taught}/games/records.azg']"
     if told is None:
         assert compare(*options, games) == 0
@@ -305,7 +312,7 @@ def test_predictions_are_of_positions_as_they_are(compare: Callable[..., int], r
     """And not in one of the symmetries that AlphaGo Zero's search sees them in."""
     run = runs / "gate.enabled=false,seed=1"
     games = f"supervised.games=['{run}/games/records.azg']"
-    options = ["compare.checkpoints=1", "compare.rivals=0", games, "supervised.held_out=0.5"]
+    options = ["arena.checkpoints=1", "arena.rivals=0", games, "supervised.held_out=0.5"]
     found = []
     for symmetric in ("false", "true"):
         assert compare(*options) == 0
@@ -315,11 +322,6 @@ def test_predictions_are_of_positions_as_they_are(compare: Callable[..., int], r
                 of_seed = runs / f"gate.enabled=false,seed={seed}"
                 edit(of_seed, "random_symmetry: false", "random_symmetry: true")
     assert found[0] == found[1]
-
-
-def test_games_to_predict_are_not_for_a_page_side_by_side(compare: Callable[..., int]) -> None:
-    with pytest.raises(SettingError, match=r"supervised\.games is for comparisons that play"):
-        compare("compare.side_by_side=true", "supervised.games=[x.azg]")
 
 
 def test_figure_of_predictions(
@@ -337,7 +339,7 @@ def test_figure_of_predictions(
     plot = Axes.plot
     monkeypatch.setattr(Axes, "plot", note)
     games = f"supervised.games=['{runs}/gate.enabled=true,seed=1/games/records.azg']"
-    assert compare("compare.checkpoints=1", "compare.rivals=0", games) == 0
+    assert compare("arena.checkpoints=1", "arena.rivals=0", games) == 0
     table = rows(runs / "ratings.csv")[:-2]
     for number, (column, unit) in enumerate(
         [("rating", 1), ("predicted", 0.01), ("value_error", 1)]
@@ -363,7 +365,7 @@ def test_runs_that_cannot_be_compared(
     def refused(sentence: str, *overrides: str) -> None:
         with pytest.raises((SettingError, CheckpointError), match=sentence):
             compare(*overrides)
-        assert not (runs / "comparison.csv").exists()
+        assert not (runs / "comparison_matches.csv").exists()
 
     edit(second, "c_init: 1.25", "c_init: 2.0")
     refused("must differ in the seed alone.*averaged as gate.enabled=false.*in puct.c_init$")
@@ -379,15 +381,15 @@ def test_runs_that_cannot_be_compared(
     (second / "config.yaml").write_text(config)
     metrics = (second / "metrics.csv").read_text()
     (second / "metrics.csv").write_text(metrics.replace("evaluations,", "older,", 1))
-    refused("metrics.csv has no evaluations of step 8; compare.x=steps needs none")
+    refused("metrics.csv has no evaluations of step 8; arena.x=steps needs none")
     (second / "metrics.csv").write_text(metrics)
-    refused("compare.games must be an even number", "compare.games=3")
-    refused("compare.checkpoints must be 1 or more, got 0", "compare.checkpoints=0")
+    refused("arena.games must be an even number", "arena.games=3")
+    refused("arena.checkpoints must be 1 or more, got 0", "arena.checkpoints=0")
     shutil.copytree(runs, runs.with_name("other"))
-    both = tiny("command=compare", *BRIEF)
-    both["compare"]["runs"] = ["mine", "other"]
+    both = compose(*COMPARISON, *BRIEF)
+    both["arena"]["runs"] = ["mine", "other"]
     with pytest.raises(SettingError, match=r"are both called gate\.enabled=false,seed=1"):
-        command.compare(both)
+        command.arena(both)
     for checkpoints in runs.glob("*/checkpoints"):
         shutil.rmtree(checkpoints)
     refused("no run in mine has a checkpoint yet")

@@ -1,0 +1,226 @@
+"""The matches of a folder, one after the other; none of them is played twice."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from azcore.arena.match import MatchResult, play_match
+from azcore.arena.players import Player
+from azcore.arena.spread import play_in_parts
+from azcore.arena.sprt import Verdict
+from azcore.assembly.entrants import Entrant
+from azcore.assembly.parts import MatchSettings
+from azcore.commands.arena.files import MatchFiles
+from azcore.commands.arena.spread import EntrantsPart, workplaces_of
+from azcore.game import Book, Tablebase
+from azcore.selfplay.backend import BackendSettings
+from azcore.storage.starts import Starts
+
+SECONDS_A_LINE = 60.0  # between two lines about a match, where they are all there is
+DIGITS = 12  # of a hash, which tell a match from all others
+
+# Plays a match of two players, by their places, with a seed, and tells how many games have ended.
+PlayMatch = Callable[[int, int, int, Callable[[int], None]], MatchResult]
+# Told of each match: its number from 1, its result, and the seconds; None: it was played before.
+Ended = Callable[[int, MatchResult, float | None], None]
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """A match to be played.
+
+    Args:
+        players: the place of each among all, the first of the match first.
+        seed: of openings and players.
+        match: what tells it from every other match, see `match_of`.
+    """
+
+    players: tuple[int, int]
+    seed: int
+    match: str
+
+
+def match_of(*parts: object) -> str:
+    """What tells a match from others: digits of a hash of who plays, and how."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:DIGITS]
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """Where games begin, and what knows how they end.
+
+    Args:
+        starts: positions; None: the initial one.
+        book: of openings; None: they are drawn by chance.
+        tablebase: None: games are played to their end.
+    """
+
+    starts: Starts | None = None
+    book: Book | None = None
+    tablebase: Tablebase | None = None
+
+
+def play_all(
+    settings: MatchSettings,
+    players: Sequence[Player],
+    pairings: Sequence[Pairing],
+    play: PlayMatch,
+    files: MatchFiles,
+    console: Console,
+    ended: Ended,
+) -> tuple[dict[str, MatchResult], bool]:
+    """The results, and whether Ctrl-C prevented some.
+
+    Args:
+        settings: of the matches.
+        players: all of them.
+        pairings: who meets whom.
+        play: plays a match.
+        files: where matches are written and may be already.
+        console: to print on.
+        ended: told of each match.
+    """
+    arena, sprt = settings.arena, settings.sprt if settings.arena.sprt else None
+
+    def is_whole(result: MatchResult) -> bool:
+        has_all = len(result.games) == arena.games
+        return has_all or (
+            sprt is not None
+            and len(result.games) % 2 == 0
+            and sprt.verdict(result.distinct.pentanomial) is not Verdict.OPEN
+        )
+
+    places = {each.match: each.players for each in pairings}
+    names = {match: (players[a].name, players[b].name) for match, (a, b) in places.items()}
+    before = files.played(names, is_whole)
+    if before:
+        console.print(f"{len(before)} of the matches were played before")
+    results: dict[str, MatchResult] = {}
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("games"),
+        TimeRemainingColumn(),
+        console=console,
+        transient=True,
+    )
+    try:
+        with bar:
+            task = bar.add_task("", total=arena.games * len(pairings))
+            for number, pairing in enumerate(pairings):
+                done, seconds = arena.games * number, None
+                title = escape(" – ".join(names[pairing.match]))
+                bar.update(task, description=title, completed=done)
+                result = before.get(pairing.match)
+                if result is None:
+                    began = time.perf_counter()
+                    count = _counter(bar, task, done, title, arena.games)
+                    result = play(*pairing.players, pairing.seed, count)
+                    seconds = time.perf_counter() - began
+                    files.add(pairing.match, result)
+                results[pairing.match] = result
+                if seconds is not None or len(results) == len(pairings):
+                    files.write(results, None, sprt)
+                ended(number + 1, result, seconds)
+    except KeyboardInterrupt:
+        return results, True
+    return results, False
+
+
+@contextmanager
+def player_of_matches(
+    settings: MatchSettings,
+    backend: BackendSettings,
+    entrants: Sequence[Entrant],
+    players: Sequence[Player],
+    circumstances: Circumstances,
+    say: Callable[[str], None],
+) -> Iterator[PlayMatch]:
+    """What plays the matches, here or elsewhere, as long as the block lasts.
+
+    Args:
+        settings: of the matches.
+        backend: where to play.
+        entrants: what the players are made of.
+        players: made of them.
+        circumstances: of all games.
+        say: called with a sentence.
+
+    Raises:
+        SettingError: the backend cannot be used.
+    """
+    arena = settings.arena
+    given: dict[str, Any] = {
+        "num_games": arena.games,
+        "opening_plies": arena.opening_plies,
+        "sprt": settings.sprt if arena.sprt else None,
+        "starts": circumstances.starts,
+        "book": circumstances.book,
+    }
+    with ExitStack() as stack:
+        workplaces = None
+        if backend.name != "inline":
+            workplaces = workplaces_of(settings, backend, entrants, say)
+            stack.callback(workplaces.close)
+
+        def play(
+            first: int, second: int, seed: int, progress: Callable[[int], None]
+        ) -> MatchResult:
+            pair = players[first], players[second]
+            if workplaces is not None:
+                return play_in_parts(
+                    workplaces,
+                    settings.game,
+                    (pair[0].name, pair[1].name),
+                    lambda openings, seed: EntrantsPart((first, second), openings, seed),
+                    seed=seed,
+                    progress=lambda done, plies: progress(done),
+                    **given,
+                ).result
+            try:
+                return play_match(
+                    settings.game,
+                    *pair,
+                    seed=seed,
+                    progress=progress,
+                    tablebase=circumstances.tablebase,
+                    **given,
+                )
+            finally:
+                for player in pair:
+                    player.end()
+
+        yield play
+
+
+def _counter(
+    bar: Progress, task: Any, before: int, title: str, games: int
+) -> Callable[[int], None]:
+    """What is told how many games of a match have ended: moves the bar.
+
+    Where the output is no terminal and there is no bar, such as in a log, a line a minute.
+    """
+    told = time.monotonic()
+
+    def count(done: int) -> None:
+        nonlocal told
+        bar.update(task, completed=before + done)
+        if (
+            not bar.console.is_terminal
+            and time.monotonic() - told >= SECONDS_A_LINE
+            and done < games
+        ):
+            told = time.monotonic()
+            bar.console.print(f"{title}: {done:,} of {games:,} games")
+
+    return count
