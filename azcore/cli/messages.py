@@ -32,7 +32,6 @@ INSTEAD: Mapping[str, Mapping[str, str]] = {
     "arena": {
         "network": "a checkpoint brings its own",
         "peers": "players=[...] are who plays in command=arena",
-        "compare": "arena=comparison arena.runs=DIR compares runs",
         "selfplay.opening_plies": "arena.opening_plies is the number there",
         "selfplay.start_plies": "arena.start_plies are the numbers there",
         "selfplay.starts": "arena.starts are the files there",

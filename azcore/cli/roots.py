@@ -57,7 +57,8 @@ def usage_of(command: str) -> str:
         if not has(command, package or group):
             continue
         choices = _choices_of(command, group)
-        shown = choices if package else [choice] if choice in choices else []
+        whole = bool(package) or (command, group) in _OF_COMMAND  # its choices say different things
+        shown = choices if whole else [choice] if choice in choices else []
         texts = (_with_those_it_begins_with(f"{group}/{each}") for each in shown)
         text = "\n".join(texts)
         can_choose = has(command, group) and len(choices) > 1

@@ -149,7 +149,7 @@ def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["command=arena"], "experiment is for command=train, got experiment=mine with comma"),
+        (["command=report"], "experiment is for command=train, got experiment=mine with comma"),
         (["resume=latest"], "a sweep resumes all of its own when"),
         (["hydra.sweep.dir=${nothing}"], "nothing"),
     ],
