@@ -32,6 +32,7 @@ import seconds
 from azcore import cli
 from azcore.cli import roots
 from azcore.cli.old_names import command_of, renamed
+from azcore.cli.plugins import register
 from azcore.game import faults
 
 TINY = [
@@ -168,6 +169,7 @@ def own(words: list[str], command: str) -> list[str]:
 
 @cache
 def _composed(*overrides: str) -> dict[str, Any]:
+    register()
     command, words = command_of(overrides)
     words = renamed(command, words, lambda sentence: None)
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):

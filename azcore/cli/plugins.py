@@ -1,15 +1,23 @@
-"""Where Hydra looks for settings: `conf` of azcore and of each installed plugin."""
+"""Where Hydra looks for settings: `conf` of azcore and of each installed plugin.
+
+`conf/methods.yaml` is a table of choices of the group `method`, each of which sets one key.
+"""
 
 from __future__ import annotations
 
 from functools import cache
 from importlib.metadata import entry_points
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
+import yaml
 from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigStore
 from hydra.core.plugins import Plugins
 from hydra.plugins.search_path_plugin import SearchPathPlugin
+from omegaconf import OmegaConf
 
 from azcore.errors import SettingError
 
@@ -28,7 +36,7 @@ class PluginConfigs(SearchPathPlugin):
 
 @cache  # once is enough
 def register() -> None:
-    """Tell Hydra of these places, before it composes anything.
+    """Tell Hydra of these places and of the table, before it composes anything.
 
     Raises:
         SettingError: azcore's own settings are not where it was imported from. Python looks in the
@@ -42,6 +50,19 @@ def register() -> None:
             f"folder, or pip install -e {sources}"
         )
     Plugins.instance().register(PluginConfigs)
+    for name, settings in methods().items():
+        node = OmegaConf.create()
+        for key, value in settings.items():
+            OmegaConf.update(node, key, value, force_add=True)
+        ConfigStore.instance().store(group="method", name=name, node=node, package="_global_")
+
+
+@cache
+def methods() -> dict[str, dict[str, Any]]:
+    """The settings of each method in `conf/methods.yaml`, by key."""
+    text = files("azcore.conf").joinpath("methods.yaml").read_text(encoding="utf-8")
+    table: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    return table
 
 
 def package_folders(package: str) -> list[Path]:

@@ -79,7 +79,10 @@ def test_a_file_that_computes_something_else_is_not_written(
         ((*EXPORT,), "what=onnx needs checkpoint=RUN out=NAME.onnx"),
         ((*EXPORT, "out=go9.ckpt"), "out must be a file that ends in .onnx"),
         ((*EXPORT, "out=there.onnx"), "there is such a file already"),
-        (("command=export", "what=planes"), "what must be one of checkpoint, games, onnx, picture, got 'planes'"),
+        (
+            ("command=export", "what=planes"),
+            "what must be one of checkpoint, games, onnx, picture, got 'planes'",
+        ),
     ],
 )
 def test_refuses(azcore: CommandLine, tmp_path: Path, words: tuple[str, ...], said: str) -> None:
