@@ -36,7 +36,7 @@ from azcore.errors import SettingError
 from azcore.networks.saved import network_of
 from azcore.search.settings import NOISE, PUCT
 from azcore.settings import altered
-from azcore.storage.checkpoint import KEY, digest_of, read_checkpoint, weights_alone
+from azcore.storage.checkpoint import KEY, digest_of, read_player
 from azcore.storage.run_directory import RunDirectory
 
 
@@ -110,7 +110,7 @@ def entrants_of(texts: Sequence[str], programs: Mapping[str, Any]) -> list[Entra
                     f"players: only a run or a checkpoint takes settings, got {text!r}"
                 )
             entrants += [
-                Saved(path, weights_alone(read_checkpoint(path)), search, digest_of(path))
+                Saved(path, read_player(path), search, digest_of(path))
                 for path in checkpoints_of(place)
             ]
     return entrants
@@ -262,7 +262,7 @@ def game_of(texts: Sequence[str], programs: Mapping[str, Any]) -> dict[str, Any]
     for text in texts:
         if text.partition(":")[0] not in KINDS and not is_program(text, programs):
             path = checkpoints_of(split_search(text)[0])[0]
-            identity: dict[str, Any] = read_checkpoint(path)[KEY]["game"]
+            identity: dict[str, Any] = read_player(path)[KEY]["game"]
             return identity
     return None
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from azcore.errors import SettingError
 from azcore.game.registry import installed_games
-from azcore.storage.checkpoint import KEY, read_checkpoint
+from azcore.storage.checkpoint import KEY, read_player
 
 WORD = "pretrained"
 
@@ -75,7 +75,7 @@ def pretrained_for(game: Mapping[str, Any]) -> str:
     networks = shipped()
     of_game = []
     for name, path in networks.items():
-        identity = read_checkpoint(path)[KEY]["game"]
+        identity = read_player(path)[KEY]["game"]
         if identity["name"] != game["name"]:
             continue
         if all(game.get(key, value) == value for key, value in identity["settings"].items()):

@@ -98,10 +98,10 @@ def loaded(config: Mapping[str, Any]) -> Loaded:
     from azcore.assembly.parts import EvaluationSettings, settings_from  # torch
     from azcore.networks.predictor import predictor_of
     from azcore.networks.saved import network_of
-    from azcore.storage.checkpoint import KEY, read_checkpoint
+    from azcore.storage.checkpoint import KEY, read_player
 
     path = checkpoint_of(config["checkpoint"])
-    checkpoint = read_checkpoint(path)
+    checkpoint = read_player(path)
     identity = checkpoint[KEY]["game"]
     own = {**config, "game": {"name": identity["name"], **identity["settings"]}}
     settings = settings_from(own, EvaluationSettings)

@@ -18,7 +18,7 @@ from azcore.storage.checkpoint import (
     FAULTS,
     FORMAT,
     KEY,
-    read_checkpoint,
+    read_player,
     require_part,
     require_same_tensor,
     short_reason,
@@ -94,7 +94,7 @@ def load_network(path: Path, game: Game) -> tuple[nn.Module, int]:
     Raises:
         CheckpointError: see `read_checkpoint`; or it is of another game, version or settings.
     """
-    return network_of(read_checkpoint(path), path, game)
+    return network_of(read_player(path), path, game)
 
 
 def network_of(checkpoint: dict[str, Any], path: Path, game: Game) -> tuple[nn.Module, int]:

@@ -23,6 +23,7 @@ import struct
 import zipfile
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,27 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             for name, tensor in checkpoint["state_dict"].items()
         }
     return checkpoint  # type: ignore[no-any-return]
+
+
+def read_player(path: Path) -> dict[str, Any]:
+    """What a player needs of a checkpoint; nobody may change it.
+
+    A command line asks for the same file several times: for its game, and for its network. So the
+    last two are remembered as long as their files are the same.
+
+    Raises:
+        CheckpointError: as `read_checkpoint`.
+    """
+    try:
+        found = path.stat()
+    except OSError:
+        return weights_alone(read_checkpoint(path))  # which says why
+    return _remembered(path, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
+
+
+@lru_cache(maxsize=2)
+def _remembered(path: Path, stamp: tuple[int, ...]) -> dict[str, Any]:
+    return weights_alone(read_checkpoint(path))
 
 
 def digest_of(path: Path) -> str:
