@@ -31,7 +31,7 @@ def test_tic_tac_toe_never_loses_to_minimax(
         "evaluator.precision=float32",
         "network.blocks=2",
         "network.channels=16",
-        "trainer.max_steps=1500",
+        "trainer.max_steps=900",
         "learner.batch_size=128",
         "replay.samples_per_position=8",
         "replay.augment=true",
