@@ -14,6 +14,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from azcore.selfplay.crew import ActorStatistics
 
+SILENCE = 30.0  # seconds without a line in a log, until one says how far things are
 HEARTBEAT = 30.0  # seconds without a finished game until a line says so; twice that for the next
 MOST_MEMBERS = 16  # with a line each after a generation
 
@@ -28,19 +29,22 @@ class TrainingDisplay:
     console: Console
     max_steps: int
     max_seconds: float | None
-    rating: str = ""
+    rating: str = ""  # that is new since the last line
+    left: Callable[[], float | None] = lambda: None  # seconds until the limit
 
     def __post_init__(self) -> None:
         self._bar = Progress(
             TextColumn("{task.description}"),
             BarColumn(),
             TextColumn("{task.completed:,.0f} of {task.total:,.0f} {task.fields[unit]}"),
+            TextColumn("{task.fields[left]}"),
             console=self.console,
             transient=True,
             disable=not self.console.is_terminal,
         )
         self._task: TaskID | None = None
         self._began: tuple[float, int] | None = None  # seconds and step of the first line
+        self._spoke = time.monotonic()
 
     def __enter__(self) -> TrainingDisplay:
         self._bar.start()
@@ -51,15 +55,23 @@ class TrainingDisplay:
 
     def say(self, text: str, *, as_command: bool = False) -> None:
         """Print one line; a narrower terminal wraps it between words, unless it is a command."""
+        self._spoke = time.monotonic()
         soft_wrap = as_command or not self.console.is_terminal
         self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
     def show(self, description: str, done: float, total: float, unit: str) -> None:
-        """Update the progress bar."""
+        """Update the progress bar; where there is none, print a line after a silence."""
+        left = self.left()
+        words = "" if left is None else f"left {timedelta(seconds=round(left))}"
+        if not self.console.is_terminal:
+            if time.monotonic() - self._spoke >= SILENCE:
+                parts = [f"{description}: {done:,.0f} of {total:,.0f} {unit}", words]
+                self.say("  ".join(filter(None, parts)))
+            return
         if self._task is None:
-            self._task = self._bar.add_task(description, total=total, unit=unit)
+            self._task = self._bar.add_task(description, total=total, unit=unit, left=words)
         self._bar.update(
-            self._task, description=description, completed=done, total=total, unit=unit
+            self._task, description=description, completed=done, total=total, unit=unit, left=words
         )
 
     def generation(self, row: dict[str, float]) -> None:
@@ -67,7 +79,7 @@ class TrainingDisplay:
         seconds, step = row["seconds"], int(row["step"])
         if self._began is None:
             self._began = (0.0, 0) if row["generation"] == 0 else (seconds, step)
-        left = None if self.max_seconds is None else self.max_seconds - seconds
+        left = self.left()
         if step > self._began[1]:
             pace = (seconds - self._began[0]) / (step - self._began[1])
             by_steps = pace * (self.max_steps - step)
@@ -87,6 +99,7 @@ class TrainingDisplay:
         ]
         if self.rating:
             parts.append(f"rating {self.rating}")
+            self.rating = ""
         if left is not None:
             parts.append(f"left {timedelta(seconds=max(0, round(left)))}")
         self._say_fitted(parts)

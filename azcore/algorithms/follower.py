@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import Timer
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from azcore.algorithms.ranks import (
@@ -63,7 +62,6 @@ def follow(team: Team, place: Place) -> None:
     settings = settings_from(_without_search(said["config"]), RunSettings)
     trainer, learner = settings.trainer, settings.learner
     network = build_network(settings.game, settings.network, settings.seed)
-    timer = [Timer(trainer.max_time, interval="epoch", verbose=False)] if trainer.max_time else []
     together = Together(team, lambda: 0.0, threads_of(place))
     module = LearnerModule(
         network=synchronised(network) if learner.sync_batch_norm else network,
@@ -85,7 +83,7 @@ def follow(team: Team, place: Place) -> None:
         trainer,
         learner,
         place,
-        callbacks=[*timer, together, Meeting(team), _Following(team, data)],
+        callbacks=[together, Meeting(team), _Following(team, data)],
         checkpoints=_Received(team, data),
         logger=False,
     ).fit(
@@ -115,6 +113,8 @@ class _Following(Callback):
         self._data.receive_games()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self._team.agree(0.0):  # its time is over
+            trainer.should_stop = True
         self._team.meet()
         trainer.strategy.barrier()
 

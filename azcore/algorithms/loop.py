@@ -15,11 +15,13 @@ from lightning.pytorch.callbacks import Checkpoint
 
 from azcore.algorithms.algorithm import Algorithm
 from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard
+from azcore.algorithms.clock import RunClock
 from azcore.algorithms.metrics import GenerationMetrics
 from azcore.algorithms.ratings import ArenaRating
 from azcore.algorithms.reports import GenerationReports
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
+from azcore.learner.team import Team
 
 
 class Loop(Checkpoint):
@@ -28,6 +30,7 @@ class Loop(Checkpoint):
     A `Checkpoint` only because Lightning calls those callbacks last.
 
     Args:
+        clock: knows whether the time is over.
         data: the source of games and the window of them.
         guard: knows whether training has diverged.
         algorithm: chooses the network that plays.
@@ -35,12 +38,14 @@ class Loop(Checkpoint):
         metrics: describes generations.
         checkpoints: saves the run.
         reports: shows it.
+        team: the ranks that learn.
         close: ends self-play and matches, wherever they run.
     """
 
     def __init__(
         self,
         *,
+        clock: RunClock,
         data: SelfPlayData,
         guard: DivergenceGuard,
         algorithm: Algorithm,
@@ -48,11 +53,13 @@ class Loop(Checkpoint):
         metrics: GenerationMetrics,
         checkpoints: Checkpoints,
         reports: GenerationReports,
+        team: Team,
         close: Callable[[], None],
     ) -> None:
-        self.data, self.guard, self.algorithm, self.rating = data, guard, algorithm, rating
+        self.clock, self.data, self.guard = clock, data, guard
+        self.algorithm, self.rating = algorithm, rating
         self.metrics, self.checkpoints, self.reports = metrics, checkpoints, reports
-        self._close = close
+        self.team, self._close = team, close
         self._turn: Iterator[None] | None = None  # the generation under way
 
     def generation(self, trainer: Trainer, module: LearnerModule) -> Iterator[None]:
@@ -65,8 +72,15 @@ class Loop(Checkpoint):
         Raises:
             AzcoreError: the run cannot go on; what it has saved stays.
         """
+        before = trainer.global_step
+        self.clock.begins_to_play()
         self.data.self_play()  # new positions, unless the run resumed within this generation
+        self.clock.begins_to_learn(trainer)  # fewer steps, or none, if the time is over
         yield  # learn: Lightning takes `learner.steps_per_generation` steps, by `LearnerModule`
+        self.clock.has_learned(trainer, self.team.agree(self.clock.is_up()) > 0)
+        if trainer.global_step == before:
+            self.checkpoints.save(trainer, None)
+            return
         self.guard.check(trainer, module)  # end a run whose loss or weights are not finite
         self.algorithm.publish(trainer, module)  # which plays next: the latest, or a gate decides
         self.rating.rate(trainer, module)  # matches with earlier weights, if they are due
@@ -77,17 +91,20 @@ class Loop(Checkpoint):
     # -- Lightning calls ---------------------------------------------------------------------------
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if not self.data.between_generations:  # Lightning starts no epoch that was begun before
+        if not self.data.between_generations or self.data.was_cut:
+            # Lightning starts no epoch that was begun before.
             self.on_train_epoch_start(trainer, pl_module)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert isinstance(pl_module, LearnerModule)
-        self._turn = self.generation(trainer, pl_module)
-        next(self._turn)
+        if self._turn is None:
+            self._turn = self.generation(trainer, pl_module)
+            next(self._turn)
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         assert self._turn is not None
         next(self._turn, None)  # the rest
+        self._turn = None
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         # Before Lightning frees memory of a GPU, which networks at work still use.

@@ -2,8 +2,11 @@
 
 Opponents: `random` (any legal action, the anchor of the ratings), `search` (PUCT with uniform
 evaluations and the same number of simulations), the weights that were rated last before, and those
-halfway through the ratings so far. The first weights are rated before the first game, the last ones
-when the run ends.
+halfway through the ratings so far. The first weights are rated as an opponent in the first rating,
+the last ones when the run ends.
+
+With `trainer.max_time` ratings take a tenth of the time at most: one that is due waits until it can
+be paid for, and the last one has as many games as there is time for.
 
 As in any rating list, pairs of games count, and pairs that repeat each other count once. The first
 mover's advantage is estimated along with the ratings: see `azcore.arena.elo`.
@@ -12,12 +15,14 @@ mover's advantage is estimated along with the ratings: see `azcore.arena.elo`.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
 
 from azcore.algorithms.beside import Beside, Moment
 from azcore.algorithms.checkpoints import link
+from azcore.algorithms.clock import CLOSING, RATED, RunClock
 from azcore.algorithms.display import Heartbeat, TrainingDisplay
 from azcore.algorithms.metrics import RATING
 from azcore.arena.elo import PairScore, Rating, fit_ratings
@@ -47,6 +52,7 @@ MATCHES = [
     "pairs",  # distinct ones, see `PairScore.to_text`
     "seconds",
 ]
+FEWER_AT_ONCE = 2.0  # times as long as in self-play a game takes in a match, of fewer at once
 SURE_WIN = 0.99  # a baseline beaten with this score is not played again in this run
 
 
@@ -84,8 +90,12 @@ def match_scores(table: Table) -> list[PairScore]:
     return scores
 
 
+class _TimeIsUpError(Exception):
+    """The run's time is over."""
+
+
 class ArenaRating(Callback):
-    """Rates the weights at both ends of a run and every `arena.every_generations` generations.
+    """Rates the weights every `arena.every_generations` generations, and when the run ends.
 
     With `schedule=overlap` the run goes on while a rating's matches are played; their results are
     taken at the end of the first generation after them.
@@ -97,6 +107,7 @@ class ArenaRating(Callback):
         terminal: for progress.
         starts: what games begin from; None: the initial position.
         workplaces: where matches are played.
+        clock: of the run.
     """
 
     def __init__(
@@ -107,41 +118,79 @@ class ArenaRating(Callback):
         terminal: TrainingDisplay,
         starts: Starts | None,
         workplaces: Workplaces,
+        clock: RunClock,
     ) -> None:
-        self._settings, self._run = settings, run
+        self._settings, self._run, self._clock = settings, run, clock
         self._data, self._terminal = data, terminal
         self._starts, self._workplaces = starts, workplaces
         self._table = Table(run.matches, MATCHES)
         self._matches = Beside[list[SpreadMatch]]("rating")
         self.rated_step: int | None = None  # of the weights rated last, since the process began
+        self._is_owed = False  # a rating that was due and could not be paid for
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         match_scores(self._table)  # refuses a faulty table before anything in it is changed
         self._table.keep_before(self._data.loader.generation)
         assert isinstance(pl_module, LearnerModule)
         if trainer.global_step == 0:
-            self._terminal.say("before the first step, matches rate the first weights")
-            player = self._playing(pl_module, 0)
-            self._begin(pl_module, Moment(0, 0), self._settings.seed, player, waits=True)
             first = self._run.step_checkpoint(0)
             pl_module.save_weights(first, pl_module.playing, 0)  # an opponent for later weights
             return
         self._matches.require_past(self._data, trainer.global_step)
         if self._matches.moment is not None:
             self._begin_again(pl_module, self._matches.moment)
-        self._describe()
 
     def rate(self, trainer: Trainer, module: LearnerModule) -> None:
         """Play the matches of the newest weights, if they are due."""
         moment = Moment(self._data.finished_generation, trainer.global_step)
         is_last = trainer.should_stop or moment.step >= trainer.max_steps
-        is_due = is_last or (moment.generation + 1) % self._settings.arena.every_generations == 0
+        every = self._settings.arena.every_generations
+        is_due = every is not None and (is_last or (moment.generation + 1) % every == 0)
         if self._matches.is_over or (self._matches.is_begun and is_due):
             self._take(module)
-        if is_due:
+        if not (is_due or self._is_owed):
+            return
+        games = self._games_in_time(is_last=is_last)
+        self._is_owed = games == 0
+        if games:
             seed, player = self._seed(moment), self._playing(module, moment.step)
             waits = is_last or not self._settings.overlaps
-            self._begin(module, moment, seed, player, waits=waits)
+            self._begin(module, moment, seed, player, waits=waits, games=games)
+
+    def expected_seconds(self) -> float:
+        """What the last rating of a run with a limit will take."""
+        limit = self._clock.max_seconds
+        if limit is None or self._settings.arena.every_generations is None:
+            return 0.0
+        whole = self._seconds_per_game() * self._settings.arena.games * len(self._opponents())
+        return max(0.0, min(whole, RATED * limit - self._spent()))
+
+    def _games_in_time(self, *, is_last: bool) -> int:
+        """How many games a match may have now, by the clock; 0: there is no time for a rating."""
+        clock, most = self._clock, self._settings.arena.games
+        if clock.max_seconds is None:
+            return most
+        a_game, spent = self._seconds_per_game() * len(self._opponents()), self._spent()
+        if not is_last:  # another one is to follow at the end
+            whole = most * a_game
+            within = min(RATED * clock.elapsed(), RATED * clock.max_seconds - whole)
+            return most if spent + whole <= within else 0
+        left = min(RATED * clock.max_seconds - spent, (clock.left() or 0.0) - CLOSING)
+        return min(most, int(left / max(a_game, 1e-9)) // 2 * 2) if left > 0 else 0
+
+    def _seconds_per_game(self) -> float:
+        """Of a match, as the latest took; of the first, from what self-play takes."""
+        rows = self._table.rows()
+        seconds = [self._table.number(row, "seconds") for row in rows[-3:]]
+        if seconds:
+            return sum(seconds) / sum(self._table.whole(row, "games") for row in rows[-3:])
+        settings = self._settings
+        more = settings.arena.num_simulations / settings.search.num_simulations
+        return self._clock.seconds_per_game() * more * FEWER_AT_ONCE
+
+    def _spent(self) -> float:
+        """Seconds of all ratings of the run."""
+        return sum(self._table.number(row, "seconds") for row in self._table.rows())
 
     def _seed(self, moment: Moment) -> int:
         return self._settings.seed + 1 + moment.generation
@@ -159,6 +208,7 @@ class ArenaRating(Callback):
         player: Contender,
         *,
         waits: bool,
+        games: int | None = None,
     ) -> None:
         """Begin the matches of a player's rating.
 
@@ -168,12 +218,18 @@ class ArenaRating(Callback):
             seed: of the matches.
             player: to rate.
             waits: play them on this thread, with progress on the terminal, and take the result.
+            games: of a match; None: as the settings say.
         """
         opponents = self._opponents()
         self.rated_step = moment.step
+        each = self._settings.arena.games if games is None else games
 
         def play() -> list[SpreadMatch]:
-            return [self._play(player, opponent, seed, shown=waits) for opponent in opponents]
+            played = []
+            with suppress(_TimeIsUpError):  # a match that was begun is left out
+                for opponent in opponents:
+                    played.append(self._play(player, opponent, seed, each, shown=waits))
+            return played
 
         self._matches.begin(moment, play, waits=waits)
         if waits:
@@ -206,13 +262,18 @@ class ArenaRating(Callback):
         for result, _, seconds in matches:
             self._table.append(match_row(result, *moment, simulations, seconds))
         rating = self._describe()
-        if rating is not None:
+        if rating is not None and matches:
             interval = {"rating/low": rating.low, "rating/high": rating.high}
             pl_module.log_dict({RATING: rating.value, **interval})
 
     def _play(
-        self, player: Contender, opponent: Contender, seed: int, *, shown: bool
+        self, player: Contender, opponent: Contender, seed: int, games: int, *, shown: bool
     ) -> SpreadMatch:
+        """A match.
+
+        Raises:
+            _TimeIsUpError: the run's time is over before the match is.
+        """
         arena, longest = self._settings.arena, 0
         match, length = f"the match with {opponent.name}", self._settings.game.max_game_length
         heart = Heartbeat(match, self._terminal.say, lambda: longest, length)
@@ -222,14 +283,17 @@ class ArenaRating(Callback):
             longest = plies
             heart.beat(done)
             if shown:
-                self._terminal.show(f"rating: {opponent.name}", done, arena.games, "games")
+                self._terminal.show(f"rating: {opponent.name}", done, games, "games")
+            left = self._clock.left()
+            if left is not None and left < CLOSING and done < games:
+                raise _TimeIsUpError
 
         return play_spread(
             self._workplaces,
             self._settings.game,
             player,
             opponent,
-            num_games=arena.games,
+            num_games=games,
             opening_plies=arena.opening_plies,
             seed=seed,
             starts=self._starts,
@@ -248,6 +312,8 @@ class ArenaRating(Callback):
         # The last weights show the progress; those halfway through the ratings keep the ladder
         # short, so that errors do not add up over hundreds of rungs.
         rated = list(dict.fromkeys(score.player for score in scores))
+        if not rated and self._run.step_checkpoint(0).exists():
+            rated = [self._run.step_checkpoint(0).stem]
         for name in dict.fromkeys(rated[-1:] + rated[(len(rated) - 1) // 2 :][:1]):
             path = self._run.checkpoints / f"{name}.ckpt"
             simulations = settings.arena.num_simulations
@@ -269,5 +335,7 @@ class ArenaRating(Callback):
         rating = fit_ratings(scores, anchor="random").get(scores[-1].player)
         if rating is None:  # no chain of matches connects it to the anchor
             return None
-        self._terminal.rating = f"{rating.value:+.0f} ± {(rating.high - rating.low) / 2:.0f} Elo"
+        half = (rating.high - rating.low) / 2
+        step = scores[-1].player.removeprefix("step-")
+        self._terminal.rating = f"of step {int(step):,}: {rating.value:+.0f} ± {half:.0f} Elo"
         return rating

@@ -7,19 +7,20 @@ from __future__ import annotations
 
 import copy
 import shutil
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from lightning.pytorch import Callback, LightningModule, Trainer
-from lightning.pytorch.callbacks import Timer
 from torch import Tensor
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
 from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.alphazero import AlphaZero
 from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeCheckpointIO, rewind
+from azcore.algorithms.clock import RunClock
 from azcore.algorithms.display import Heartbeat, LearnerProgress, TrainingDisplay
 from azcore.algorithms.follower import tell_followers
 from azcore.algorithms.loggers import logger_of
@@ -60,6 +61,8 @@ from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import ORIGIN
 
+MOST_GENERATION = 3  # a generation that takes more than this part of the run's time is worth a word
+
 
 class Training:
     """The parts of one run.
@@ -69,6 +72,7 @@ class Training:
         place: of this process, rank 0 of those that learn.
         run: the directory to write to.
         terminal: for progress and messages.
+        began: of `time.monotonic()`, from when on its time is counted.
         on_games: called with the games of each generation once they are on disk.
         hyperparameters: settings that loggers list beside the curves.
         weights: those to begin with; None: random ones.
@@ -85,6 +89,7 @@ class Training:
         place: Place,
         run: RunDirectory,
         terminal: TrainingDisplay,
+        began: float,
         on_games: Callable[[list[GameRecord]], None],
         hyperparameters: dict[str, Any],
         weights: Mapping[str, Tensor] | None = None,
@@ -92,13 +97,11 @@ class Training:
     ) -> None:
         self._run, self._terminal, trainer = run, terminal, settings.trainer
         self._hyperparameters = hyperparameters
-        self._max_seconds = trainer.max_seconds
-        self._timer: Timer | None = None
-        if trainer.max_time is not None:
-            self._timer = Timer(duration=trainer.max_time, interval="epoch", verbose=False)
+        self._clock = RunClock(trainer.max_seconds, began, terminal.say)
+        terminal.left = self._clock.left
         self._ranks = Ranks(place, learns_on(trainer))
         self._team = self._ranks.team
-        self._together = Together(self._team, self._time_passed, threads_of(place))
+        self._together = Together(self._team, self._clock.share, threads_of(place))
         game = settings.game
         terminal.say(
             f"{game.name}{_words(game.settings)}: {game.num_actions} actions, observation "
@@ -156,6 +159,7 @@ class Training:
             parts=trainer.accumulate_grad_batches,
             on_games=on_games,
         )
+        self._clock.data, self._clock.cuts = self._data, not self._team.is_many
         try:
             self._trainer = self._make_trainer()
         except BaseException:
@@ -190,20 +194,30 @@ class Training:
 
     def _make_trainer(self) -> Trainer:
         settings, run, terminal = self._settings, self._run, self._terminal
+        rating = ArenaRating(
+            settings,
+            run,
+            self._data,
+            terminal,
+            self._arena_starts,
+            self._workplaces,
+            self._clock,
+        )
+        self._clock.to_rate = rating.expected_seconds
         loop = Loop(
+            clock=self._clock,
             data=self._data,
             guard=DivergenceGuard(run),
             algorithm=self._algorithm,
-            rating=ArenaRating(
-                settings, run, self._data, terminal, self._arena_starts, self._workplaces
-            ),
+            rating=rating,
             metrics=GenerationMetrics(run, self._data, self._algorithm, terminal),
             checkpoints=Checkpoints(run, self._team),
             reports=GenerationReports(run.path, settings.device, terminal.say),
+            team=self._team,
             close=self.close,
         )
-        # The timer is first: it lets the others know that a generation is the last.
-        callbacks: list[Callback] = [] if self._timer is None else [self._timer]
+        # The clock is first: it lets the others know that a step is the last.
+        callbacks: list[Callback] = [self._clock]
         callbacks += [self._together] if self._team.is_many else []
         callbacks += [
             LearnerProgress(terminal, settings.learner.steps_per_generation),
@@ -240,17 +254,30 @@ class Training:
         """What happens in the terminal while a generation's games are played."""
         if self._settings.supervised.enabled:
             return lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit)
+        trainer = self._settings.trainer
         length, is_first = self._settings.game.max_game_length, True
+        steps, is_warned = self._settings.learner.steps_per_generation, False
+        began = time.monotonic()
         heart = Heartbeat("self-play", terminal.say, source.longest_in_play, length)
 
-        def progress(made: float, wanted: float, unit: str) -> None:
-            nonlocal is_first
+        def progress(made: float, wanted: float, unit: str) -> bool:
+            nonlocal is_first, is_warned, began
             if is_first:
                 terminal.say(f"self-play begins; the first generation needs {wanted:,} {unit}")
             is_first = False
+            if not made:
+                began = time.monotonic()
             self._ranks.require_whole()
             heart.beat(made)
             terminal.show("self-play", made, wanted, unit)
+            limit, seconds = trainer.max_seconds, time.monotonic() - began
+            if limit is not None and seconds > limit / MOST_GENERATION and not is_warned:
+                is_warned = True
+                terminal.say(
+                    f"a generation takes more than a third of trainer.max_time; a smaller "
+                    f"learner.steps_per_generation than {steps} makes it shorter"
+                )
+            return not self._clock.must_learn(steps)
 
         return progress
 
@@ -281,13 +308,7 @@ class Training:
 
     def _time_share(self) -> float:
         """The same for all ranks, where there are several."""
-        return self._together.time_share() if self._team.is_many else self._time_passed()
-
-    def _time_passed(self) -> float:
-        """The share of the run's time limit that has passed, including time before a resume."""
-        if self._timer is None or not self._max_seconds:
-            return 0.0
-        return self._timer.time_elapsed() / self._max_seconds
+        return self._together.time_share() if self._team.is_many else self._clock.share()
 
     def _window_in_words(self) -> str:
         """Upper limits of the games in memory and on disk, where a game takes the same space."""

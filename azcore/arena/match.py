@@ -46,7 +46,7 @@ class ArenaSettings:
     book: str | None
     tablebase: str | None
     num_simulations: int
-    every_generations: int
+    every_generations: int | None
     format: str
     sprt: bool
     anchors: dict[str, float] | None
@@ -68,9 +68,9 @@ class ArenaSettings:
             self.num_simulations >= 1, "arena.num_simulations", "1 or more", self.num_simulations
         )
         require(
-            self.every_generations >= 1,
+            self.every_generations is None or self.every_generations >= 1,
             "arena.every_generations",
-            "1 or more",
+            "1 or more, or null for no ratings",
             self.every_generations,
         )
 

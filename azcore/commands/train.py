@@ -10,6 +10,7 @@ import re
 import shlex
 import signal
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -92,6 +93,7 @@ def train_run(
         config: as composed.
         display: makes the output from a console, the last step and the seconds to train.
     """
+    began = time.monotonic()
     quiet_lightning()
     resume = config["resume"]
     if not resume and config[INIT] and config[FORK]:
@@ -139,6 +141,7 @@ def train_run(
                     place=place,
                     run=run,
                     terminal=terminal,
+                    began=began,
                     on_games=_transcripts(config, settings, run),
                     hyperparameters={key: value for key, value, _ in differences(config, {})},
                     weights=start.weights,

@@ -32,7 +32,8 @@ from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer, ReplaySettings
 
 MOST_ON_DISK = 1.25  # times `replay.games_on_disk`; beyond that, the oldest games are dropped
-Progress = Callable[[int, int, str], None]  # (so far, wanted, unit: games or positions)
+# Told of self-play: so far, wanted, unit (games or positions); False ends it.
+Progress = Callable[[int, int, str], bool | None]
 
 
 def draw_batch(
@@ -175,6 +176,8 @@ class SelfPlayData(LightningDataModule):
         self.total_games = 0  # on disk
         self.total_positions = 0
         self.keeps_games_since = False  # the checkpoint, where a run resumes
+        self.last_step: int | None = None  # that games pay for; None: self-play was not cut short
+        self.was_cut = False  # the self-play of the generation in which a run resumes
         self._kept_bytes = 0  # size of the game file from which the run goes on
         source.deliver_to(self._store)
 
@@ -194,25 +197,29 @@ class SelfPlayData(LightningDataModule):
     def self_play(self) -> None:
         """Get the games that a generation begins with, and save them to disk.
 
-        A run that resumes within a generation has them already.
+        A run that resumes within a generation has them already, unless its self-play was cut short.
         """
-        if self.between_generations:
+        self.last_step = None
+        if self.between_generations or self.was_cut:
             self._generate(self.loader.generation)
+        self.was_cut = False
 
     def _generate(self, generation: int) -> None:
         with self.source.at_rest():
             self._forget_old_games()
             wanted = self._wanted(generation)
             if max(wanted) > 0:
-                unit = "games" if wanted.games else "positions"
-                self._store(
-                    self.source.new_games(
-                        wanted,
-                        lambda made: self._progress(
-                            getattr(made, unit), getattr(wanted, unit), unit
-                        ),
-                    )
-                )
+                unit, is_cut = "games" if wanted.games else "positions", False
+
+                def progress(made: Amount) -> bool:
+                    nonlocal is_cut
+                    told = self._progress(getattr(made, unit), getattr(wanted, unit), unit)
+                    is_cut = told is False
+                    return not is_cut
+
+                self._store(self.source.new_games(wanted, progress))
+                if is_cut and max(self._wanted(generation)) > 0:
+                    self.last_step = self._steps_paid(generation)
             self.new_games, self._arrived = self._arrived, []
             self._on_games(self.new_games)
             self.buffer.window_games = self._settings.window_at(self.total_games)
@@ -267,6 +274,19 @@ class SelfPlayData(LightningDataModule):
         positions = max(1, round(samples / self._settings.samples_per_position))
         return Amount(games=0, positions=positions - self.total_positions)
 
+    def _steps_paid(self, generation: int) -> int:
+        """The last step for which there are games, in a generation whose self-play was cut short.
+
+        Of the whole run; it may have been taken already.
+        """
+        steps = self._samples // self.batch_size  # of a generation
+        if self._settings.games_per_generation is not None:
+            of_run = steps * self.total_games / self._settings.games_per_generation
+        else:
+            assert self._settings.samples_per_position is not None
+            of_run = self.total_positions * self._settings.samples_per_position / self.batch_size
+        return min(int(of_run), steps * (generation + 1)) if self.total_positions else 0
+
     def _draw(self, batch: int) -> dict[str, Tensor]:
         step, rows = self._share.of(batch, self.batch_size)
         pin = copies_from_pinned(self)
@@ -275,12 +295,13 @@ class SelfPlayData(LightningDataModule):
     def state_dict(self) -> dict[str, Any]:
         """Games in play and the size of the game file, from which the window is read back."""
         with self.source.at_rest():
-            return {
+            state = {
                 "source": self.source.state_dict(),
                 "record_bytes": self.records.size(),
                 "total_games": self.total_games,
                 "total_positions": self.total_positions,
             }
+            return state if self.last_step is None else {**state, "was_cut": True}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Restore the state of a checkpoint; `cut_records` then does the same for the file.
@@ -290,8 +311,9 @@ class SelfPlayData(LightningDataModule):
         """
         games, positions = state_dict["total_games"], state_dict["total_positions"]
         size = state_dict["record_bytes"]
+        self.was_cut = state_dict.get("was_cut") is True
         for name in ("record_bytes", "total_games", "total_positions"):
-            if type(state_dict[name]) is not int or state_dict[name] < 1:
+            if type(state_dict[name]) is not int or state_dict[name] < (not self.was_cut):
                 raise CheckpointError(
                     f"a checkpoint's {name} must be 1 or more, got {state_dict[name]!r:.100}"
                 )

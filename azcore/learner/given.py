@@ -11,7 +11,7 @@ on.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import numpy as np
 
 from azcore.errors import CheckpointError, SettingError
 from azcore.game import Game
-from azcore.learner.sources import GameSource
+from azcore.learner.sources import GameSource, Progress
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.crew import ActorStatistics, Amount
 from azcore.settings import build_group, require
@@ -167,7 +167,7 @@ class GivenGames(GameSource):
             digest.update(record.to_bytes())
         self._digest = digest.hexdigest()
 
-    def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
+    def new_games(self, wanted: Amount, progress: Progress) -> list[GameRecord]:
         if self._is_given:
             return []
         self._is_given = True

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 
-from azcore.learner.sources import SelfPlay
+from azcore.learner.sources import Progress, SelfPlay
 from azcore.selfplay.crew import (
     NOTHING,
     ActorStatistics,
@@ -28,6 +28,8 @@ from azcore.selfplay.crew import (
 from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
+
+LOOK = 1.0  # seconds between two looks at whether it is to go on
 
 
 class OverlappingSelfPlay(SelfPlay):
@@ -49,7 +51,7 @@ class OverlappingSelfPlay(SelfPlay):
     def deliver_to(self, store: Callable[[list[GameRecord]], None]) -> None:
         self._playing.store = store
 
-    def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
+    def new_games(self, wanted: Amount, progress: Progress) -> list[GameRecord]:
         """Let self-play go on until these games have been delivered; returns none itself."""
         self._renew()
         self._playing.until(wanted, progress)
@@ -108,16 +110,18 @@ class _FreePlay:
             self._made, self._most = NOTHING, most
             self._changed.notify_all()
 
-    def until(self, wanted: Amount, progress: Callable[[Amount], None]) -> None:
-        """Make so much, within `at_rest`, and rest again."""
+    def until(self, wanted: Amount, progress: Progress) -> None:
+        """Make so much, unless `progress` returns False, within `at_rest`, and rest again."""
         self.allow(wanted)
         with self._changed:
             self._rests = False
             self._changed.notify_all()
             try:
                 while self._is_allowed and self._error is None:
-                    progress(self._made)
-                    self._changed.wait()
+                    if progress(self._made) is False:
+                        self._most = NOTHING
+                        break
+                    self._changed.wait(LOOK)
                 progress(self._made)
             finally:
                 self._rests = True

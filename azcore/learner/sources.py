@@ -18,17 +18,19 @@ from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 
+Progress = Callable[[Amount], bool | None]
+
 
 class GameSource(ABC):
     """Provides the games that each generation begins with."""
 
     @abstractmethod
-    def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
+    def new_games(self, wanted: Amount, progress: Progress) -> list[GameRecord]:
         """The next games.
 
         Args:
             wanted: minimum for the generation; above 0.
-            progress: called with the amount so far.
+            progress: called with the amount so far; False ends it before there are enough.
         """
 
     def deliver_to(self, store: Callable[[list[GameRecord]], None]) -> None:  # noqa: B027
@@ -93,7 +95,7 @@ class SelfPlay(GameSource):
         self._crew, self._window, self._weights_in_play = crew, window, weights_in_play
         self._threshold: float | None = None  # of resignation, in the current generation
 
-    def new_games(self, wanted: Amount, progress: Callable[[Amount], None]) -> list[GameRecord]:
+    def new_games(self, wanted: Amount, progress: Progress) -> list[GameRecord]:
         self._crew.set_weights(self._weights_in_play(), self._find_threshold())
         return self._crew.play(wanted.positions, progress, num_games=wanted.games)
 

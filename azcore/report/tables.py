@@ -109,12 +109,17 @@ def measured_by(matches: list[dict[str, str]]) -> str:
     return f"At {searches} simulations a move, against {met}."
 
 
+FIRST = "step-0"  # the first weights of a run
+
+
 def rating_curve(
     matches: list[dict[str, str]], metrics: list[dict[str, str]], ratings: dict[str, Rating]
 ) -> dict[str, Any]:
     """Ratings of the run's players over its course, and those of the fixed opponents."""
     rows = {row.get("generation"): row for row in metrics}
     players = {row["player"]: row for row in matches if row.get("player") in ratings}
+    if FIRST in ratings:  # which are rated as an opponent
+        players.setdefault(FIRST, {"step": "0"})
     points = sorted(players.items(), key=lambda item: cell(item[1], "step") or 0.0)
     sample = [points[i] for i in thinned(len(points))]
     opponents = {row.get("opponent", "") for row in matches}

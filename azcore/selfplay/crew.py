@@ -137,7 +137,7 @@ class Crew(ABC):
     def play(
         self,
         num_positions: int = 0,
-        progress: Callable[[Amount], None] | None = None,
+        progress: Callable[[Amount], bool | None] | None = None,
         *,
         num_games: int = 0,
     ) -> list[GameRecord]:
@@ -145,7 +145,8 @@ class Crew(ABC):
 
         Args:
             num_positions: minimum sum of the games' searched plies.
-            progress: called with the amount so far, before the first round and after each.
+            progress: called with the amount so far, before the first round and after each; False
+                ends it before there are enough.
             num_games: minimum number of games.
 
         Returns:
@@ -153,8 +154,8 @@ class Crew(ABC):
         """
 
         def is_wanted(made: Amount) -> bool:
-            if progress is not None:
-                progress(made)
+            if progress is not None and progress(made) is False:
+                return False
             return made.games < num_games or made.positions < num_positions
 
         return self.play_while(is_wanted)

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from lightning.pytorch.callbacks import Timer
 from torch import Tensor
 
 from azcore.algorithms import alphagozero, ratings
+from azcore.algorithms.clock import RunClock
 from azcore.arena import spread
 from azcore.arena.match import MatchResult
 from azcore.arena.players import SearchPlayer
@@ -63,15 +63,14 @@ def test_the_learning_rate_falls_by_the_clock_where_time_is_limited(
     )
     steps: list[Any] = []
     monkeypatch.setattr(
-        Timer, "on_train_start", lambda self, trainer, module: steps.append(trainer)
+        RunClock, "on_train_start", lambda self, trainer, module: steps.append(trainer)
     )
-    monkeypatch.setattr(Timer, "_check_time_remaining", lambda self, trainer: None)
 
-    def elapsed(self: Timer, stage: str = "train") -> float:
+    def elapsed(self: RunClock) -> float:
         done = steps[-1].global_step if steps else 0
         return 3600 * next(share for step, share in reversed(shares.items()) if done >= step)
 
-    monkeypatch.setattr(Timer, "time_elapsed", elapsed)
+    monkeypatch.setattr(RunClock, "elapsed", elapsed)
     train_until(config, 8)
     assert column("timed", "learning_rate") == [0.02, 0.02]  # as set for the step that follows
     seen: list[tuple[int, float]] = []
@@ -236,11 +235,11 @@ def test_a_gate_is_between_candidate_and_best_at_its_simulations(spied: dict[str
 
 @pytest.mark.parametrize("algorithm", ["alphazero", "alphagozero"])
 def test_ratings_are_of_the_weights_of_their_moment(spied: dict[str, Spy], algorithm: str) -> None:
-    """Before the first game, every third generation, and at the end."""
+    """Every third generation, and at the end; the first weights are the first opponent."""
     spy = spied[algorithm]
     rated = [match for match in spy.matches if not match[1].startswith("best-")]
     assert list(dict.fromkeys(match[0] for match in rated)) == [
-        f"step-{step}" for step in (0, 12, 24, 36, 40)
+        f"step-{step}" for step in (12, 24, 36, 40)
     ]
     for name, opponent, players, options in rated:
         assert {player._settings.num_simulations for player in players} == {5}
@@ -248,6 +247,7 @@ def test_ratings_are_of_the_weights_of_their_moment(spied: dict[str, Spy], algor
             if player.name.startswith("step-") and player.name != "step-40":
                 assert said == spy.learned[int(player.name.removeprefix("step-"))]
         assert opponent != name
+    assert "step-0" in {match[1] for match in rated if match[0] == "step-12"}
     met = {match[1] for match in rated if match[0] == "step-40"}
     assert "step-36" in met
     assert {"step-12", "step-24"} & met

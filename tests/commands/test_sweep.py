@@ -136,7 +136,7 @@ def test_settings_changed_since_are_refused(experiment: CommandLine, tmp_path: P
 
 def test_a_run_that_had_its_time_is_finished(experiment: CommandLine, tmp_path: Path) -> None:
     brief = ["seed=1", "puct.c_init=1.25", "compare.after_sweep=false"]
-    limits = ["trainer.max_steps=100000", "trainer.max_time=00:00:00:01"]
+    limits = ["trainer.max_steps=100000", "trainer.max_time=00:00:00:06"]
     assert experiment(*brief, *limits)[0] == 0
     steps = cells(tmp_path / "runs/experiments/mine" / JOBS[0], "step")
     assert int(steps[-1]) < 100000

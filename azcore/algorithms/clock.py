@@ -1,0 +1,149 @@
+"""`trainer.max_time`: what a run has taken by the clock, and what is left of it.
+
+The time of a run is that since its command began, summed over all its parts. With a limit, it is
+looked at between two rounds of self-play, after each optimizer step and during matches, so that a
+run ends in time with its last rating made and its weights saved:
+
+    self-play ends early     as many steps follow as its games so far pay for
+    learning ends early      the generation is resumed at that step
+    a match ends early       it is left out
+
+What was cut short is a count in the checkpoint, and a resumed run makes up for it. Without a limit
+nothing depends on the clock.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from lightning.pytorch import Callback, LightningModule, Trainer
+
+from azcore.learner.data import SelfPlayData
+from azcore.storage.checkpoint import like
+
+CLOSING = 3.0  # seconds to write a checkpoint and the report
+RATED = 0.1  # share of the time that ratings may take
+UNKNOWN = 0.1  # share of the time that a generation's steps are thought to take, before the first
+MOST_KEPT = 0.5  # share of the time that is kept for what follows self-play, at most
+
+
+class RunClock(Callback):
+    """Ends a run when its time is over.
+
+    Args:
+        max_seconds: of the whole run; None: no limit.
+        began: of `time.monotonic()`, when this part of the run began.
+        say: prints a line.
+    """
+
+    def __init__(
+        self, max_seconds: float | None, began: float, say: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.max_seconds, self._began, self._say = max_seconds, began, say
+        self.to_rate: Callable[[], float] = lambda: 0.0  # seconds that the last rating will take
+        self.cuts = True  # generations short; False: it is looked at between them alone
+        self.data: SelfPlayData  # knows how many steps its games pay for
+        self._before = 0.0  # seconds of earlier parts
+        self._is_over = False
+        self._steps, self._learning = 0, 0.0  # taken in this part, and the seconds they took
+        self._playing, self._games = 0.0, 0  # seconds of self-play in this part, and its games
+        self._since = 0.0
+
+    # -- looking at it ----------------------------------------------------------------------------
+
+    def elapsed(self) -> float:
+        """Seconds of the run until now."""
+        return self._before + time.monotonic() - self._began
+
+    def left(self) -> float | None:
+        """Seconds until the limit; None without one."""
+        return None if self.max_seconds is None else max(0.0, self.max_seconds - self.elapsed())
+
+    def share(self) -> float:
+        """The share of the limit that has passed; 0 without one."""
+        return self.elapsed() / self.max_seconds if self.max_seconds else 0.0
+
+    def seconds_per_game(self) -> float:
+        """Of self-play in this part of the run, all games of it at once."""
+        return self._playing / max(1, self._games)
+
+    def must_learn(self, steps: int) -> bool:
+        """Whether self-play has to end now, so that so many steps and all else find their time."""
+        if self.max_seconds is None or not self.cuts:
+            return False
+        a_step = self._learning / self._steps if self._steps else UNKNOWN * self.max_seconds / steps
+        return self._is_up(steps * a_step + self.to_rate() + CLOSING)
+
+    def is_up(self) -> bool:
+        """Whether no step may follow."""
+        return self._is_over or self._is_up(self.to_rate() + CLOSING)
+
+    def _is_up(self, kept: float) -> bool:
+        if self.max_seconds is None:
+            return False
+        return self.elapsed() + min(kept, MOST_KEPT * self.max_seconds) >= self.max_seconds
+
+    # -- the loop tells ---------------------------------------------------------------------------
+
+    def begins_to_play(self) -> None:
+        self._since = time.monotonic()
+
+    def begins_to_learn(self, trainer: Trainer) -> None:
+        """Self-play has ended: as many steps follow as its games pay for."""
+        now = time.monotonic()
+        self._playing, self._since = self._playing + now - self._since, now
+        self._games += len(self.data.new_games)
+        if self.data.last_step is None:
+            return
+        if self.data.last_step <= trainer.global_step:
+            games = self.data.total_games
+            self._say(
+                f"trainer.max_time is over after {self.elapsed():.0f} s, before "
+                + ("a game has ended" if not games else "games have ended that pay for a step")
+                + ": no step is taken"
+            )
+            self._end(trainer)
+
+    def has_learned(self, trainer: Trainer, stop: bool) -> None:
+        """A generation has ended; `stop`: the run with it, as all ranks have agreed."""
+        self._learning += time.monotonic() - self._since
+        if stop:
+            self._end(trainer)
+
+    def _end(self, trainer: Trainer) -> None:
+        self._is_over = trainer.should_stop = True
+
+    # -- Lightning calls ---------------------------------------------------------------------------
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self.max_seconds is not None and self._before >= self.max_seconds:
+            self._end(trainer)
+
+    def on_train_batch_end(
+        self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        if (batch_idx + 1) % trainer.accumulate_grad_batches:
+            return
+        self._steps += 1
+        if self.max_seconds is None or not self.cuts:
+            return
+        last = self.data.last_step
+        if (last is not None and trainer.global_step >= last) or self.is_up():
+            self._end(trainer)
+
+    @property
+    def state_key(self) -> str:
+        return "Timer"  # Lightning's, whose state this is
+
+    def state_dict(self) -> dict[str, Any]:
+        if self.max_seconds is None:
+            return {}
+        # One that was ended a little before its limit has had its time.
+        seconds = max(self.elapsed(), self.max_seconds) if self._is_over else self.elapsed()
+        return {"time_elapsed": {"train": seconds}}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        seconds = like(state_dict.get("time_elapsed"), {"train": 0.0}, "a checkpoint's clock")
+        self._before = float(seconds.get("train", 0.0))
