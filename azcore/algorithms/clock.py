@@ -69,12 +69,18 @@ class RunClock(Callback):
         """Of self-play in this part of the run, all games of it at once."""
         return self._playing / max(1, self._games)
 
-    def must_learn(self, steps: int) -> bool:
-        """Whether self-play has to end now, so that so many steps and all else find their time."""
+    def must_learn(self, share: float) -> bool:
+        """Whether self-play has to end now, so that all that follows finds its time.
+
+        Args:
+            share: of a generation's games that there are, and so of its steps.
+        """
         if self.max_seconds is None or not self.cuts:
             return False
-        a_step = self._learning / self._steps if self._steps else UNKNOWN * self.max_seconds / steps
-        return self._is_up(steps * a_step + self.to_rate() + CLOSING)
+        whole = UNKNOWN * self.max_seconds
+        if self._steps:
+            whole = self._learning / self._steps * self.data.steps_per_generation
+        return self._is_up(min(1.0, share) * whole + self.to_rate() + CLOSING)
 
     def is_up(self) -> bool:
         """Whether no step may follow."""

@@ -162,8 +162,8 @@ class ArenaRating(Callback):
         limit = self._clock.max_seconds
         if limit is None or self._settings.arena.every_generations is None:
             return 0.0
-        whole = self._seconds_per_game() * self._settings.arena.games * len(self._opponents())
-        return max(0.0, min(whole, RATED * limit - self._spent()))
+        a_game = self._seconds_per_game() * len(self._opponents())
+        return self._affordable(a_game, RATED * limit - self._spent()) * a_game
 
     def _games_in_time(self, *, is_last: bool) -> int:
         """How many games a match may have now, by the clock; 0: there is no time for a rating."""
@@ -176,7 +176,17 @@ class ArenaRating(Callback):
             within = min(RATED * clock.elapsed(), RATED * clock.max_seconds - whole)
             return most if spent + whole <= within else 0
         left = min(RATED * clock.max_seconds - spent, (clock.left() or 0.0) - CLOSING)
-        return min(most, int(left / max(a_game, 1e-9)) // 2 * 2) if left > 0 else 0
+        games = self._affordable(a_game, left)
+        if not games:
+            self._terminal.say(
+                "no rating: a tenth of trainer.max_time is too short for its matches"
+            )
+        return games
+
+    def _affordable(self, a_game: float, seconds: float) -> int:
+        """Pairs of games of each match that so many seconds pay for, in games."""
+        most = self._settings.arena.games
+        return min(most, int(max(0.0, seconds) / max(a_game, 1e-9)) // 2 * 2)
 
     def _seconds_per_game(self) -> float:
         """Of a match, as the latest took; of the first, from what self-play takes."""

@@ -277,7 +277,7 @@ class Training:
                     f"a generation takes more than a third of trainer.max_time; a smaller "
                     f"learner.steps_per_generation than {steps} makes it shorter"
                 )
-            return not self._clock.must_learn(steps)
+            return not self._clock.must_learn(made / max(1, wanted))
 
         return progress
 

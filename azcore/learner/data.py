@@ -182,6 +182,10 @@ class SelfPlayData(LightningDataModule):
         source.deliver_to(self._store)
 
     @property
+    def steps_per_generation(self) -> int:
+        return self._samples // self.batch_size
+
+    @property
     def finished_generation(self) -> int:
         """The generation whose batches were sampled last."""
         return self.loader.generation - (self.loader.batch == 0)
@@ -279,7 +283,7 @@ class SelfPlayData(LightningDataModule):
 
         Of the whole run; it may have been taken already.
         """
-        steps = self._samples // self.batch_size  # of a generation
+        steps = self.steps_per_generation
         if self._settings.games_per_generation is not None:
             of_run = steps * self.total_games / self._settings.games_per_generation
         else:

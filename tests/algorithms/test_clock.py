@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -40,7 +41,7 @@ def cut_self_play(
     """Train until the time is over, at a look at it in the generation after `whole` ones."""
     seen = [0]
 
-    def must_learn(self: RunClock, steps: int) -> bool:
+    def must_learn(self: RunClock, share: float) -> bool:
         if self.data.loader.generation < whole:
             return False
         seen[0] += 1
@@ -130,6 +131,7 @@ def test_ratings_take_a_tenth_of_the_time(elapsed: float, is_last: bool, games: 
     arena = type("Arena", (), {"games": 20, "every_generations": 1})
     rating._settings = type("Settings", (), {"arena": arena})  # type: ignore[assignment]
     rating._clock = timer
+    rating._terminal = Mock()
     patched: Any = rating
     patched._seconds_per_game = lambda: 0.2
     patched._opponents = lambda: [1, 2, 3]
