@@ -1197,6 +1197,34 @@ WIRING = [
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
+        "self-play looks at no clock",
+        "azcore/algorithms/training.py",
+        "return not self._clock.must_learn(made / max(1, wanted))",
+        "return True",
+        ("tests/algorithms/test_clock.py",),
+    ),
+    Fault(
+        "all steps of a generation whose games are missing",
+        "azcore/learner/data.py",
+        "self.last_step = self._steps_paid(generation)",
+        "self.last_step = None",
+        ("tests/algorithms/test_clock.py",),
+    ),
+    Fault(
+        "games that were missing are never played",
+        "azcore/learner/data.py",
+        "if self.between_generations or self.was_cut:",
+        "if self.between_generations:",
+        ("tests/algorithms/test_clock.py",),
+    ),
+    Fault(
+        "a match that is in the folder is played again",
+        "azcore/commands/arena/matches.py",
+        "result = before.get(pairing.match)",
+        "result = None",
+        ("tests/commands/arena/test_tournament.py",),
+    ),
+    Fault(
         "no rating of the first weights",
         "azcore/algorithms/ratings.py",
         "if trainer.global_step == 0:",
@@ -1206,8 +1234,8 @@ WIRING = [
     Fault(
         "no rating at the end",
         "azcore/algorithms/ratings.py",
-        "is_due = is_last or (moment.generation",
-        "is_due = (moment.generation",
+        "(is_last or (moment.generation + 1) % every == 0)",
+        "((moment.generation + 1) % every == 0)",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(

@@ -46,7 +46,7 @@ PREPARES = ("train", "arena", "import")
 ALL = "all"
 REFRESH_SECONDS = 30.0  # between two writings of the page with the runs side by side
 LEAST_SECONDS = 10  # that a run trains, however long its start has taken
-OVERHEAD = 20.0  # seconds that a run takes to start and to end, until the first one has shown it
+OVERHEAD = 8.0  # seconds that a run takes to start and to end, until the first one has shown it
 ROWS = [
     *("recipe", "measure", "share", "low", "high", "of", "least", "reached"),
     *("hours", "seed", "machine", "commit", "train", "line"),

@@ -337,6 +337,8 @@ def _conclude(
         terminal.say(words)
     if step is not None:
         terminal.say(f"weights {run.last_checkpoint}")
+        play = f"python -m azcore play {_word('checkpoint', run)}"
+        terminal.say(f"play against it with: {play}", as_command=True)
         if step < max_steps:
             longer = "trainer.max_time=DAYS:HOURS:MINUTES:SECONDS"
             stopped = f"stopped at step {step:,} of {max_steps:,}; {_how_to_go_on(run, name)}"
@@ -354,11 +356,16 @@ def _what_was_saved(run: RunDirectory, name: str) -> str:
 
 
 def _how_to_go_on(run: RunDirectory, name: str) -> str:
-    resume = f"resume={run.path}"
+    return f"resume with: python -m azcore game={name} {_word('resume', run)}"
+
+
+def _word(key: str, run: RunDirectory) -> str:
+    """A run as a setting, quoted for Hydra and a shell where it must be."""
+    word = f"{key}={run.path}"
     if re.search(r"[^\w./+-]", str(run.path)):  # parsed as keys and lists, unless quoted
         quoted = str(run.path).replace("\\", "\\\\").replace('"', '\\"')
-        resume = f'resume="{quoted}"'
-    return f"resume with: python -m azcore game={name} {shlex.quote(resume)}"
+        word = f'{key}="{quoted}"'
+    return shlex.quote(word)
 
 
 @contextlib.contextmanager

@@ -373,10 +373,10 @@ def test_each_run_of_a_lesson_gets_its_share_of_the_time(
     }
     assert ladder(lesson(tmp_path / "new", 60, **recipes)) == 0
     assert [words[3] for words in said] == ["game=go", "game=chess", "game=go"]
-    # The first run is given 20 seconds for its start; what it did not need is the next one's.
-    second, third = ("29:00", "29:46") if ends_early else ("20:06", "29:53")
+    # The first run is given 8 seconds for its start; what it did not need is the next one's.
+    second, third = ("29:00", "29:46") if ends_early else ("19:54", "29:53")
     assert [words[-1] for words in said] == [
-        "trainer.max_time=00:00:09:40",
+        "trainer.max_time=00:00:09:52",
         f"trainer.max_time=00:00:{second}",
         f"trainer.max_time=00:00:{third}",
     ]
