@@ -92,4 +92,4 @@ def _require_library(name: str, *packages: str) -> None:
         except PackageNotFoundError:
             continue
         return
-    raise SettingError(f"logger={name} needs the library {name}: pip install azcore[{name}]")
+    raise SettingError(f"logger={name} needs the library {name}: pip install 'azcore[{name}]'")

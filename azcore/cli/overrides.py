@@ -154,7 +154,8 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     composed = plain_settings(config)
     if composed["run_dir"] is not None and resume == "latest":
         resume = composed["run_dir"]
-    run = find_run(resume, config.game.name)
+    named = {override.key_or_group for override in parsed(overrides)}
+    run = find_run(resume, config.game.name if {"game", "game.name"} & named else None)
     if (
         composed["run_dir"] is not None
         and run.path.resolve() != Path(composed["run_dir"]).resolve()

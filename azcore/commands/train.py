@@ -284,7 +284,7 @@ def _checkpoint_to_go_on_from(
         sizes = asdict(settings.selfplay) | run.read_sizes().known()
         require_sizes(checkpoint, sizes["num_games"], sizes["workers"], path)
     _seconds_trained(checkpoint, path)
-    terminal.say(f"resuming from step {checkpoint['global_step']:,}")
+    terminal.say(f"resuming from step {checkpoint['global_step']:,} of {run.path}")
     return str(path)
 
 

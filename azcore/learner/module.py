@@ -177,7 +177,7 @@ class LearnerModule(LightningModule):
             checkpoint["state_dict"] = self.average.state_dict(prefix="network.")
             checkpoint[_LATEST] = self.network.state_dict()
 
-    def save_weights(self, path: Path, network: nn.Module, step: int) -> None:
+    def save_weights(self, path: Path | str, network: nn.Module, step: int) -> None:
         """Write a checkpoint of weights alone, which is enough to play.
 
         Args:
@@ -189,7 +189,7 @@ class LearnerModule(LightningModule):
             "state_dict": network.state_dict(prefix="network."),
             "global_step": step,
         }
-        write_checkpoint({**weights, KEY: dict(self.description)}, path)
+        write_checkpoint({**weights, KEY: dict(self.description)}, Path(path))
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Check a checkpoint against this run's settings, and resume with a new epoch.

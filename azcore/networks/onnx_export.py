@@ -38,7 +38,9 @@ def onnx_of(network: nn.Module, game: Game, card: Mapping[str, str]) -> bytes:
     try:
         import onnx
     except ImportError as error:
-        raise SettingError("what=onnx needs the library onnx: pip install azcore[onnx]") from error
+        raise SettingError(
+            "what=onnx needs the library onnx: pip install 'azcore[onnx]'"
+        ) from error
 
     example = torch.zeros(2, *game.observation_shape)
     with TemporaryDirectory() as folder, warnings.catch_warnings():

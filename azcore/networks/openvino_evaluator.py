@@ -1,7 +1,7 @@
 """Runs a network for search with OpenVINO, the fastest maintained CPU backend that was measured.
 
 It is 20 to 120 % faster than torch's eager mode; which precision is faster depends on the machine
-(`docs/performance.md` has the tables). Optional: `pip install azcore[openvino]`.
+(`docs/performance.md` has the tables). Optional: `pip install 'azcore[openvino]'`.
 """
 
 from __future__ import annotations

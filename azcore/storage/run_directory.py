@@ -34,6 +34,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import TextIO
 
+import yaml
+
 from azcore.errors import CheckpointError, SettingError
 from azcore.settings import build, require
 from azcore.storage.untrusted import (
@@ -281,25 +283,26 @@ def runs_inside(folders: Iterable[str], key: str) -> Iterator[tuple[str, Path, P
             yield path.name if path == root else path.relative_to(root).as_posix(), path, root
 
 
-def find_run(resume: str, game: str, key: str = "resume") -> RunDirectory:
+def find_run(resume: str, game: str | None, key: str = "resume") -> RunDirectory:
     """The run that `resume` refers to.
 
     Args:
-        resume: `latest`, the run of this game that was begun or resumed last; a run directory; or
-            one of its checkpoints.
-        game: the game's name, for `latest`.
+        resume: `latest`, the run in `runs` that was begun or resumed last; a run directory; or one
+            of its checkpoints.
+        game: the game's name, for `latest`; None: any.
         key: of the setting, for errors.
 
     Raises:
         CheckpointError: there is no such run.
     """
     if resume == "latest":
-        runs = sorted((RUNS / game).glob("*/config.yaml"), key=lambda path: path.stat().st_mtime)
-        if not runs:
-            raise CheckpointError(
-                f"{key}=latest finds no run of {game} in {(RUNS / game).absolute()}"
-            )
-        path = runs[-1].parent
+        found = [*RUNS.glob("*/config.yaml"), *RUNS.glob("*/*/config.yaml")]
+        found.sort(key=lambda path: path.stat().st_mtime, reverse=True)
+        latest = next((path for path in found if game is None or _plays(path, game)), None)
+        if latest is None:
+            of_game = f" of {game}" if game else ""
+            raise CheckpointError(f"{key}=latest finds no run{of_game} in {RUNS.absolute()}")
+        path = latest.parent
     else:
         path = Path(resume)
         if path.suffix == ".ckpt":
@@ -313,6 +316,14 @@ def find_run(resume: str, game: str, key: str = "resume") -> RunDirectory:
     if not run.config.is_file():
         raise CheckpointError(f"{key}={resume}: {path} is no run directory, it has no config.yaml")
     return run
+
+
+def _plays(config: Path, game: str) -> bool:
+    """Whether the settings of a run say that it plays a game; what cannot be read does not."""
+    try:
+        return bool(yaml.safe_load(read_text(config, MAX_YAML))["game"]["name"] == game)
+    except (SettingError, yaml.YAMLError, TypeError, LookupError, RecursionError):
+        return False
 
 
 def dated(parent: Path) -> Path:

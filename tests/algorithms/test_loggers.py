@@ -103,5 +103,5 @@ def test_a_missing_library_is_named(
     monkeypatch.setattr(module, "version", missing)
     status, _, error = azcore("game=tic_tac_toe", f"logger={name}", "run_dir=run")
     assert status == 2
-    assert f"logger={name} needs the library {name}: pip install azcore[{name}]" in error
+    assert f"logger={name} needs the library {name}: pip install 'azcore[{name}]'" in error
     assert not Path("run").exists()

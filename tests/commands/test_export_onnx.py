@@ -99,4 +99,6 @@ def test_says_what_is_missing() -> None:
         "onnx_of(None, None, {})"
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert "SettingError: what=onnx needs the library onnx: pip install azcore[onnx]" in run.stderr
+    assert (
+        "SettingError: what=onnx needs the library onnx: pip install 'azcore[onnx]'" in run.stderr
+    )

@@ -19,7 +19,7 @@ from azcore.commands.arena.comparison import comparison
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.learner.settings import ON_ONE_DEVICE, trainer_settings
-from azcore.storage.run_directory import OWN, RunDirectory
+from azcore.storage.run_directory import OWN, RunDirectory, find_run
 from azcore.storage.run_settings import (
     ADDED,
     ADDED_TO_NETWORKS,
@@ -405,6 +405,34 @@ def test_the_latest_run_is_looked_for_once(
     )
     assert azcore("game=tic_tac_toe", "resume=latest")[0] == 0
     assert resumed == [str(latest)]
+
+
+def test_the_latest_run_is_that_of_any_game_unless_one_is_named(
+    run: Path, tmp_path: Path, azcore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also one in a folder of its own name; a folder of rubbish is passed over."""
+    first = Path(shutil.copytree(run, tmp_path / "runs/first"))
+    other = Path(shutil.copytree(run, tmp_path / "runs/go/one"))
+    rubbish = tmp_path / "runs/go/two/config.yaml"
+    for number, path in enumerate((first, other)):
+        os.utime(path / "config.yaml", (number, number))
+    text = (other / "config.yaml").read_text()
+    (other / "config.yaml").write_text(text.replace("name: tic_tac_toe", "name: go"))
+    rubbish.parent.mkdir()
+    rubbish.write_text("game: [")
+    os.utime(rubbish, (0, 0))
+    assert find_run("latest", None).path == other
+    assert find_run("latest", "tic_tac_toe").path == first
+    with pytest.raises(CheckpointError, match=r"resume=latest finds no run of chess in .*runs"):
+        find_run("latest", "chess")
+    resumed: list[str] = []
+    monkeypatch.setattr(
+        application, "run_command", lambda _, config: resumed.append(config["resume"]) or 0
+    )
+    shutil.rmtree(other)
+    rubbish.unlink()
+    assert azcore("resume=latest")[0] == 0
+    assert resumed == [str(first)]
 
 
 # -- two processes ------------------------------------------------------------------------------
