@@ -466,7 +466,11 @@ def test_older_command_lines_are_taken_with_a_word(
             ["publish.recipe=x", "out=a.ckpt"],
             ["export", "what=checkpoint", "export.recipe=x", "out=a.ckpt"],
         ),
-        ("plan", ["plan.price=3"], ["bench", "bench.rows=[plan]", "plan.price=3"]),
+        (
+            "plan",
+            ["plan.price=3"],
+            ["bench", "bench.rows=[plan]", "bench.path=plan.json", "plan.price=3"],
+        ),
     ):
         assert settings_for([command, *old], {}) == settings_for(new, {})
     assert "azcore: command=compare is command=arena arena=comparison now" in (

@@ -25,6 +25,7 @@ from torch import nn
 
 from azcore.algorithms.algorithm import Algorithm, WhoPlays
 from azcore.algorithms.beside import Beside, Moment
+from azcore.algorithms.clock import RunClock, TimeIsUpError
 from azcore.algorithms.display import TrainingDisplay
 from azcore.algorithms.ratings import MATCHES, match_row
 from azcore.arena.gate import decide
@@ -56,6 +57,7 @@ class AlphaGoZero(Algorithm):
         run: the directory of gate.csv and of the best player's checkpoint.
         terminal: for progress.
         workplaces: returns where matches are played.
+        clock: of the run.
     """
 
     def __init__(
@@ -66,8 +68,9 @@ class AlphaGoZero(Algorithm):
         run: RunDirectory,
         terminal: TrainingDisplay,
         workplaces: Callable[[], Workplaces],
+        clock: RunClock,
     ) -> None:
-        self._settings, self._run = settings, run
+        self._settings, self._run, self._clock = settings, run, clock
         self._terminal, self._workplaces = terminal, workplaces
         self._data: SelfPlayData  # knows the generation
         self._best = copy.deepcopy(network)
@@ -113,6 +116,7 @@ class AlphaGoZero(Algorithm):
         is_due = (
             self._data.between_generations
             and (moment.generation + 1) % self._settings.gate.every_generations == 0
+            and not self._clock.is_up()
         )
         if self._matches.is_over or (self._matches.is_begun and (is_due or is_last)):
             self._take(module)
@@ -140,6 +144,8 @@ class AlphaGoZero(Algorithm):
         def progress(done: int, plies: int) -> None:
             if waits:
                 self._terminal.show("gate", done, gate.games, "games")
+                if done < gate.games:
+                    self._clock.require_time()
 
         def play() -> SpreadMatch:
             return play_spread(
@@ -154,7 +160,12 @@ class AlphaGoZero(Algorithm):
                 sprt=self._sprt,
             )
 
-        self._matches.begin(moment, play, waits=waits)
+        try:
+            self._matches.begin(moment, play, waits=waits)
+        except TimeIsUpError:
+            self._matches.moment = None
+            self._terminal.say("trainer.max_time is over: the gate match is left out")
+            return
         if waits:
             self._take(pl_module)
 

@@ -14,6 +14,7 @@ nothing depends on the clock.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,10 @@ CLOSING = 3.0  # seconds to write a checkpoint and the report
 RATED = 0.1  # share of the time that ratings may take
 UNKNOWN = 0.1  # share of the time that a generation's steps are thought to take, before the first
 MOST_KEPT = 0.5  # share of the time that is kept for what follows self-play, at most
+
+
+class TimeIsUpError(Exception):
+    """There is no time left for this."""
 
 
 class RunClock(Callback):
@@ -91,6 +96,23 @@ class RunClock(Callback):
             return False
         return self.elapsed() + min(kept, MOST_KEPT * self.max_seconds) >= self.max_seconds
 
+    def require_time(self, until: float = math.inf) -> None:
+        """End what is under way if the run's time is over.
+
+        Args:
+            until: seconds of the run, if it has to end earlier.
+
+        Raises:
+            TimeIsUpError: it is.
+        """
+        limit = self.max_seconds
+        if limit is not None and self.elapsed() >= min(until, limit - CLOSING):
+            raise TimeIsUpError
+
+    def had_its_time(self) -> bool:
+        """Whether earlier parts of the run have taken all of it."""
+        return self.max_seconds is not None and self._before >= self.max_seconds
+
     # -- the loop tells ---------------------------------------------------------------------------
 
     def begins_to_play(self) -> None:
@@ -110,22 +132,19 @@ class RunClock(Callback):
                 + ("a game has ended" if not games else "games have ended that pay for a step")
                 + ": no step is taken"
             )
-            self._end(trainer)
+            self.end(trainer)
 
     def has_learned(self, trainer: Trainer, stop: bool) -> None:
         """A generation has ended; `stop`: the run with it, as all ranks have agreed."""
         self._learning += time.monotonic() - self._since
         if stop:
-            self._end(trainer)
+            self.end(trainer)
 
-    def _end(self, trainer: Trainer) -> None:
+    def end(self, trainer: Trainer) -> None:
+        """The run takes no further step."""
         self._is_over = trainer.should_stop = True
 
     # -- Lightning calls ---------------------------------------------------------------------------
-
-    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if self.max_seconds is not None and self._before >= self.max_seconds:
-            self._end(trainer)
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -137,7 +156,7 @@ class RunClock(Callback):
             return
         last = self.data.last_step
         if (last is not None and trainer.global_step >= last) or self.is_up():
-            self._end(trainer)
+            self.end(trainer)
 
     @property
     def state_key(self) -> str:
@@ -145,7 +164,7 @@ class RunClock(Callback):
 
     def state_dict(self) -> dict[str, Any]:
         if self.max_seconds is None:
-            return {}
+            return {"time_elapsed": {"train": self.elapsed()}} if self._before else {}
         # One that was ended a little before its limit has had its time.
         seconds = max(self.elapsed(), self.max_seconds) if self._is_over else self.elapsed()
         return {"time_elapsed": {"train": seconds}}

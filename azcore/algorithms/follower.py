@@ -109,6 +109,10 @@ class _Following(Callback):
     def __init__(self, team: Team, data: ReceivedGames) -> None:
         self._team, self._data = team, data
 
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self._team.agree(0.0):  # the run has had its time
+            trainer.should_stop = True
+
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._data.receive_games()
 

@@ -78,8 +78,9 @@ class Loop(Checkpoint):
         self.clock.begins_to_learn(trainer)  # fewer steps, or none, if the time is over
         yield  # learn: Lightning takes `learner.steps_per_generation` steps, by `LearnerModule`
         self.clock.has_learned(trainer, self.team.agree(self.clock.is_up()) > 0)
-        if trainer.global_step == before:
-            self.checkpoints.save(trainer, None)
+        if trainer.global_step == before:  # there was no time for a step
+            self.rating.rate(trainer, module)
+            self.checkpoints.save(trainer, self.rating.rated_step)
             return
         self.guard.check(trainer, module)  # end a run whose loss or weights are not finite
         self.algorithm.publish(trainer, module)  # which plays next: the latest, or a gate decides
@@ -89,6 +90,10 @@ class Loop(Checkpoint):
         self.reports.show()  # report.html, with curves and games
 
     # -- Lightning calls ---------------------------------------------------------------------------
+
+    def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self.team.agree(self.clock.had_its_time()):
+            self.clock.end(trainer)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if not self.data.between_generations or self.data.was_cut:
@@ -107,6 +112,8 @@ class Loop(Checkpoint):
         self._turn = None
 
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+        if self._turn is not None:  # no step was taken since the run resumed
+            self.on_train_epoch_end(trainer, pl_module)
         # Before Lightning frees memory of a GPU, which networks at work still use.
         self._close()
 

@@ -14,6 +14,7 @@ mover's advantage is estimated along with the ratings: see `azcore.arena.elo`.
 
 from __future__ import annotations
 
+import math
 import re
 from contextlib import suppress
 from typing import Any
@@ -22,7 +23,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 
 from azcore.algorithms.beside import Beside, Moment
 from azcore.algorithms.checkpoints import link
-from azcore.algorithms.clock import CLOSING, RATED, RunClock
+from azcore.algorithms.clock import CLOSING, RATED, RunClock, TimeIsUpError
 from azcore.algorithms.display import Heartbeat, TrainingDisplay
 from azcore.algorithms.metrics import RATING
 from azcore.arena.elo import PairScore, Rating, fit_ratings
@@ -90,10 +91,6 @@ def match_scores(table: Table) -> list[PairScore]:
     return scores
 
 
-class _TimeIsUpError(Exception):
-    """The run's time is over."""
-
-
 class ArenaRating(Callback):
     """Rates the weights every `arena.every_generations` generations, and when the run ends.
 
@@ -127,6 +124,8 @@ class ArenaRating(Callback):
         self._matches = Beside[list[SpreadMatch]]("rating")
         self.rated_step: int | None = None  # of the weights rated last, since the process began
         self._is_owed = False  # a rating that was due and could not be paid for
+        self._until = math.inf  # seconds of the run, when the rating under way has to end
+        self._known: dict[tuple[int, int], tuple[int, float, float | None]] = {}  # by the table
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         match_scores(self._table)  # refuses a faulty table before anything in it is changed
@@ -148,7 +147,9 @@ class ArenaRating(Callback):
         is_due = every is not None and (is_last or (moment.generation + 1) % every == 0)
         if self._matches.is_over or (self._matches.is_begun and is_due):
             self._take(module)
-        if not (is_due or self._is_owed):
+        scores = match_scores(self._table)
+        is_rated = bool(scores) and scores[-1].player == f"step-{moment.step}"
+        if is_rated or not (moment.step and (is_due or self._is_owed)):
             return
         games = self._games_in_time(is_last=is_last)
         self._is_owed = games == 0
@@ -162,20 +163,33 @@ class ArenaRating(Callback):
         limit = self._clock.max_seconds
         if limit is None or self._settings.arena.every_generations is None:
             return 0.0
-        a_game = self._seconds_per_game() * len(self._opponents())
-        return self._affordable(a_game, RATED * limit - self._spent()) * a_game
+        try:
+            found = self._table.path.stat()
+            stamp = (found.st_size, found.st_mtime_ns)
+        except FileNotFoundError:
+            stamp = (0, 0)
+        if stamp not in self._known:  # asked after each step
+            matches = len(self._names_of_opponents())
+            self._known = {stamp: (matches, self._spent(), self._measured_per_game())}
+        matches, spent, measured = self._known[stamp]
+        a_game = (self._guessed_per_game() if measured is None else measured) * matches
+        return self._affordable(a_game, RATED * limit - spent) * a_game
 
     def _games_in_time(self, *, is_last: bool) -> int:
         """How many games a match may have now, by the clock; 0: there is no time for a rating."""
         clock, most = self._clock, self._settings.arena.games
         if clock.max_seconds is None:
             return most
-        a_game, spent = self._seconds_per_game() * len(self._opponents()), self._spent()
+        measured, spent = self._measured_per_game(), self._spent()
+        a_game = self._guessed_per_game() if measured is None else measured
+        a_game *= len(self._names_of_opponents())
         if not is_last:  # another one is to follow at the end
             whole = most * a_game
             within = min(RATED * clock.elapsed(), RATED * clock.max_seconds - whole)
+            self._until = clock.elapsed() + max(1.0, RATED * clock.max_seconds / 2 - spent)
             return most if spent + whole <= within else 0
         left = min(RATED * clock.max_seconds - spent, (clock.left() or 0.0) - CLOSING)
+        self._until = clock.elapsed() + left
         games = self._affordable(a_game, left)
         if not games:
             self._terminal.say(
@@ -188,13 +202,19 @@ class ArenaRating(Callback):
         most = self._settings.arena.games
         return min(most, int(max(0.0, seconds) / max(a_game, 1e-9)) // 2 * 2)
 
-    def _seconds_per_game(self) -> float:
-        """Of a match, as the latest took; of the first, from what self-play takes."""
-        rows = self._table.rows()
-        seconds = [self._table.number(row, "seconds") for row in rows[-3:]]
-        if seconds:
-            return sum(seconds) / sum(self._table.whole(row, "games") for row in rows[-3:])
+    def _measured_per_game(self) -> float | None:
+        """Seconds of a game of the latest matches; None: there was none."""
+        rows = self._table.rows()[-3:]
+        games = sum(self._table.whole(row, "games") for row in rows)
+        seconds = sum(self._table.number(row, "seconds") for row in rows)
+        return seconds / games if games else None
+
+    def _guessed_per_game(self) -> float:
+        """The same before there was a match, from what a game of self-play takes."""
         settings = self._settings
+        if settings.supervised.enabled:  # all games, if they take a tenth of the time together
+            matches = settings.arena.games * len(self._names_of_opponents())
+            return RATED * (self._clock.max_seconds or 0.0) / matches
         more = settings.arena.num_simulations / settings.search.num_simulations
         return self._clock.seconds_per_game() * more * FEWER_AT_ONCE
 
@@ -236,7 +256,7 @@ class ArenaRating(Callback):
 
         def play() -> list[SpreadMatch]:
             played = []
-            with suppress(_TimeIsUpError):  # a match that was begun is left out
+            with suppress(TimeIsUpError):  # a match that was begun is left out
                 for opponent in opponents:
                     played.append(self._play(player, opponent, seed, each, shown=waits))
             return played
@@ -282,7 +302,7 @@ class ArenaRating(Callback):
         """A match.
 
         Raises:
-            _TimeIsUpError: the run's time is over before the match is.
+            TimeIsUpError: the run's time, or the rating's, is over before the match is.
         """
         arena, longest = self._settings.arena, 0
         match, length = f"the match with {opponent.name}", self._settings.game.max_game_length
@@ -294,9 +314,8 @@ class ArenaRating(Callback):
             heart.beat(done)
             if shown:
                 self._terminal.show(f"rating: {opponent.name}", done, games, "games")
-            left = self._clock.left()
-            if left is not None and left < CLOSING and done < games:
-                raise _TimeIsUpError
+            if done < games:
+                self._clock.require_time(self._until)
 
         return play_spread(
             self._workplaces,
@@ -311,24 +330,28 @@ class ArenaRating(Callback):
         )
 
     def _opponents(self) -> list[Contender]:
+        return [self._opponent(name) for name in self._names_of_opponents()]
+
+    def _opponent(self, name: str) -> Contender:
+        settings = self._settings
+        if name == "random":
+            return contenders.RANDOM
+        if name == "search":
+            return contenders.baseline(settings)
+        path = self._run.checkpoints / f"{name}.ckpt"
+        return contenders.saved(settings, path, name, settings.arena.num_simulations)
+
+    def _names_of_opponents(self) -> list[str]:
         """Baselines that are not yet clearly beaten, and weights that were rated before."""
-        settings, scores = self._settings, match_scores(self._table)
+        scores = match_scores(self._table)
         last = {score.opponent: score.total.score for score in scores}
-        opponents: list[Contender] = []
-        if last.get("random", 0.0) < SURE_WIN:
-            opponents.append(contenders.RANDOM)
-        if last.get("search", 0.0) < SURE_WIN:
-            opponents.append(contenders.baseline(settings))
+        names = [name for name in ("random", "search") if last.get(name, 0.0) < SURE_WIN]
         # The last weights show the progress; those halfway through the ratings keep the ladder
         # short, so that errors do not add up over hundreds of rungs.
         rated = list(dict.fromkeys(score.player for score in scores))
         if not rated and self._run.step_checkpoint(0).exists():
             rated = [self._run.step_checkpoint(0).stem]
-        for name in dict.fromkeys(rated[-1:] + rated[(len(rated) - 1) // 2 :][:1]):
-            path = self._run.checkpoints / f"{name}.ckpt"
-            simulations = settings.arena.num_simulations
-            opponents.append(contenders.saved(settings, path, name, simulations))
-        return opponents
+        return [*names, *dict.fromkeys(rated[-1:] + rated[(len(rated) - 1) // 2 :][:1])]
 
     def state_dict(self) -> dict[str, Any]:
         """The rating under way, whose weights are in the checkpoint of its step."""

@@ -248,6 +248,7 @@ class Training:
             run=self._run,
             terminal=self._terminal,
             workplaces=lambda: self._workplaces,
+            clock=self._clock,
         )
 
     def _progress(self, source: GameSource, terminal: TrainingDisplay) -> Progress:

@@ -48,7 +48,7 @@ KINDS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
         "ladder=lesson",
         {"lesson.games": "ladder.recipes", "lesson": "ladder", "run_dir": "ladder.folder"},
     ),
-    "plan": ("bench", "bench.rows=[plan]", {}),
+    "plan": ("bench", "bench.rows=[plan] bench.path=plan.json", {}),
     "publish": ("export", "what=checkpoint", {"publish": "export"}),
 }
 SIDE_BY_SIDE = "compare.side_by_side=true"  # which is command=report now
@@ -96,7 +96,7 @@ def _kind(command: str, words: list[str], tell: Callable[[str], None]) -> tuple[
         now, choice, names = "report", "", {"run_dir": "out", "compare.runs": "run_dir"}
         words = [word for word in words if word != SIDE_BY_SIDE]
     tell(f"command={command} is {' '.join(filter(None, (f'command={now}', choice)))} now")
-    changed = [choice] if choice else []
+    changed = choice.split()
     for word in words:
         key, equals, value = word.partition("=")
         bare = key.lstrip("+~")

@@ -13,6 +13,7 @@ import re
 import shlex
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -26,10 +27,11 @@ from azcore.assembly.parts import Config
 from azcore.commands.command_line import run_line
 from azcore.commands.console import table_console
 from azcore.commands.puzzles import RESULTS
+from azcore.errors import SettingError
 from azcore.game.registry import installed_games
 from azcore.networks.probe import processor
 from azcore.report.side_by_side import FEWEST, MOST, SIDE_BY_SIDE, write_side_by_side
-from azcore.settings import build, convert, require
+from azcore.settings import build, convert, require, unknown_key
 from azcore.storage import table as tables
 from azcore.storage.card import commit
 from azcore.storage.run_directory import RunDirectory
@@ -43,6 +45,7 @@ OUTPUTS = {
     "import": ("out", ".azg"),
 }
 PREPARES = ("train", "arena", "import")
+KEYS = ("goal", "prepare", "train", "measures", "share")  # of a recipe
 ALL = "all"
 REFRESH_SECONDS = 30.0  # between two writings of the page with the runs side by side
 LEAST_SECONDS = 10  # that a run trains, however long its start has taken
@@ -158,6 +161,9 @@ def recipes_from(group: Mapping[str, Any]) -> dict[str, Recipe]:
 def _recipe(name: str, values: Any) -> Recipe:
     where = f"ladder.recipes.{name}"
     require(isinstance(values, Mapping), where, "goal, train and measures", values)
+    for key in values:
+        if key not in KEYS:
+            raise SettingError(unknown_key(f"{where}.{key}", [f"{where}.{name}" for name in KEYS]))
     measures = tuple(build(Measure, each, where) for each in values.get("measures", []))
     prepare = _preparations(values.get("prepare", {}), f"{where}.prepare")
     train = convert(tuple[str, ...], values.get("train", []), f"{where}.train")
@@ -292,6 +298,10 @@ class Climb:
         write_side_by_side(page, begun)
         return page
 
+    def _refresh(self) -> None:
+        with suppress(Exception):  # a page is worth no run
+            self.write_page()
+
     def _once(self, name: str, line: Sequence[str], clock: Clock | None = None) -> bool:
         """Run a line whose output is kept, unless that was done; False: it was interrupted.
 
@@ -304,7 +314,8 @@ class Climb:
             words = self._line(line, out)
             words += [] if clock is None else [clock.begin(name)]
             words += ["resume=latest"] if (out / "config.yaml").exists() else []
-            if not run_line(words, "ladder", every=REFRESH_SECONDS, meanwhile=self.write_page):
+            every = None if clock is None else REFRESH_SECONDS
+            if not run_line(words, "ladder", every=every, meanwhile=self._refresh):
                 return False
             if clock is not None:
                 clock.end()

@@ -42,7 +42,7 @@ def report(config: Config) -> int:
 def _side_by_side(places: list[str], out: str | None) -> Path:
     """Write the page of several runs, beside them or to `out`, which may be a folder."""
     named: dict[str, RunDirectory] = {}
-    for name, path, _ in runs_inside(places, "run_dir"):
+    for name, path, _ in runs_inside(list(dict.fromkeys(places)), "run_dir"):
         named[name if name not in named else str(path)] = RunDirectory(path)
     page = (
         Path(places[0] if len(places) == 1 else Path(places[0]).parent)

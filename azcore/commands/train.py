@@ -336,6 +336,8 @@ def _conclude(
     if words := _resignation_in_words(run):
         terminal.say(words)
     if step is not None:
+        if terminal.rating:  # that no generation's line has shown
+            terminal.say(f"rating {terminal.rating}")
         terminal.say(f"weights {run.last_checkpoint}")
         play = f"python -m azcore play {_word('checkpoint', run)}"
         terminal.say(f"play against it with: {play}", as_command=True)

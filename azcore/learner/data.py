@@ -316,6 +316,11 @@ class SelfPlayData(LightningDataModule):
         games, positions = state_dict["total_games"], state_dict["total_positions"]
         size = state_dict["record_bytes"]
         self.was_cut = state_dict.get("was_cut") is True
+        if self.was_cut and self._team.is_many:
+            raise CheckpointError(
+                "trainer.max_time has cut the self-play of this run short: resume it on one device "
+                "up to the end of the generation, with trainer.devices=1 and trainer.num_nodes=1"
+            )
         for name in ("record_bytes", "total_games", "total_positions"):
             if type(state_dict[name]) is not int or state_dict[name] < (not self.was_cut):
                 raise CheckpointError(

@@ -322,7 +322,7 @@ def _plays(config: Path, game: str) -> bool:
     """Whether the settings of a run say that it plays a game; what cannot be read does not."""
     try:
         return bool(yaml.safe_load(read_text(config, MAX_YAML))["game"]["name"] == game)
-    except (SettingError, yaml.YAMLError, TypeError, LookupError, RecursionError):
+    except (SettingError, yaml.YAMLError, TypeError, ValueError, LookupError, RecursionError):
         return False
 
 

@@ -37,7 +37,7 @@ class Table:
             SettingError: writing fails.
         """
         try:
-            with self.path.open("a+", newline="") as file:
+            with self.path.open("a+", newline="", encoding="utf-8") as file:
                 self._drop_cut_row(file)
                 writer = csv.DictWriter(file, self.columns)
                 if file.tell() == 0:
@@ -148,7 +148,7 @@ class Table:
         """
         new = self.path.with_suffix(".csv.tmp")
         try:
-            with new.open("w", newline="") as file:
+            with new.open("w", newline="", encoding="utf-8") as file:
                 writer = csv.DictWriter(file, self.columns)
                 writer.writeheader()
                 writer.writerows(rows)

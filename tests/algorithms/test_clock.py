@@ -14,6 +14,7 @@ import pytest
 from azcore.algorithms import clock, ratings
 from azcore.algorithms.clock import RunClock
 from azcore.commands.train import is_finished, train
+from azcore.learner.data import SelfPlayData
 from azcore.storage.checkpoint import read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
@@ -92,6 +93,30 @@ def test_no_step_is_taken_without_games(
     assert fingerprint(Path("run")) == fingerprint(Path("whole"))  # nothing was lost
 
 
+def test_weights_are_rated_that_learned_nothing_more(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The time is over before the third generation has a game; the second was not due."""
+    monkeypatch.setattr(RunClock, "seconds_per_game", lambda self: 1e-6)
+    monkeypatch.setattr(SelfPlayData, "_steps_paid", lambda self, generation: 8)
+    settings = (HOUR, "arena.every_generations=3")
+    cut_self_play(monkeypatch, tiny("run_dir=run", *settings), looks=0, whole=2)
+    assert {row["step"] for row in rows("run", "matches.csv")} == {"8"}
+    assert Path("run/checkpoints/step-8.ckpt").exists()
+    assert "rating of step 8: " in capsys.readouterr().out
+    shutil.copytree("run", "once")
+    again = tiny("resume=once", *settings[1:], TWO_HOURS)
+    cut_self_play(monkeypatch, again, looks=1, whole=2)  # saved, though no step was taken
+    assert is_finished(RunDirectory(Path("once")))
+    before, after = (
+        read_checkpoint(RunDirectory(Path(run)).last_checkpoint)["SelfPlayData"]["source"]
+        for run in ("run", "once")
+    )
+    assert before != after
+    assert train(tiny("resume=run", *settings[1:], TWO_HOURS)) == 0
+    assert [row["generation"] for row in rows("run", "metrics.csv")] == ["0", "1", "2", "3"]
+
+
 def test_learning_that_is_cut_short_goes_on_at_that_step(
     tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -133,8 +158,8 @@ def test_ratings_take_a_tenth_of_the_time(elapsed: float, is_last: bool, games: 
     rating._clock = timer
     rating._terminal = Mock()
     patched: Any = rating
-    patched._seconds_per_game = lambda: 0.2
-    patched._opponents = lambda: [1, 2, 3]
+    patched._measured_per_game = lambda: 0.2
+    patched._names_of_opponents = lambda: ["a", "b", "c"]
     patched._spent = lambda: 0.0
     timer.elapsed = lambda: elapsed * (0.5 if is_last else 2)  # type: ignore[method-assign]
     assert rating._games_in_time(is_last=is_last) == games

@@ -95,8 +95,10 @@ class MatchFiles:
         self._games = Table(folder / f"{prefix}games.csv", GAMES)
 
     @property
-    def paths(self) -> tuple[Path, Path]:
-        return self.matches, self._games.path
+    def paths(self) -> list[Path]:
+        """All that is written here, with the names under which files are written first."""
+        own = [self.matches, self._games.path]
+        return own + [path.with_name(f"{path.name}.tmp") for path in own]
 
     def require_matches_of(self, wanted: Container[str]) -> None:
         """Refuse a folder that holds other matches.
@@ -124,6 +126,9 @@ class MatchFiles:
             AzcoreError: the table cannot be read.
         """
         rows = self._games.rows()
+        wanted_columns = f"a table of games with the columns {', '.join(GAMES)}"
+        fits = not rows or list(rows[0]) == GAMES
+        require(fits, str(self._games.path), wanted_columns, list(rows[0]) if rows else [])
         found: dict[str, list[MatchGame]] = {}
         states = StartStates(self.game)
         for row in rows:

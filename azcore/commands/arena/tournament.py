@@ -13,6 +13,7 @@ others.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -49,9 +50,10 @@ from azcore.game import Book, Game, Tablebase
 from azcore.selfplay.backend import BackendSettings
 from azcore.settings import build, require
 from azcore.storage.books import read_book
-from azcore.storage.run_directory import RUNS, dated
+from azcore.storage.run_directory import RUNS, dated, locked
 from azcore.storage.starts import Starts
 from azcore.storage.transcripts import OPENING, format_named, write_transcripts
+from azcore.storage.untrusted import require_no_links
 
 
 def tournament(config: Config) -> int:
@@ -92,15 +94,18 @@ def tournament(config: Config) -> int:
     ]
     console = table_console()
     circumstances = Circumstances(starts, book, tablebase)
-    with player_of_matches(
-        settings, backend, entrants, players, circumstances, console.print
-    ) as play:
+    with ExitStack() as stack:
+        play = stack.enter_context(
+            player_of_matches(settings, backend, entrants, players, circumstances, console.print)
+        )
         run_dir = config["run_dir"]
         folder = Path(run_dir) if run_dir else dated(RUNS / "arena" / game.name)
         files = MatchFiles(folder, game)
         files.require_matches_of({pairing.match for pairing in pairings})
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            require_no_links(folder)
+            stack.enter_context(locked(folder))
         except OSError as error:
             raise SettingError(
                 f"run_dir {folder} cannot be written to: {error.strerror}"
