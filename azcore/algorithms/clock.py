@@ -113,7 +113,7 @@ class RunClock(Callback):
         """Whether earlier parts of the run have taken all of it."""
         return self.max_seconds is not None and self._before >= self.max_seconds
 
-    # -- the loop tells ---------------------------------------------------------------------------
+    # -- called by the loop -----------------------------------------------------------------------
 
     def begins_to_play(self) -> None:
         self._since = time.monotonic()

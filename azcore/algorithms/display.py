@@ -28,7 +28,6 @@ class TrainingDisplay:
 
     console: Console
     max_steps: int
-    max_seconds: float | None
     rating: str = ""  # that is new since the last line
     left: Callable[[], float | None] = lambda: None  # seconds until the limit
 

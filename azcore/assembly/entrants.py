@@ -304,7 +304,7 @@ def _of_run(settings: MatchSettings, entrant: OfRun) -> Player:
 
 
 def identity_of(entrant: Entrant, programs: Mapping[str, Any]) -> str:
-    """What tells an entrant from others, whose matches are other matches."""
+    """What distinguishes an entrant: matches of one with another identity are other matches."""
     if isinstance(entrant, Saved):
         return repr((entrant.digest, entrant.search))
     if isinstance(entrant, OfRun):

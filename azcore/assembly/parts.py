@@ -123,6 +123,11 @@ class MatchSettings(PlaySettings):
     sprt: SprtSettings | None  # None: no match stops early
     programs: Mapping[str, Any]  # by name, see `azcore.engine.programs.Program`
 
+    @property
+    def early_stop(self) -> SprtSettings | None:
+        """The test by which matches of an arena stop early; None: all their games are played."""
+        return self.sprt if self.arena.sprt else None
+
     def arena_starts(self) -> Starts | None:
         """What matches begin from, other than the initial position.
 

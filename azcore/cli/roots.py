@@ -98,10 +98,8 @@ def uses(command: str, key: str) -> bool:
 def keys_of(command: str) -> frozenset[str]:
     """All settings of a command with any choice of its groups, and the groups."""
     found = set(_names(command))
-    for group, _, package in _groups(command):
-        for choice in _choices_of(command, group):
-            if _has_settings(group, choice):
-                found |= {f"{package or group}.{key}" for key in _flat_file(f"{group}/{choice}")}
+    for _, settings in _settings_by_choice(command):
+        found |= settings
     for root in _files(command):
         found |= set(_flat(_values(root)))
     return frozenset(key for key in found if has(command, key))
@@ -109,14 +107,21 @@ def keys_of(command: str) -> frozenset[str]:
 
 def choices_with(command: str, key: str) -> list[str]:
     """The choices of a command's groups that have a setting, as GROUP=CHOICE."""
-    found = []
+    return [
+        choice
+        for choice, settings in _settings_by_choice(command)
+        if any(f"{each}.".startswith(f"{key}.") for each in settings)
+    ]
+
+
+def _settings_by_choice(command: str) -> Iterator[tuple[str, set[str]]]:
+    """Each choice of a command's groups, as GROUP=CHOICE, and its settings; no overlays."""
     for group, _, package in _groups(command):
         for choice in _choices_of(command, group):
             if _has_settings(group, choice):
-                own = {f"{package or group}.{each}." for each in _flat_file(f"{group}/{choice}")}
-                if any(each.startswith(f"{key}.") for each in own):
-                    found.append(f"{group if has(command, group) else package}={choice}")
-    return found
+                name = group if has(command, group) else package
+                settings = _flat_file(f"{group}/{choice}")
+                yield f"{name}={choice}", {f"{package or group}.{key}" for key in settings}
 
 
 def _has_settings(group: str, choice: str) -> bool:

@@ -91,7 +91,7 @@ def train_run(
 
     Args:
         config: as composed.
-        display: makes the output from a console, the last step and the seconds to train.
+        display: makes the output from a console and the last step.
     """
     began = time.monotonic()
     quiet_lightning()
@@ -116,9 +116,7 @@ def train_run(
     if resume:
         require_same_origin(config, origin)
     max_steps = trainer.max_steps
-    terminal = display(
-        console=Console(soft_wrap=True), max_steps=max_steps, max_seconds=trainer.max_seconds
-    )
+    terminal = display(console=Console(soft_wrap=True), max_steps=max_steps)
     step = None
     interrupts.say_at_the_end(lambda: f"azcore: {_what_was_saved(run, name)}")
     with _interruptible():

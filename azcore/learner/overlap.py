@@ -29,7 +29,7 @@ from azcore.selfplay.weights import Weights
 from azcore.storage.game_record import GameRecord
 from azcore.storage.replay import ReplayBuffer
 
-LOOK = 1.0  # seconds between two looks at whether it is to go on
+LOOK = 1.0  # seconds between two checks whether self-play may continue
 
 
 class OverlappingSelfPlay(SelfPlay):

@@ -254,7 +254,7 @@ def _play_all(
                     num_games=arena.games,
                     opening_plies=arena.opening_plies,
                     seed=derived_seed(settings.seed, number),
-                    sprt=settings.sprt if arena.sprt else None,
+                    sprt=settings.early_stop,
                     starts=starts,
                     book=book,
                     tablebase=tablebase,

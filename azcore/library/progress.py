@@ -17,14 +17,14 @@ EVERY = 0.5  # seconds between two changes of the line in a notebook
 def display_for(quiet: bool) -> Callable[..., TrainingDisplay]:
     """What makes the output of a training run: see `azcore.commands.train.train_run`."""
 
-    def make(*, console: Console, max_steps: int, max_seconds: float | None) -> TrainingDisplay:
+    def make(*, console: Console, max_steps: int) -> TrainingDisplay:
         # Plain text also in a notebook, where rich would draw each line as a block of HTML, and as
         # kernels set FORCE_COLOR, take their output for a terminal.
         notebook = _in_notebook()
         terminal = False if notebook else None
         console = Console(soft_wrap=True, force_jupyter=False, force_terminal=terminal, quiet=quiet)
         kind = _NotebookDisplay if notebook and not quiet else TrainingDisplay
-        return kind(console=console, max_steps=max_steps, max_seconds=max_seconds)
+        return kind(console=console, max_steps=max_steps)
 
     return make
 

@@ -163,7 +163,9 @@ def _remembered(path: Path, stamp: tuple[int, ...]) -> dict[str, Any]:
 
 def digest_of(path: Path) -> str:
     """The SHA-256 with which the file of a checkpoint ends, in hexadecimal."""
-    return path.read_bytes()[-_COMMENT:].decode("ascii", "replace")
+    with path.open("rb") as file:
+        file.seek(max(0, path.stat().st_size - _COMMENT))
+        return file.read().decode("ascii", "replace")
 
 
 def source_state(data: Mapping[str, Any]) -> dict[str, Any]:

@@ -44,9 +44,7 @@ RESIGNED = {
 def told(row: dict[str, float], width: int, *, is_terminal: bool) -> list[str]:
     out = io.StringIO()
     console = Console(file=out, width=width, force_terminal=is_terminal)
-    terminal = TrainingDisplay(
-        console=console, max_steps=200_000, max_seconds=1e6, rating="+1 ± 1 Elo"
-    )
+    terminal = TrainingDisplay(console=console, max_steps=200_000, rating="+1 ± 1 Elo")
     terminal.generation(row)
     return out.getvalue().splitlines()
 
@@ -66,7 +64,7 @@ def test_each_actor_has_a_line_and_of_many_the_slowest(count: int, lines: int) -
     members = [MemberStatistics(f"actor {n}", 3, 1000 * n, 40, 1) for n in range(count)]
     out = io.StringIO()
     console = Console(file=out, width=100)
-    terminal = TrainingDisplay(console=console, max_steps=100, max_seconds=None)
+    terminal = TrainingDisplay(console=console, max_steps=100)
     terminal.members(ActorStatistics(seconds=10.0, members=members), 48)
     told = out.getvalue().splitlines()
     assert len(told) == lines

@@ -508,7 +508,7 @@ def test_a_notebook_shows_progress_in_one_line(
     monkeypatch.setitem(sys.modules, "IPython.display", Display)  # type: ignore[arg-type]
     monkeypatch.setattr(progress, "EVERY", 0.0)
     monkeypatch.setenv("FORCE_COLOR", "1")  # as kernels do
-    display = progress.display_for(quiet=False)(console=None, max_steps=8, max_seconds=None)
+    display = progress.display_for(quiet=False)(console=None, max_steps=8)
     with display:
         display.show("self-play", 1, 4, "games")
         display.show("self-play", 4, 4, "games")

@@ -18,7 +18,6 @@ are held out, as Silver 2017, figure 3, does beside the ratings.
 
 from __future__ import annotations
 
-import csv
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
@@ -56,6 +55,7 @@ from azcore.networks.saved import load_network
 from azcore.selfplay.backend import BackendSettings
 from azcore.settings import build
 from azcore.storage.run_directory import RUNS, dated
+from azcore.storage.table import Table
 from azcore.storage.untrusted import require_no_link
 
 RATINGS = ["run", "variant", "seed", "step", "evaluations", "seconds", "rating", "low", "high"]
@@ -274,15 +274,7 @@ def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
         for entry in rated
     ]
     rows += [{"run": RANDOM, "rating": 0.0}, {"run": SEARCH, "rating": round(search, 1)}]
-    new = path.with_suffix(".csv.tmp")
-    try:
-        with new.open("w", newline="") as file:
-            writer = csv.DictWriter(file, [*RATINGS, *predictions])
-            writer.writeheader()
-            writer.writerows(rows)
-        new.replace(path)
-    except OSError as error:
-        raise SettingError(f"{path} cannot be written: {error.strerror}") from error
+    Table(path, [*RATINGS, *predictions]).replace(rows)
 
 
 def _print_last(

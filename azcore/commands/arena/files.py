@@ -6,12 +6,10 @@ a row of either table is of: a few digits of a hash of who plays, and how.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from textwrap import wrap
-from typing import Any
 
 from azcore.arena.elo import RatingList
 from azcore.arena.match import TABLEBASE, MatchGame, MatchResult
@@ -77,7 +75,7 @@ def write_ratings(path: Path, standings: Sequence[Standing]) -> None:
         }
         for rank, line in enumerate(standings, 1)
     ]
-    _write(path, RATINGS, rows)
+    Table(path, RATINGS).replace(rows)
 
 
 class MatchFiles:
@@ -91,13 +89,13 @@ class MatchFiles:
 
     def __init__(self, folder: Path, game: Game, prefix: str = "") -> None:
         self.folder, self.game = folder, game
-        self.matches = folder / f"{prefix}matches.csv"
+        self._matches = Table(folder / f"{prefix}matches.csv", MATCHES)
         self._games = Table(folder / f"{prefix}games.csv", GAMES)
 
     @property
     def paths(self) -> list[Path]:
         """All that is written here, with the names under which files are written first."""
-        own = [self.matches, self._games.path]
+        own = [self._matches.path, self._games.path]
         return own + [path.with_name(f"{path.name}.tmp") for path in own]
 
     def require_matches_of(self, wanted: Container[str]) -> None:
@@ -106,8 +104,7 @@ class MatchFiles:
         Raises:
             SettingError: naming it.
         """
-        table = Table(self.matches, MATCHES)
-        if any(row.get("match") not in wanted for row in table.rows()):
+        if any(row.get("match") not in wanted for row in self._matches.rows()):
             raise SettingError(
                 f"run_dir {self.folder} holds matches of other players, or under other "
                 "conditions: name another folder"
@@ -220,17 +217,7 @@ class MatchFiles:
                     "verdict": sprt.verdict(distinct.pentanomial) if sprt else "",
                 }
             )
-        _write(self.matches, MATCHES, rows)
-
-
-def _write(path: Path, columns: list[str], rows: Iterable[Mapping[str, Any]]) -> None:
-    """Replace a table atomically, so that no reader sees half of it."""
-    new = path.with_name(path.name + ".tmp")
-    with new.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(rows)
-    new.replace(path)
+        self._matches.replace(rows)
 
 
 def draw_ratings(path: Path, standings: Sequence[Standing]) -> str:

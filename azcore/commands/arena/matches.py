@@ -26,11 +26,11 @@ from azcore.selfplay.backend import BackendSettings
 from azcore.storage.starts import Starts
 
 SECONDS_A_LINE = 60.0  # between two lines about a match, where they are all there is
-DIGITS = 12  # of a hash, which tell a match from all others
+DIGITS = 12  # of the hash that identifies a match
 
-# Plays a match of two players, by their places, with a seed, and tells how many games have ended.
+# Plays a match: the places of both players, a seed, and a callback for how many games have ended.
 PlayMatch = Callable[[int, int, int, Callable[[int], None]], MatchResult]
-# Told of each match: its number from 1, its result, and the seconds; None: it was played before.
+# Called after each match: its number from 1, its result, its seconds; None: it was played before.
 Ended = Callable[[int, MatchResult, float | None], None]
 
 
@@ -41,7 +41,7 @@ class Pairing:
     Args:
         players: the place of each among all, the first of the match first.
         seed: of openings and players.
-        match: what tells it from every other match, see `match_of`.
+        match: its identity, see `match_of`.
     """
 
     players: tuple[int, int]
@@ -50,7 +50,7 @@ class Pairing:
 
 
 def match_of(*parts: object) -> str:
-    """What tells a match from others: digits of a hash of who plays, and how."""
+    """The identity of a match: digits of a hash of who plays, and how."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:DIGITS]
 
 
@@ -87,9 +87,9 @@ def play_all(
         play: plays a match.
         files: where matches are written and may be already.
         console: to print on.
-        ended: told of each match.
+        ended: called after each match.
     """
-    arena, sprt = settings.arena, settings.sprt if settings.arena.sprt else None
+    arena, sprt = settings.arena, settings.early_stop
 
     def is_whole(result: MatchResult) -> bool:
         has_all = len(result.games) == arena.games
@@ -163,7 +163,7 @@ def player_of_matches(
     given: dict[str, Any] = {
         "num_games": arena.games,
         "opening_plies": arena.opening_plies,
-        "sprt": settings.sprt if arena.sprt else None,
+        "sprt": settings.early_stop,
         "starts": circumstances.starts,
         "book": circumstances.book,
     }

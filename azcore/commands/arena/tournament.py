@@ -121,7 +121,7 @@ def tournament(config: Config) -> int:
         rated = rating_list([result.distinct for result in played], anchors)
         standings = standings_of(played, rated, arena.teaching_k)
         write_ratings(folder / "ratings.csv", standings)
-        files.write(results, rated, settings.sprt if arena.sprt else None)
+        files.write(results, rated, settings.early_stop)
         print_tournament(console, settings, played, rated, standings, anchors)
         console.print(escape(draw_ratings(folder / "ratings.png", standings)))
         console.print(f"written to {escape(str(folder))}")
@@ -139,7 +139,7 @@ def _conditions(settings: MatchSettings) -> tuple[object, ...]:
     return (
         settings.game.identity,
         of_matches,
-        settings.sprt if settings.arena.sprt else None,
+        settings.early_stop,
         settings.search,
         settings.evaluation.random_symmetry,
         settings.seed,
