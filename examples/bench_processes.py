@@ -1,96 +1,63 @@
-"""Self-play by processes that share the cores and the GPU, against one process with threads.
+"""Self-play as a run plays it, in processes, with other numbers of processes and of games.
 
-    python examples/bench_processes.py               # 1 x all cores, and all cores x 1
-    python examples/bench_processes.py --split 1x8 8x1 15x1 network.blocks=6 network.channels=64
-    python examples/bench_processes.py --split 15x1 game=chess evaluator.backend=torch
+    python examples/bench_processes.py                       # one process for each core
+    python examples/bench_processes.py --processes 8 15 16 --games 256 network.blocks=6
+    python examples/bench_processes.py --processes 16 game=chess evaluator.precision=bfloat16
 
-Each split is PROCESSESxTHREADS. Printed are the evaluations/s of all together and the share of a
-thread's time that its network takes; the rest is search, and waiting for Python's lock. Other
-arguments are settings, as on the command line of azcore.
+Printed are the evaluations/s of all together and the share of a worker's time in which it waits for
+the network; the rest is search. Other arguments are settings, as on the command line of azcore.
 """
 
 from __future__ import annotations
 
 import argparse
-import multiprocessing
 import os
 import time
+from contextlib import closing
 from dataclasses import replace
-from multiprocessing.synchronize import Barrier
 
+from azcore.algorithms.self_play import crew_of_run
 from azcore.assembly.parts import RunSettings, settings_from
+from azcore.assembly.selfplay import NetworkWeights
 from azcore.library.settings import compose
 from azcore.networks import build_network
-from azcore.selfplay.actor import Actor
+from azcore.selfplay.speed import evaluations_per_s
 
-LONGEST_START = 120.0  # seconds until all processes play
-WARM_UP = 1.0  # seconds, in which graphs are captured and games get out of step
+WARM_UP = 3.0  # seconds, in which graphs are captured and games get out of step
 
 
-def play(
-    seed: int,
-    threads: int,
-    games: int,
-    seconds: float,
-    changes: list[str],
-    together: Barrier,
-    results: multiprocessing.SimpleQueue[tuple[float, float]],
-) -> None:
-    """Play as a process of a run does, and tell evaluations/s and the network's share."""
-    settings = settings_from(compose(*changes), RunSettings)
-    actor = Actor(
-        game=settings.game,
-        search=settings.search,
-        settings=replace(settings.selfplay, workers=threads, num_games=games * threads),
-        seed=seed,
-        evaluator=settings.evaluator(build_network(settings.game, settings.network, 1), threads),
+def measure(processes: int, games: int, seconds: float, changes: list[str]) -> None:
+    """Play in so many processes, with so many games in each, and print the rate."""
+    began = time.perf_counter()
+    sizes = f"selfplay.workers={processes}", f"selfplay.num_games={games * processes}"
+    settings = settings_from(compose("backend=process", *changes, *sizes), RunSettings)
+    network = build_network(settings.game, settings.network, settings.seed)
+    way = settings.fastest_evaluator(network).way
+    settings = replace(settings, evaluation=way.settings(settings.evaluation))
+    with closing(crew_of_run(settings, network, None, lambda _: None)) as crew:
+        crew.set_weights(NetworkWeights(settings, network, 0))
+        ready = time.perf_counter() - began
+        evaluations_per_s(crew, WARM_UP)
+        crew.reset_statistics()
+        rate, statistics = evaluations_per_s(crew, seconds), crew.statistics
+        waits = statistics.network_seconds / statistics.seconds
+    print(
+        f"{processes:3} processes, {games} games each, {way}: {rate:10,.0f} evaluations/s, "
+        f"network {waits:4.0%} of a worker's time, ready after {ready:.0f} s",
+        flush=True,
     )
-
-    def rates(wanted: float) -> tuple[float, float]:
-        evaluations = actor.statistics.evaluations
-        network, began = actor.statistics.network_seconds, time.perf_counter()
-        actor.play_while(lambda _: time.perf_counter() - began < wanted)
-        took = time.perf_counter() - began
-        evaluations = actor.statistics.evaluations - evaluations
-        return evaluations / took, (actor.statistics.network_seconds - network) / took / threads
-
-    rates(WARM_UP)
-    together.wait(LONGEST_START)
-    results.put(rates(seconds))
 
 
 def main() -> None:
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--split", nargs="+", default=[f"1x{cores}", f"{cores}x1"])
-    parser.add_argument("--games", type=int, default=512, help="of each thread")
+    parser.add_argument("--processes", nargs="+", type=int, default=[cores])
+    parser.add_argument("--games", nargs="+", type=int, default=[512], help="of each process")
     parser.add_argument("--seconds", type=float, default=4.0)
     options, changes = parser.parse_known_args()
-    context = multiprocessing.get_context("spawn")
-    for split in options.split:
-        processes, threads = map(int, split.split("x"))
-        together, results = context.Barrier(processes), context.SimpleQueue()
-        members = [
-            context.Process(
-                target=play,
-                args=(i, threads, options.games, options.seconds, changes, together, results),
-            )
-            for i in range(processes)
-        ]
-        for member in members:
-            member.start()
-        for member in members:
-            member.join()
-        if any(member.exitcode for member in members):
-            raise SystemExit(f"{split}: a process failed, see above")
-        rates = [results.get() for _ in members]
-        network = sum(share for _, share in rates) / processes
-        print(
-            f"{processes:3} processes x {threads:2} threads: "
-            f"{sum(rate for rate, _ in rates):10,.0f} evaluations/s, "
-            f"network {network:4.0%} of a thread's time",
-            flush=True,
-        )
+    for processes in options.processes:
+        for games in options.games:
+            measure(processes, games, options.seconds, changes)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,14 @@ A resumed run keeps what it began with; a new one measures what its settings lea
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
 from torch import nn
 
+from azcore.assembly.evaluation_server import servers_of
 from azcore.assembly.parts import RunSettings
 from azcore.assembly.quarters import quarters_of
 from azcore.assembly.selfplay import RecipeOfRun, make_actor
@@ -99,15 +102,19 @@ def crew_of_run(
     """
     workers, backend = settings.selfplay.workers, settings.backend
     assert workers is not None
-    evaluator = settings.search_evaluator(network, 0, workers)
+    of_first_games = functools.cache(lambda: settings.search_evaluator(network, 0, workers))
 
     def actor_of(tried: SelfPlaySettings) -> Actor:
-        return make_actor(settings, tried, evaluator, starts)
+        return make_actor(settings, tried, of_first_games(), starts)
 
     backend.require_device(settings.device.type)
     members = backend.members_for(workers)
     selfplay, trials = with_games(
-        settings.selfplay, settings.device.type, actor_of, processes=members or 1
+        settings.selfplay,
+        settings.device.type,
+        actor_of,
+        processes=members or 1,
+        cells=math.prod(settings.game.observation_shape[1:]),
     )
     tried = ", ".join(f"{trial.num_games}: {trial.evaluations_per_s:,.0f}" for trial in trials)
     rates = f"; evaluations/s by games: {tried}" if trials else ""
@@ -118,12 +125,14 @@ def crew_of_run(
     say(f"self-play {selfplay.num_games} games on {workers} threads{where}{rates}")
     if not members:
         return actor_of(selfplay)
-    recipe = RecipeOfRun(replace(settings, selfplay=selfplay))
+    settings = replace(settings, selfplay=selfplay)
+    servers = servers_of(settings)
+    recipe = RecipeOfRun(settings, [server.address for server in servers])
     environment = {"OMP_NUM_THREADS": str(recipe.threads(-(-workers // members)))}
     return RemoteCrew(
         game=settings.selfplay_game,
         settings=selfplay,
-        quarters=quarters_of(backend, members, workers, say, environment),
+        quarters=quarters_of(backend, members, workers, say, environment, servers),
         recipe=recipe,
         restarts=backend.restarts,
         say=say,

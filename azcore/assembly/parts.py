@@ -31,6 +31,7 @@ from azcore.networks.backends import (
 )
 from azcore.networks.probe import Probe, fastest
 from azcore.networks.saved import load_network
+from azcore.networks.served import ServedEvaluator, packed
 from azcore.search.evaluators import (
     CachedEvaluator,
     Evaluator,
@@ -59,6 +60,7 @@ class EvaluationSettings:
     seed: int
     device: torch.device
     evaluation: EvaluatorSettings  # the group `evaluator`
+    server: str | None = None  # the address of a process that evaluates for this one
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travels to other processes, which make the games anew."""
@@ -74,6 +76,8 @@ class EvaluationSettings:
             network: provides the weights.
             callers: number of threads that will evaluate at once.
         """
+        if self.server is not None:
+            return ServedEvaluator(self.server, packed(network), self.game)
         way = self.fastest_evaluator(network, callers).way
         return way.evaluator(network, self.game, self.device, callers)
 
@@ -209,7 +213,7 @@ def settings_from(config: Config, kind: type[S]) -> S:
     Raises:
         SettingError, GameError: naming the key, the value got and the value wanted.
     """
-    names = [each.name for each in fields(kind) if each.name != "config"]
+    names = [each.name for each in fields(kind) if each.name in _READERS]
     # Games come last: their rules are compiled when they are made.
     names.sort(key=lambda name: name in ("game", "selfplay_game"))
     return kind(config=config, **{name: _READERS[name](config) for name in names})
@@ -235,6 +239,11 @@ def _evaluation(config: Config) -> EvaluatorSettings:
     evaluation = build(EvaluatorSettings, given, "evaluator")
     require_runnable(evaluation.backend, choose_device(config["device"]))
     return evaluation
+
+
+def _backend(config: Config) -> BackendSettings:
+    backend = build(BackendSettings, config["backend"], "backend")
+    return backend.on(choose_device(config["device"]).type)
 
 
 def _selfplay(config: Config) -> SelfPlaySettings:
@@ -282,7 +291,7 @@ _READERS: Mapping[str, Callable[[Config], Any]] = {  # by field
     "gate": _group("gate", GateSettings),
     "overlaps": _overlaps,
     "trainer": lambda config: trainer_settings(config["trainer"]),
-    "backend": _group("backend", BackendSettings),
+    "backend": _backend,
     "logger": lambda config: config["logger"],
     "web": lambda config: web_settings(config) if "web" in config else None,
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from azcore.selfplay.backend import BackendSettings
-from azcore.selfplay.processes import ProcessQuarters
+from azcore.selfplay.processes import Closable, ProcessQuarters
 from azcore.selfplay.ray_actors import RayQuarters
 from azcore.selfplay.remote import Quarters
 
@@ -16,6 +16,7 @@ def quarters_of(
     workers: int,
     say: Callable[[str], None],
     environment: dict[str, str],
+    servers: Sequence[Closable] = (),
 ) -> Quarters:
     """Where so many members are that share the workers.
 
@@ -25,12 +26,13 @@ def quarters_of(
         workers: that they share.
         say: called with a sentence.
         environment: of the members.
+        servers: what members on this machine use; closed with them.
 
     Raises:
         SettingError: the backend cannot have them.
     """
     if backend.name == "process":
-        return ProcessQuarters(members, environment)
+        return ProcessQuarters(members, environment, servers)
     return RayQuarters(
         count=members,
         workers=workers,

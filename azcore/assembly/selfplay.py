@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +11,7 @@ from torch import nn
 from azcore.assembly.parts import PlaySettings, RunSettings
 from azcore.networks import build_network
 from azcore.networks.backends import require_runnable
+from azcore.networks.served import packed, unpacked
 from azcore.search.evaluators import Evaluator
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.jobs import Workplace
@@ -34,8 +33,7 @@ class NetworkWeights(Weights):
         return self.settings.search_evaluator(self.network, self.version, callers)
 
     def packed(self) -> bytes:
-        weights = self.network.state_dict()
-        return pickle.dumps({name: tensor.cpu().numpy() for name, tensor in weights.items()})
+        return packed(self.network)
 
 
 def device_of_member(device: torch.device, member: int) -> torch.device:
@@ -53,11 +51,8 @@ def unpacker(settings: PlaySettings, blank: nn.Module) -> Callable[[bytes, int],
         blank: a network of its shape, of which copies get the weights.
     """
 
-    def unpack(packed: bytes, version: int) -> Weights:
-        arrays = pickle.loads(packed)  # of this process, or of the one that started it
-        network = copy.deepcopy(blank)
-        network.load_state_dict({name: torch.from_numpy(a) for name, a in arrays.items()})
-        return NetworkWeights(settings, network, version)
+    def unpack(weights: bytes, version: int) -> Weights:
+        return NetworkWeights(settings, unpacked(weights, blank), version)
 
     return unpack
 
@@ -97,15 +92,18 @@ class RecipeOfRun(Recipe):
 
     Args:
         settings: of the run, with a complete evaluator and self-play's sizes.
+        servers: addresses of processes that evaluate for the members, in turn; none: each itself.
     """
 
     settings: RunSettings
+    servers: Sequence[str] = ()
 
     def build(self, numbers: Sequence[int], process: int) -> MemberOfCrew:
         device = device_of_member(self.settings.device, process)
         evaluation = replace(self.settings.evaluation, threads=self.threads(len(numbers)))
         require_runnable(evaluation.backend, device)
-        settings = replace(self.settings, device=device, evaluation=evaluation)
+        server = self.servers[process % len(self.servers)] if self.servers else None
+        settings = replace(self.settings, device=device, evaluation=evaluation, server=server)
         network = build_network(settings.game, settings.network, settings.seed)
         first = settings.search_evaluator(network, 0, len(numbers))
         starts = settings.selfplay_starts()

@@ -16,6 +16,7 @@ from yaml import YAMLError
 
 from azcore import interrupts
 from azcore.cli import roots
+from azcore.cli.machine import with_scale
 from azcore.cli.messages import composition_error, unreadable, wrong_choice
 from azcore.cli.old_names import command_of, renamed
 from azcore.cli.overrides import require_used, settings_of
@@ -76,7 +77,7 @@ def main() -> None:
         elif "--version" in words:
             print(f"azcore {__version__}", flush=True)
         else:
-            sys.argv[1:] = renamed(command, words, tell)
+            sys.argv[1:] = with_scale(command, renamed(command, words, tell), tell)
             hydra.main("pkg://azcore.conf", command, version_base="1.3")(_application)()
     except OverrideParseException as error:
         refuse(unreadable(error.override))

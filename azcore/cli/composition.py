@@ -11,6 +11,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
+from azcore.cli.machine import with_scale
 from azcore.cli.messages import composition_error, unreadable, wrong_choice
 from azcore.cli.old_names import command_of, renamed
 from azcore.cli.overrides import require_used, settings_of
@@ -36,7 +37,7 @@ def settings_for(
     for name, settings in games.items():
         ConfigStore.instance().store(group="game", name=name, node={"name": name, **settings})
     command, words = command_of(arguments, tell)
-    asked = renamed(command, words, tell)
+    asked = with_scale(command, renamed(command, words, tell), tell)
     theirs = GlobalHydra.instance().hydra  # of a program that uses Hydra
     GlobalHydra.instance().clear()
     try:

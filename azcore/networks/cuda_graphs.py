@@ -19,7 +19,8 @@ from torch import nn
 
 from azcore.errors import SettingError, first_line
 from azcore.game import ByteArray, FloatArray, Game
-from azcore.networks.evaluator import NetworkEvaluator
+from azcore.networks.evaluator import HostMemory, NetworkEvaluator
+from azcore.networks.fusing import can_fuse, fused
 
 # Two streams that are captured at once would share a generator of random numbers.
 _CAPTURE = threading.Lock()
@@ -60,11 +61,14 @@ class CudaGraphEvaluator(NetworkEvaluator):
         self, *, network: nn.Module, game: Game, device: torch.device, dtype: torch.dtype
     ) -> None:
         super().__init__(network=network, device=device, dtype=dtype)
+        self._game = game
         self._shape = game.observation_shape
+        self._planes = game.observation_shape[0]  # of the network's input, see `fused`
         self.uses_before_capture = USES_BEFORE_CAPTURE
-        self._begin()
+        self._begin(None)
         try:
             with self._turn:
+                self._fuse()
                 self._captured(1)
         except torch.OutOfMemoryError:
             raise
@@ -73,29 +77,72 @@ class CudaGraphEvaluator(NetworkEvaluator):
                 f"evaluator.backend=cuda_graphs cannot run this network: {first_line(error)}"
             ) from error
 
-    def _begin(self) -> None:
+    def _fuse(self) -> None:
+        """Use cuDNN's fused kernels, where they are there for this network and precision."""
+        if not can_fuse():
+            return
+        plain = self._network, self._planes
+        assert isinstance(self._network, nn.Module)
+        with self._on_stream(), torch.inference_mode():
+            observations = torch.zeros((2, *self._shape), dtype=torch.uint8, device=self.device)
+            self._network, self._planes = fused(self._network, self.widened(observations))
+            try:
+                self.forward(self.widened(observations))
+            except torch.OutOfMemoryError:
+                raise
+            except RuntimeError:
+                self._network, self._planes = plain
+
+    def _begin(self, host: HostMemory | None) -> None:
         assert self._stream is not None
         self._turn = _TURNS[self._stream.cuda_stream]
         self._graphs: dict[int, _Graph] = {}
         self._uses: Counter[int] = Counter()
         self._pool: Any = None  # torch's handle of the memory that this thread's graphs share
+        # Whoever serves others waits without use of the processor, which they need.
+        self._ended = None if host is None else self._blocking_event()
+        self._host = host or self._pinned_memory(1)
+
+    def _blocking_event(self) -> torch.cuda.Event:
+        return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
+
+    def _pinned_memory(self, positions: int) -> HostMemory:
+        logits = (positions, self._game.num_actions)
+        return HostMemory(
+            torch.zeros((positions, *self._shape), dtype=torch.uint8).pin_memory().numpy(),
+            torch.zeros(logits).pin_memory().numpy(),
+            torch.zeros(positions).pin_memory().numpy(),
+        )
 
     def for_another_thread(self) -> CudaGraphEvaluator:
         other = copy(self)
         other._own_stream()
-        other._begin()
+        other._begin(None)
+        return other
+
+    def with_memory(self, host: HostMemory) -> CudaGraphEvaluator:
+        other = copy(self)
+        other._own_stream()
+        other._begin(host)
         return other
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         size = len(observations)
         with self._turn:
             graph = self._graph_for(size)
-            if graph is None:
+            if graph is None or self._host is None:
                 return super().evaluate(observations)
-            with self._on_stream(), torch.inference_mode():
-                graph.load(self._pinned(observations))
-                graph.replay()
-                return self._fetched(graph.policy_logits[:size], graph.values[:size])
+            self._host.observations[:size] = observations
+            self._run(graph)
+            return self._host.policy_logits[:size], self._host.values[:size]
+
+    def evaluate_held(self, positions: int) -> None:
+        with self._turn:
+            graph = self._graph_for(positions)
+            if graph is not None:
+                self._run(graph)
+                return
+        super().evaluate_held(positions)
 
     def prepare(self, observations: ByteArray) -> None:
         if len(observations):
@@ -104,18 +151,33 @@ class CudaGraphEvaluator(NetworkEvaluator):
         super().prepare(observations)
 
     def prepared(self, observations: ByteArray) -> Callable[[], object]:
-        self.prepare(observations)
-        graph = self._graphs[size_of_graph(len(observations))]
-        with self._turn, self._on_stream(), torch.inference_mode():
-            graph.load(self._pinned(observations))
+        with self._turn:
+            graph = self._new_graph(size_of_graph(len(observations)), None)
+            graph.load(observations)
 
         def evaluate() -> None:
-            with self._turn, self._on_stream():
-                graph.replay()
-                assert self._stream is not None
-                self._stream.synchronize()
+            with self._turn:
+                self._run(graph)
 
         return evaluate
+
+    def _run(self, graph: _Graph) -> None:
+        """Launch a graph and wait for its results, without the lock of the interpreter."""
+        assert self._stream is not None
+        with self._on_stream():
+            graph.replay()
+            if self._ended is None:
+                self._stream.synchronize()
+            else:
+                self._ended.record(self._stream)
+                self._ended.synchronize()
+
+    def widened(self, observations: torch.Tensor) -> torch.Tensor:
+        size, planes, *board = observations.shape
+        wide = torch.zeros((size, self._planes, *board), dtype=self.dtype, device=self.device)
+        wide = wide.contiguous(memory_format=torch.channels_last)
+        wide[:, :planes].copy_(observations)
+        return wide
 
     def _graph_for(self, positions: int) -> _Graph | None:
         """The graph for a batch; None as long as its size is rare, or with no positions."""
@@ -133,35 +195,54 @@ class CudaGraphEvaluator(NetworkEvaluator):
 
     def _captured(self, size: int) -> _Graph:
         if size not in self._graphs:
-            with _CAPTURE, self._on_stream(), torch.inference_mode():
-                if self._pool is None:
-                    # Graphs of earlier weights leave their memory to nobody until it is given back.
-                    torch.cuda.empty_cache()
-                    self._pool = torch.cuda.graph_pool_handle()
-                self._graphs[size] = _Graph(self, self._shape, size, self._pool)
+            if self._host is None or size > len(self._host.values):
+                self._graphs.clear()  # they use memory that is too small
+                self._host = self._pinned_memory(size)
+            self._graphs[size] = self._new_graph(size, self._host)
         return self._graphs[size]
+
+    def _new_graph(self, size: int, host: HostMemory | None) -> _Graph:
+        with _CAPTURE, self._on_stream(), torch.inference_mode():
+            if self._pool is None:
+                # Graphs of earlier weights leave their memory to nobody until it is given back.
+                torch.cuda.empty_cache()
+                self._pool = torch.cuda.graph_pool_handle()
+            observations = torch.zeros((size, *self._shape), dtype=torch.uint8, device=self.device)
+            wide = self.widened(observations)
+            return _Graph(self.forward, observations, wide, host, self._pool)
 
 
 class _Graph:
     """The kernels that evaluate batches of one size, with the memory that they read and write.
 
     Args:
-        evaluator: whose network to capture, on the stream that is current.
-        shape: of an observation.
-        size: of the batches.
+        forward: gives logits and values of widened observations, on the stream that is current.
+        observations: uint8 [S, C, H, W], on the device.
+        wide: the same, widened.
+        host: where observations come from and results go; None: they stay on the device.
         pool: torch's handle of memory, shared with graphs that never run at the same time.
     """
 
     def __init__(
         self,
-        evaluator: CudaGraphEvaluator,
-        shape: tuple[int, ...],
-        size: int,
+        forward: Callable[[torch.Tensor], tuple[torch.Tensor, torch.Tensor]],
+        observations: torch.Tensor,
+        wide: torch.Tensor,
+        host: HostMemory | None,
         pool: Any,
     ) -> None:
-        self._observations = torch.zeros((size, *shape), dtype=torch.uint8, device=evaluator.device)
+        size, planes = observations.shape[:2]
+
+        def run() -> tuple[torch.Tensor, torch.Tensor]:
+            if host is not None:
+                given = torch.from_numpy(host.observations[:size])
+                observations.copy_(given, non_blocking=True)
+            wide[:, :planes].copy_(observations)
+            logits, values = forward(wide)
+            return logits.float(), values.float()
+
         for _ in range(WARM_UPS):
-            evaluator.forward(evaluator.widened(self._observations))
+            run()
         torch.cuda.current_stream().synchronize()
         # Workspaces of the warm-ups would be freed by whoever tidies up, such as Lightning, while
         # the graph still uses them. Those made during the capture lie in the graph's own memory.
@@ -170,21 +251,26 @@ class _Graph:
         # Other threads go on evaluating, and may allocate memory.
         graph.capture_begin(pool, capture_error_mode="thread_local")
         try:
-            logits, values = evaluator.forward(evaluator.widened(self._observations))
-            self.policy_logits, self.values = logits.float(), values.float()
+            results = run()
+            if host is not None:
+                for place, result in zip((host.policy_logits, host.values), results, strict=True):
+                    torch.from_numpy(place[:size]).copy_(result, non_blocking=True)
         except BaseException:
             with contextlib.suppress(Exception):
                 graph.capture_end()  # fails, and then leaves the allocator in the middle of it
             with contextlib.suppress(Exception):
-                torch._C._cuda_endAllocateToPool(evaluator.device.index or 0, pool)
+                torch._C._cuda_endAllocateToPool(wide.device.index or 0, pool)
             raise
         graph.capture_end()
         _forget_workspaces()  # nobody else may use the graph's
         self.replay = graph.replay
+        self._observations = observations
+        self._held = wide, host, results  # the graph reads and writes them
 
-    def load(self, observations: torch.Tensor) -> None:
-        """Copy bytes [S, C, H, W] to the first rows; the others keep what they held."""
-        self._observations[: len(observations)].copy_(observations, non_blocking=True)
+    def load(self, observations: ByteArray) -> None:
+        """Copy observations to the device, for a graph that does not."""
+        with torch.inference_mode():
+            self._observations[: len(observations)].copy_(torch.from_numpy(observations))
 
 
 def _forget_workspaces() -> None:

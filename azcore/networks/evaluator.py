@@ -6,6 +6,7 @@ import contextlib
 import threading
 from collections.abc import Callable
 from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -14,6 +15,17 @@ from torch import nn
 from azcore.game import ByteArray, FloatArray
 from azcore.networks.folding import folded
 from azcore.search.evaluators import Evaluator
+
+
+class HostMemory(NamedTuple):
+    """Where one thread's observations and results lie, R positions; those of a batch are the first.
+
+    For a GPU it is pinned, so that the GPU copies from and to it.
+    """
+
+    observations: ByteArray  # uint8 [R, C, H, W]
+    policy_logits: FloatArray  # float32 [R, A]
+    values: FloatArray  # float32 [R]
 
 
 class NetworkEvaluator(Evaluator):
@@ -47,12 +59,37 @@ class NetworkEvaluator(Evaluator):
         self._is_ready = not compiled
         if self.device.type == "cuda":  # the copy was written on this thread's stream
             torch.cuda.current_stream(self.device).synchronize()
+        self._host: HostMemory | None = None
         self._own_stream()
 
     def for_another_thread(self) -> NetworkEvaluator:
         other = copy(self)
         other._own_stream()
         return other
+
+    def with_memory(self, host: HostMemory) -> NetworkEvaluator:
+        """An equal evaluator for another thread, whose `evaluate_held` uses this memory."""
+        other = self.for_another_thread()
+        other._host = host
+        return other
+
+    def evaluate_held(self, positions: int) -> None:
+        """Evaluate the first positions of the memory of `with_memory`; the results go there too."""
+        assert self._host is not None
+        logits, values = NetworkEvaluator.evaluate(self, self._host.observations[:positions])
+        self._host.policy_logits[:positions] = logits
+        self._host.values[:positions] = values
+
+    def load(self, other: NetworkEvaluator) -> None:
+        """Take over the weights of one with a network of this shape, while no thread evaluates."""
+        mine, its = self._network, other._network
+        assert isinstance(mine, nn.Module)
+        assert isinstance(its, nn.Module)
+        with self._on_stream(), torch.inference_mode():
+            for old, new in zip(mine.state_dict().values(), its.state_dict().values(), strict=True):
+                old.copy_(new)
+            if self._stream is not None:
+                self._stream.synchronize()
 
     def _own_stream(self) -> None:
         """Make a stream on a GPU, so that each thread's copies and kernels queue separately."""

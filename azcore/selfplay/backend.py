@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from azcore.settings import Test, require, require_each
 
-NAMES = ("inline", "process", "ray")
+NAMES = ("auto", "inline", "process", "ray")
 MOST_PROCESSES = 1024  # more than a machine has cores
 MOST_ACTORS = 100_000  # more than Ray has been tried with
 MOST_RESTARTS = 1000
@@ -50,11 +50,19 @@ class BackendSettings:
         self._require_of("process", "which has no processes of its own", "processes")
         self._require_of("ray", "which has no actors", "address", "actors", "num_cpus", "num_gpus")
 
+    def on(self, device_type: str) -> BackendSettings:
+        """These settings for a device, as torch names it, without `auto`."""
+        if self.name != "auto":
+            return self
+        is_shared = device_type == "cuda" or self.processes is not None
+        return replace(self, name="process" if is_shared else "inline")
+
     def _require_of(self, name: str, why: str, *keys: str) -> None:
         for key in keys:
             value = getattr(self, key)
+            is_of = self.name == name or (name == "process" and self.name == "auto")
             require(
-                not value or self.name == name,
+                not value or is_of,
                 f"backend.{key}",
                 f"{'0' if key == 'num_gpus' else 'null'} with backend={self.name}, {why}",
                 value,

@@ -17,9 +17,16 @@ import sys
 import threading
 from collections.abc import Sequence
 from multiprocessing.connection import Connection
+from typing import Protocol
 
 from azcore.selfplay.member import Answer, Desk, Recipe, Request
 from azcore.selfplay.remote import Link, LostMemberError, Quarters
+
+
+class Closable(Protocol):
+    """What holds something until it is closed."""
+
+    def close(self) -> None: ...
 
 
 class ProcessQuarters(Quarters):
@@ -28,12 +35,19 @@ class ProcessQuarters(Quarters):
     Args:
         count: how many.
         environment: of the processes, besides that of this one.
+        servers: what they use; closed after them.
     """
 
     called = "process"
 
-    def __init__(self, count: int, environment: dict[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        count: int,
+        environment: dict[str, str] | None = None,
+        servers: Sequence[Closable] = (),
+    ) -> None:
         self.count, self._environment = count, environment or {}
+        self._servers = servers
 
     def link(self, recipe: Recipe, numbers: Sequence[int], member: int) -> Link:
         return ProcessLink((recipe, numbers, member), self._environment)
@@ -42,7 +56,8 @@ class ProcessQuarters(Quarters):
         return packed
 
     def close(self) -> None:
-        """There is nothing left: a process ends with its member."""
+        for server in self._servers:
+            server.close()
 
 
 class ProcessLink(Link):

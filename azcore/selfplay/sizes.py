@@ -22,6 +22,10 @@ from azcore.selfplay.speed import evaluations_per_s
 
 GAMES_PER_WORKER = {"cpu": (16, 32, 64), "cuda": (64, 128, 256, 512)}
 MOST_WORKERS = {"cpu": 256, "cuda": 16}  # on a GPU, more would make its batches small
+# Games of each process that shares a GPU, where a measurement would need all processes: batches of
+# as many cells as fill a card together (docs/performance.md).
+CELLS_PER_BATCH = 20_736
+FEWEST_SHARED, MOST_SHARED = 32, 256
 GOOD_ENOUGH = 0.97  # of the best rate: two measurements of one machine differ by as much
 SECONDS = 0.25  # per measurement
 SLOW = 0.25  # seconds for the smallest batch; the fixed cost of a call is a thousandth of that
@@ -96,6 +100,7 @@ def with_games(
     device_type: str,
     actor_of: Callable[[SelfPlaySettings], Actor],
     processes: int = 1,
+    cells: int = 1,
 ) -> tuple[SelfPlaySettings, list[Trial]]:
     """The settings with a number of games, and the trials that found it; none if it was given.
 
@@ -105,11 +110,14 @@ def with_games(
         actor_of: makes an actor with the settings it gets, to be measured and discarded.
         processes: that the workers will be in. The workers of one are measured, and stand for all:
             in this process all would wait for one lock of Python.
+        cells: of an observation's plane.
     """
     if settings.num_games is not None:
         return settings, []
     workers = settings.workers
     assert workers is not None
+    if device_type == "cuda" and processes > 1:
+        return replace(settings, num_games=workers * _games_sharing_gpu(cells)), []
     together = -(-workers // processes)
     each = GAMES_PER_WORKER.get(device_type, (64,))
     of_one = [replace(settings, workers=together, num_games=together * games) for games in each]
@@ -131,6 +139,12 @@ def with_games(
         rates = _rates(actors)
         trials = [trial(games, rate) for games, rate in zip(each, rates, strict=False)]
     return replace(settings, num_games=best_num_games(trials)), trials
+
+
+def _games_sharing_gpu(cells: int) -> int:
+    """A power of two."""
+    games = 1 << round(math.log2(CELLS_PER_BATCH / cells))
+    return min(max(games, FEWEST_SHARED), MOST_SHARED)
 
 
 def best_num_games(trials: Sequence[Trial]) -> int:

@@ -1,0 +1,79 @@
+"""Self-play in processes whose positions another process evaluates: the same games."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from azcore.assembly.evaluation_server import ServerProcess
+from azcore.assembly.parts import RunSettings, settings_from
+from azcore.assembly.selfplay import NetworkWeights, RecipeOfRun, make_actor
+from azcore.errors import AzcoreError
+from azcore.networks import build_network
+from azcore.selfplay.crew import Crew
+from azcore.selfplay.processes import ProcessQuarters
+from azcore.selfplay.remote import RemoteCrew
+from process_kit import gone
+
+
+@pytest.fixture
+def settings(tiny: Callable[..., dict[str, Any]]) -> RunSettings:
+    return settings_from(
+        tiny(
+            "game=tic_tac_toe",
+            "selfplay.num_games=7",
+            "selfplay.workers=3",
+            "evaluator.backend=torch",
+            "evaluator.precision=float32",
+            "evaluator.threads=1",
+            "device=cpu",
+        ),
+        RunSettings,
+    )
+
+
+def served_crew(settings: RunSettings, server: ServerProcess) -> RemoteCrew:
+    return RemoteCrew(
+        game=settings.selfplay_game,
+        settings=settings.selfplay,
+        quarters=ProcessQuarters(2, servers=[server]),
+        recipe=RecipeOfRun(settings, [server.address]),
+        restarts=2,
+        say=lambda _: None,
+    )
+
+
+def history(crew: Crew, settings: RunSettings) -> list[Any]:
+    """Games by three networks, one after the other."""
+    made: list[Any] = []
+    for version in range(3):
+        network = build_network(settings.game, settings.network, version)
+        crew.set_weights(NetworkWeights(settings, network, version))
+        made += [record.to_bytes() for record in crew.play(60)]
+    return made
+
+
+def test_games_are_those_of_threads(settings: RunSettings) -> None:
+    first = settings.search_evaluator(build_network(settings.game, settings.network, 1), 0, 3)
+    wanted = history(make_actor(settings, settings.selfplay, first, None), settings)
+    server = ServerProcess(settings, settings.device)
+    process = server._process.pid
+    with contextlib.closing(served_crew(settings, server)) as crew:
+        assert history(crew, settings) == wanted
+    assert gone([process])
+    assert not os.path.exists(server.address)
+
+
+def test_a_lost_server_ends_the_run_with_one_sentence(settings: RunSettings) -> None:
+    server = ServerProcess(settings, settings.device)
+    with contextlib.closing(served_crew(settings, server)) as crew:
+        network = build_network(settings.game, settings.network, 1)
+        crew.set_weights(NetworkWeights(settings, network, 0))
+        os.kill(server._process.pid, signal.SIGKILL)
+        with pytest.raises(AzcoreError, match="process that evaluates positions for this one"):
+            crew.play(10_000)
