@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from azcore import interrupts
-from azcore.cli import roots
+from azcore.cli import machine, roots
 from azcore.cli.composition import settings_for
 from azcore.cli.messages import INSTEAD
 from azcore.cli.status import run_command
@@ -553,3 +553,28 @@ def test_sources_that_are_not_installed_are_named() -> None:
         assert done.returncode
         assert f"pip install -e {sources}" in done.stderr
         assert ("Traceback" in done.stderr) == ("train" in run)
+
+
+@pytest.mark.parametrize(
+    ("command", "words", "is_chosen"),
+    [
+        ("train", ["game=go"], True),
+        ("train", [], True),
+        ("train", ["game=go", "scale=laptop"], False),
+        ("train", ["resume=latest"], False),  # which has sizes of its own
+        ("train", ["fork=runs/first"], False),
+        ("train", ["experiment=papers"], False),
+        ("train", ["device=cpu"], False),
+        ("arena", ["players=[a,b]"], False),
+    ],
+)
+def test_a_gpu_gets_a_scale_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, command: str, words: list[str], is_chosen: bool
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(machine, "_has_gpu", lambda: False)
+    assert machine.with_scale(command, words, told.append) == words
+    monkeypatch.setattr(machine, "_has_gpu", lambda: True)
+    wanted = ["scale=workstation", *words] if is_chosen else words
+    assert machine.with_scale(command, words, told.append) == wanted
+    assert len(told) == is_chosen

@@ -90,7 +90,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
                 self.forward(self.widened(observations))
             except torch.OutOfMemoryError:
                 raise
-            except RuntimeError:
+            except Exception:  # a kernel that is not there for this card or network
                 self._network, self._planes = plain
 
     def _begin(self, host: HostMemory | None) -> None:
@@ -101,7 +101,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
         self._pool: Any = None  # torch's handle of the memory that this thread's graphs share
         # Whoever serves others waits without use of the processor, which they need.
         self._ended = None if host is None else self._blocking_event()
-        self._host = host or self._pinned_memory(1)
+        self._host = host
 
     def _blocking_event(self) -> torch.cuda.Event:
         return torch.cuda.Event(blocking=True)  # type: ignore[no-untyped-call]
@@ -130,19 +130,19 @@ class CudaGraphEvaluator(NetworkEvaluator):
         size = len(observations)
         with self._turn:
             graph = self._graph_for(size)
-            if graph is None or self._host is None:
+            if graph is None or graph.host is None:
                 return super().evaluate(observations)
-            self._host.observations[:size] = observations
+            graph.host.observations[:size] = observations
             self._run(graph)
-            return self._host.policy_logits[:size], self._host.values[:size]
+            return graph.host.policy_logits[:size], graph.host.values[:size]
 
     def evaluate_held(self, positions: int) -> None:
         with self._turn:
             graph = self._graph_for(positions)
-            if graph is not None:
+            if graph is None:
+                super().evaluate_held(positions)
+            else:
                 self._run(graph)
-                return
-        super().evaluate_held(positions)
 
     def prepare(self, observations: ByteArray) -> None:
         if len(observations):
@@ -196,8 +196,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
     def _captured(self, size: int) -> _Graph:
         if size not in self._graphs:
             if self._host is None or size > len(self._host.values):
-                self._graphs.clear()  # they use memory that is too small
-                self._host = self._pinned_memory(size)
+                self._host = self._pinned_memory(size)  # smaller graphs keep theirs
             self._graphs[size] = self._new_graph(size, self._host)
         return self._graphs[size]
 
@@ -263,9 +262,9 @@ class _Graph:
             raise
         graph.capture_end()
         _forget_workspaces()  # nobody else may use the graph's
-        self.replay = graph.replay
+        self.replay, self.host = graph.replay, host
         self._observations = observations
-        self._held = wide, host, results  # the graph reads and writes them
+        self._held = wide, results  # the graph reads and writes them
 
     def load(self, observations: ByteArray) -> None:
         """Copy observations to the device, for a graph that does not."""

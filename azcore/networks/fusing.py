@@ -33,8 +33,8 @@ class FusedConvolution(nn.Module):
         missing = planes - convolution.in_channels
         weight = F.pad(convolution.weight.detach(), (0, 0, 0, 0, 0, missing))
         weight = weight.contiguous(memory_format=torch.channels_last)
-        bias = convolution.bias
         self.weight = nn.Parameter(weight, requires_grad=False)
+        bias = convolution.bias
         self.bias = nn.Parameter(
             weight.new_zeros(len(weight)) if bias is None else bias.detach(), requires_grad=False
         )
@@ -110,7 +110,7 @@ class _Match(NamedTuple):
 
 def _match(traced: fx.GraphModule, relu: fx.Node) -> _Match | None:
     """The pattern that ends in a node; None: there is none."""
-    if not (_is(traced, relu, nn.ReLU) or (relu.op == "call_function" and relu.target in RELUS)):
+    if not _is_relu(traced, relu):
         return None
     before = relu.args[0]
     assert isinstance(before, fx.Node)
@@ -122,7 +122,7 @@ def _match(traced: fx.GraphModule, relu: fx.Node) -> _Match | None:
     for node, skip in ((one, other), (other, one)):
         if isinstance(node, fx.Node) and isinstance(skip, fx.Node) and not before.kwargs:
             layer = _only_convolution(traced, node)
-            if layer is not None and _shape(node) == _shape(skip):
+            if layer is not None and node is not skip and _shape(node) == _shape(skip):
                 return _Match(relu, node, skip, layer)
     return None
 
@@ -136,6 +136,11 @@ def _only_convolution(traced: fx.GraphModule, node: fx.Node) -> nn.Conv2d | None
     calls = [other for other in traced.graph.nodes if other.target == node.target]
     is_plain = layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
     return layer if is_plain and len(calls) == 1 else None
+
+
+def _is_relu(traced: fx.GraphModule, node: fx.Node) -> bool:
+    is_function = node.op == "call_function" and node.target in RELUS
+    return is_function or _is(traced, node, nn.ReLU)
 
 
 def _is(traced: fx.GraphModule, node: fx.Node, kind: type[nn.Module]) -> bool:

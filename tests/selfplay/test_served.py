@@ -15,6 +15,7 @@ from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights, RecipeOfRun, make_actor
 from azcore.errors import AzcoreError
 from azcore.networks import build_network
+from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Crew
 from azcore.selfplay.processes import ProcessQuarters
 from azcore.selfplay.remote import RemoteCrew
@@ -56,6 +57,27 @@ def history(crew: Crew, settings: RunSettings) -> list[Any]:
         crew.set_weights(NetworkWeights(settings, network, version))
         made += [record.to_bytes() for record in crew.play(60)]
     return made
+
+
+def backend(name: str, processes: int | None = None) -> BackendSettings:
+    return BackendSettings(
+        name=name,
+        processes=processes,
+        restarts=3,
+        address=None,
+        actors=None,
+        num_cpus=None,
+        num_gpus=0,
+        wait=60,
+    )
+
+
+def test_auto_is_processes_where_they_pay() -> None:
+    assert backend("auto").on("cuda").name == "process"
+    assert backend("auto").on("cpu").name == "inline"
+    assert backend("auto", processes=3).on("cpu") == backend("process", processes=3)
+    for name in ("inline", "process"):
+        assert backend(name).on("cuda").name == name
 
 
 def test_games_are_those_of_threads(settings: RunSettings) -> None:

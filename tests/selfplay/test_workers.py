@@ -224,6 +224,19 @@ def test_a_probe_of_processes_measures_one_of_them() -> None:
     assert found.num_games in (80, 160, 320)
 
 
+@pytest.mark.parametrize(
+    ("cells", "each"),
+    [(9, 256), (64, 256), (81, 256), (361, 64), (10_000, 32)],
+)
+def test_processes_that_share_a_gpu_are_not_measured(cells: int, each: int) -> None:
+    def actor_of(settings: SelfPlaySettings) -> Actor:
+        raise AssertionError("there is nothing to measure in one process")
+
+    left_open = selfplay_settings(num_games=None, workers=5)
+    found, trials = with_games(left_open, "cuda", actor_of, processes=5, cells=cells)
+    assert (found.num_games, trials) == (5 * each, [])
+
+
 def test_a_probe_of_a_slow_network_tries_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as the papers' on a CPU, for which all sizes took more than half an hour."""
     monkeypatch.setattr(sizes, "SLOW", 0.0)
