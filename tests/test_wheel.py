@@ -67,3 +67,18 @@ def test_the_wheel_works_without_a_checkout(tmp_path: Path) -> None:
     assert served == ["static/page.css", "200", "static/main.js", "200"]
     written = fresh.succeed("python -m azcore command=new name=my_game; ls my_game", empty)
     assert "pyproject.toml" in written
+
+
+def test_a_script_beside_a_clone_finds_the_package(tmp_path: Path) -> None:
+    """The folder of the clone has the package's name, and Python looks beside the script first."""
+    (tmp_path / "azcore").symlink_to(ROOT)
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import azcore, azcore.games.go.game\n"
+        "print(azcore.__version__, azcore.make('tic_tac_toe').name, azcore.__file__)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    inside = tmp_path / "azcore" / "azcore" / "__init__.py"
+    assert done.stdout.split() == [azcore.__version__, "tic_tac_toe", str(inside)]

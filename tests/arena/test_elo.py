@@ -314,8 +314,8 @@ def round_robin(
 
 
 LADDER = {"anchor": 0.0, "a": 150.0, "b": 320.0, "c": 400.0}
-# 95 % of 600 trials lie within 92.3 and 97.7 in 997 of 1,000 suites.
-TRIALS, LEAST, MOST = 600, 0.923, 0.977
+# 95 % of 300 trials lie within 91.2 and 98.8 in 997 of 1,000 suites.
+TRIALS, LEAST, MOST = 300, 0.912, 0.988
 
 
 @pytest.mark.parametrize("nu", [0.0, 1.0, 6.0])

@@ -179,6 +179,9 @@ def test_connect_four_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path:
     assert "keeps the outcome of perfect play" in ladder
 
 
+@pytest.mark.long(
+    short="tests/commands/test_new_game.py::test_connect_four_is_a_package_of_its_own"
+)
 def test_minishogi_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path: Path) -> None:
     source = tmp_path / "source"
     shutil.copytree(ROOT / "examples/plugins/minishogi", source)
