@@ -14,6 +14,7 @@ from hydra.errors import HydraException
 from omegaconf import DictConfig, OmegaConf
 
 from azcore.cli import roots
+from azcore.cli.effects import require_effective
 from azcore.cli.messages import METHOD, of_another_command, parsed
 from azcore.errors import CheckpointError, GameError, SettingError
 
@@ -124,16 +125,23 @@ def settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict[
     Raises:
         AzcoreError: what they name cannot be used, or cannot be changed in this way.
     """
+    settings = _settings_of(command, config, overrides)
+    if command == TRAIN:
+        require_effective(settings, overrides)
+    return settings
+
+
+def _settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     require_of_kind(command, config, overrides)
     choose_pretrained(config)
-    if command == "train" and config.resume is not None:
+    if command == TRAIN and config.resume is not None:
         return resumed(config, overrides)
     plays = command == "puzzles" or (command == "arena" and "runs" not in config.arena)
     if plays or (command == "play" and config.checkpoint is not None):
         config = of_players(command, config, overrides)
     if command == "engine" and config.checkpoint is not None:
         config = of_engine(config, overrides)
-    if command == "train" and config.fork is not None:
+    if command == TRAIN and config.fork is not None:
         return forked(config, overrides)
     plain = plain_settings(config)
     return {key: value for key, value in plain.items() if roots.has(command, key)}

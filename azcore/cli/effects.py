@@ -1,0 +1,130 @@
+"""Settings of a run that count only beside others; one that changes nothing is refused.
+
+A choice of a group has only the keys that it uses. This is for what depends on a switch beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from azcore.cli.messages import parsed
+from azcore.errors import SettingError
+
+Settings = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What keys need so that they change anything."""
+
+    keys: tuple[str, ...]  # and those below them
+    holds: Callable[[Settings], bool]
+    wanted: str  # in words, behind "only with"
+    but: tuple[str, ...] = ()  # keys below them for which it does not matter
+
+
+def _learns(target: str) -> Condition:
+    return Condition(
+        (f"learner.auxiliary_weights.{target}",),
+        lambda s: bool(s["network"].get("auxiliary", {}).get(target)),
+        f"a network that learns it, such as network=pooled_res network.auxiliary.{target}=true",
+    )
+
+
+TARGETS = ("ownership", "score", "material", "reply", "soft_policy", "later_values", "plies_left")
+CONDITIONS = (
+    Condition(
+        (
+            "selfplay.temperature",
+            "selfplay.temperature_plies",
+            "selfplay.temperature_half_life",
+            "selfplay.final_temperature",
+        ),
+        lambda s: "gumbel" not in s["search"],
+        "search=puct: a Gumbel search has chosen its move already",
+    ),
+    Condition(
+        (
+            "selfplay.resignation_false_positives",
+            "selfplay.resignation_played_out",
+            "selfplay.resignation_games",
+        ),
+        lambda s: bool(s["selfplay"]["resignation"]),
+        "selfplay.resignation=true",
+    ),
+    Condition(
+        ("selfplay.cheap_simulations",),
+        lambda s: (
+            s["selfplay"]["full_search_share"] < 1 or s["selfplay"]["decided_value"] is not None
+        ),
+        "selfplay.full_search_share below 1, or with selfplay.decided_value",
+    ),
+    Condition(
+        ("selfplay.decided_share",),
+        lambda s: s["selfplay"]["decided_value"] is not None,
+        "selfplay.decided_value",
+    ),
+    Condition(
+        ("selfplay.start_plies",), lambda s: bool(s["selfplay"]["starts"]), "selfplay.starts"
+    ),
+    Condition(
+        ("replay.window_power", "replay.window_slope"),
+        lambda s: s["replay"]["window_start"] is not None,
+        "replay.window_start, from which the window grows",
+    ),
+    Condition(
+        ("learner.milestones",),
+        lambda s: s["learner"]["schedule"] == "steps",
+        "learner.schedule=steps",
+    ),
+    Condition(
+        ("learner.cosine_end",),
+        lambda s: s["learner"]["schedule"] == "cosine",
+        "learner.schedule=cosine",
+    ),
+    *map(_learns, TARGETS),
+    Condition(
+        ("gate",),
+        lambda s: bool(s["gate"]["enabled"]),
+        "gate.enabled=true, or algorithm=alphagozero",
+        but=("gate.enabled",),
+    ),
+    Condition(
+        ("sprt",),
+        lambda s: bool(s["gate"]["enabled"] and s["gate"]["sprt"]),
+        "gate.enabled=true gate.sprt=true",
+    ),
+    Condition(
+        ("arena",),
+        lambda s: s["arena"]["every_generations"] is not None,
+        "arena.every_generations, as there are no ratings without it",
+        but=("arena.every_generations",),
+    ),
+    Condition(
+        ("supervised",),
+        lambda s: bool(s["supervised"]["enabled"]),
+        "algorithm=supervised",
+        but=("supervised.enabled",),
+    ),
+)
+
+
+def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
+    """Refuse words of a command line that would change nothing.
+
+    Args:
+        settings: of a run, as plain values.
+        overrides: `KEY=VALUE` each.
+
+    Raises:
+        SettingError: naming the key, and what it needs.
+    """
+    for override in parsed(overrides):
+        key = override.key_or_group
+        for condition in CONDITIONS:
+            is_of = any(f"{key}.".startswith(f"{own}.") for own in condition.keys)
+            if is_of and "." in key and key not in condition.but and not condition.holds(settings):
+                told = f"{key} changes something only with {condition.wanted}"
+                raise SettingError(f"{told}; got {override.input_line}")

@@ -1,0 +1,68 @@
+"""A setting that would change nothing is refused, and counts again with what it needs."""
+
+from __future__ import annotations
+
+import pytest
+
+from azcore.cli import roots
+from azcore.cli.composition import settings_for
+from azcore.cli.effects import CONDITIONS, TARGETS
+from azcore.errors import SettingError
+from azcore.storage.targets import TARGETS as ALL_TARGETS
+
+# A word that changes nothing in `game=go`, and what makes it count.
+WORDS = [
+    ("selfplay.temperature=0.5", "search=puct"),
+    ("selfplay.temperature_plies=3", "algorithm=alphazero"),
+    ("selfplay.temperature_half_life=3", "search=puct"),
+    ("selfplay.final_temperature=0.2", "search=puct"),
+    ("selfplay.resignation_games=30", "selfplay.resignation=true"),
+    ("selfplay.resignation_played_out=0.2", "selfplay.resignation=true"),
+    ("selfplay.resignation_false_positives=0.1", "selfplay.resignation=true"),
+    ("selfplay.cheap_simulations=4", "selfplay.full_search_share=0.5"),
+    ("selfplay.cheap_simulations=4", "method=cheap_ends"),
+    ("selfplay.decided_share=0.3", "selfplay.decided_value=0.9"),
+    ("selfplay.start_plies=[3,4]", "selfplay.starts=[games.sgf]"),
+    ("replay.window_power=0.5", "replay.window_start=100"),
+    ("replay.window_slope=0.5", "replay.window_start=100"),
+    ("learner.cosine_end=0.1", "method=cosine"),
+    ("gate.games=20", "gate.enabled=true"),
+    ("gate.threshold=0.6", "algorithm=alphagozero"),
+    ("sprt.elo1=20", "gate.enabled=true gate.sprt=true"),
+    ("supervised.games=[a.azg]", "algorithm=supervised"),
+    ("learner.auxiliary_weights.soft_policy=2", "network.auxiliary.soft_policy=true"),
+]
+
+
+@pytest.mark.parametrize(("word", "with_it"), WORDS)
+def test_a_setting_without_effect_is_refused(word: str, with_it: str) -> None:
+    key = word.partition("=")[0]
+    with pytest.raises(SettingError, match=rf"^{key} changes something only with .*; got {key}="):
+        settings_for(["game=go", word], {})
+    settings_for(["game=go", word, *with_it.split()], {})
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["learner.milestones=[0.2]", "learner.schedule=cosine"],
+        ["arena.games=4", "arena.every_generations=null"],
+        ["learner.auxiliary_weights.score=2", "network=dual_res"],
+        ["learner.auxiliary_weights.score=2", "network.auxiliary.score=false"],
+    ],
+)
+def test_what_another_word_switches_off_is_refused(words: list[str]) -> None:
+    settings_for(["game=go", words[0]], {})
+    with pytest.raises(SettingError, match="changes something only with"):
+        settings_for(["game=go", *words], {})
+
+
+def test_switches_themselves_and_groups_pass() -> None:
+    words = ["gate.enabled=false", "supervised.enabled=false", "arena.every_generations=null"]
+    settings_for(["game=go", *words, "arena=ratings", "gate=default"], {})
+
+
+def test_conditions_name_settings_that_there_are() -> None:
+    named = [key for condition in CONDITIONS for key in (*condition.keys, *condition.but)]
+    assert all(roots.has("train", key) for key in named)
+    assert set(TARGETS) == set(ALL_TARGETS)
