@@ -109,8 +109,8 @@ def test_each_method_of_azcore_can_be_taken_away() -> None:
 
 
 @pytest.mark.parametrize("scale", ["laptop", "workstation", "paper"])
-def test_a_laptop_needs_methods_and_a_paper_has_none(scale: str) -> None:
-    wanted = "azcore" if scale == "laptop" else "alphazero"
+def test_a_machine_needs_methods_and_a_paper_has_none(scale: str) -> None:
+    wanted = "alphazero" if scale == "paper" else "azcore"
     assert compose(f"scale={scale}") == compose(f"scale={scale}", f"algorithm={wanted}")
 
 

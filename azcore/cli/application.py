@@ -38,7 +38,7 @@ def _job(config: DictConfig) -> int:
             f"resume={config.resume} resumes one run; a sweep resumes all of its own "
             f"when the same command is given again"
         )
-    plain = settings_of(command, config, overrides)
+    plain = settings_of(command, config, overrides, shared=sys.argv if swept else ())
     if not swept:
         return run_command(command, plain)
     if "run_dir" in plain and plain["run_dir"] is None:

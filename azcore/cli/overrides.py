@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -117,17 +117,25 @@ def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> N
             )
 
 
-def settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict[str, Any]:
+def settings_of(
+    command: str, config: DictConfig, overrides: list[str], *, shared: Container[str] = ()
+) -> dict[str, Any]:
     """What composed settings come to for a command, as plain values.
 
     A resumed run, a fork and the players of a match bring settings of their own.
+
+    Args:
+        command: that they are for.
+        config: the composed settings.
+        overrides: words of its command line.
+        shared: those that it shares with others of a sweep, of which one may need them.
 
     Raises:
         AzcoreError: what they name cannot be used, or cannot be changed in this way.
     """
     settings = _settings_of(command, config, overrides)
     if command == TRAIN:
-        require_effective(settings, overrides)
+        require_effective(settings, [word for word in overrides if word not in shared])
     return settings
 
 

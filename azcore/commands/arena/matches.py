@@ -169,6 +169,7 @@ def player_of_matches(
     }
     with ExitStack() as stack:
         workplaces = None
+        backend = backend.on(settings.device.type)
         if backend.name != "inline":
             workplaces = workplaces_of(settings, backend, entrants, say)
             stack.callback(workplaces.close)
