@@ -563,6 +563,7 @@ def test_sources_that_are_not_installed_are_named() -> None:
         ("train", ["game=go", "scale=laptop"], False),
         ("train", ["resume=latest"], False),  # which has sizes of its own
         ("train", ["fork=runs/first"], False),
+        ("train", ["init=pretrained"], False),
         ("train", ["experiment=papers"], False),
         ("train", ["device=cpu"], False),
         ("arena", ["players=[a,b]"], False),
@@ -572,9 +573,17 @@ def test_a_gpu_gets_a_scale_of_its_own(
     monkeypatch: pytest.MonkeyPatch, command: str, words: list[str], is_chosen: bool
 ) -> None:
     told: list[str] = []
-    monkeypatch.setattr(machine, "_has_gpu", lambda: False)
+    monkeypatch.setattr(machine, "_scale_of_gpu", list)
     assert machine.with_scale(command, words, told.append) == words
-    monkeypatch.setattr(machine, "_has_gpu", lambda: True)
+    monkeypatch.setattr(machine, "_scale_of_gpu", lambda: ["scale=workstation"])
     wanted = ["scale=workstation", *words] if is_chosen else words
     assert machine.with_scale(command, words, told.append) == wanted
     assert len(told) == is_chosen
+
+
+def test_flags_stay_before_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(machine, "_scale_of_gpu", lambda: ["scale=workstation"])
+    given = ["--config-dir", "conf", "-m", "game=go", "seed=1,2"]
+    found = machine.with_scale("train", given, lambda _: None)
+    assert found == [*given[:3], "scale=workstation", *given[3:]]
+    assert machine.with_scale("train", ["-m"], lambda _: None) == ["-m", "scale=workstation"]

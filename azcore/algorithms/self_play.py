@@ -126,7 +126,7 @@ def crew_of_run(
     if not members:
         return actor_of(selfplay)
     settings = replace(settings, selfplay=selfplay)
-    servers = servers_of(settings)
+    servers = servers_of(settings, members)
     recipe = RecipeOfRun(settings, [server.address for server in servers])
     environment = {"OMP_NUM_THREADS": str(recipe.threads(-(-workers // members)))}
     return RemoteCrew(

@@ -9,7 +9,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,6 +19,9 @@ from azcore.networks import build_network
 from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.served import EvaluationServer, unpacked
 from azcore.selfplay.processes import begin_of, end_with_its_programs
+
+SERVED = ("cuda_graphs", "torch", "compile")  # values of `evaluator.backend`: NetworkEvaluators
+LONGEST_FOLDER = 60  # characters; the system allows a socket some hundred
 
 
 class ServerProcess:
@@ -34,20 +36,26 @@ class ServerProcess:
     """
 
     def __init__(self, settings: RunSettings, device: torch.device) -> None:
-        self._folder = tempfile.mkdtemp(prefix="azcore-")  # nobody else may look inside
+        self._folder = tempfile.mkdtemp(prefix="azcore-", dir=_folder_of_sockets())
         self.address = str(Path(self._folder) / "evaluations")
         self._ours, its = socket.socketpair()
-        with its, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
-            listener.bind(self.address)
-            listener.listen(1024)  # clients may come before it is ready
-            self._process = subprocess.Popen(
-                [sys.executable, "-c", begin_of(__name__), str(its.fileno())],
-                stdin=subprocess.DEVNULL,
-                pass_fds=[its.fileno(), listener.fileno()],
-                process_group=0,  # Ctrl-C is for the process that it works for
-            )
-            self._ours.sendall(pickle.dumps((listener.fileno(), replace(settings, device=device))))
-        self._ours.shutdown(socket.SHUT_WR)
+        try:
+            with its, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+                listener.bind(self.address)
+                listener.listen(1024)  # clients may come before it is ready
+                self._process = subprocess.Popen(
+                    [sys.executable, "-c", begin_of(__name__), str(its.fileno())],
+                    stdin=subprocess.DEVNULL,
+                    pass_fds=[its.fileno(), listener.fileno()],
+                    process_group=0,  # Ctrl-C is for the process that it works for
+                )
+                given = listener.fileno(), replace(settings, device=device)
+                self._ours.sendall(pickle.dumps(given))
+            self._ours.shutdown(socket.SHUT_WR)
+        except BaseException:
+            shutil.rmtree(self._folder, ignore_errors=True)  # the process ends with the socket
+            self._ours.close()
+            raise
 
     def close(self) -> None:
         """End it."""
@@ -56,15 +64,30 @@ class ServerProcess:
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-def servers_of(settings: RunSettings) -> Sequence[ServerProcess]:
-    """A server for each GPU of this machine, where processes would share it; else none."""
+def _folder_of_sockets() -> str | None:
+    """Where names of sockets are short enough; None: the usual folder. Nobody else may look in."""
+    return "/tmp" if len(tempfile.gettempdir()) > LONGEST_FOLDER else None
+
+
+def servers_of(settings: RunSettings, members: int) -> list[ServerProcess]:
+    """A server for each GPU that `members` processes would share; else none."""
     device = settings.device
-    if settings.backend.name != "process" or device.type != "cuda":
+    is_shared = settings.backend.name == "process" and device.type == "cuda"
+    if not is_shared or settings.evaluation.backend not in SERVED:
         return []
-    if str(device) != "cuda":
-        return [ServerProcess(settings, device)]
-    count = torch.cuda.device_count()
-    return [ServerProcess(settings, torch.device("cuda", number)) for number in range(count)]
+    devices = [device]
+    if str(device) == "cuda":
+        count = min(torch.cuda.device_count(), members)
+        devices = [torch.device("cuda", number) for number in range(count)]
+    servers: list[ServerProcess] = []
+    try:
+        for each in devices:
+            servers.append(ServerProcess(settings, each))
+    except BaseException:
+        for server in servers:
+            server.close()
+        raise
+    return servers
 
 
 def serve(descriptor: int) -> None:

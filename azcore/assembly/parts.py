@@ -20,7 +20,7 @@ from azcore.arena.players import SearchPlayer
 from azcore.arena.sprt import SprtSettings
 from azcore.assembly.web_settings import WebSettings, web_settings
 from azcore.game import Game
-from azcore.game.registry import make
+from azcore.game.registry import installed_games, make
 from azcore.learner.given import SupervisedSettings, supervised_settings
 from azcore.learner.settings import LearnerSettings, TrainerSettings, trainer_settings
 from azcore.networks import NetworkSettings, network_settings
@@ -243,7 +243,9 @@ def _evaluation(config: Config) -> EvaluatorSettings:
 
 def _backend(config: Config) -> BackendSettings:
     backend = build(BackendSettings, config["backend"], "backend")
-    return backend.on(choose_device(config["device"]).type)
+    # Other processes cannot make a game that is defined in this one.
+    can_travel = config["game"]["name"] in installed_games()
+    return backend.on(choose_device(config["device"]).type if can_travel else "cpu")
 
 
 def _selfplay(config: Config) -> SelfPlaySettings:

@@ -33,6 +33,7 @@ def quarters_of(
     """
     if backend.name == "process":
         return ProcessQuarters(members, environment, servers)
+    assert backend.name == "ray"
     return RayQuarters(
         count=members,
         workers=workers,

@@ -6,8 +6,16 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 SCALE = "scale=workstation"
-DEVICE = Path("/dev/nvidia0")  # asking torch takes seconds
-OWN = ("scale", "resume", "fork", "preset", "experiment")  # words that choose or bring sizes
+WITHOUT_BF16 = "trainer.precision=32-true"  # for cards that would only imitate it
+DEVICES = ("nvidiactl", "dxg")  # in /dev; asking torch takes seconds
+OWN = (
+    "scale",
+    "resume",
+    "fork",
+    "init",
+    "preset",
+    "experiment",
+)  # words that choose or bring sizes
 
 
 def with_scale(command: str, words: Sequence[str], tell: Callable[[str], None]) -> list[str]:
@@ -15,20 +23,26 @@ def with_scale(command: str, words: Sequence[str], tell: Callable[[str], None]) 
 
     Args:
         command: that they are for.
-        words: `KEY=VALUE` each.
+        words: `KEY=VALUE` each, and flags.
         tell: called with a sentence where it does.
     """
     named = {word.partition("=")[0].lstrip("+~") for word in words}
     is_on_cpu = {"device=cpu", "trainer.accelerator=cpu"} & set(words)
-    if command != "train" or named & set(OWN) or is_on_cpu or not _has_gpu():
+    if command != "train" or named & set(OWN) or is_on_cpu or not (scale := _scale_of_gpu()):
         return list(words)
     tell(f"{SCALE}, as this machine has a GPU; scale=laptop is the small one")
-    return [SCALE, *words]
+    settings = (i for i, word in enumerate(words) if "=" in word and not word.startswith("-"))
+    first = next(settings, len(words))  # flags and their values stay where they are
+    return [*words[:first], *scale, *words[first:]]
 
 
-def _has_gpu() -> bool:
-    if not DEVICE.exists():
-        return False
+def _scale_of_gpu() -> list[str]:
+    """The words for this machine's GPU; none without one."""
+    if not any((Path("/dev") / device).exists() for device in DEVICES):
+        return []
     import torch
 
-    return torch.cuda.is_available()
+    if not torch.cuda.is_available():
+        return []
+    has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False)
+    return [SCALE] if has_bf16 else [SCALE, WITHOUT_BF16]

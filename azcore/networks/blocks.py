@@ -74,11 +74,19 @@ class Residual(nn.Module, ABC):
         self.after = nn.Identity() if before else style.activation()
 
     @abstractmethod
-    def layers(self, x: Tensor) -> Tensor:
-        """What to add, [N, K, H, W]; the last layer is of `last_convolution`."""
+    def inside_of(self, x: Tensor) -> Tensor:
+        """The layers but for the first activation and the last convolution."""
+
+    @property
+    @abstractmethod
+    def last(self) -> nn.Sequential:
+        """The last layer, of `last_convolution`; [N, K, H, W] to add."""
+
+    def all_but_last(self, x: Tensor) -> Tensor:
+        return self.inside_of(self.before(x))
 
     def forward(self, x: Tensor) -> Tensor:
-        return self.after(self.excite(self.layers(self.before(x))) + x)  # type: ignore[no-any-return]
+        return self.after(self.excite(self.last(self.all_but_last(x))) + x)  # type: ignore[no-any-return]
 
 
 def opening(planes: int, channels: int, kernel: int, style: Style) -> nn.Module:
@@ -107,8 +115,12 @@ class PlainBlock(Residual):
         self.first = ConvBlock(channels, channels, 3, style.activation)
         self.second = last_convolution(channels, channels, 3, style)
 
-    def layers(self, x: Tensor) -> Tensor:
-        return self.second(self.first(x))  # type: ignore[no-any-return]
+    def inside_of(self, x: Tensor) -> Tensor:
+        return self.first(x)  # type: ignore[no-any-return]
+
+    @property
+    def last(self) -> nn.Sequential:
+        return self.second
 
 
 class PooledBlock(Residual):
@@ -133,9 +145,12 @@ class PooledBlock(Residual):
         self.activation = style.activation()
         self.second = last_convolution(kept, channels, 3, style)
 
-    def layers(self, x: Tensor) -> Tensor:
-        first = self.activation(self.local(x) + self.everywhere(x)[:, :, None, None])
-        return self.second(first)  # type: ignore[no-any-return]
+    def inside_of(self, x: Tensor) -> Tensor:
+        return self.activation(self.local(x) + self.everywhere(x)[:, :, None, None])  # type: ignore[no-any-return]
+
+    @property
+    def last(self) -> nn.Sequential:
+        return self.second
 
 
 class NestedBlock(Residual):
@@ -161,5 +176,13 @@ class NestedBlock(Residual):
             last_convolution(half, channels, 1, style),
         )
 
-    def layers(self, x: Tensor) -> Tensor:
-        return self.inside(x)  # type: ignore[no-any-return]
+    def inside_of(self, x: Tensor) -> Tensor:
+        for layer in list(self.inside)[:-1]:
+            x = layer(x)
+        return x
+
+    @property
+    def last(self) -> nn.Sequential:
+        last = self.inside[-1]
+        assert isinstance(last, nn.Sequential)
+        return last

@@ -20,7 +20,7 @@ from torch import nn
 from azcore.errors import SettingError, first_line
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks.evaluator import HostMemory, NetworkEvaluator
-from azcore.networks.fusing import can_fuse, fused
+from azcore.networks.fusing import can_fuse, fused, planes_taken
 
 # Two streams that are captured at once would share a generator of random numbers.
 _CAPTURE = threading.Lock()
@@ -81,17 +81,17 @@ class CudaGraphEvaluator(NetworkEvaluator):
         """Use cuDNN's fused kernels, where they are there for this network and precision."""
         if not can_fuse():
             return
-        plain = self._network, self._planes
-        assert isinstance(self._network, nn.Module)
+        plain = self._network
+        assert isinstance(plain, nn.Module)
+        instead = fused(plain)
         with self._on_stream(), torch.inference_mode():
-            observations = torch.zeros((2, *self._shape), dtype=torch.uint8, device=self.device)
-            self._network, self._planes = fused(self._network, self.widened(observations))
-            try:
-                self.forward(self.widened(observations))
-            except torch.OutOfMemoryError:
-                raise
-            except Exception:  # a kernel that is not there for this card or network
-                self._network, self._planes = plain
+            draw = torch.Generator(self.device).manual_seed(1)  # the run's own stays as it is
+            observations = torch.randint(
+                0, 2, (4, *self._shape), device=self.device, generator=draw
+            )
+            planes = planes_taken(plain, instead, self.widened(observations))
+        if planes is not None:
+            self._network, self._planes = instead, planes
 
     def _begin(self, host: HostMemory | None) -> None:
         assert self._stream is not None
@@ -125,6 +125,10 @@ class CudaGraphEvaluator(NetworkEvaluator):
         other._own_stream()
         other._begin(host)
         return other
+
+    def load(self, other: NetworkEvaluator) -> None:
+        with self._turn:  # a stream that is shared may be captured
+            super().load(other)
 
     def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
         size = len(observations)
@@ -176,7 +180,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
         size, planes, *board = observations.shape
         wide = torch.zeros((size, self._planes, *board), dtype=self.dtype, device=self.device)
         wide = wide.contiguous(memory_format=torch.channels_last)
-        wide[:, :planes].copy_(observations)
+        wide[:, :planes].copy_(observations)  # in one step, as it happens in the graph
         return wide
 
     def _graph_for(self, positions: int) -> _Graph | None:

@@ -18,12 +18,12 @@ from azcore.search.evaluators import Evaluator
 
 
 class HostMemory(NamedTuple):
-    """Where one thread's observations and results lie, R positions; those of a batch are the first.
+    """Where one thread's observations and results lie; a batch fills the first rows.
 
     For a GPU it is pinned, so that the GPU copies from and to it.
     """
 
-    observations: ByteArray  # uint8 [R, C, H, W]
+    observations: ByteArray  # uint8 [R, C, H, W], with room for R positions
     policy_logits: FloatArray  # float32 [R, A]
     values: FloatArray  # float32 [R]
 
@@ -80,8 +80,15 @@ class NetworkEvaluator(Evaluator):
         self._host.policy_logits[:positions] = logits
         self._host.values[:positions] = values
 
+    def can_load(self, other: NetworkEvaluator) -> bool:
+        """Whether both networks have the same layers."""
+        mine, its = self._network, other._network
+        if not isinstance(mine, nn.Module) or not isinstance(its, nn.Module):
+            return False
+        return mine.state_dict().keys() == its.state_dict().keys()
+
     def load(self, other: NetworkEvaluator) -> None:
-        """Take over the weights of one with a network of this shape, while no thread evaluates."""
+        """Take over the weights of one that `can_load` allows, while no thread evaluates."""
         mine, its = self._network, other._network
         assert isinstance(mine, nn.Module)
         assert isinstance(its, nn.Module)

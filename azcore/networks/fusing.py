@@ -7,49 +7,71 @@ number of planes is a multiple of eight, so the first convolution gets planes of
 
 from __future__ import annotations
 
-import operator
-from typing import NamedTuple
+import copy
+from typing import TypeGuard
 
 import torch
 import torch.nn.functional as F  # noqa: N812
-from torch import Tensor, fx, nn
-from torch.fx.passes.shape_prop import ShapeProp
+from torch import Tensor, nn
+
+from azcore.networks.blocks import Residual
+from azcore.networks.heads import ConvBlock
+from azcore.networks.towers import ResidualBlock
 
 MULTIPLE = 8  # of planes, for the matrix units
-ADDITIONS = (operator.add, torch.add, operator.iadd)
-RELUS = (torch.relu, F.relu, torch.relu_)
+CLOSE = 0.05  # of the largest number: rounding in bfloat16, through tens of layers
 
 
 class FusedConvolution(nn.Module):
     """ReLU of a convolution, or of the sum of one and its skip: [N, C, H, W] -> [N, K, H, W].
 
-    Args:
-        convolution: with a bias, or without.
-        planes: C, at least the convolution's; the weights of those beyond are zeros.
+    Planes beyond the convolution's, up to a multiple of `MULTIPLE`, may follow and do not count.
     """
 
-    def __init__(self, convolution: nn.Conv2d, planes: int) -> None:
+    def __init__(self, convolution: nn.Conv2d) -> None:
         super().__init__()
-        missing = planes - convolution.in_channels
+        missing = -convolution.in_channels % MULTIPLE
         weight = F.pad(convolution.weight.detach(), (0, 0, 0, 0, 0, missing))
-        weight = weight.contiguous(memory_format=torch.channels_last)
-        self.weight = nn.Parameter(weight, requires_grad=False)
         bias = convolution.bias
-        self.bias = nn.Parameter(
-            weight.new_zeros(len(weight)) if bias is None else bias.detach(), requires_grad=False
-        )
+        assert bias is not None
         assert not isinstance(convolution.padding, str)
+        self.weight = nn.Parameter(weight.contiguous(memory_format=torch.channels_last), False)
+        self.bias = nn.Parameter(bias.detach(), requires_grad=False)
         self._shape = (convolution.stride, convolution.padding, convolution.dilation)
-        self._groups = convolution.groups
 
     def forward(self, x: Tensor, skip: Tensor | None = None) -> Tensor:
-        weight, bias, groups = self.weight, self.bias, self._groups
+        missing = self.weight.shape[1] - x.shape[1]
+        if missing:
+            x = F.pad(x, (0, 0, 0, 0, 0, missing))
+        weight, bias = self.weight, self.bias
         if not x.is_cuda:
-            y = F.conv2d(x, weight, bias, *self._shape, groups)
+            y = F.conv2d(x, weight, bias, *self._shape)
             return torch.relu(y if skip is None else y + skip)
         if skip is None:
-            return torch.cudnn_convolution_relu(x, weight, bias, *self._shape, groups)
-        return torch.cudnn_convolution_add_relu(x, weight, skip, 1.0, bias, *self._shape, groups)
+            return torch.cudnn_convolution_relu(x, weight, bias, *self._shape, 1)
+        return torch.cudnn_convolution_add_relu(x, weight, skip, 1.0, bias, *self._shape, 1)
+
+
+class FusedResidual(nn.Module):
+    """A residual block that ends in a ReLU, whose last convolution adds the skip."""
+
+    def __init__(self, layers: nn.Module, last: nn.Conv2d) -> None:
+        super().__init__()
+        self.layers, self.last = layers, FusedConvolution(last)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(self.layers(x), x)  # type: ignore[no-any-return]
+
+
+class _AllButLast(nn.Module):
+    """The layers of a residual block but for its last convolution."""
+
+    def __init__(self, block: Residual) -> None:
+        super().__init__()
+        self.block = block
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.block.all_but_last(x)
 
 
 def can_fuse() -> bool:
@@ -58,102 +80,71 @@ def can_fuse() -> bool:
     return torch.version.cuda is not None and all(hasattr(torch, name) for name in names)
 
 
-def fused(network: nn.Module, example: Tensor) -> tuple[nn.Module, int]:
-    """A network with fused convolutions where it has that pattern, and the planes that it takes.
+def fused(network: nn.Module) -> nn.Module:
+    """A copy of a folded network with fused convolutions, in whichever blocks allow them."""
+    return _fused(copy.deepcopy(network))
+
+
+def _fused(module: nn.Module) -> nn.Module:
+    for name, child in list(module.named_children()):
+        setattr(module, name, _fused(child))
+    if isinstance(module, ConvBlock):
+        convolution, *rest = module
+        if _fits(convolution) and _is_relu_alone(rest):
+            return FusedConvolution(convolution)
+    if isinstance(module, ResidualBlock):
+        convolution, *rest = module.second
+        if _fits(convolution) and _is_relu_alone([*rest, nn.ReLU()]):
+            return FusedResidual(module.first, convolution)
+    if isinstance(module, Residual):
+        convolution, *rest = module.last
+        if _fits(convolution) and _is_relu_alone([*rest, module.excite, module.after]):
+            return FusedResidual(_AllButLast(module), convolution)
+    return module
+
+
+def _fits(layer: nn.Module) -> TypeGuard[nn.Conv2d]:
+    """Whether it is a convolution that cuDNN can fuse; folding has given it a bias."""
+    return (
+        isinstance(layer, nn.Conv2d)
+        and layer.bias is not None
+        and layer.groups == 1
+        and layer.padding_mode == "zeros"
+        and not isinstance(layer.padding, str)
+    )
+
+
+def _is_relu_alone(layers: list[nn.Module]) -> bool:
+    *others, last = layers
+    return isinstance(last, nn.ReLU) and all(isinstance(layer, nn.Identity) for layer in others)
+
+
+def planes_taken(network: nn.Module, instead: nn.Module, observations: Tensor) -> int | None:
+    """C, or the multiple of `MULTIPLE` above it where planes of zeros may follow them.
 
     Args:
-        network: folded, and on observations [N, C, H, W] alone.
-        example: such observations in the network's dtype and on its device.
+        network: folded, of observations [N, C, H, W] alone.
+        instead: what `fused` made of it.
+        observations: some, in the network's dtype and on its device.
 
     Returns:
-        The network, or itself where torch cannot trace it; and C, or more: then planes of zeros
-        must follow the C.
+        None: it does not compute what the network does, or not on this device.
     """
-    planes = example.shape[1]
-    try:
-        traced = fx.symbolic_trace(network)
-        ShapeProp(traced).propagate(example)
-    except Exception:  # a plugin's network may do anything
-        return network, planes
-    _remove_identities(traced)
-    found = [match for node in traced.graph.nodes if (match := _match(traced, node))]
-    first = next(node for node in traced.graph.nodes if node.op == "placeholder")
-    readers = {match.convolution for match in found if match.layer.groups == 1}
-    if set(first.users) <= readers:
-        planes = -(-planes // MULTIPLE) * MULTIPLE
-    for number, relu in enumerate([match.relu for match in found]):
-        match = _match(traced, relu)  # anew: what it reads may have been replaced
-        assert match is not None
-        x = match.convolution.args[0]
-        name = f"fused_{number}"  # a new one: the layers are the network's as well
-        width = planes if x is first else match.layer.in_channels
-        traced.add_submodule(name, FusedConvolution(match.layer, width))
-        with traced.graph.inserting_before(relu):
-            arguments = (x,) if match.skip is None else (x, match.skip)
-            instead = traced.graph.call_module(name, arguments)
-        instead.meta = dict(relu.meta)
-        relu.replace_all_uses_with(instead)
-    traced.graph.eliminate_dead_code()
-    traced.delete_all_unused_submodules()
-    traced.recompile()
-    return traced, planes
-
-
-class _Match(NamedTuple):
-    """relu(convolution(x)) or relu(convolution(x) + skip)."""
-
-    relu: fx.Node
-    convolution: fx.Node
-    skip: fx.Node | None
-    layer: nn.Conv2d
-
-
-def _match(traced: fx.GraphModule, relu: fx.Node) -> _Match | None:
-    """The pattern that ends in a node; None: there is none."""
-    if not _is_relu(traced, relu):
-        return None
-    before = relu.args[0]
-    assert isinstance(before, fx.Node)
-    if (layer := _only_convolution(traced, before)) is not None:
-        return _Match(relu, before, None, layer)
-    if before.op != "call_function" or before.target not in ADDITIONS or len(before.users) > 1:
-        return None
-    one, other = before.args[:2]
-    for node, skip in ((one, other), (other, one)):
-        if isinstance(node, fx.Node) and isinstance(skip, fx.Node) and not before.kwargs:
-            layer = _only_convolution(traced, node)
-            if layer is not None and node is not skip and _shape(node) == _shape(skip):
-                return _Match(relu, node, skip, layer)
+    planes = observations.shape[1]
+    expected = network(observations)
+    for missing in sorted({-planes % MULTIPLE, 0}, reverse=True):
+        padded = F.pad(observations, (0, 0, 0, 0, 0, missing))
+        try:
+            results = instead(padded.contiguous(memory_format=torch.channels_last))
+        except torch.OutOfMemoryError:
+            raise
+        except Exception:  # a kernel that this card does not have, or a plugin's layer
+            continue
+        if all(map(_is_close, results, expected)):
+            return planes + missing
     return None
 
 
-def _only_convolution(traced: fx.GraphModule, node: fx.Node) -> nn.Conv2d | None:
-    """The convolution that a node is, if nothing else reads its result and its layer runs once."""
-    if not _is(traced, node, nn.Conv2d) or len(node.users) > 1:
-        return None
-    layer = traced.get_submodule(str(node.target))
-    assert isinstance(layer, nn.Conv2d)
-    calls = [other for other in traced.graph.nodes if other.target == node.target]
-    is_plain = layer.padding_mode == "zeros" and not isinstance(layer.padding, str)
-    return layer if is_plain and len(calls) == 1 else None
-
-
-def _is_relu(traced: fx.GraphModule, node: fx.Node) -> bool:
-    is_function = node.op == "call_function" and node.target in RELUS
-    return is_function or _is(traced, node, nn.ReLU)
-
-
-def _is(traced: fx.GraphModule, node: fx.Node, kind: type[nn.Module]) -> bool:
-    return node.op == "call_module" and isinstance(traced.get_submodule(str(node.target)), kind)
-
-
-def _shape(node: fx.Node) -> tuple[int, ...] | None:
-    found = node.meta.get("tensor_meta")
-    return None if found is None else tuple(found.shape)
-
-
-def _remove_identities(traced: fx.GraphModule) -> None:
-    for node in list(traced.graph.nodes):
-        if _is(traced, node, nn.Identity):
-            node.replace_all_uses_with(node.args[0])
-            traced.graph.erase_node(node)
+def _is_close(one: Tensor, other: Tensor) -> bool:
+    room = CLOSE * max(1.0, float(other.abs().max()))
+    return one.shape == other.shape and bool(((one - other).abs() <= room).all())

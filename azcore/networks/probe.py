@@ -194,6 +194,9 @@ def _probe(
                 rate = _rate_of_all(pool, evaluators[way], positions[:size], callers)
                 rates.setdefault(way, []).append(rate)
     medians = {way: statistics.median(rates[way]) for way in evaluators}
+    evaluators.clear()
+    if device.type == "cuda":  # others, such as the process that serves self-play, want the memory
+        torch.cuda.empty_cache()
     return Probe(_preferred(medians), medians)
 
 

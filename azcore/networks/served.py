@@ -20,9 +20,10 @@ import pickle
 import socket
 import struct
 import threading
+import traceback
 import weakref
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,6 +43,7 @@ DONE, FAILED = b"+", b"-"  # then: why
 NUMBER = struct.Struct("<Q")
 LONGEST = 4096  # bytes of a message
 ALIGNED = 4096  # bytes: where each array begins
+SLOTS_KNOWN = 2  # for which a client keeps graphs: the weights in use, and those after them
 
 MakeEvaluator = Callable[[bytes], NetworkEvaluator]  # of packed weights
 
@@ -94,9 +96,10 @@ class ServedEvaluator(Evaluator):
 
     def __init__(self, address: str, packed: bytes, game: Game) -> None:
         self._address, self._packed, self._game = address, packed, game
-        unused = _unused[address]
-        # One that served earlier weights has graphs there.
-        self._channel = unused.pop() if unused else _Channel(address, game)
+        try:  # one that served earlier weights has graphs there
+            self._channel = _unused[address].pop()
+        except IndexError:
+            self._channel = _Channel(address, game)
         weakref.finalize(self, _give_back, address, self._channel).atexit = False
         self._channel.ask(WEIGHTS + hashlib.sha256(packed).digest(), _file_of(packed))
 
@@ -127,8 +130,9 @@ class _Channel:
         if self._host is None or size > len(self._host.values):
             room = 1 << max(0, size - 1).bit_length()  # as much as a graph for so many
             file = os.memfd_create("azcore")
-            _, self._host = memory_of(file, self._game, room)
+            _, host = memory_of(file, self._game, room)
             self.ask(MEMORY + NUMBER.pack(room), file)
+            self._host = host
         self._host.observations[:size] = observations
         self.ask(EVALUATE + NUMBER.pack(size))
         return self._host.policy_logits[:size], self._host.values[:size]
@@ -184,8 +188,7 @@ class _Slot:
 class EvaluationServer:
     """Evaluates for clients, each on a thread of its own.
 
-    Weights that nobody uses any more make room for new ones, where the graphs of their evaluator
-    stay what they are.
+    Weights that nobody uses any more make room for new ones, in an evaluator whose graphs stay.
 
     Args:
         make: gives an evaluator of packed weights; the networks have one shape.
@@ -207,19 +210,19 @@ class EvaluationServer:
     def game(self) -> Game:
         return self._game
 
-    def slot_with(self, digest: bytes, packed: bytes) -> _Slot:
-        """The weights of that digest, with one more user."""
+    def slot_with(self, digest: bytes, packed: bytes, known: Collection[_Slot]) -> _Slot:
+        """The weights of that digest, with one more user, which has graphs for the `known` ones."""
         with self._changing:
             for slot in self._slots:
                 if slot.digest == digest:
                     slot.users += 1
                     return slot
             new = self._make(packed)
-            for slot in self._slots:
-                if not slot.users:
-                    slot.evaluator.load(new)
-                    slot.digest, slot.users = digest, 1
-                    return slot
+            free = [s for s in self._slots if not s.users and s.evaluator.can_load(new)]
+            for slot in sorted(free, key=lambda slot: slot not in known):
+                slot.evaluator.load(new)
+                slot.digest, slot.users = digest, 1
+                return slot
             self._slots.append(_Slot(new, digest))
             return self._slots[-1]
 
@@ -250,6 +253,8 @@ class _Client:
                     self._do(message[:1], message[1:], files)
                     reply = DONE
                 except Exception as error:  # the client's to tell; others go on
+                    if not isinstance(error, AzcoreError):
+                        traceback.print_exc()
                     reply = FAILED + first_line(error).encode()[: LONGEST - 1]
                 finally:
                     for file in files:
@@ -269,6 +274,8 @@ class _Client:
             assert self._slot is not None
             assert self._memory is not None
             if self._slot not in self._own:
+                if len(self._own) == SLOTS_KNOWN:
+                    del self._own[next(iter(self._own))]
                 held = self._slot.evaluator.with_memory(self._memory.host)
                 self._own[self._slot] = held
             self._own[self._slot].evaluate_held(*NUMBER.unpack(rest))
@@ -277,6 +284,7 @@ class _Client:
             self._own.clear()
             if self._memory is not None:
                 self._memory.close()
+                self._memory = None
             (positions,), device = NUMBER.unpack(rest), self._slot.evaluator.device
             self._memory = _SharedMemory(files[0], self._server.game, positions, device)
         else:
@@ -284,7 +292,7 @@ class _Client:
             self._slot = None
             if kind == WEIGHTS:
                 with mmap.mmap(files[0], 0) as packed:
-                    self._slot = self._server.slot_with(rest, packed[:])
+                    self._slot = self._server.slot_with(rest, packed[:], self._own)
 
 
 class _SharedMemory:
@@ -294,11 +302,14 @@ class _SharedMemory:
         block, self.host = memory_of(file, game, positions)
         self._address = self.host.observations.ctypes.data
         self._runtime: Any = None
+        self._device = device
         if device.type == "cuda":
             self._runtime = torch.cuda.cudart()  # type: ignore[no-untyped-call]
-            error = self._runtime.cudaHostRegister(self._address, len(block), 0)
+            with torch.cuda.device(device):
+                error = self._runtime.cudaHostRegister(self._address, len(block), 0)
             torch.cuda.check_error(int(error))
 
     def close(self) -> None:
         if self._runtime is not None:
-            self._runtime.cudaHostUnregister(self._address)
+            with torch.cuda.device(self._device):
+                self._runtime.cudaHostUnregister(self._address)

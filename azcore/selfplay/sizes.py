@@ -1,6 +1,7 @@
 """The number of workers and games for a machine, where the settings leave it open.
 
-There is one worker per core. A probe finds the number of games. With too few, the network's batches
+There is one worker per core. A probe finds the number of games, unless processes share a GPU: then
+it goes by the size of the board. With too few, the network's batches
 are small and the fixed cost of each call dominates. With too many, games end late, and their
 weights are old by then.
 """

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 import torch
 from torch import Tensor, nn
@@ -12,7 +10,8 @@ from azcore.assembly.parts import LearningSettings, settings_from
 from azcore.library.settings import compose
 from azcore.networks import build_network
 from azcore.networks.folding import folded
-from azcore.networks.fusing import MULTIPLE, FusedConvolution, fused
+from azcore.networks.fusing import MULTIPLE, FusedConvolution, fused, planes_taken
+from azcore.networks.heads import ConvBlock
 
 # Settings of a network, how many of its convolutions are fused, and how many are left.
 NETWORKS = [
@@ -49,74 +48,68 @@ def test_results_are_the_same(words: list[str], wanted: int, left: int) -> None:
     settings = settings_from(compose("game=go", *words), LearningSettings)
     network = with_random_norms(build_network(settings.game, settings.network, 1))
     observations = torch.randint(0, 2, (4, *settings.game.observation_shape)).float()
-    rewritten, planes = fused(network, observations)
+    rewritten = fused(network)
     layers = list(rewritten.modules())
     assert sum(isinstance(layer, FusedConvolution) for layer in layers) == wanted
-    assert sum(isinstance(layer, nn.Conv2d) for layer in layers) == left
-    assert planes % MULTIPLE == 0 or not wanted
-    assert 0 <= planes - observations.shape[1] < MULTIPLE
+    assert not any(isinstance(layer, FusedConvolution) for layer in network.modules())
     with torch.inference_mode():
-        expected, got = network(observations), rewritten(padded(observations, planes))
-    for name, one, other in zip(("logits", "values"), expected, got, strict=True):
-        torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-4, msg=lambda m, n=name: n + m)
+        planes = planes_taken(network, rewritten, observations)
+        assert planes is not None
+        assert planes % MULTIPLE == 0 or not wanted
+        assert 0 <= planes - observations.shape[1] < MULTIPLE
+        expected = network(observations)
+        for given in (padded(observations, planes), observations):
+            got = rewritten(given)
+            for one, other in zip(expected, got, strict=True):
+                torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-4)
 
 
-class Small(nn.Module):
-    """Two convolutions and what comes after them."""
+def test_each_convolution_is_done_once() -> None:
+    """Those fused, and those left, which have a bias but no ReLU of their own."""
+    for words, wanted, left in NETWORKS:
+        settings = settings_from(compose("game=go", *words), LearningSettings)
+        rewritten = fused(folded(build_network(settings.game, settings.network, 1)))
+        called: list[nn.Module] = []
 
-    def __init__(self, after: Callable[[Tensor, Tensor, Tensor], Tensor]) -> None:
-        super().__init__()
-        self.one, self.two = (nn.Conv2d(3, 3, 3, padding=1) for _ in range(2))
-        self.after = after
+        def note(layer: nn.Module, *_: object, called: list[nn.Module] = called) -> None:
+            called.append(layer)
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.after(self.one(x), self.two(x), x)
-
-
-@pytest.mark.parametrize(
-    ("after", "wanted"),
-    [
-        (lambda a, b, x: torch.relu(a) + torch.relu(b), 2),
-        (lambda a, b, x: torch.relu(a + x) + torch.relu(x + b), 2),
-        (lambda a, b, x: torch.relu(a + b), 1),  # the sum of two: one adds the other
-        (lambda a, b, x: torch.relu(a + a) + b, 0),
-        (lambda a, b, x: torch.relu(a) + a, 0),  # it is needed without ReLU too
-        (lambda a, b, x: torch.relu(a + b.mean((2, 3))[:, :, None, None]), 0),  # a sum of shapes
-        (lambda a, b, x: torch.relu(a + 1.0) + b, 0),
-        (lambda a, b, x: torch.relu(torch.add(a, x, alpha=2)) + b, 0),
-        (lambda a, b, x: torch.relu(a - x) + b, 0),
-    ],
-)
-def test_only_the_pattern_itself_is_replaced(
-    after: Callable[[Tensor, Tensor, Tensor], Tensor], wanted: int
-) -> None:
-    torch.manual_seed(1)
-    network, x = Small(after).eval(), torch.randn(2, 3, 5, 5)
-    rewritten, planes = fused(network, x)
-    assert sum(isinstance(one, FusedConvolution) for one in rewritten.modules()) == wanted
-    torch.testing.assert_close(rewritten(padded(x, planes)), network(x))
+        for layer in rewritten.modules():
+            if isinstance(layer, nn.Conv2d | FusedConvolution):
+                layer.register_forward_hook(note)
+        rewritten(torch.zeros(2, *settings.game.observation_shape))
+        assert len(called) == len(set(called)) == wanted + left, words
 
 
-def test_a_network_that_cannot_be_traced_stays_what_it_is() -> None:
-    class Branching(nn.Module):
-        def forward(self, x: Tensor) -> Tensor:
-            return -x if x.sum() > 0 else x
+def test_what_computes_something_else_is_not_used() -> None:
+    settings = settings_from(compose("game=go", "network=dual_res"), LearningSettings)
+    network = with_random_norms(build_network(settings.game, settings.network, 1))
+    rewritten = fused(network)
+    observations = torch.randint(0, 2, (4, *settings.game.observation_shape)).float()
+    with torch.inference_mode():
+        assert planes_taken(network, rewritten, observations) == 24
+        first = next(one for one in rewritten.modules() if isinstance(one, FusedConvolution))
+        first.bias.data += 10
+        assert planes_taken(network, rewritten, observations) is None
 
-    network = Branching()
-    assert fused(network, torch.ones(2, 3, 5, 5)) == (network, 3)
+        def missing(*_: object) -> Tensor:
+            raise RuntimeError("no kernel image is available")
+
+        first.forward = missing  # type: ignore[method-assign]
+        assert planes_taken(network, rewritten, observations) is None
 
 
-def test_layers_that_run_twice_keep_their_weights() -> None:
-    class Twice(nn.Module):
+def test_planes_beside_the_pattern_are_not_padded() -> None:
+    """A network that reads its planes in another way as well, such as one of a plugin."""
+
+    class Mean(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.one = nn.Conv2d(3, 3, 3, padding=1)
+            self.one = ConvBlock(3, 8, 3)
 
-        def forward(self, x: Tensor) -> Tensor:
-            return torch.relu(self.one(torch.relu(self.one(x))))
+        def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+            return self.one(x).flatten(1), x.mean((1, 2, 3)) * 100
 
-    torch.manual_seed(1)
-    network, x = Twice().eval(), torch.randn(2, 3, 5, 5)
-    rewritten, planes = fused(network, x)
-    assert planes == 3
-    torch.testing.assert_close(rewritten(x), network(x))
+    network = folded(Mean())
+    with torch.inference_mode():
+        assert planes_taken(network, fused(network), torch.ones(2, 3, 5, 5)) == 3

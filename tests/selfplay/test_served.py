@@ -6,10 +6,13 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import asdict
 from typing import Any
 
 import pytest
+import torch
 
+from azcore.assembly import parts
 from azcore.assembly.evaluation_server import ServerProcess
 from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights, RecipeOfRun, make_actor
@@ -78,6 +81,15 @@ def test_auto_is_processes_where_they_pay() -> None:
     assert backend("auto", processes=3).on("cpu") == backend("process", processes=3)
     for name in ("inline", "process"):
         assert backend(name).on("cuda").name == name
+
+
+@pytest.mark.parametrize(("name", "wanted"), [("go", "process"), ("mine", "inline")])
+def test_a_game_of_this_process_is_played_in_it(
+    monkeypatch: pytest.MonkeyPatch, name: str, wanted: str
+) -> None:
+    monkeypatch.setattr(parts, "choose_device", lambda _: torch.device("cuda"))
+    config = {"backend": asdict(backend("auto")), "device": "auto", "game": {"name": name}}
+    assert parts._backend(config).name == wanted
 
 
 def test_games_are_those_of_threads(settings: RunSettings) -> None:
