@@ -49,10 +49,10 @@ def shorten(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
     def briefly(game: Any, *changes: str, minutes: float, **settings: Any) -> Any:
-        return train(game, *changes, *small, minutes=minutes / 60, quiet=True, **settings)
+        return train(game, *changes, *small, minutes=minutes / 30, quiet=True, **settings)
 
     def on(run: Any, *, minutes: float) -> Any:
-        return resume(run, minutes=minutes / 60, quiet=True)
+        return resume(run, minutes=minutes / 30, quiet=True)
 
     def few(players: Any, **settings: Any) -> Any:
         return arena(players, **{**settings, "games": 2, "simulations": 4, "quiet": True})

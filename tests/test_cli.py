@@ -55,7 +55,7 @@ COMPARISON = ("command=arena", "arena=comparison")
         (["game=goo"], "tic_tac_toe, tic_tac_toe_plain, got 'goo'"),
         (["experiment=null"], "experiment takes the name of one of its files, got experiment=null"),
         (["noise=gumbel"], "there is no setting noise"),
-        (["preset=go_labtop"], "go_workstation, shogi_laptop, shogi_paper, got preset=go_labtop"),
+        (["preset=go_labtop"], "shogi_paper, tic_tac_toe_workstation, got preset=go_labtop"),
         (["game=ches"], "got 'ches'; did you mean chess?"),
         (["scale=giant"], "scale must be one of laptop, paper, workstation, got 'giant'"),
         (["game.board_size=25"], "from 2 to 19, got 25"),
@@ -63,7 +63,7 @@ COMPARISON = ("command=arena", "arena=comparison")
         (
             ["command=fly"],
             "one of train, arena, play, web, engine, export, import, predict, info, puzzles, "
-            "ladder, tune, bench, check, report, new, got 'fly'",
+            "ladder, tune, bench, check, report, runs, new, got 'fly'",
         ),
         (["command=tune"], "command=tune needs checkpoint=PATH"),
         (["command=tune", "tune.parameters.puct.c_int=[1,2]"], "did you mean tune.parameters"),

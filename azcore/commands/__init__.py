@@ -20,5 +20,6 @@ COMMANDS = {
     "bench": "azcore.commands.bench.bench:bench",
     "check": "azcore.commands.check.report:check",
     "report": "azcore.commands.report:report",
+    "runs": "azcore.commands.runs:runs",
     "new": "azcore.commands.new:new_package",
 }

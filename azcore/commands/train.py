@@ -6,6 +6,7 @@ The loop itself is in `azcore.algorithms.loop`.
 from __future__ import annotations
 
 import contextlib
+import json
 import re
 import shlex
 import signal
@@ -49,16 +50,20 @@ from azcore.errors import CheckpointError, FaultyGameError, LostProcessError, Se
 from azcore.learner.settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
+from azcore.report.summary import summary_of
 from azcore.selfplay.sizes import available_cores
 from azcore.settings import build, require
 from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
 from azcore.storage.run_settings import (
+    NOTES,
     ORIGIN,
     differences,
+    notes_in,
     own_settings,
     read_config,
+    require_notes,
     save_config,
 )
 from azcore.storage.table import Table
@@ -99,6 +104,8 @@ def train_run(
     if not resume and config[INIT] and config[FORK]:
         raise SettingError(f"init and fork both say what a run begins from, got {config[INIT]} too")
     _require_here(trainer_settings(config["trainer"]))  # before anything is compiled
+    if NOTES in config:
+        require_notes(config[NOTES])
     settings = settings_from(config, RunSettings)
     trainer, backend = settings.trainer, settings.backend
     place = place_here(trainer)
@@ -112,7 +119,8 @@ def train_run(
     check_before_training(config, settings.game)
     name = settings.game.name
     run = find_run(resume, name) if resume else new_run(config["run_dir"], name)
-    origin = own_settings(run).get(ORIGIN, {}) if resume else {}
+    before = own_settings(run) if resume else {}
+    origin, notes = before.get(ORIGIN, {}), notes_in(before.get(NOTES))
     if resume:
         require_same_origin(config, origin)
     max_steps = trainer.max_steps
@@ -150,7 +158,8 @@ def train_run(
                     run.open_new()  # only now, so that refused settings change nothing on disk
                 if start.first is not None:
                     keep_first_weights(run, start.first)
-                save_config(run, {**config, ORIGIN: start.origin})
+                written = {**notes, **notes_in(config.get(NOTES))}
+                save_config(run, {**config, ORIGIN: start.origin, NOTES: written})
             run.save_sizes(training.sizes)
             terminal.say(f"run directory {run.path}")
             with terminal:
@@ -331,6 +340,10 @@ def _conclude(
         terminal.say(f"report {write_report(run.path, settings.device)}")
     except Exception as error:  # what was learned is saved, whatever a game's texts do
         terminal.say(no_report(error))
+    if run.metrics.is_file():
+        ended = "interrupted" if step is None else "done" if step >= max_steps else "stopped"
+        content = {"ended": ended, "max_steps": max_steps, **summary_of(run.path).plain()}
+        run.result.write_text(json.dumps(content, indent=1) + "\n")
     if words := _resignation_in_words(run):
         terminal.say(words)
     if step is not None:

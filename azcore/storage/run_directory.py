@@ -52,7 +52,7 @@ _TRIES, _MOMENT = 5, 0.02  # seconds: whoever looks whether it is locked holds i
 MOST_GAMES = 10**7  # of self-play at once; ten thousand workers times 256 would be 2.6 million
 OWN = (  # prefixes of azcore's own names, including those of files being written
     *("config.yaml", "sizes.json", "checkpoints", "games", "metrics.csv", "matches.csv"),
-    *("gate.csv", "members.csv", "logs", "report.html", "aside", "lock"),
+    *("gate.csv", "members.csv", "logs", "report.html", "result.json", "aside", "lock"),
 )
 
 
@@ -98,6 +98,7 @@ class RunDirectory:
         self.logs = path / "logs"
         self._lock: TextIO | None = None
         self.report = path / "report.html"
+        self.result = path / "result.json"
 
     def step_checkpoint(self, step: int) -> Path:
         """The file of the weights that were rated after `step` optimizer steps."""

@@ -12,6 +12,7 @@ from typing import Any
 import yaml
 
 from azcore.errors import SettingError
+from azcore.settings import require
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.untrusted import MAX_YAML, read_yaml, shortened
 
@@ -41,6 +42,10 @@ RUN: Mapping[str, type] = {
 # What a run began from, see `azcore.algorithms.origin`: no setting, so no command line can say it.
 ORIGIN = "origin"
 OF_ORIGIN: Mapping[str, type] = {"how": str, "checkpoint": str, "step": int, "sha256": str}
+# What people wrote on a run; nothing depends on it.
+NOTES = "run"
+LONGEST_NOTE = {"name": 80, "note": 1000, "tags": 40}  # characters; of each tag
+MOST_TAGS = 20
 OF_EXPORT = ("format", "per_generation")  # keys of that group that training uses
 OF_ARENA = (  # the same
     *("games", "opening_plies", "starts", "start_plies", "num_simulations", "every_generations"),
@@ -144,6 +149,37 @@ def _completed(given: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, 
     return complete
 
 
+def notes_in(written: object) -> dict[str, Any]:
+    """Name, tags and note of a run, those that there are; anything else is left out."""
+    if not isinstance(written, Mapping):
+        return {}
+    found: dict[str, Any] = {}
+    for key in ("name", "note"):
+        if isinstance(text := written.get(key), str) and text:
+            found[key] = text[: LONGEST_NOTE[key]]
+    if isinstance(tags := written.get("tags"), list):
+        texts = [tag[: LONGEST_NOTE["tags"]] for tag in tags if isinstance(tag, str) and tag]
+        if texts:
+            found["tags"] = texts[:MOST_TAGS]
+    return found
+
+
+def require_notes(written: Mapping[str, Any]) -> None:
+    """Check what a command line writes on a run.
+
+    Raises:
+        SettingError: naming the key.
+    """
+    for key in ("name", "note"):
+        most, text = LONGEST_NOTE[key], written[key]
+        fits = text is None or (isinstance(text, str) and len(text) <= most)
+        require(fits, f"run.{key}", f"text of at most {most} characters, or null", text)
+    most, tags = LONGEST_NOTE["tags"], written["tags"]
+    fits = isinstance(tags, list) and len(tags) <= MOST_TAGS
+    fits = fits and all(isinstance(tag, str) and 0 < len(tag) <= most for tag in tags)
+    require(fits, "run.tags", f"at most {MOST_TAGS} words of at most {most} characters", tags)
+
+
 def read_config(run: RunDirectory) -> dict[str, Any]:
     """The run's own settings from its file; anything else in the file is ignored.
 
@@ -151,6 +187,7 @@ def read_config(run: RunDirectory) -> dict[str, Any]:
         SettingError: the file cannot be read, or a setting is missing or has the wrong type.
     """
     config = own_settings(run)
+    config.pop(NOTES, None)
     for key, kind in RUN.items():
         if key in config:
             value = config[key]
@@ -175,6 +212,8 @@ def _own(config: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(own.get("trainer"), Mapping):
         kept = {key: value for key, value in own["trainer"].items() if key not in OF_MACHINE}
         own["trainer"] = kept
+    if notes := notes_in(config.get(NOTES)):
+        own[NOTES] = notes
     if isinstance(origin := config.get(ORIGIN), Mapping) and origin:
         own[ORIGIN] = {
             key: origin[key] for key, kind in OF_ORIGIN.items() if type(origin.get(key)) is kind

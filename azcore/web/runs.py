@@ -33,7 +33,7 @@ from azcore.report.tables import (
     thinned,
 )
 from azcore.storage.run_directory import RunDirectory
-from azcore.storage.run_settings import own_settings
+from azcore.storage.run_settings import NOTES, notes_in, own_settings
 from azcore.web.orders import RefusedError
 from azcore.web.shelf import MOST_RUNS, in_words
 from azcore.web.view import Plain
@@ -204,11 +204,15 @@ def _age(run: RunDirectory) -> float | None:
 
 def _title(run: RunDirectory) -> str:
     try:
-        game = own_settings(run).get("game", {})
+        own = own_settings(run)
     except AzcoreError:
-        game = {}
+        own = {}
+    game = own.get("game", {})
     settings = dict(game) if isinstance(game, dict) else {"name": game}
-    return in_words(str(settings.pop("name", "unknown game")), settings)
+    title = in_words(str(settings.pop("name", "unknown game")), settings)
+    written = notes_in(own.get(NOTES))
+    tags = ", ".join(written.get("tags", []))
+    return ", ".join(filter(None, (title, written.get("name"), tags and f"[{tags}]")))
 
 
 def _curves(run: RunDirectory) -> Plain:

@@ -172,10 +172,13 @@ def test_members_are_in_the_tables(tiny: Tiny, tmp_path: Path) -> None:
     ("changed", "sentence"),
     [
         (["schedule=sometimes"], "schedule must be one of alternate, overlap, got 'sometimes'"),
-        (["backend.processes=2"], "null with backend=inline"),
+        (["backend=inline", "backend.processes=2"], "null with backend=inline"),
         ([*PROCESS, "backend.processes=3"], "at most selfplay.workers, 2, got 3"),
-        (["backend.name=cloud"], "backend.name must be one of inline, process, ray, got 'cloud'"),
-        (["backend.address=auto"], "backend.address must be null with backend=inline"),
+        (
+            ["backend.name=cloud"],
+            "backend.name must be one of auto, inline, process, ray, got 'cloud'",
+        ),
+        (["backend.address=auto"], "backend.address must be null with backend=auto"),
         (["backend=ray", "backend.address=nowhere"], "auto, HOST:PORT, ray://HOST:PORT or null"),
         (["backend=ray", "backend.num_gpus=1"], "backend.num_gpus must be 0 with device=cpu"),
     ],

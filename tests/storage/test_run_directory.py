@@ -84,7 +84,18 @@ def test_what_is_saved_is_what_makes_the_run(run: Path) -> None:
 def test_every_setting_is_the_runs_or_of_whoever_goes_on() -> None:
     """A new group takes its place: either it is kept with the run, or each command line says it."""
     assert set(compose()) - set(RUN) == {
-        *("backend", "check", "compare", "fork", "init", "logger", "resume", "run_dir", "web"),
+        *(
+            "backend",
+            "check",
+            "compare",
+            "fork",
+            "init",
+            "logger",
+            "resume",
+            "run",
+            "run_dir",
+            "web",
+        ),
     }
 
 

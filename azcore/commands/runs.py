@@ -1,0 +1,107 @@
+"""`command=runs`: the runs of a folder, sorted and filtered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.markup import escape
+from rich.table import Table
+
+from azcore.assembly.parts import Config
+from azcore.commands.console import table_console
+from azcore.errors import SettingError
+from azcore.report.summary import Summary, summary_of
+from azcore.settings import build, require
+from azcore.storage.run_directory import runs_inside
+
+SORTS: dict[str, Callable[[Summary], float]] = {  # the highest comes first
+    "newest": lambda run: run.changed or 0.0,
+    "rating": lambda run: float("-inf") if run.rating is None else run.rating,
+    "step": lambda run: run.step or 0,
+    "time": lambda run: run.seconds or 0.0,
+    "games": lambda run: run.games or 0,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListSettings:
+    """Which runs are listed, and in which order; see `conf/runs.yaml`."""
+
+    folder: str
+    game: str | None
+    tag: str | None
+    text: str | None
+    sort: str
+
+    def __post_init__(self) -> None:
+        require(self.sort in SORTS, "runs.sort", f"one of {', '.join(SORTS)}", self.sort)
+
+    def wants(self, run: Summary) -> bool:
+        """Whether a run passes the filters."""
+        texts = " ".join(filter(None, (run.run, run.name, run.note, *run.tags))).lower()
+        return (
+            self.game in (None, run.game)
+            and (self.tag is None or self.tag in run.tags)
+            and (self.text is None or self.text.lower() in texts)
+        )
+
+
+def runs(config: Config) -> int:
+    """Print the runs of a folder, and write them as JSON if `out` says so; 0.
+
+    Raises:
+        SettingError: there is no run, or a file cannot be written.
+    """
+    options = build(ListSettings, config["runs"], "runs")
+    every = [summary_of(path) for _, path, _ in runs_inside([options.folder], "runs.folder")]
+    found = sorted(filter(options.wants, every), key=SORTS[options.sort], reverse=True)
+    if config["out"] is not None:
+        _write(Path(config["out"]), found)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for title in ("run", "game", "step", "games", "time", "rating", "written on it"):
+        is_number = title in ("step", "games", "time", "rating")
+        table.add_column(title, justify="right" if is_number else "left", overflow="fold")
+    for run in found:
+        table.add_row(*map(escape, _cells(run)))
+    table_console().print(table)
+    if len(found) < len(every):
+        print(f"{len(found)} of {len(every)} runs")
+    return 0
+
+
+def _cells(run: Summary) -> list[str]:
+    rating = "–"
+    if run.rating is not None and run.rating_high is not None:
+        rating = f"{run.rating:+.0f} ± {run.rating_high - run.rating:.0f}"
+    time = "–" if run.seconds is None else _hours(run.seconds)
+    words = [run.name, ", ".join(run.tags) and f"[{', '.join(run.tags)}]", run.note]
+    return [
+        run.run,
+        run.game,
+        _number(run.step),
+        _number(run.games),
+        time,
+        rating,
+        " ".join(filter(None, words)),
+    ]
+
+
+def _number(value: int | None) -> str:
+    return "–" if value is None else f"{value:,}"
+
+
+def _hours(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
+def _write(path: Path, found: list[Summary]) -> None:
+    content: Any = [run.plain() for run in found]
+    try:
+        path.write_text(json.dumps(content, indent=1) + "\n")
+    except OSError as error:
+        raise SettingError(f"out={path} cannot be written: {error.strerror}") from error
