@@ -24,6 +24,7 @@ from azcore.commands.import_games import ImportSettings
 from azcore.commands.ladder import minutes_of, recipes_from
 from azcore.commands.play import play_settings
 from azcore.commands.puzzles import PuzzleSettings
+from azcore.commands.runs import ListSettings
 from azcore.commands.tune.tune import TuneSettings, parameters_from
 from azcore.engine.programs import Program
 from azcore.engine.settings import engine_settings, thinking_search
@@ -33,6 +34,7 @@ from azcore.learner.settings import DECIDED, TrainerSettings
 from azcore.search.settings import search_settings
 from azcore.selfplay.backend import BackendSettings
 from azcore.settings import build
+from azcore.storage.run_settings import require_notes
 
 Compose = Callable[..., dict[str, Any]]
 Place = tuple[str | int, ...]
@@ -71,8 +73,10 @@ READERS: dict[str, Callable[[dict[str, Any]], object]] = {
     "puzzles": lambda config: build(
         PuzzleSettings, {**config["puzzles"], "files": ["some.epd"]}, "puzzles"
     ),
+    "runs": lambda config: build(ListSettings, config["runs"], "runs"),
     "train": lambda config: (
         settings_from(config, RunSettings),
+        require_notes(config["run"]),
         build(GenerationExport, config["export"], "export"),
         build(BeforeTraining, config["check"], "check"),
         comparison_settings({**config["compare"], "runs": ["runs"]}),
