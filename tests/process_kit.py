@@ -102,6 +102,19 @@ def small_crew(
     )
 
 
+def backend_settings(name: str, **changed: Any) -> BackendSettings:
+    values: dict[str, Any] = {
+        "processes": None,
+        "restarts": 2,
+        "address": None,
+        "actors": None,
+        "num_cpus": None,
+        "num_gpus": 0.0,
+        "wait": 60.0,
+    }
+    return BackendSettings(name=name, **{**values, **changed})
+
+
 def small_ray_crew(
     settings: SelfPlaySettings,
     actors: int,
@@ -111,15 +124,8 @@ def small_ray_crew(
     wait: float = 60.0,
     say: Callable[[str], None] = lambda _: None,
 ) -> RemoteCrew:
-    placement = BackendSettings(
-        name="ray",
-        processes=None,
-        restarts=2,
-        address=address,
-        actors=actors,
-        num_cpus=num_cpus,
-        num_gpus=0.0,
-        wait=wait,
+    placement = backend_settings(
+        "ray", address=address, actors=actors, num_cpus=num_cpus, wait=wait
     )
     return RemoteCrew(
         game=GAME,

@@ -21,7 +21,7 @@ class Condition:
 
     keys: tuple[str, ...]  # and those below them
     holds: Callable[[Settings], bool]
-    wanted: str  # in words, behind "only with"
+    wanted: str  # completes "KEY changes something only with"
     but: tuple[str, ...] = ()  # keys below them for which it does not matter
 
 
@@ -33,6 +33,7 @@ def _learns(target: str) -> Condition:
     )
 
 
+# Those of `azcore.storage.targets`, which a test compares: that file imports the compiler.
 TARGETS = ("ownership", "score", "material", "reply", "soft_policy", "later_values", "plies_left")
 CONDITIONS = (
     Condition(

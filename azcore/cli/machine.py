@@ -8,14 +8,8 @@ from pathlib import Path
 SCALE = "scale=workstation"
 WITHOUT_BF16 = "trainer.precision=32-true"  # for cards that would only imitate it
 DEVICES = ("nvidiactl", "dxg")  # in /dev; asking torch takes seconds
-OWN = (
-    "scale",
-    "resume",
-    "fork",
-    "init",
-    "preset",
-    "experiment",
-)  # words that choose or bring sizes
+# Words that choose or bring sizes.
+OWN = ("scale", "resume", "fork", "init", "preset", "experiment")
 
 
 def with_scale(command: str, words: Sequence[str], tell: Callable[[str], None]) -> list[str]:
@@ -26,9 +20,9 @@ def with_scale(command: str, words: Sequence[str], tell: Callable[[str], None]) 
         words: `KEY=VALUE` each, and flags.
         tell: called with a sentence where it does.
     """
-    named = {word.partition("=")[0].lstrip("+~") for word in words}
+    keys = {word.partition("=")[0].lstrip("+~") for word in words}
     is_on_cpu = {"device=cpu", "trainer.accelerator=cpu"} & set(words)
-    if command != "train" or named & set(OWN) or is_on_cpu or not (scale := _scale_of_gpu()):
+    if command != "train" or keys & set(OWN) or is_on_cpu or not (scale := _scale_of_gpu()):
         return list(words)
     tell(f"{SCALE}, as this machine has a GPU; scale=laptop is the small one")
     settings = (i for i, word in enumerate(words) if "=" in word and not word.startswith("-"))

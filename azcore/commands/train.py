@@ -337,13 +337,13 @@ def _conclude(
         terminal.say("interrupted before anything was written")
         return interrupts.STATUS
     try:
+        if run.metrics.is_file():
+            ended = "interrupted" if step is None else "done" if step >= max_steps else "stopped"
+            content = {"ended": ended, "max_steps": max_steps, **summary_of(run.path).plain()}
+            run.result.write_text(json.dumps(content, indent=1) + "\n")
         terminal.say(f"report {write_report(run.path, settings.device)}")
     except Exception as error:  # what was learned is saved, whatever a game's texts do
         terminal.say(no_report(error))
-    if run.metrics.is_file():
-        ended = "interrupted" if step is None else "done" if step >= max_steps else "stopped"
-        content = {"ended": ended, "max_steps": max_steps, **summary_of(run.path).plain()}
-        run.result.write_text(json.dumps(content, indent=1) + "\n")
     if words := _resignation_in_words(run):
         terminal.say(words)
     if step is not None:

@@ -99,7 +99,7 @@ class CudaGraphEvaluator(NetworkEvaluator):
         self._graphs: dict[int, _Graph] = {}
         self._uses: Counter[int] = Counter()
         self._pool: Any = None  # torch's handle of the memory that this thread's graphs share
-        # Whoever serves others waits without use of the processor, which they need.
+        # A server blocks instead of spinning, as its clients need the cores.
         self._ended = None if host is None else self._blocking_event()
         self._host = host
 

@@ -196,7 +196,7 @@ class EvaluationServer:
     """
 
     def __init__(self, make: MakeEvaluator, game: Game) -> None:
-        self._make, self._game = make, game
+        self._make, self.game = make, game
         self._slots: list[_Slot] = []
         self._changing = threading.Lock()
 
@@ -205,10 +205,6 @@ class EvaluationServer:
         while True:
             client, _ = listener.accept()
             threading.Thread(target=_Client(self, client).answer, daemon=True).start()
-
-    @property
-    def game(self) -> Game:
-        return self._game
 
     def slot_with(self, digest: bytes, packed: bytes, known: Collection[_Slot]) -> _Slot:
         """The weights of that digest, with one more user, which has graphs for the `known` ones."""
@@ -219,12 +215,13 @@ class EvaluationServer:
                     return slot
             new = self._make(packed)
             free = [s for s in self._slots if not s.users and s.evaluator.can_load(new)]
-            for slot in sorted(free, key=lambda slot: slot not in known):
-                slot.evaluator.load(new)
-                slot.digest, slot.users = digest, 1
-                return slot
-            self._slots.append(_Slot(new, digest))
-            return self._slots[-1]
+            if not free:
+                self._slots.append(_Slot(new, digest))
+                return self._slots[-1]
+            slot = min(free, key=lambda slot: slot not in known)
+            slot.evaluator.load(new)
+            slot.digest, slot.users = digest, 1
+            return slot
 
     def leave(self, slot: _Slot | None) -> None:
         """One user fewer."""
@@ -252,7 +249,7 @@ class _Client:
                 try:
                     self._do(message[:1], message[1:], files)
                     reply = DONE
-                except Exception as error:  # the client's to tell; others go on
+                except Exception as error:  # reported to this client; the others carry on
                     if not isinstance(error, AzcoreError):
                         traceback.print_exc()
                     reply = FAILED + first_line(error).encode()[: LONGEST - 1]

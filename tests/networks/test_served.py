@@ -26,10 +26,8 @@ from azcore.networks.served import (
     packed,
     unpacked,
 )
-from azcore.networks.towers import DualRes
+from networks.test_networks import GAME, SETTINGS
 
-GAME = azcore.make("go", board_size=5)
-SETTINGS = DualRes(name="dual_res", blocks=1, channels=4, policy_head="auto", value_hidden=4)
 NETWORKS = [build_network(GAME, SETTINGS, seed) for seed in range(3)]
 
 
@@ -82,7 +80,7 @@ def test_results_are_those_of_the_network_itself(server: Server) -> None:
         assert_evaluates(one, 0, size)
         assert_evaluates(other, 1, size)
     assert_evaluates(one.for_another_thread(), 0, 7)
-    assert server.made == 2  # weights are there once, whoever uses them
+    assert server.made == 2  # loaded once, however many clients use them
 
 
 def test_clients_on_threads_do_not_meet(server: Server) -> None:
@@ -115,7 +113,7 @@ def test_weights_that_nobody_uses_make_room(server: Server) -> None:
 def test_an_error_is_the_clients_to_raise(server: Server) -> None:
     with pytest.raises(AzcoreError, match="invalid load key"):
         ServedEvaluator(server.address, b"no weights", GAME)
-    assert_evaluates(server.client(0), 0, 3)  # others go on
+    assert_evaluates(server.client(0), 0, 3)  # other clients are unaffected
 
 
 def test_a_server_that_is_gone(tmp_path: Path) -> None:

@@ -18,10 +18,10 @@ from azcore.assembly.parts import RunSettings, settings_from
 from azcore.assembly.selfplay import NetworkWeights, RecipeOfRun, make_actor
 from azcore.errors import AzcoreError
 from azcore.networks import build_network
-from azcore.selfplay.backend import BackendSettings
 from azcore.selfplay.crew import Crew
 from azcore.selfplay.processes import ProcessQuarters
 from azcore.selfplay.remote import RemoteCrew
+from process_kit import backend_settings as backend
 from process_kit import gone
 
 
@@ -60,19 +60,6 @@ def history(crew: Crew, settings: RunSettings) -> list[Any]:
         crew.set_weights(NetworkWeights(settings, network, version))
         made += [record.to_bytes() for record in crew.play(60)]
     return made
-
-
-def backend(name: str, processes: int | None = None) -> BackendSettings:
-    return BackendSettings(
-        name=name,
-        processes=processes,
-        restarts=3,
-        address=None,
-        actors=None,
-        num_cpus=None,
-        num_gpus=0,
-        wait=60,
-    )
 
 
 def test_auto_is_processes_where_they_pay() -> None:
