@@ -20,6 +20,7 @@ import gc
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -35,25 +36,7 @@ from azcore.cli.old_names import command_of, renamed
 from azcore.cli.plugins import register
 from azcore.game import faults
 
-TINY = [
-    "game=tic_tac_toe",
-    "algorithm=alphazero",
-    "network.blocks=1",
-    "network.channels=4",
-    "network.value_hidden=4",
-    "search.num_simulations=8",
-    "selfplay.num_games=4",
-    "evaluator.precision=float32",
-    "evaluator.backend=torch",
-    "replay.window_games=60",
-    "replay.samples_per_position=2",  # so that every generation has games
-    "learner.batch_size=16",
-    "learner.steps_per_generation=4",
-    "arena.games=2",
-    "arena.every_generations=2",
-    "arena.num_simulations=4",
-    "trainer.max_steps=16",
-]
+TINY = ["game=tic_tac_toe", "scale=smoke", "algorithm=alphazero", "trainer.max_steps=16"]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -159,12 +142,25 @@ def compose(*overrides: str) -> dict[str, Any]:
 
 
 def own(words: list[str], command: str) -> list[str]:
-    """Of the words for a run, those that a command has a use for."""
+    """Of the words for a run, those that a command has a use for; of a scale, its sizes."""
     if command == "train":
         return words
     known = roots.keys_of(command)
     now = renamed(command, words, lambda sentence: None)
+    if "scale=smoke" in now and "scale" not in known:
+        now += smoke_sizes()
     return [word for word in now if word.partition("=")[0] in known]
+
+
+def smoke_sizes(*groups: str) -> list[str]:
+    """`scale=smoke` as words, of all groups or some, for what has no scale."""
+    scale = yaml.safe_load((files("azcore.conf") / "scale/smoke.yaml").read_text())
+    return [
+        f"{group}.{key}={value}"
+        for group, settings in scale.items()
+        if group != "scale" and (not groups or group in groups)
+        for key, value in settings.items()
+    ]
 
 
 @cache

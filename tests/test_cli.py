@@ -587,3 +587,21 @@ def test_flags_stay_before_the_scale(monkeypatch: pytest.MonkeyPatch) -> None:
     found = machine.with_scale("train", given, lambda _: None)
     assert found == [*given[:3], "scale=workstation", *given[3:]]
     assert machine.with_scale("train", ["-m"], lambda _: None) == ["-m", "scale=workstation"]
+
+
+@pytest.mark.parametrize(
+    ("word", "said"),
+    [
+        ("verbose=true", "there is no setting verbose; did you mean log?"),
+        ("num_workers=4", "there is no setting num_workers; did you mean selfplay.workers?"),
+        ("run_dir=a,b", "run_dir=a,b is several values, which only a sweep takes (add -m)"),
+        ("run_dir=[x]", "run_dir must be one name, got run_dir=['x']"),
+        ("log=loud", "log must be one of normal, quiet, json, got 'loud'"),
+    ],
+)
+def test_words_of_others_get_ours(
+    azcore: Callable[..., tuple[int, str, str]], word: str, said: str
+) -> None:
+    status, _, errors = azcore("game=tic_tac_toe", "scale=smoke", word)
+    assert (status, errors.count("\n")) == (2, 1)
+    assert said in errors

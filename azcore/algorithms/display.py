@@ -1,9 +1,14 @@
-"""Terminal output of training: a progress bar, and one line per generation."""
+"""Terminal output of training: a progress bar, and one line per generation.
+
+`log=` chooses the class: `normal` TrainingDisplay, `quiet` QuietDisplay, `json` JsonDisplay.
+"""
 
 from __future__ import annotations
 
+import json
+import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -58,6 +63,13 @@ class TrainingDisplay:
         soft_wrap = as_command or not self.console.is_terminal
         self.console.print(text, highlight=False, markup=False, soft_wrap=soft_wrap)
 
+    def warn(self, text: str) -> None:
+        """Print a line about something that looks wrong."""
+        self.say(text)
+
+    def conclude(self, result: Mapping[str, Any]) -> None:
+        """The run has ended; `result` is what its `result.json` holds."""
+
     def show(self, description: str, done: float, total: float, unit: str) -> None:
         """Update the progress bar; where there is none, print a line after a silence."""
         left = self.left()
@@ -75,19 +87,11 @@ class TrainingDisplay:
 
     def generation(self, row: dict[str, float]) -> None:
         """Print one line for a finished generation."""
-        seconds, step = row["seconds"], int(row["step"])
-        if self._began is None:
-            self._began = (0.0, 0) if row["generation"] == 0 else (seconds, step)
-        left = self.left()
-        if step > self._began[1]:
-            pace = (seconds - self._began[0]) / (step - self._began[1])
-            by_steps = pace * (self.max_steps - step)
-            left = by_steps if left is None else min(left, by_steps)
-        clock = timedelta(seconds=round(seconds))
+        clock, left = timedelta(seconds=round(row["seconds"])), self.left_by(row)
         parts = [
             f"{clock}",
             f"generation {row['generation']:.0f}",
-            f"step {step:,}",
+            f"step {row['step']:,.0f}",
             f"games {row['games']:,.0f}",
             f"positions {row['positions']:,.0f}",
             *_new_games(row),
@@ -100,8 +104,24 @@ class TrainingDisplay:
             parts.append(f"rating {self.rating}")
             self.rating = ""
         if left is not None:
-            parts.append(f"left {timedelta(seconds=max(0, round(left)))}")
+            parts.append(f"left {timedelta(seconds=round(left))}")
         self._say_fitted(parts)
+
+    def left_by(self, row: dict[str, float]) -> float | None:
+        """Seconds until the last step or the limit, whichever comes first; None: unknown.
+
+        Args:
+            row: of metrics.csv, of the generation that has ended.
+        """
+        seconds, step = row["seconds"], int(row["step"])
+        if self._began is None:
+            self._began = (0.0, 0) if row["generation"] == 0 else (seconds, step)
+        left = self.left()
+        if step > self._began[1]:
+            pace = (seconds - self._began[0]) / (step - self._began[1])
+            by_steps = pace * (self.max_steps - step)
+            left = by_steps if left is None else min(left, by_steps)
+        return None if left is None else max(0.0, left)
 
     def members(self, statistics: ActorStatistics, step: int) -> None:
         """Print a line for each process or actor of self-play; none for threads.
@@ -115,6 +135,67 @@ class TrainingDisplay:
 
     def _say_fitted(self, parts: list[str]) -> None:
         self.say(fitted(parts, self.console.width if self.console.is_terminal else None))
+
+
+class QuietDisplay(TrainingDisplay):
+    """Prints warnings, and what follows the end of the run."""
+
+    _has_ended = False
+
+    def say(self, text: str, *, as_command: bool = False) -> None:
+        if self._has_ended:
+            super().say(text, as_command=as_command)
+
+    def warn(self, text: str) -> None:
+        super().say(text)
+
+    def conclude(self, result: Mapping[str, Any]) -> None:
+        self._has_ended = True
+
+    def show(self, description: str, done: float, total: float, unit: str) -> None:
+        pass
+
+
+class JsonDisplay(TrainingDisplay):
+    """Prints an object a line, for programs; its `kind` says which.
+
+    message, warning    `text`
+    progress            `what`, `done`, `total`, `unit`, `left`: after a silence
+    generation          a row of metrics.csv, `rating` if it is new, `left`
+    result              what `result.json` holds
+    """
+
+    def say(self, text: str, *, as_command: bool = False) -> None:
+        self._put("message", text=text)
+
+    def warn(self, text: str) -> None:
+        self._put("warning", text=text)
+
+    def conclude(self, result: Mapping[str, Any]) -> None:
+        self._put("result", **result)
+
+    def show(self, description: str, done: float, total: float, unit: str) -> None:
+        if time.monotonic() - self._spoke >= SILENCE:
+            amount = {"what": description, "done": done, "total": total, "unit": unit}
+            self._put("progress", **amount, left=self.left())
+
+    def generation(self, row: dict[str, float]) -> None:
+        self._put("generation", **row, rating=self.rating or None, left=self.left_by(row))
+        self.rating = ""
+
+    def members(self, statistics: ActorStatistics, step: int) -> None:
+        pass  # they are in members.csv
+
+    def _put(self, kind: str, **content: Any) -> None:
+        self._spoke = time.monotonic()
+        known = {
+            key: None if isinstance(value, float) and not math.isfinite(value) else value
+            for key, value in content.items()
+        }
+        print(json.dumps({"kind": kind, **known}), file=self.console.file, flush=True)
+
+
+DISPLAYS = {"normal": TrainingDisplay, "quiet": QuietDisplay, "json": JsonDisplay}
 
 
 @dataclass

@@ -130,6 +130,7 @@ class Hyperparameters(Callback):
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
+                logger.hparams.update(self._settings)  # for hparams.yaml
                 # Lightning would also write a value of the rating, which is not known yet.
                 parts = hparams(self._settings, {RATING: 0.0})  # type: ignore[no-untyped-call]
                 for part in parts:
@@ -226,7 +227,7 @@ class GenerationMetrics(Callback):
         self._terminal.generation(row)
         self._terminal.members(stats, trainer.global_step)
         for sentence in self._doctor.examine(row):
-            self._terminal.say(f"look at this: {sentence}")
+            self._terminal.warn(f"look at this: {sentence}")
 
     def state_dict(self) -> dict[str, Any]:
         return {"seconds": self._seconds, "evaluations": self._evaluations}

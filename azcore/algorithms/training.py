@@ -259,7 +259,7 @@ class Training:
         length, is_first = self._settings.game.max_game_length, True
         steps, is_warned = self._settings.learner.steps_per_generation, False
         began = time.monotonic()
-        heart = Heartbeat("self-play", terminal.say, source.longest_in_play, length)
+        heart = Heartbeat("self-play", terminal.warn, source.longest_in_play, length)
 
         def progress(made: float, wanted: float, unit: str) -> bool:
             nonlocal is_first, is_warned, began
@@ -274,7 +274,7 @@ class Training:
             limit, seconds = trainer.max_seconds, time.monotonic() - began
             if limit is not None and seconds > limit / MOST_GENERATION and not is_warned:
                 is_warned = True
-                terminal.say(
+                terminal.warn(
                     f"a generation takes more than a third of trainer.max_time; a smaller "
                     f"learner.steps_per_generation than {steps} makes it shorter"
                 )

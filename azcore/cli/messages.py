@@ -22,11 +22,23 @@ from azcore.cli.plugins import package_folders
 from azcore.commands import COMMANDS
 
 METHOD = "method"  # the group of which several files can be chosen
+ELSEWHERE = {  # what other programs call a setting
+    "verbose": "log",
+    "quiet": "log",
+    "num_workers": "selfplay.workers",
+    "workers": "selfplay.workers",
+    "epochs": "trainer.max_steps",
+    "steps": "trainer.max_steps",
+    "lr": "learner.learning_rates",
+    "learning_rate": "learner.learning_rates",
+    "simulations": "search.num_simulations",
+    "gpus": "trainer.devices",
+}
 # What says it in another command, by command and the beginning of a key.
 INSTEAD: Mapping[str, Mapping[str, str]] = {
     "train": {
         "checkpoint": "resume=RUN resumes a run, init=RUN begins another with its weights",
-        "name": "game=NAME chooses a game",
+        "name": "game=NAME chooses a game, and run.name names the run",
         "peers": "players=[...] are who plays in command=arena",
     },
     "arena": {
@@ -142,6 +154,12 @@ def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:
         return wrong
     if unknown := re.search(r"Could not override '([^']+)'", text):
         return _unknown(command, unknown.group(1), arguments)
+    if many := re.search(r"Ambiguous value for argument '([^']+)'", text):
+        key, _, value = many.group(1).partition("=")
+        return (
+            f"{key}={value} is several values, which only a sweep takes (add -m); a list is "
+            f"'{key}=[{value}]', and one text with a comma '{key}=\"{value}\"'"
+        )
     if missing := re.search(r"Could not (?:find|load) '((?:hydra/)?\w+)/([^']*)'", text):
         group, name = missing.groups()
         options = ", ".join(_options(group))
@@ -219,5 +237,7 @@ def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
     known = [name for name in flat(config) if roots.has(command, name)]
     if "." in key:  # of a group, as what is meant
         return unknown_key(key, [name for name in known if "." in name])
+    if (meant := ELSEWHERE.get(key)) in known:
+        return f"there is no setting {key}; did you mean {meant}?"
     own = [group for group in groups if group != "hydra" and roots.has(command, group)]
     return unknown_key(key, [*own, *known])

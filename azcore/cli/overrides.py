@@ -11,7 +11,7 @@ import hydra
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 
 from azcore.cli import roots
 from azcore.cli.effects import require_effective
@@ -141,6 +141,9 @@ def settings_of(
 
 def _settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     require_of_kind(command, config, overrides)
+    for key in NAMES if command == TRAIN else ():
+        if isinstance(value := config.get(key), ListConfig):
+            raise SettingError(f"{key} must be one name, got {key}={list(value)}")
     choose_pretrained(config)
     if command == TRAIN and config.resume is not None:
         return resumed(config, overrides)

@@ -25,7 +25,7 @@ azcore [COMMAND] [KEY=VALUE ...]       (or python -m azcore ...)
 
 Often used
   game=NAME                          what is played, and game.KEY=VALUE its own settings
-  scale=laptop|workstation|paper     sizes
+  scale=laptop|workstation|paper     sizes; smoke: every stage of a run in half a minute
   network.blocks=6 network.channels=64
   method=[playout_cap,warmup]        methods later than the papers, in any number
   search.num_simulations=100         simulations a move

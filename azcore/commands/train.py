@@ -24,7 +24,7 @@ from torch import Tensor
 
 from azcore import interrupts
 from azcore.algorithms.checkpoints import require_way_back
-from azcore.algorithms.display import TrainingDisplay
+from azcore.algorithms.display import DISPLAYS, TrainingDisplay
 from azcore.algorithms.follower import follow_here
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.origin import (
@@ -90,13 +90,13 @@ def train(config: Config) -> int:
 
 
 def train_run(
-    config: Config, display: Callable[..., TrainingDisplay] = TrainingDisplay
+    config: Config, display: Callable[..., TrainingDisplay] | None = None
 ) -> tuple[RunDirectory, int]:
     """The same; also the run's directory.
 
     Args:
         config: as composed.
-        display: makes the output from a console and the last step.
+        display: makes the output from a console and the last step; None: what `log` names.
     """
     began = time.monotonic()
     quiet_lightning()
@@ -124,7 +124,9 @@ def train_run(
     if resume:
         require_same_origin(config, origin)
     max_steps = trainer.max_steps
-    terminal = display(console=Console(soft_wrap=True), max_steps=max_steps)
+    log = config["log"]
+    require(log in DISPLAYS, "log", f"one of {', '.join(DISPLAYS)}", log)
+    terminal = (display or DISPLAYS[log])(console=Console(soft_wrap=True), max_steps=max_steps)
     step = None
     interrupts.say_at_the_end(lambda: f"azcore: {_what_was_saved(run, name)}")
     with _interruptible():
@@ -334,16 +336,20 @@ def _conclude(
     """Write the report and print how to resume; the exit status. `step` None: interrupted."""
     name = settings.game.name
     if not run.config.exists():
+        terminal.conclude({})
         terminal.say("interrupted before anything was written")
         return interrupts.STATUS
+    ended = "interrupted" if step is None else "done" if step >= max_steps else "stopped"
+    result: dict[str, Any] = {"ended": ended, "max_steps": max_steps}
     try:
         if run.metrics.is_file():
-            ended = "interrupted" if step is None else "done" if step >= max_steps else "stopped"
-            content = {"ended": ended, "max_steps": max_steps, **summary_of(run.path).plain()}
-            run.result.write_text(json.dumps(content, indent=1) + "\n")
-        terminal.say(f"report {write_report(run.path, settings.device)}")
+            result |= summary_of(run.path).plain()
+            run.result.write_text(json.dumps(result, indent=1) + "\n")
+        report = f"report {write_report(run.path, settings.device)}"
     except Exception as error:  # what was learned is saved, whatever a game's texts do
-        terminal.say(no_report(error))
+        report = no_report(error)
+    terminal.conclude(result)
+    terminal.say(report)
     if words := _resignation_in_words(run):
         terminal.say(words)
     if step is not None:

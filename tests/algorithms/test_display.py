@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -82,6 +83,35 @@ def test_each_actor_has_a_line_and_of_many_the_slowest(count: int, lines: int) -
 
 def test_a_pipe_gets_one_line() -> None:
     assert len(told({**ROW, **PLAYED, **RESIGNED}, 80, is_terminal=False)) == 1
+
+
+def printed(log: str) -> list[str]:
+    """What a short run prints with `log=`."""
+    out = io.StringIO()
+    terminal = display.DISPLAYS[log](console=Console(file=out, width=80), max_steps=200_000)
+    with terminal:
+        terminal.say("self-play begins")
+        terminal.warn("look at this: values are flat")
+        terminal.rating = "+1 ± 1 Elo"
+        terminal.generation({**ROW, "loss": float("nan")})
+    terminal.conclude({"ended": "done"})
+    terminal.say("report report.html")
+    return out.getvalue().splitlines()
+
+
+def test_quiet_prints_warnings_and_the_end() -> None:
+    assert printed("quiet") == ["look at this: values are flat", "report report.html"]
+
+
+def test_json_prints_an_object_a_line() -> None:
+    message, warning, generation, result, _ = map(json.loads, printed("json"))
+    assert message == {"kind": "message", "text": "self-play begins"}
+    assert warning["kind"] == "warning"
+    assert generation == {
+        **{"kind": "generation", **ROW, "loss": None},
+        **{"rating": "+1 ± 1 Elo", "left": None},
+    }
+    assert result == {"kind": "result", "ended": "done"}
 
 
 class Clock:

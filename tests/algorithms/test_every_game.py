@@ -1,4 +1,4 @@
-"""Each game runs what the others run: trains, resumes exactly, reports, in either form."""
+"""Each game runs what the others run: trains, rates, resumes exactly, reports, in either form."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ def test_trains_and_resumes_exactly(tiny: Tiny, tmp_path: Path, name: str) -> No
         return tiny(f"game={name}", *settings, "trainer.max_steps=8", *changes)
 
     assert train(config("run_dir=whole")) == 0
-    assert "report.html" in {path.name for path in (tmp_path / "whole").iterdir()}
+    written = {path.name for path in (tmp_path / "whole").iterdir()}
+    assert {"report.html", "matches.csv", "metrics.csv", "result.json"} <= written
     halves = config("run_dir=halves")
     train_until(halves, 5)
     assert fingerprint(tmp_path / "halves") != fingerprint(tmp_path / "whole")

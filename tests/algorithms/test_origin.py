@@ -18,7 +18,7 @@ from azcore.storage.game_file import GameFile
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import differences, read_config
 from azcore.storage.table import Table
-from conftest import TINY, compose
+from conftest import TINY, compose, smoke_sizes
 from run_kit import fingerprint, train_until
 
 Tiny = Callable[..., dict[str, Any]]
@@ -199,7 +199,7 @@ def test_the_same_command_line_resumes_it_and_another_origin_is_refused(
 def test_a_network_that_ships_begins_it_and_the_same_words_resume_it(azcore: CommandLine) -> None:
     words = ["game=go", "game.board_size=5", "game.komi=24.5"]
     words += ["game.other_komis=[0.5,6.5,12.5,18.5]", "algorithm=azcore", "init=pretrained"]
-    words += [word for word in TINY if word.split(".")[0] in ("arena", "evaluator", "learner")]
+    words += smoke_sizes("arena", "evaluator", "learner")
     words += ["run_dir=new", "search.num_simulations=2", "selfplay.num_games=2"]
     words += ["replay.window_start=null", "arena.every_generations=9"]
     assert azcore(*words, "trainer.max_steps=4")[0] == 0

@@ -9,6 +9,9 @@ its settings:
 
 Games of trained networks have other lengths, and rating matches take time that is not counted: with
 `plan.run` the plan says how far it is off for a run that was made.
+
+The plan plays for `plan.seconds`. If fewer games have ended by then than are in play, those that have
+are the shortest, so the length of a game is estimated from all plies: plies ÷ games that ended.
 """
 
 from __future__ import annotations
@@ -25,9 +28,7 @@ from azcore.algorithms.self_play import crew_of_run, fitted_to_machine
 from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.bench.learner import Learning
 from azcore.commands.bench.results import Figure
-from azcore.errors import SettingError
 from azcore.networks import build_network
-from azcore.selfplay.crew import Amount, Crew
 from azcore.settings import build, require
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory
@@ -43,19 +44,12 @@ class PlanSettings:
     """The group `plan`; the comments are in `conf/plan`."""
 
     seconds: float
-    most_seconds: float
     speedup: float
     price: float | None
     run: str | None
 
     def __post_init__(self) -> None:
         require(self.seconds > 0, "plan.seconds", "above 0", self.seconds)
-        require(
-            self.most_seconds >= self.seconds,
-            "plan.most_seconds",
-            f"at least plan.seconds={self.seconds:g}",
-            self.most_seconds,
-        )
         require(self.speedup > 0, "plan.speedup", "above 0", self.speedup)
         require(
             self.price is None or self.price >= 0, "plan.price", "0 or more, or null", self.price
@@ -71,6 +65,7 @@ class Rates:
     positions_per_game: float
     bytes_per_game: float  # on disk
     seconds_per_step: float
+    note: str = ""  # what is estimated, if games did not end in time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,14 +103,14 @@ def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]
     """What the run of these settings takes; with `plan.run` also planned ÷ was.
 
     Raises:
-        SettingError: a setting cannot be used, or no game ended in time.
+        SettingError: a setting cannot be used.
     """
     options, settings, done = plan_settings(config)
     rates = measured(settings, options, say)
     steps = settings.trainer.max_steps
     whole = planned(rates, settings, steps, options.speedup)
     at = {"steps": steps}
-    yield Figure("plan_games", whole.games, "", at)
+    yield Figure("plan_games", whole.games, "", at, rates.note)
     yield Figure("plan_positions", whole.positions, "", at)
     yield Figure("plan_evaluations", whole.evaluations, "", at)
     yield Figure("plan_selfplay_hours", whole.selfplay_seconds / HOUR, "h", at)
@@ -173,32 +168,41 @@ def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.
 
 
 def measured(settings: RunSettings, options: PlanSettings, say: Callable[[str], None]) -> Rates:
-    """Let random weights play as a run would, and the learner take a few steps.
-
-    Raises:
-        SettingError: no game ended in time.
-    """
+    """Let random weights play as a run would, and the learner take a few steps."""
     network = build_network(settings.game, settings.network, settings.seed)
     with tempfile.TemporaryDirectory() as folder:
         fitted = fitted_to_machine(settings, network, RunDirectory(Path(folder)), say)
     crew = crew_of_run(fitted, network, fitted.selfplay_starts(), say)
     try:
-        say(f"playing for {options.seconds:g} s or more, until games have ended")
+        say(f"playing for {options.seconds:g} s")
         began = time.perf_counter()
-        records = _played(crew, options)
+        records = crew.play_while(lambda _: time.perf_counter() - began < options.seconds)
         seconds = time.perf_counter() - began
         in_play = [game for worker in crew.worker_states() for game in worker["games"] if game]
         plies = sum(map(len, records)) + sum(len(game["actions"]) for game in in_play)
         evaluations = crew.statistics.evaluations
     finally:
         crew.close()
+    ended, recorded = len(records), sum(map(len, records))
     samples = sum(record.num_samples for record in records)
-    if not samples:
-        raise SettingError(
-            f"plan.most_seconds={options.most_seconds:g} is too short: no game has ended"
-        )
-    evaluations_per_ply = evaluations / plies
-    learning = Learning(fitted, records)
+    share = samples / recorded if recorded else settings.selfplay.full_search_share
+    note, length = "", recorded / max(1, ended)
+    if ended < len(in_play):
+        length = plies / max(1, ended)
+        at_least = "" if ended else "at most, without the learner: "
+        note = f"{at_least}{ended} of {len(in_play)} games ended in {options.seconds:g} s"
+    return Rates(
+        evaluations_per_s=evaluations / seconds,
+        evaluations_per_position=evaluations / max(1, plies) / share,
+        positions_per_game=length * share,
+        bytes_per_game=sum(len(record.to_bytes()) for record in records) / max(1, ended),
+        seconds_per_step=_seconds_per_step(fitted, records) if samples else 0.0,
+        note=note,
+    )
+
+
+def _seconds_per_step(settings: RunSettings, records: list[GameRecord]) -> float:
+    learning = Learning(settings, records)
     batch = learning.draw(0)
     learning.step(batch)  # the first one prepares memory
     times = []
@@ -206,27 +210,7 @@ def measured(settings: RunSettings, options: PlanSettings, say: Callable[[str], 
         start = time.perf_counter()
         learning.step(batch)
         times.append(time.perf_counter() - start)
-    return Rates(
-        evaluations_per_s=evaluations / seconds,
-        evaluations_per_position=evaluations_per_ply * sum(map(len, records)) / samples,
-        positions_per_game=samples / len(records),
-        bytes_per_game=statistics.mean(len(record.to_bytes()) for record in records),
-        seconds_per_step=statistics.median(times),
-    )
-
-
-def _played(crew: Crew, options: PlanSettings) -> list[GameRecord]:
-    """Games until as many have ended as are in play: the first to end are the shortest."""
-    began = time.perf_counter()
-    in_play = sum(crew.settings.shares())
-
-    def is_wanted(made: Amount) -> bool:
-        passed = time.perf_counter() - began
-        if passed >= options.most_seconds:
-            return False
-        return passed < options.seconds or made.games < in_play
-
-    return crew.play_while(is_wanted)
+    return statistics.median(times)
 
 
 def _taken(run: str) -> dict[str, float]:

@@ -70,11 +70,18 @@ def test_a_plan_beside_a_run(
     assert re.search(r"planned ÷ \d+ in run", told)
 
 
+def test_a_plan_answers_in_its_time_though_no_game_has_ended(azcore: CommandLine) -> None:
+    words = ("game=go", "scale=smoke", "plan.seconds=0.01")
+    status, told, _ = azcore("bench", "bench.rows=[plan]", *words)
+    assert status == 0
+    assert "at most, without the learner: 0 of 4 games ended in 0.01 s" in told
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
         (("plan.speedup=0",), "plan.speedup must be above 0, got 0"),
-        (("plan.seconds=700",), "plan.most_seconds must be at least plan.seconds=700"),
+        (("plan.seconds=0",), "plan.seconds must be above 0, got 0"),
         (("plan.run=nowhere",), "plan.run must be a run directory with a metrics.csv"),
         (("algorithm=supervised",), "algorithm must be one with self-play, got 'supervised'"),
     ],
