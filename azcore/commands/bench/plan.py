@@ -10,8 +10,8 @@ its settings:
 Games of trained networks have other lengths, and rating matches take time that is not counted: with
 `plan.run` the plan says how far it is off for a run that was made.
 
-The plan plays for `plan.seconds`. If fewer games have ended by then than are in play, those that have
-are the shortest, so the length of a game is estimated from all plies: plies ÷ games that ended.
+The plan plays for `plan.seconds`. If fewer games have ended by then than are in play, those that
+have are the shortest, so a game's length is estimated from all plies: plies ÷ games that ended.
 """
 
 from __future__ import annotations
