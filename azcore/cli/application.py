@@ -26,6 +26,8 @@ from azcore.cli.sweep import begun
 from azcore.errors import SettingError
 from azcore.version import __version__
 
+_began: float | None = None  # of time.monotonic(), when the process began; None after its first job
+
 
 def _job(config: DictConfig) -> int:
     """What one composed command line asks for; its exit status."""
@@ -39,6 +41,9 @@ def _job(config: DictConfig) -> int:
             f"when the same command is given again"
         )
     plain = settings_of(command, config, overrides, shared=sys.argv if swept else ())
+    if command == "train":
+        global _began
+        plain["began"], _began = _began, None
     if not swept:
         return run_command(command, plain)
     if "run_dir" in plain and plain["run_dir"] is None:
@@ -56,8 +61,14 @@ def _application(config: DictConfig) -> int:
     return status
 
 
-def main() -> None:
-    """Entry point: one sentence and status 2 for whatever was asked wrongly."""
+def main(began: float | None = None) -> None:
+    """Entry point: one sentence and status 2 for whatever was asked wrongly.
+
+    Args:
+        began: of `time.monotonic()`, when the process began, from which a run counts its time.
+    """
+    global _began
+    _began = began
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come to us instead of being printed
     # Threads of a network spin for some microseconds while they wait, then sleep. Spinning on, as
     # is the default, evaluated 290 positions/s with one of two cores busy elsewhere, where this

@@ -95,10 +95,11 @@ def train_run(
     """The same; also the run's directory.
 
     Args:
-        config: as composed.
+        config: as composed; `began` of `time.monotonic()`, from when on the run counts its time, is
+            now if it is missing.
         display: makes the output from a console and the last step; None: what `log` names.
     """
-    began = time.monotonic()
+    began = config.get("began") or time.monotonic()
     quiet_lightning()
     resume = config["resume"]
     if not resume and config[INIT] and config[FORK]:

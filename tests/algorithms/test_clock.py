@@ -142,6 +142,13 @@ def test_time_is_kept_by_a_real_clock(tiny: Tiny, monkeypatch: pytest.MonkeyPatc
     assert spent < 1
 
 
+def test_time_counts_from_the_start_of_the_command(tiny: Tiny) -> None:
+    """Also that of imports and of compiling, which come before the run."""
+    limited = tiny("run_dir=run", "trainer.max_time=00:00:01:00", "trainer.max_steps=100000")
+    assert train({**limited, "began": time.monotonic() - 61.0}) == 0
+    assert last_step("run") == 0
+
+
 @pytest.mark.parametrize(
     ("elapsed", "is_last", "games"),
     [
