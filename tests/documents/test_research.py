@@ -120,8 +120,10 @@ def test_a_run_calls_each_part_and_resumes_byte_for_byte(
     assert calls["publish"] == 2
 
 
-def test_the_page_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its blocks as a reader runs them, of a few steps; then the same run by a command line."""
+def test_the_page_in_python(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, calls: Counter[str]
+) -> None:
+    """Its blocks as a reader runs them, of a few steps."""
     monkeypatch.chdir(tmp_path)
     train, resume = azcore.train, azcore.Run.resume
     small = [word for word in TINY if word.partition("=")[0] not in ("game", "trainer.max_steps")]
@@ -137,7 +139,8 @@ def test_the_page_in_python(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         lambda run, minutes, **more: resume(run, steps=2 * minutes, quiet=True, **more),
     )
     names = run_blocks("docs/research.md")
-    assert len(names["rates"].rates) == 2
+    assert calls == {"loss": 8}  # by train, and by resume
+    assert len(names["rates"].rates) == 2  # the same
     assert "callbacks Rates, EarlyStopping, which a Python" in names["reason"]
 
 
