@@ -302,11 +302,11 @@ class ReplayBuffer:
             `score_maximum`, NaN: unknown; material float32 [N] as `Game.material`; reply float32
             [N, A], zeros: unknown; later_values float32 [N, 3], one for each of `HORIZONS`;
             plies_left float32 [N].
-        own_targets: returns other targets, in place of these or besides; a function of what was
+        own_targets: returns targets that replace these or join them, as a function of what was
             drawn alone, since a resumed run draws the same again. Symmetries map `policy_targets`,
-            and no array of a name that azcore does not know.
-        augmentation: returns what becomes of samples, which symmetries have mapped, by the chance
-            that it is given alone.
+            but no array whose name is new.
+        augmentation: returns samples in place of those that symmetries have mapped; the generator
+            that it gets is its only source of randomness.
     """
 
     def __init__(
