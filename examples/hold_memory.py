@@ -28,6 +28,7 @@ import hydra
 import numpy as np
 from omegaconf import OmegaConf
 
+from azcore import plugins
 from azcore.commands.train import train
 from azcore.game import ByteArray, FloatArray, Game
 from azcore.networks import backends
@@ -104,9 +105,13 @@ def main() -> None:
     TimedEvaluator.latency = options.latency
     words = [word for word in options.settings if word.startswith("game=")] or ["game=go"]
     words += AS_IF_LARGE + [word for word in options.settings if not word.startswith("game=")]
-    real = backends.installed_backends
-    point = EntryPoint("simulated", "hold_memory:SimulatedDevice", backends.GROUP)
-    backends.installed_backends = lambda: {**real(), "simulated": point}  # as a package would
+    real = plugins.installed
+    points = {
+        backends.GROUP: {
+            "simulated": EntryPoint("simulated", "hold_memory:SimulatedDevice", backends.GROUP)
+        }
+    }
+    plugins.installed = lambda group: {**real(group), **points.get(group, {})}  # as a package would
     with tempfile.TemporaryDirectory() as removed:
         run = Path(options.folder or removed) / "run"
         seconds = round(60 * options.minutes)

@@ -232,14 +232,14 @@ FAULTS = [
     Fault(
         "Augmentation",
         "azcore/storage/replay.py",
-        "return self._mapped(samples, rng.integers(0, len(self._symmetries), size)[part])",
-        "return self._mapped(samples, rng.integers(0, 4, size)[part])",
+        "samples = self._mapped(samples, rng.integers(0, len(self._symmetries), size)[part])",
+        "samples = self._mapped(samples, rng.integers(0, 4, size)[part])",
     ),
     Fault(
         "Outcome",
         "azcore/storage/replay.py",
-        "value_targets = np.where(positions.current_player == 0, outcomes, -outcomes)",
-        "value_targets = np.where(positions.current_player == 0, outcomes, -outcomes - 0.1)",
+        "outcomes = np.where(positions.current_player == 0, outcomes, -outcomes)",
+        "outcomes = np.where(positions.current_player == 0, outcomes, -outcomes - 0.1)",
     ),
     Fault(
         "Player",
@@ -732,7 +732,64 @@ FAULTS = [
 ]
 
 
+RESEARCH = ("tests/documents/test_research.py",)
 WIRING = [
+    Fault(
+        "a package's targets never asked for",
+        "azcore/assembly/parts.py",
+        'own_targets=self.plugins.function("targets"),',
+        "own_targets=None,",
+        RESEARCH,
+    ),
+    Fault(
+        "a package's augmentation never asked for",
+        "azcore/assembly/parts.py",
+        'augmentation=self.plugins.function("augmentation"),',
+        "augmentation=None,",
+        RESEARCH,
+    ),
+    Fault(
+        "a package's learner never asked for",
+        "azcore/algorithms/training.py",
+        'objects.learner or settings.plugins.subclass("learner", LearnerModule)',
+        "objects.learner or LearnerModule",
+        RESEARCH,
+    ),
+    Fault(
+        "a package's algorithm never asked for",
+        "azcore/algorithms/training.py",
+        "if settings.plugins.algorithm is not None:",
+        "if False:",
+        RESEARCH,
+    ),
+    Fault(
+        "callbacks left out",
+        "azcore/algorithms/training.py",
+        "callbacks += self._own_callbacks",
+        "pass",
+        RESEARCH,
+    ),
+    Fault(
+        "a learner left out",
+        "azcore/library/runs.py",
+        "train_run(settings, display_for(quiet), objects)",
+        "train_run(settings, display_for(quiet), Objects(callbacks=objects.callbacks))",
+        RESEARCH,
+    ),
+    Fault(
+        "temperatures left out",
+        "azcore/selfplay/schedule.py",
+        "if self.temperatures:",
+        "if False:",
+        RESEARCH,
+    ),
+    Fault(
+        "resumed without what a program passed",
+        "azcore/commands/train.py",
+        "objects.require_those_of(run.path if resume else config[FORK], had)",
+        "pass",
+        RESEARCH,
+    ),
     Fault(
         "noise never asked for",
         "azcore/selfplay/worker.py",

@@ -31,6 +31,7 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
         "temperature_plies": 6,
         "final_temperature": 0.0,
         "temperature_half_life": None,
+        "temperatures": (),
         "decided_value": None,
         "decided_share": 0.1,
         "full_search_share": 1.0,

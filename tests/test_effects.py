@@ -16,6 +16,7 @@ WORDS = [
     ("selfplay.temperature_plies=3", "algorithm=alphazero"),
     ("selfplay.temperature_half_life=3", "search=puct"),
     ("selfplay.final_temperature=0.2", "search=puct"),
+    ("selfplay.temperatures=[1,0]", "search=puct"),
     ("selfplay.resignation_games=30", "selfplay.resignation=true"),
     ("selfplay.resignation_played_out=0.2", "selfplay.resignation=true"),
     ("selfplay.resignation_false_positives=0.1", "selfplay.resignation=true"),

@@ -23,24 +23,20 @@ from typing import Any
 from lightning.pytorch import LightningModule, Trainer
 from torch import nn
 
-from azcore.algorithms.algorithm import Algorithm, WhoPlays
+from azcore.algorithms.algorithm import Algorithm, Surroundings, WhoPlays
 from azcore.algorithms.beside import Beside, Moment
-from azcore.algorithms.clock import RunClock, TimeIsUpError
-from azcore.algorithms.display import TrainingDisplay
+from azcore.algorithms.clock import TimeIsUpError
 from azcore.algorithms.ratings import MATCHES, match_row
 from azcore.arena.gate import decide
 from azcore.arena.spread import SpreadMatch, play_spread
 from azcore.arena.sprt import Verdict
 from azcore.assembly.contenders import trained
-from azcore.assembly.parts import RunSettings
 from azcore.errors import CheckpointError
 from azcore.learner.data import SelfPlayData
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
 from azcore.networks.saved import require_weights
-from azcore.selfplay.jobs import Workplaces
 from azcore.storage.checkpoint import like
-from azcore.storage.run_directory import RunDirectory
 from azcore.storage.table import Table
 
 # Columns of gate.csv; the matches behind ratings are in matches.csv. The verdict is that of the
@@ -51,31 +47,19 @@ GATES = [*MATCHES, "promoted", "verdict"]
 class AlphaGoZero(Algorithm):
     """The best player so far, and the gate that a candidate must pass to replace it.
 
-    Args:
-        network: its initial weights are the first best player.
-        settings: of the run.
-        run: the directory of gate.csv and of the best player's checkpoint.
-        terminal: for progress.
-        workplaces: returns where matches are played.
-        clock: of the run.
+    The first best player has the weights that the run begins with. The run has gate.csv, and the
+    best player's checkpoint.
     """
 
-    def __init__(
-        self,
-        *,
-        network: nn.Module,
-        settings: RunSettings,
-        run: RunDirectory,
-        terminal: TrainingDisplay,
-        workplaces: Callable[[], Workplaces],
-        clock: RunClock,
-    ) -> None:
-        self._settings, self._run, self._clock = settings, run, clock
-        self._terminal, self._workplaces = terminal, workplaces
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        settings, run = around.settings, around.run
+        self._settings, self._run, self._clock = settings, run, around.clock
+        self._terminal, self._workplaces = around.terminal, around.workplaces
         self._data: SelfPlayData  # knows the generation
-        self._best = copy.deepcopy(network)
+        self._best = copy.deepcopy(around.network)
         self._best_step = 0
-        self._candidate = copy.deepcopy(network)  # of the match under way
+        self._candidate = copy.deepcopy(around.network)  # of the match under way
         self._matches = Beside[SpreadMatch]("gate match")
         self._sprt = settings.sprt if settings.gate.sprt else None
         self._score: float | None = None  # of the generation's candidate, if it was tested

@@ -63,7 +63,7 @@ def follow(team: Team, place: Place) -> None:
     trainer, learner = settings.trainer, settings.learner
     network = build_network(settings.game, settings.network, settings.seed)
     together = Together(team, lambda: 0.0, threads_of(place))
-    module = LearnerModule(
+    module = settings.plugins.subclass("learner", LearnerModule)(
         network=synchronised(network) if learner.sync_batch_norm else network,
         settings=learner,
         max_steps=trainer.max_steps,

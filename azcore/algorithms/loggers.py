@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError, entry_points, version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from lightning.pytorch import loggers
 from lightning.pytorch.loggers import Logger
 
 from azcore.errors import SettingError
+from azcore.plugins import loaded, named
 from azcore.settings import require
 from azcore.storage.run_directory import RunDirectory
 
@@ -64,11 +65,9 @@ def logger_of(name: Any, run: RunDirectory) -> Logger:
     Raises:
         SettingError: there is no such logger, its library is missing, or it cannot be made.
     """
-    others = {point.name: point for point in entry_points(group=GROUP)}
-    known = sorted({*OWN, *others})
-    require(isinstance(name, str) and name in known, "logger", f"one of {', '.join(known)}", name)
+    is_own = isinstance(name, str) and name in OWN
+    make: Maker = OWN[name] if is_own else loaded(named(GROUP, name, "logger", *OWN))
     try:
-        make: Maker = OWN[name] if name in OWN else others[name].load()
         logger = make(run)
     except SettingError:
         raise

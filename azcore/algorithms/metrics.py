@@ -218,10 +218,14 @@ class GenerationMetrics(Callback):
         row.update(more)
         row.update(data.source.metrics(games))
         row = {k: v if isinstance(v, int) else float(f"{v:.6g}") for k, v in row.items()}
-        self._table.append(row)
+        self._table.append({name: value for name, value in row.items() if name in METRICS})
         if members or self._members.path.exists():
             self._members.replace(members)
-        curves = {CURVES[name]: value for name, value in row.items() if name in CURVES}
+        curves = {
+            CURVES.get(name, f"algorithm/{name}"): value
+            for name, value in row.items()
+            if name in CURVES or name not in METRICS
+        }
         for logger in trainer.loggers:
             logger.log_metrics(curves, step=trainer.global_step)
         self._terminal.generation(row)

@@ -15,8 +15,7 @@ from collections.abc import Callable
 
 from lightning.pytorch import Trainer
 
-from azcore.algorithms.algorithm import Algorithm, WhoPlays
-from azcore.assembly.parts import RunSettings
+from azcore.algorithms.algorithm import Algorithm, Surroundings, WhoPlays
 from azcore.learner.given import GivenGames, Prediction, predict, read_games
 from azcore.learner.module import LearnerModule
 from azcore.learner.sources import GameSource
@@ -26,15 +25,13 @@ from azcore.settings import require
 class Supervised(Algorithm):
     """Learns from given games, without self-play; some of them are held out for predictions.
 
-    Args:
-        settings: of the run.
-
     Raises:
         SettingError, GameFileError: the games cannot be used.
     """
 
-    def __init__(self, settings: RunSettings) -> None:
-        self._settings = settings
+    def __init__(self, around: Surroundings) -> None:
+        super().__init__(around)
+        self._settings = settings = around.settings
         require(
             settings.replay.window_start is None,
             "replay.window_start",

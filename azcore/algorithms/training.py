@@ -16,7 +16,7 @@ from typing import Any
 from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
-from azcore.algorithms.algorithm import Algorithm, WhoPlays
+from azcore.algorithms.algorithm import Algorithm, Surroundings, WhoPlays
 from azcore.algorithms.alphagozero import AlphaGoZero
 from azcore.algorithms.alphazero import AlphaZero
 from azcore.algorithms.checkpoints import Checkpoints, DivergenceGuard, SafeCheckpointIO, rewind
@@ -26,6 +26,7 @@ from azcore.algorithms.follower import tell_followers
 from azcore.algorithms.loggers import logger_of
 from azcore.algorithms.loop import Loop
 from azcore.algorithms.metrics import GenerationMetrics, Hyperparameters
+from azcore.algorithms.objects import NONE, Objects
 from azcore.algorithms.ranks import (
     Meeting,
     Place,
@@ -77,6 +78,7 @@ class Training:
         hyperparameters: settings that loggers list beside the curves.
         weights: those to begin with; None: random ones.
         origin: where they are from, which every checkpoint tells.
+        objects: what a Python program passes to the run.
 
     Raises:
         AzcoreError: a setting cannot be used.
@@ -94,9 +96,10 @@ class Training:
         hyperparameters: dict[str, Any],
         weights: Mapping[str, Tensor] | None = None,
         origin: Mapping[str, Any] | None = None,
+        objects: Objects = NONE,
     ) -> None:
         self._run, self._terminal, trainer = run, terminal, settings.trainer
-        self._hyperparameters = hyperparameters
+        self._hyperparameters, self._own_callbacks = hyperparameters, objects.callbacks or ()
         self._clock = RunClock(trainer.max_seconds, began, terminal.say)
         terminal.left = self._clock.left
         self._ranks = Ranks(place, learns_on(trainer))
@@ -133,7 +136,8 @@ class Training:
         )
         if self._team.is_many and settings.learner.sync_batch_norm:
             network = synchronised(network)
-        self._module = LearnerModule(
+        learner = objects.learner or settings.plugins.subclass("learner", LearnerModule)
+        self._module = learner(
             network=network,
             settings=settings.learner,
             max_steps=trainer.max_steps,
@@ -227,6 +231,7 @@ class Training:
             loop.rating,
             loop.metrics,
         ]
+        callbacks += self._own_callbacks
         callbacks += [Meeting(self._team)] if self._team.is_many else []
         return lightning_trainer(
             settings.trainer,
@@ -238,17 +243,21 @@ class Training:
         )
 
     def _make_algorithm(self) -> Algorithm:
-        if self._settings.supervised.enabled:
-            return Supervised(self._settings)
-        if not self._settings.gate.enabled:
-            return AlphaZero()
-        return AlphaGoZero(
-            network=self._module.network,
-            settings=self._settings,
-            run=self._run,
-            terminal=self._terminal,
-            workplaces=lambda: self._workplaces,
-            clock=self._clock,
+        settings = self._settings
+        kind: type[Algorithm] = AlphaGoZero if settings.gate.enabled else AlphaZero
+        if settings.supervised.enabled:
+            kind = Supervised
+        if settings.plugins.algorithm is not None:
+            kind = settings.plugins.subclass("algorithm", Algorithm)  # type: ignore[type-abstract]
+        return kind(
+            Surroundings(
+                network=self._module.network,
+                settings=settings,
+                run=self._run,
+                terminal=self._terminal,
+                workplaces=lambda: self._workplaces,
+                clock=self._clock,
+            )
         )
 
     def _progress(self, source: GameSource, terminal: TrainingDisplay) -> Progress:

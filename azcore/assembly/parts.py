@@ -22,7 +22,12 @@ from azcore.assembly.web_settings import WebSettings, web_settings
 from azcore.game import Game
 from azcore.game.registry import installed_games, make
 from azcore.learner.given import SupervisedSettings, supervised_settings
-from azcore.learner.settings import LearnerSettings, TrainerSettings, trainer_settings
+from azcore.learner.settings import (
+    LearnerSettings,
+    PluginSettings,
+    TrainerSettings,
+    trainer_settings,
+)
 from azcore.networks import NetworkSettings, network_settings
 from azcore.networks.backends import (
     EvaluatorSettings,
@@ -150,6 +155,7 @@ class LearningSettings(PlaySettings):
     selfplay: SelfPlaySettings
     replay: ReplaySettings
     learner: LearnerSettings
+    plugins: PluginSettings
 
     def window(self, folder: Path | None = None) -> ReplayBuffer:
         """An empty replay window.
@@ -164,6 +170,8 @@ class LearningSettings(PlaySettings):
             root_value_share=self.replay.root_value_share,
             surprise_share=self.replay.surprise_share,
             targets=self.network.targets,
+            own_targets=self.plugins.function("targets"),
+            augmentation=self.plugins.function("augmentation"),
             folder=folder if self.replay.window_on_disk else None,
         )
 
@@ -289,6 +297,7 @@ _READERS: Mapping[str, Callable[[Config], Any]] = {  # by field
     "selfplay": _selfplay,
     "replay": _group("replay", ReplaySettings),
     "learner": _group("learner", LearnerSettings),
+    "plugins": _group("plugins", PluginSettings),
     "supervised": supervised_settings,
     "gate": _group("gate", GateSettings),
     "overlaps": _overlaps,

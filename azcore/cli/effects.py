@@ -42,9 +42,20 @@ CONDITIONS = (
             "selfplay.temperature_plies",
             "selfplay.temperature_half_life",
             "selfplay.final_temperature",
+            "selfplay.temperatures",
         ),
         lambda s: "gumbel" not in s["search"],
         "search=puct: a Gumbel search has chosen its move already",
+    ),
+    Condition(
+        (
+            "selfplay.temperature",
+            "selfplay.temperature_plies",
+            "selfplay.temperature_half_life",
+            "selfplay.final_temperature",
+        ),
+        lambda s: not s["selfplay"]["temperatures"],
+        "selfplay.temperatures=[], which holds them all",
     ),
     Condition(
         (

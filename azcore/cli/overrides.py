@@ -34,6 +34,7 @@ FIXED = (
     "supervised.enabled",
     "supervised.held_out",
     "supervised.targets",
+    "plugins.algorithm",
 )
 OF_ITS_OWN = ("seed",)  # which a fork may change nevertheless
 OF_A_FORK = ("learner.optimizer",)  # what it may not change besides, lest it be known too late

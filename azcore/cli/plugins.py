@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 from functools import cache
-from importlib.metadata import entry_points
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,15 +19,14 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from omegaconf import OmegaConf
 
 from azcore.errors import SettingError
+from azcore.plugins import packages
 
 
 class PluginConfigs(SearchPathPlugin):
-    """Lets the package of an installed game or network bring its own `conf` folder."""
+    """Lets each package that adds something to azcore bring its own `conf` folder."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
-        groups = ("azcore.games", "azcore.networks", "azcore.evaluators")
-        packages = {p.module.split(".")[0] for group in groups for p in entry_points(group=group)}
-        for package in sorted(packages - {"azcore"}):
+        for package in sorted(packages()):
             for folder in package_folders(package):
                 if (folder / "conf").is_dir():
                     search_path.append(provider=package, path=f"file://{folder / 'conf'}")

@@ -27,6 +27,7 @@ from azcore.algorithms.checkpoints import require_way_back
 from azcore.algorithms.display import DISPLAYS, TrainingDisplay
 from azcore.algorithms.follower import follow_here
 from azcore.algorithms.metrics import METRICS
+from azcore.algorithms.objects import NONE, Objects
 from azcore.algorithms.origin import (
     FORK,
     INIT,
@@ -58,9 +59,11 @@ from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
 from azcore.storage.run_settings import (
     NOTES,
+    OBJECTS,
     ORIGIN,
     differences,
     notes_in,
+    objects_in,
     own_settings,
     read_config,
     require_notes,
@@ -90,7 +93,9 @@ def train(config: Config) -> int:
 
 
 def train_run(
-    config: Config, display: Callable[..., TrainingDisplay] | None = None
+    config: Config,
+    display: Callable[..., TrainingDisplay] | None = None,
+    objects: Objects = NONE,
 ) -> tuple[RunDirectory, int]:
     """The same; also the run's directory.
 
@@ -98,6 +103,7 @@ def train_run(
         config: as composed; `began` of `time.monotonic()`, from when on the run counts its time, is
             now if it is missing.
         display: makes the output from a console and the last step; None: what `log` names.
+        objects: what a Python program passes to the run.
     """
     began = config.get("began") or time.monotonic()
     quiet_lightning()
@@ -113,6 +119,9 @@ def train_run(
     if place.rank:
         raise SettingError(f"the library trains as rank 0 alone, got rank {place.rank}")
     trainer.require_shares(settings.learner.batch_size)
+    if objects.names:
+        wanted = f"1 with {' and '.join(objects.names)} passed in Python, which other ranks lack"
+        require(trainer.ranks == 1, "trainer.devices x trainer.num_nodes", wanted, trainer.ranks)
     if settings.supervised.enabled:
         require(backend.name != "ray", "backend", "inline without self-play", backend.name)
         settings = replace(settings, backend=replace(backend, name="inline", processes=None))
@@ -124,6 +133,8 @@ def train_run(
     origin, notes = before.get(ORIGIN, {}), notes_in(before.get(NOTES))
     if resume:
         require_same_origin(config, origin)
+    had = before.get(OBJECTS, {}) if resume else objects_in(config.get(OBJECTS))
+    objects.require_those_of(run.path if resume else config[FORK], had)
     max_steps = trainer.max_steps
     log = config["log"]
     require(log in DISPLAYS, "log", f"one of {', '.join(DISPLAYS)}", log)
@@ -155,6 +166,7 @@ def train_run(
                     hyperparameters={key: value for key, value, _ in differences(config, {})},
                     weights=start.weights,
                     origin=start.origin,
+                    objects=objects,
                 )
                 until_the_end.enter_context(contextlib.closing(training))
                 if not run.is_open:
@@ -162,7 +174,8 @@ def train_run(
                 if start.first is not None:
                     keep_first_weights(run, start.first)
                 written = {**notes, **notes_in(config.get(NOTES))}
-                save_config(run, {**config, ORIGIN: start.origin, NOTES: written})
+                written_too = {ORIGIN: start.origin, NOTES: written, OBJECTS: objects.names}
+                save_config(run, {**config, **written_too})
             run.save_sizes(training.sizes)
             terminal.say(f"run directory {run.path}")
             with terminal:

@@ -10,58 +10,17 @@ from __future__ import annotations
 
 import inspect
 from difflib import get_close_matches
-from importlib.metadata import EntryPoint, entry_points
-from typing import Any, TypeVar
+from importlib.metadata import EntryPoint
+from typing import Any
 
 from azcore.errors import AzcoreError, GameError, SettingError
 from azcore.game import Game, Setting
 from azcore.game.faults import faulty, folder_of
+from azcore.plugins import installed
 
 GROUP = "azcore.games"
-T = TypeVar("T")
 
 _offered: dict[str, type[Game]] = {}  # by name, see `offer`
-
-
-def installed(group: str, what: str) -> dict[str, EntryPoint]:
-    """The entry points of one group in all installed packages, by name.
-
-    Raises:
-        SettingError: two packages offer the same name.
-    """
-    points: dict[str, EntryPoint] = {}
-    for point in entry_points(group=group):
-        if points.setdefault(point.name, point).value != point.value:
-            raise SettingError(
-                f"two packages offer a {what} named {point.name}: "
-                f"{points[point.name].value} and {point.value}; uninstall one of them"
-            )
-    if not points:
-        raise SettingError(
-            f"no {what} is installed, not even azcore's own: install azcore again, in a checkout "
-            f"by pip install -e ."
-        )
-    return points
-
-
-def loaded(point: EntryPoint, what: str, kind: type[T]) -> type[T]:
-    """The class that an entry point names; its package is imported now.
-
-    mypy refuses an abstract class for `kind`, since a `type[T]` may be called; this one is not.
-
-    Raises:
-        SettingError: it cannot be imported, or is no subclass of `kind`.
-    """
-    try:
-        found = point.load()
-    except Exception as error:  # a faulty file may raise anything
-        raise SettingError(
-            f"{what} {point.name} cannot be loaded from {point.value}: "
-            f"{type(error).__name__}: {error}"
-        ) from error
-    if not (isinstance(found, type) and issubclass(found, kind)):
-        raise SettingError(f"{what} {point.name}: {point.value} must be a {kind.__name__}")
-    return found
 
 
 def installed_games() -> dict[str, EntryPoint]:
@@ -70,7 +29,7 @@ def installed_games() -> dict[str, EntryPoint]:
     Raises:
         SettingError: two packages offer the same name.
     """
-    return installed(GROUP, "game")
+    return installed(GROUP)
 
 
 def offer(game: Game) -> None:

@@ -83,7 +83,7 @@ class LearnerModule(LightningModule):
         loss, metrics = self.loss(batch)
         metrics = self._team.means(metrics)
         size = len(batch["value_targets"])
-        curves = {CURVES[name]: value for name, value in metrics.items()}
+        curves = {CURVES.get(name, f"learner/{name}"): value for name, value in metrics.items()}
         self.log_dict(curves, on_step=True, on_epoch=False, batch_size=size)
         # Means over a generation, for metrics.csv.
         self.log_dict(metrics, on_step=False, on_epoch=True, logger=False, batch_size=size)

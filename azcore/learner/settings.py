@@ -5,16 +5,19 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import timedelta
-from typing import Any
+from importlib.metadata import EntryPoint
+from typing import Any, TypeVar
 
 import numpy as np
 
 from azcore.errors import SettingError
+from azcore.plugins import PREFIX, loaded, named
 from azcore.settings import NOT_NEGATIVE, ONE_OR_MORE, Test, build, require, require_each
 from azcore.storage.targets import TARGETS
 
+T = TypeVar("T")
 OPTIMIZERS = ("sgd", "adamw", "muon")
 SCHEDULES = ("steps", "cosine")
 ACCELERATORS = ("auto", "cpu", "gpu", "cuda")
@@ -179,6 +182,41 @@ class LearnerSettings:
 
 def _in_words(rate: float) -> str:
     return np.format_float_positional(rate, 3, fractional=False, trim="-")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PluginSettings:
+    """Parts of training by packages, as names of entry points; see `conf/plugins`."""
+
+    targets: str | None
+    augmentation: str | None
+    learner: str | None
+    algorithm: str | None
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            if getattr(self, part.name) is not None:
+                self._point(part.name)
+
+    def function(self, part: str) -> Any:
+        """The function that a setting names; None: no package's.
+
+        Raises:
+            SettingError: it cannot be imported, or is no function.
+        """
+        return None if getattr(self, part) is None else loaded(self._point(part))
+
+    def subclass(self, part: str, own: type[T]) -> type[T]:
+        """The class that a setting names, or azcore's own, of which it is a subclass.
+
+        Raises:
+            SettingError: it cannot be imported, or is no such class.
+        """
+        return own if getattr(self, part) is None else loaded(self._point(part), own)
+
+    def _point(self, part: str) -> EntryPoint:
+        group = f"{PREFIX}{part.removesuffix('s')}s"
+        return named(group, getattr(self, part), f"plugins.{part}")
 
 
 @dataclass(frozen=True, kw_only=True)

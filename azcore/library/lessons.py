@@ -77,7 +77,7 @@ def learner(run: RunDirectory, steps: int, fresh: bool) -> LearnerModule:
     else:
         path = run.last_checkpoint
         network, _ = network_of(read_checkpoint(path), path, settings.game)
-    return LearnerModule(
+    return settings.plugins.subclass("learner", LearnerModule)(
         network=network,
         settings=settings.learner,
         max_steps=steps,

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
 
+from azcore.algorithms.objects import Objects
 from azcore.arena.elo import fit_ratings
 from azcore.commands.train import train_run
 from azcore.errors import CheckpointError, SettingError
@@ -188,7 +189,13 @@ class Run:
         return lessons.batches(self._run, steps, size)
 
     def resume(
-        self, *, minutes: float | None = None, steps: int | None = None, quiet: bool = False
+        self,
+        *,
+        minutes: float | None = None,
+        steps: int | None = None,
+        quiet: bool = False,
+        learner: type[LearnerModule] | None = None,
+        callbacks: Sequence[Any] | None = None,
     ) -> Run:
         """Go on where the run stopped, byte for byte as if it never had.
 
@@ -196,11 +203,13 @@ class Run:
             minutes: of training in all, those before included; None: the run's own limit.
             steps: of the optimizer in all; None: the run's own limit.
             quiet: print nothing.
+            learner: as for `train`; a run that had one wants it again.
+            callbacks: the same. `learner=azcore.LearnerModule` and `callbacks=[]` go on without.
         """
         changes = [f"resume={_quoted(self.path)}", *limits(minutes, steps)]
         game = self.game
         settings = settings_of(game, *changes)
-        return _trained(settings, quiet)
+        return _trained(settings, quiet, Objects(learner=learner, callbacks=callbacks))
 
     def _facts(self) -> dict[str, str]:
         """What one wants to know of a run, by title."""
@@ -245,6 +254,8 @@ def train(
     run_dir: str | os.PathLike[str] | None = None,
     seed: int | None = None,
     quiet: bool = False,
+    learner: type[LearnerModule] | None = None,
+    callbacks: Sequence[Any] | None = None,
     **settings: Setting,
 ) -> Run:
     """Train a network by self-play; the same run as on the command line.
@@ -260,6 +271,9 @@ def train(
         run_dir: where to write; None: `runs/<game>/<date and time>`.
         seed: None: that of the settings. The same seed gives the same run.
         quiet: print nothing.
+        learner: a subclass of `LearnerModule`, such as one with another loss; None: as the settings
+            say.
+        callbacks: of Lightning; their `state_dict` must hold plain values and tensors.
         settings: the game's own, as for `make`.
 
     Returns:
@@ -269,6 +283,7 @@ def train(
         AzcoreError: a setting cannot be used, or the game keeps no contract.
         KeyboardInterrupt: it was interrupted before anything was written.
     """
+    objects = Objects(learner=learner, callbacks=callbacks)
     told = [*changes, *limits(minutes, steps)]
     told += arguments({"seed": seed} if seed is not None else {})
     told += [f"run_dir={_quoted(run_dir)}"] if run_dir is not None else []
@@ -278,13 +293,13 @@ def train(
                 f"composed settings are complete, got {', '.join([*changes, *settings])} besides: "
                 "compose them too"
             )
-        return _trained({**game, **_limited(game, compose(*told), told)}, quiet)
+        return _trained({**game, **_limited(game, compose(*told), told)}, quiet, objects)
     if isinstance(game, Game):
         if settings:
             raise SettingError(f"{game} has its settings, got {', '.join(settings)} besides")
-        return _trained(settings_of(game, *told), quiet)
+        return _trained(settings_of(game, *told), quiet, objects)
     own = arguments({f"game.{key}": value for key, value in settings.items()})
-    return _trained(compose(f"game={game}", *own, *told), quiet)
+    return _trained(compose(f"game={game}", *own, *told), quiet, objects)
 
 
 def limits(minutes: float | None, steps: int | None) -> list[str]:
@@ -313,9 +328,9 @@ def _limited(game: Mapping[str, Any], said: Mapping[str, Any], told: list[str]) 
     return changed
 
 
-def _trained(settings: Mapping[str, Any], quiet: bool) -> Run:
+def _trained(settings: Mapping[str, Any], quiet: bool, objects: Objects) -> Run:
     with warnings.catch_warnings(), game_faults():  # some of Lightning's are silenced meanwhile
-        run, _ = train_run(settings, display_for(quiet))
+        run, _ = train_run(settings, display_for(quiet), objects)
     if not run.config.is_file():
         raise KeyboardInterrupt
     return Run(run.path)

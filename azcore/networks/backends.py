@@ -10,17 +10,16 @@ import os
 import shutil
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint
 
 import torch
 from torch import nn
 
 from azcore.game import Game
-from azcore.game.registry import installed, loaded
 from azcore.networks import openvino_evaluator
 from azcore.networks.cuda_graphs import CudaGraphEvaluator
 from azcore.networks.evaluator import NetworkEvaluator
 from azcore.networks.openvino_evaluator import OpenVinoEvaluator
+from azcore.plugins import loaded, named
 from azcore.search.evaluators import Evaluator
 from azcore.settings import require
 
@@ -149,25 +148,14 @@ class OpenVinoBackend(Backend):
         )
 
 
-def installed_backends() -> dict[str, EntryPoint]:
-    """Every backend's name with the entry point that offers it.
-
-    Raises:
-        SettingError: two packages offer the same name.
-    """
-    return installed(GROUP, "evaluator")
-
-
 def backend_named(name: str) -> Backend:
     """An installed backend.
 
     Raises:
         SettingError: there is none of that name, or it cannot be loaded.
     """
-    points = installed_backends()
-    names = f"one of {', '.join(['auto', *sorted(points)])}"
-    require(name in points, "evaluator.backend", names, name)
-    return loaded(points[name], "evaluator", Backend)()  # type: ignore[type-abstract]
+    point = named(GROUP, name, "evaluator.backend", "auto")
+    return loaded(point, Backend)()  # type: ignore[type-abstract]
 
 
 def require_runnable(name: str, device: torch.device) -> None:

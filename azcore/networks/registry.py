@@ -6,7 +6,6 @@ import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
-from importlib.metadata import EntryPoint
 from typing import Any
 
 import torch
@@ -15,20 +14,11 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from azcore.errors import SettingError
 from azcore.game import Game
-from azcore.game.registry import installed, loaded
 from azcore.networks.contract import NetworkSettings
-from azcore.settings import build, convert, require, unknown_key
+from azcore.plugins import loaded, named
+from azcore.settings import build, require, unknown_key
 
 GROUP = "azcore.networks"
-
-
-def installed_networks() -> dict[str, EntryPoint]:
-    """Every network's name with the entry point that offers it.
-
-    Raises:
-        SettingError: two packages offer the same name.
-    """
-    return installed(GROUP, "network")
 
 
 def network_settings(values: Mapping[str, Any]) -> NetworkSettings:
@@ -40,9 +30,9 @@ def network_settings(values: Mapping[str, Any]) -> NetworkSettings:
     require(isinstance(values, Mapping), "network", "settings by name", values)
     if "name" not in values:
         raise SettingError("network.name is not set")
-    name, networks = convert(str, values["name"], "network.name"), installed_networks()
-    require(name in networks, "network.name", f"one of {', '.join(sorted(networks))}", name)
-    kind = loaded(networks[name], "network", NetworkSettings)  # type: ignore[type-abstract]
+    name = values["name"]
+    point = named(GROUP, name, "network.name")
+    kind = loaded(point, NetworkSettings)  # type: ignore[type-abstract]
     known = {field.name for field in fields(kind)}
     if unknown := [str(key) for key in values if key not in known]:
         sentence = unknown_key(f"network.{unknown[0]}", [f"network.{key}" for key in known])

@@ -44,6 +44,7 @@ class SelfPlaySettings:
     temperature_plies: int
     final_temperature: float
     temperature_half_life: float | None  # plies; None: a step after temperature_plies
+    temperatures: tuple[float, ...]  # of each ply; empty: as the four above say
     full_search_share: float
     cheap_simulations: int
     decided_value: float | None  # None: no game counts as decided
@@ -71,6 +72,7 @@ class SelfPlaySettings:
             "final_temperature": NOT_NEGATIVE,
             "temperature_plies": NOT_NEGATIVE,
             "temperature_half_life": (lambda plies: plies > 0, "above 0, or null"),
+            "temperatures": (lambda each: min(each, default=0) >= 0, "0 or more each"),
             "decided_value": (lambda v: 0 < v < 1, "a value between 0 and 1, or null"),
             "decided_share": SHARE,
             "full_search_share": SHARE_ABOVE_0,
@@ -103,6 +105,8 @@ class SelfPlaySettings:
 
         With a half-life, its distance from the final temperature halves each so many plies.
         """
+        if self.temperatures:
+            return self.temperatures[min(ply, len(self.temperatures) - 1)]
         if self.temperature_half_life is None:
             return self.temperature if ply < self.temperature_plies else self.final_temperature
         remaining: float = 0.5 ** (ply / self.temperature_half_life)

@@ -18,7 +18,7 @@ MADE, CARD = "made", "card"  # keys of a checkpoint's description of itself
 # Groups of settings that decide what is learned; the rest says where and how long.
 _LEARNING = (
     *("seed", "algorithm", "scale", "search", "selfplay", "replay", "learner", "gate"),
-    "supervised",
+    *("supervised", "plugins"),
 )
 _MOST_TITLES, _MOST_LETTERS = 40, 20_000  # letters of a text; a title has at most 40
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
@@ -148,6 +148,30 @@ class Samples:
     auxiliary: Mapping[str, FloatArray]  # by name, see `ReplayBuffer`
 
 
+@dataclass(frozen=True)
+class Drawn:
+    """What the window knows of N drawn positions, every value in the view of the player to move.
+
+    It is not mapped by a symmetry yet.
+    """
+
+    observations: ByteArray  # [N, C, H, W]
+    legal_action_mask: BoolArray  # [N, A], True = legal
+    policy_targets: FloatArray  # [N, A], the policy of the search
+    value_targets: FloatArray  # [N], the outcome, mixed with `root_values` if settings say so
+    outcomes: FloatArray  # [N], -1, 0 or 1
+    root_values: FloatArray  # [N], of the search; 0 where nobody has searched
+    later_values: FloatArray  # [N, 3], `root_values` of the plies to come, see `HORIZONS`
+    plies: IntArray  # int32 [N], before the position
+    plies_left: FloatArray  # [N], to the end of the game
+    weights_version: IntArray  # int64 [N], optimizer steps behind the weights that played
+
+
+# Arrays by name: new `policy_targets` and `value_targets`, and others for a learner of one's own.
+Targets = Callable[[Drawn], Mapping[str, npt.ArrayLike]]
+Augmentation = Callable[[Samples, np.random.Generator], Samples]
+
+
 class _Ring:
     """A ring buffer of the latest entries, numbered from the first ever: entry i is at i % room.
 
@@ -278,6 +302,11 @@ class ReplayBuffer:
             `score_maximum`, NaN: unknown; material float32 [N] as `Game.material`; reply float32
             [N, A], zeros: unknown; later_values float32 [N, 3], one for each of `HORIZONS`;
             plies_left float32 [N].
+        own_targets: returns targets that replace these or join them, as a function of what was
+            drawn alone, since a resumed run draws the same again. Symmetries map `policy_targets`,
+            but no array whose name is new.
+        augmentation: returns samples in place of those that symmetries have mapped; the generator
+            that it gets is its only source of randomness.
     """
 
     def __init__(
@@ -289,6 +318,8 @@ class ReplayBuffer:
         root_value_share: float = 0.0,
         surprise_share: float = 0.0,
         targets: Collection[str] = (),
+        own_targets: Targets | None = None,
+        augmentation: Augmentation | None = None,
         folder: Path | None = None,
     ) -> None:
         self.game = game
@@ -303,6 +334,7 @@ class ReplayBuffer:
         self._starts = WindowStarts(game)
         self._plies, self._named = _Ring(_PLY, folder), _Ring(_NAMED, folder)
         self.targets = stated(game, targets)
+        self._own_targets, self._augmentation = own_targets, augmentation
         self._ends: Ends | None = None  # if a target needs the ends of games
         if of_ends := set(OF_THE_END).intersection(self.targets):
             self._ends = Ends(game, of_ends)
@@ -487,8 +519,8 @@ class ReplayBuffer:
             chosen = rng.integers(0, self.num_positions, size)
         samples = self.positions(chosen[part])
         if self.augment and self.game.symmetries:
-            return self._mapped(samples, rng.integers(0, len(self._symmetries), size)[part])
-        return samples
+            samples = self._mapped(samples, rng.integers(0, len(self._symmetries), size)[part])
+        return samples if self._augmentation is None else self._augmentation(samples, rng)
 
     def positions(self, chosen: npt.NDArray[np.int64]) -> Samples:
         """Chosen positions of the window, as they were played.
@@ -506,7 +538,8 @@ class ReplayBuffer:
         outcomes, root_values = np.empty(size, np.float32), np.empty(size, np.float32)
         policy_targets = np.zeros((size, num_actions), np.float32)
         reply = np.zeros((size if "reply" in self.targets else 0, num_actions), np.float32)
-        later = np.zeros((size if "later_values" in self.targets else 0, len(HORIZONS)), np.float32)
+        wants_later = self._own_targets is not None or "later_values" in self.targets
+        later = np.zeros((size if wants_later else 0, len(HORIZONS)), np.float32)
         plies_left = np.empty(size, np.float32)
         _look_up_kernel()(
             chosen.astype(np.int64) + self._first_sample,
@@ -532,7 +565,8 @@ class ReplayBuffer:
         )
         desk.set_starts(states)
         desk.roots.replay(roots, paths, plies, positions)
-        value_targets = np.where(positions.current_player == 0, outcomes, -outcomes)
+        outcomes = np.where(positions.current_player == 0, outcomes, -outcomes)
+        value_targets = outcomes
         if share := np.float32(self.root_value_share):
             value_targets = (1 - share) * value_targets + share * np.clip(root_values, -1, 1)
         samples = Samples(
@@ -546,6 +580,22 @@ class ReplayBuffer:
                 {"reply": reply, "later_values": later, "plies_left": plies_left},
             ),
         )
+        if self._own_targets is not None:
+            drawn = Drawn(
+                observations=samples.observations,
+                legal_action_mask=samples.legal_action_mask,
+                policy_targets=policy_targets,
+                value_targets=value_targets,
+                outcomes=outcomes,
+                root_values=root_values,
+                later_values=later,
+                plies=plies,
+                plies_left=plies_left,
+                weights_version=self._headers.room["weights_version"][
+                    games % len(self._headers.room)
+                ],
+            )
+            samples = with_targets(samples, self._own_targets(drawn))
         self._desks.append(desk)
         return samples
 
@@ -587,6 +637,33 @@ class ReplayBuffer:
             policy_targets=self._symmetries.map_actions(samples.policy_targets, chosen),
             auxiliary=auxiliary,
         )
+
+
+def with_targets(samples: Samples, targets: Mapping[str, npt.ArrayLike]) -> Samples:
+    """Samples with other targets, or more.
+
+    Args:
+        samples: N of them.
+        targets: `policy_targets` and `value_targets` in place of theirs, others under new names;
+            all become float32.
+
+    Raises:
+        SettingError: an array has a shape or a name that it cannot have.
+    """
+    arrays = {name: np.ascontiguousarray(given, np.float32) for name, given in targets.items()}
+    for name, array in arrays.items():
+        where = f"{name} of plugins.targets"
+        require(name not in ("observations", "legal_action_mask"), where, "left out", name)
+        size = len(samples.value_targets)
+        wanted = {"policy_targets": samples.policy_targets.shape, "value_targets": (size,)}
+        shape = wanted.get(name, (size, *array.shape[1:]))
+        require(array.shape == shape, where, f"of shape {shape}", array.shape)
+    return replace(
+        samples,
+        policy_targets=arrays.pop("policy_targets", samples.policy_targets),
+        value_targets=arrays.pop("value_targets", samples.value_targets),
+        auxiliary={**samples.auxiliary, **arrays},
+    )
 
 
 def _headers_of(records: list[GameRecord]) -> npt.NDArray[Any]:

@@ -27,6 +27,7 @@ RUN: Mapping[str, type] = {
     "selfplay": dict,
     "replay": dict,
     "learner": dict,
+    "plugins": dict,
     "gate": dict,
     "supervised": dict,
     "arena": dict,
@@ -42,6 +43,9 @@ RUN: Mapping[str, type] = {
 # What a run began from, see `azcore.algorithms.origin`: no setting, so no command line can say it.
 ORIGIN = "origin"
 OF_ORIGIN: Mapping[str, type] = {"how": str, "checkpoint": str, "step": int, "sha256": str}
+# What a Python program passed to a run, as names of classes, see `azcore.algorithms.objects`.
+OBJECTS = "objects"
+MOST_OBJECTS = 40
 # What people wrote on a run; nothing depends on it.
 NOTES = "run"
 LONGEST_NOTE = {"name": 80, "note": 1000, "tags": 40}  # characters; of each tag
@@ -68,7 +72,7 @@ OF_SEARCH = (
 OF_GUMBEL = ("gumbel", "num_simulations", "transpositions")  # of Gumbel's search
 # Settings that runs of 0.2.0 do not have, with the value that means what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
-    "selfplay": {"start_share": 1.0, "round_waves": 16},
+    "selfplay": {"start_share": 1.0, "round_waves": 16, "temperatures": []},
     "replay": {"window_on_disk": False},
     "trainer": {"accumulate_grad_batches": 1},
     "learner": {
@@ -76,6 +80,7 @@ ADDED: dict[str, dict[str, Any]] = {
         "compile": False,
         "auxiliary_weights": {"material": 4.0},
     },
+    "plugins": {"targets": None, "augmentation": None, "learner": None, "algorithm": None},
 }
 # The same for networks, by name; their checkpoints lack them too.
 ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {
@@ -120,6 +125,8 @@ def own_settings(run: RunDirectory) -> dict[str, Any]:
 
 def _renamed(config: dict[str, Any]) -> dict[str, Any]:
     """Settings under their current names and complete; those of current runs are unchanged."""
+    if "learner" in config:
+        config.setdefault("plugins", {})  # a group that is new as a whole
     for group, values in ADDED.items():
         if isinstance(config.get(group), dict):
             config[group] = _completed(config[group], values)
@@ -162,6 +169,16 @@ def notes_in(written: object) -> dict[str, Any]:
         if texts:
             found["tags"] = texts[:MOST_TAGS]
     return found
+
+
+def objects_in(written: object) -> dict[str, list[str]]:
+    """The names of a run's learner and callbacks; whatever is no name is left out."""
+    found = {}
+    for key in ("learner", "callbacks"):
+        names = written.get(key) if isinstance(written, Mapping) else None
+        if isinstance(names, list):
+            found[key] = [n[:80] for n in names if isinstance(n, str) and n.isidentifier()]
+    return {key: names[:MOST_OBJECTS] for key, names in found.items() if names}
 
 
 def require_notes(written: Mapping[str, Any]) -> None:
@@ -214,6 +231,8 @@ def _own(config: Mapping[str, Any]) -> dict[str, Any]:
         own["trainer"] = kept
     if notes := notes_in(config.get(NOTES)):
         own[NOTES] = notes
+    if objects := objects_in(config.get(OBJECTS)):
+        own[OBJECTS] = objects
     if isinstance(origin := config.get(ORIGIN), Mapping) and origin:
         own[ORIGIN] = {
             key: origin[key] for key, kind in OF_ORIGIN.items() if type(origin.get(key)) is kind

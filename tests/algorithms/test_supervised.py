@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -121,11 +122,15 @@ def test_values_of_a_search_that_nobody_made_are_no_targets(
 ) -> None:
     words = ["network=pooled_res", "supervised.held_out=0.001", "run_dir=run"]
     config = expert(*words, "network.auxiliary.later_values=false", word)
-    Supervised(settings_from(config, RunSettings))  # games of self-play have them
+    Supervised(around(config))  # games of self-play have them
     (tmp_path / "teacher.azg").unlink()
     GameFile(tmp_path / "teacher.azg").append([record_of([0, 3, 1, 4, 2], 1)])
     with pytest.raises(SettingError, match=sentence):
-        Supervised(settings_from(config, RunSettings))
+        Supervised(around(config))
+
+
+def around(config: dict[str, Any]) -> Any:
+    return SimpleNamespace(settings=settings_from(config, RunSettings))
 
 
 def test_predictions_by_hand() -> None:

@@ -21,9 +21,11 @@ ELSEWHERE = {
     "docs/library.md": "tests/library/test_page.py",
     "docs/new-game.md": "tests/commands/test_new_game.py",
     "docs/new-network.md": "tests/commands/test_new_network.py",
+    "docs/research.md": "tests/documents/test_research.py",
 }
 # What the reader or a package brings; tests install the packages and run them elsewhere.
 OF_PACKAGES = {"NAME", "my_game", "breakthrough", "connect_four", "minishogi", "se_res", "average"}
+OF_PACKAGES |= {"soon", "cutout", "huber", "patient"}
 PROGRAMS = {"cd", "export", "sudo", ".", "make", "pip", "python", "python3", "ray", "sh"}
 WITH_PYTHON = [
     page for page in PAGES if blocks(page, "python") and ELSEWHERE.get(page, page) == page

@@ -185,7 +185,7 @@ LARGE = 10**7
         (changed("azcore", "format", to="x" * 10**7), "must have format 1, got 'xx"),
         (changed("azcore", "network", to=None), "its network must be settings by name"),
         (changed("azcore", "network", to={}), "network.name is not set"),
-        (changed("azcore", "network", "name", to=[1]), "network.name must be text"),
+        (changed("azcore", "network", "name", to=[1]), "network.name must be one of"),
         (
             changed("azcore", "network", "blocks", to=LARGE),
             "must have at most .* tensors",

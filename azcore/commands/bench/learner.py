@@ -36,9 +36,11 @@ class Learning:
             window_games=len(games),
             augment=settings.replay.augment,
             targets=settings.network.targets,
+            own_targets=settings.plugins.function("targets"),
+            augmentation=settings.plugins.function("augmentation"),
         )
         self._window.extend(games)
-        self._module = LearnerModule(
+        self._module = settings.plugins.subclass("learner", LearnerModule)(
             network=build_network(settings.game, settings.network, settings.seed).to(
                 settings.device
             ),
