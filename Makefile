@@ -28,8 +28,8 @@ help: ## list the targets
 install: $(STAMP) ## make the environment, with the developers' tools
 
 $(STAMP): pyproject.toml setup.py constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' || \
-	  { echo 'azcore needs Python 3.11, 3.12 or 3.13: make PYTHON=python3.13' >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' || \
+	  { echo 'azcore needs Python 3.11 to 3.14: make PYTHON=python3.13' >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(if $(TORCH_INDEX),$(PIP) install --no-deps --index-url $(TORCH_INDEX) $(TORCH))
 	$(PIP) install -c constraints.txt -e '.[dev]'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import os
 import sys
@@ -74,6 +75,9 @@ def main(began: float | None = None) -> None:
     # is the default, evaluated 290 positions/s with one of two cores busy elsewhere, where this
     # evaluated 4,600; on a quiet machine both 8,400. Read when torch is first imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
+    if sys.version_info >= (3, 14):
+        # It refuses a help that is no text, as Hydra 1.3 has for --shell-completion.
+        argparse.ArgumentParser._check_help = lambda self, action: None  # type: ignore[attr-defined]
     try:
         register()
         command, words = command_of(sys.argv[1:], tell)
