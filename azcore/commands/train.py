@@ -57,6 +57,7 @@ from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
 from azcore.storage.run_settings import (
+    DEFAULT,
     NOTES,
     ORIGIN,
     differences,
@@ -159,7 +160,8 @@ def train_run(
                 if start.first is not None:
                     keep_first_weights(run, start.first)
                 written = {**notes, **notes_in(config.get(NOTES))}
-                save_config(run, {**config, ORIGIN: start.origin, NOTES: written})
+                kept = {DEFAULT: before[DEFAULT]} if DEFAULT in before else {}
+                save_config(run, {**kept, **config, ORIGIN: start.origin, NOTES: written})
             run.save_sizes(training.sizes)
             terminal.say(f"run directory {run.path}")
             with terminal:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from azcore.arena.elo import fit_ratings
+from azcore.cli.composition import beside_defaults
 from azcore.commands.train import train_run
 from azcore.errors import CheckpointError, SettingError
 from azcore.game import Game, Setting
@@ -315,7 +316,7 @@ def _limited(game: Mapping[str, Any], said: Mapping[str, Any], told: list[str]) 
 
 def _trained(settings: Mapping[str, Any], quiet: bool) -> Run:
     with warnings.catch_warnings(), game_faults():  # some of Lightning's are silenced meanwhile
-        run, _ = train_run(settings, display_for(quiet))
+        run, _ = train_run(beside_defaults(settings), display_for(quiet))
     if not run.config.is_file():
         raise KeyboardInterrupt
     return Run(run.path)
