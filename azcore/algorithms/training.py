@@ -77,6 +77,7 @@ class Training:
         hyperparameters: settings that loggers list beside the curves.
         weights: those to begin with; None: random ones.
         origin: where they are from, which every checkpoint tells.
+        beside: a folder of runs whose sizes it takes, where its settings leave them open.
 
     Raises:
         AzcoreError: a setting cannot be used.
@@ -94,6 +95,7 @@ class Training:
         hyperparameters: dict[str, Any],
         weights: Mapping[str, Tensor] | None = None,
         origin: Mapping[str, Any] | None = None,
+        beside: Path | None = None,
     ) -> None:
         self._run, self._terminal, trainer = run, terminal, settings.trainer
         self._hyperparameters = hyperparameters
@@ -118,7 +120,7 @@ class Training:
         terminal.say(
             f"network {settings.network}, {network_cost(network, game)}, on {settings.device}"
         )
-        self._settings = settings = fitted_to_machine(settings, network, run, terminal.say)
+        self._settings = settings = fitted_to_machine(settings, network, run, terminal.say, beside)
         self.sizes = Sizes(  # see `RunDirectory.save_sizes`
             backend=settings.evaluation.backend,
             precision=settings.evaluation.precision,

@@ -45,7 +45,7 @@ def _job(config: DictConfig) -> int:
         return run_command(command, plain)
     if "run_dir" in plain and plain["run_dir"] is None:
         plain["run_dir"] = os.path.join(job.sweep.dir, job.sweep.subdir)
-    settings = begun(plain) if command == TRAIN else plain
+    settings = begun(plain, job.sweep.dir) if command == TRAIN else plain
     return 0 if settings is None else run_command(command, settings)
 
 

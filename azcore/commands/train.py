@@ -70,6 +70,8 @@ from azcore.storage.run_settings import (
 from azcore.storage.table import Table
 from azcore.storage.transcripts import format_named
 
+BESIDE = "beside"  # the folder of the other runs of a sweep; no setting, and kept by no run
+
 
 class Interrupted(BaseException):
     """Ctrl-C or SIGTERM: leave the loop at any point; the last checkpoint stays valid."""
@@ -153,6 +155,7 @@ def train_run(
                     hyperparameters={key: value for key, value, _ in differences(config, {})},
                     weights=start.weights,
                     origin=start.origin,
+                    beside=Path(config[BESIDE]) if config.get(BESIDE) else None,
                 )
                 until_the_end.enter_context(contextlib.closing(training))
                 if not run.is_open:
