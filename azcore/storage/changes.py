@@ -58,7 +58,7 @@ def changes(own: Mapping[str, Any]) -> list[Change] | None:
 
 
 def base_in_words(own: Mapping[str, Any]) -> str:
-    """Whose defaults they are: `game=go algorithm=azcore scale=laptop`."""
+    """Whose defaults they are: `game=NAME algorithm=azcore scale=laptop`."""
     game = own.get("game")
     values = {"game": game.get("name") if isinstance(game, Mapping) else game}
     values |= {key: own[key] for key in BASE if key in own}
