@@ -79,8 +79,10 @@ class Arm:
         with (
             self.run.with_suffix(".log").open("a") as log,
             subprocess.Popen(
-                ["taskset", "-c", str(core), "nice", "-n", "19", *azcore(), *words],
-                **{"stdout": log, "stderr": log, "env": {**os.environ, "OMP_NUM_THREADS": "1"}},
+                [*on_core(core), *words],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, "OMP_NUM_THREADS": "1"},
             ) as process,
         ):
             while process.poll() is None and self.seconds < limit:
@@ -101,8 +103,9 @@ class Arm:
         return statistics.mean(known) if known else math.nan
 
 
-def azcore() -> list[str]:
-    return [sys.executable, "-m", "azcore"]
+def on_core(core: int) -> list[str]:
+    """The beginning of a command line of azcore that runs on one core, after all other work."""
+    return ["taskset", "-c", str(core), "nice", "-n", "19", sys.executable, "-m", "azcore"]
 
 
 def used(pid: int) -> float:
@@ -118,7 +121,7 @@ def arena(folder: Path, players: Iterable[str], games: int, core: int) -> dict[s
     """The rating list of players, by name."""
     words = ["arena", f"players={json.dumps(list(players))}", f"arena.games={games}"]
     words += ["arena.opening_plies=4", f"run_dir={folder}"]
-    command = ["taskset", "-c", str(core), "nice", "-n", "19", *azcore(), *words]
+    command = [*on_core(core), *words]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
         raise SystemExit(f"{shlex.join(command)}: {done.stderr[-1000:]}")

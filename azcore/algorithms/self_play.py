@@ -1,6 +1,7 @@
 """Fits a run to its machine: the evaluator, the workers and the number of games of self-play.
 
-A resumed run keeps what it began with; a new one measures what its settings leave open.
+A resumed run keeps what it began with; a new one measures what its settings leave open. A run of a
+sweep takes what suited the first one with its network and board, so that all are trained alike.
 """
 
 from __future__ import annotations
@@ -9,14 +10,15 @@ import functools
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 from torch import nn
 
 from azcore.assembly.evaluation_server import servers_of
-from azcore.assembly.parts import RunSettings
+from azcore.assembly.parts import LearningSettings, RunSettings, settings_from
 from azcore.assembly.quarters import quarters_of
 from azcore.assembly.selfplay import RecipeOfRun, make_actor
-from azcore.errors import SettingError
+from azcore.errors import AzcoreError, SettingError
 from azcore.networks import openvino_evaluator
 from azcore.networks.backends import EvaluatorSettings, require_runnable
 from azcore.selfplay.actor import Actor
@@ -25,21 +27,30 @@ from azcore.selfplay.remote import RemoteCrew
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import with_games, with_workers
 from azcore.storage.run_directory import RunDirectory, Sizes
+from azcore.storage.run_settings import read_config
 from azcore.storage.starts import Starts
 
 
 def fitted_to_machine(
-    settings: RunSettings, network: nn.Module, run: RunDirectory, say: Callable[[str], None]
+    settings: RunSettings,
+    network: nn.Module,
+    run: RunDirectory,
+    say: Callable[[str], None],
+    beside: Path | None = None,
 ) -> RunSettings:
-    """The settings with a number of workers and a complete evaluator.
+    """The settings with a number of workers and games, if known, and a complete evaluator.
 
     Args:
         settings: of the run.
         network: of the shape that will play.
         run: the directory of sizes.json, if the run was begun before.
         say: called with the evaluator and the measurements, as a line of text.
+        beside: a folder of runs to be like.
     """
     sizes = run.read_sizes()
+    if sizes == Sizes() and beside is not None and (like := _like(beside, settings)) is not None:
+        name, sizes = like
+        say(f"evaluator, workers and games as of {name}, so that both are trained alike")
     selfplay = with_workers(
         replace(
             settings.selfplay,
@@ -55,11 +66,42 @@ def fitted_to_machine(
     probe = settings.fastest_evaluator(network, callers)
     measured = "; ".join(f"{way} {rate:,.0f}" for way, rate in probe.rates.items())
     line = f"evaluator {probe.way}" + (f"; evaluations/s: {measured}" if measured else "")
+    if probe.busy:
+        line += "; the machine is busy, so the next run measures again"
     is_open = evaluation.backend == "auto" and settings.device.type == "cpu"
     if is_open and not openvino_evaluator.is_installed():
         line += "; OpenVINO is often faster on a CPU: pip install openvino"
     say(line)
     return replace(settings, evaluation=probe.way.settings(evaluation))
+
+
+def _like(beside: Path, settings: RunSettings) -> tuple[str, Sizes] | None:
+    """The first run in a folder with the same network and board, and its sizes.
+
+    What the settings say themselves is left out; so is a number of games for other workers.
+    """
+    begun = sorted(beside.glob("*/sizes.json"), key=lambda path: path.stat().st_mtime)
+    for path in begun:
+        other = RunDirectory(path.parent)
+        try:
+            theirs = settings_from({**read_config(other), "device": "cpu"}, LearningSettings)
+            sizes = other.read_sizes()
+        except (AzcoreError, OSError):
+            continue
+        if (
+            theirs.game.observation_shape != settings.game.observation_shape
+            or theirs.game.num_actions != settings.game.num_actions
+            or theirs.network != settings.network
+        ):
+            continue
+        wanted = settings.selfplay
+        if wanted.workers not in (None, sizes.workers):
+            sizes = replace(sizes, workers=None, num_games=None)
+        if wanted.num_games is not None:
+            fits = sizes.workers is not None and sizes.workers <= wanted.num_games
+            sizes = replace(sizes, num_games=None, workers=sizes.workers if fits else None)
+        return other.path.name, sizes
+    return None
 
 
 def _as_before(settings: RunSettings, sizes: Sizes) -> EvaluatorSettings | None:

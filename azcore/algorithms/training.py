@@ -79,6 +79,7 @@ class Training:
         weights: those to begin with; None: random ones.
         origin: where they are from, which every checkpoint tells.
         objects: what a Python program passes to the run.
+        beside: a folder of runs whose sizes it takes, where its settings leave them open.
 
     Raises:
         AzcoreError: a setting cannot be used.
@@ -97,6 +98,7 @@ class Training:
         weights: Mapping[str, Tensor] | None = None,
         origin: Mapping[str, Any] | None = None,
         objects: Objects = NONE,
+        beside: Path | None = None,
     ) -> None:
         self._run, self._terminal, trainer = run, terminal, settings.trainer
         self._hyperparameters, self._own_callbacks = hyperparameters, objects.callbacks or ()
@@ -121,7 +123,7 @@ class Training:
         terminal.say(
             f"network {settings.network}, {network_cost(network, game)}, on {settings.device}"
         )
-        self._settings = settings = fitted_to_machine(settings, network, run, terminal.say)
+        self._settings = settings = fitted_to_machine(settings, network, run, terminal.say, beside)
         self.sizes = Sizes(  # see `RunDirectory.save_sizes`
             backend=settings.evaluation.backend,
             precision=settings.evaluation.precision,

@@ -146,9 +146,14 @@ class RatingList:
         c = self.covariance
         difference = self.ratings[player].value - self.ratings[opponent].value
         deviation = math.sqrt(max(c[i, i] + c[j, j] - 2.0 * c[i, j], 0.0))
-        if deviation == 0.0:  # both fixed
-            return 0.5 * (1.0 + (difference > 0) - (difference < 0))
-        return 0.5 * (1.0 + math.erf(difference / deviation / math.sqrt(2.0)))
+        return probability_above_0(difference, deviation)
+
+
+def probability_above_0(mean: float, deviation: float) -> float:
+    """Probability that a normal variable is above 0; without deviation 0, 1/2 or 1."""
+    if deviation == 0.0:
+        return 0.5 * (1.0 + (mean > 0) - (mean < 0))
+    return 0.5 * (1.0 + math.erf(mean / deviation / math.sqrt(2.0)))
 
 
 def expected_score(rating_difference: float) -> float:

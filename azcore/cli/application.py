@@ -20,7 +20,7 @@ from azcore.cli import roots
 from azcore.cli.machine import with_scale
 from azcore.cli.messages import composition_error, unreadable, wrong_choice
 from azcore.cli.old_names import command_of, renamed
-from azcore.cli.overrides import require_used, settings_of
+from azcore.cli.overrides import TRAIN, require_used, settings_of, with_defaults
 from azcore.cli.plugins import register
 from azcore.cli.status import contained, refuse, run_command, tell
 from azcore.cli.sweep import begun
@@ -42,14 +42,15 @@ def _job(config: DictConfig) -> int:
             f"when the same command is given again"
         )
     plain = settings_of(command, config, overrides, shared=sys.argv if swept else ())
-    if command == "train":
+    if command == TRAIN:
         global _began
         plain["began"], _began = _began, None
+        plain = with_defaults(plain)
     if not swept:
         return run_command(command, plain)
     if "run_dir" in plain and plain["run_dir"] is None:
         plain["run_dir"] = os.path.join(job.sweep.dir, job.sweep.subdir)
-    settings = begun(plain) if command == "train" else plain
+    settings = begun(plain, job.sweep.dir) if command == TRAIN else plain
     return 0 if settings is None else run_command(command, settings)
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import hydra
@@ -14,7 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from azcore.cli.machine import with_scale
 from azcore.cli.messages import composition_error, unreadable, wrong_choice
 from azcore.cli.old_names import command_of, renamed
-from azcore.cli.overrides import require_used, settings_of
+from azcore.cli.overrides import require_used, settings_of, with_defaults
 from azcore.cli.plugins import register
 from azcore.cli.status import tell
 from azcore.errors import AzcoreError, SettingError
@@ -38,10 +39,8 @@ def settings_for(
         ConfigStore.instance().store(group="game", name=name, node={"name": name, **settings})
     command, words = command_of(arguments, tell)
     asked = with_scale(command, renamed(command, words, tell), tell)
-    theirs = GlobalHydra.instance().hydra  # of a program that uses Hydra
-    GlobalHydra.instance().clear()
     try:
-        with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+        with _initialized():
             config = hydra.compose(command, asked)
             require_used(command, asked, swept=False)
             return settings_of(command, config, asked)
@@ -55,5 +54,22 @@ def settings_for(
         if (wrong := wrong_choice(asked)) is None:
             raise
         raise SettingError(wrong) from None
+
+
+def beside_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of a run with the defaults of those that are changed."""
+    register()
+    with _initialized():
+        return with_defaults(dict(settings))
+
+
+@contextmanager
+def _initialized() -> Iterator[None]:
+    """Hydra, which a program may use besides."""
+    theirs = GlobalHydra.instance().hydra
+    GlobalHydra.instance().clear()
+    try:
+        with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
+            yield
     finally:
         GlobalHydra.instance().hydra = theirs

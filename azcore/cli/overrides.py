@@ -12,6 +12,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.core.override_parser.types import Override
 from hydra.errors import HydraException
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
 
 from azcore.cli import roots
 from azcore.cli.effects import require_effective
@@ -157,6 +158,42 @@ def _settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict
         return forked(config, overrides)
     plain = plain_settings(config)
     return {key: value for key, value in plain.items() if roots.has(command, key)}
+
+
+def with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a run with the defaults of those that are changed, for those who read them.
+
+    See `azcore.storage.changes`.
+    """
+    from azcore.storage.changes import search_rule
+    from azcore.storage.run_settings import DEFAULT, differences, flat
+
+    def composed(choices: Mapping[str, str]) -> dict[str, Any]:
+        return plain_settings(hydra.compose(TRAIN, [f"{k}={v}" for k, v in choices.items()]))
+
+    choices = {"game": settings["game"]["name"], **{k: settings[k] for k in ("algorithm", "scale")}}
+    loader = GlobalHydra.instance().config_loader()
+    if any(choice not in loader.get_group_options(key) for key, choice in choices.items()):
+        return settings
+    try:
+        plain = composed(choices)
+        changed: dict[str, Any] = {}
+        for key, at, choice_of in (
+            ("network", "network.name", lambda each: each["network"]["name"]),
+            ("search", "search", lambda each: search_rule(each["search"])),
+        ):
+            if choice_of(settings) != choice_of(plain):
+                changed[at], choices[key] = choice_of(plain), choice_of(settings)
+        plain = composed(choices) if changed else plain
+    except (
+        HydraException,
+        OmegaConfBaseException,
+        SettingError,
+    ):  # there are none, as of openspiel
+        return settings
+    has = flat(settings)
+    changed |= {key: default for key, default, _ in differences(plain, settings) if key in has}
+    return {**settings, DEFAULT: {**settings.get(DEFAULT, {}), **changed}}
 
 
 def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:

@@ -62,8 +62,12 @@ class Sweep(Callback):
             sys.exit(status)
 
 
-def begun(config: dict[str, Any]) -> dict[str, Any] | None:
+def begun(config: dict[str, Any], beside: str) -> dict[str, Any] | None:
     """The settings of a sweep's job that trains: to resume its run, if there is one.
+
+    Args:
+        config: of the job.
+        beside: the folder of the sweep.
 
     Returns:
         None if that run is finished.
@@ -71,13 +75,13 @@ def begun(config: dict[str, Any]) -> dict[str, Any] | None:
     Raises:
         SettingError: it was made with other settings.
     """
-    from azcore.commands.train import is_finished
+    from azcore.commands.train import BESIDE, is_finished
     from azcore.storage.run_directory import RunDirectory
     from azcore.storage.run_settings import differences, read_config
 
     run = RunDirectory(Path(config["run_dir"]).absolute())
     if not run.config.exists():
-        return config
+        return {**config, BESIDE: beside}
     if changed := differences(read_config(run), config):
         key, old, new = changed[0]
         raise SettingError(

@@ -12,11 +12,12 @@ from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config
 from azcore.assembly.pretrained import WORD, shipped
 from azcore.commands.console import table_console
-from azcore.errors import SettingError
+from azcore.errors import AzcoreError, SettingError
 from azcore.storage.card import card_of
+from azcore.storage.changes import base_in_words, changes_in_words
 from azcore.storage.checkpoint import KEY, is_whole, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
-from azcore.storage.run_settings import ORIGIN
+from azcore.storage.run_settings import ORIGIN, own_settings
 from azcore.storage.table import Table as Csv
 
 COUNTS = ("games", "positions", "evaluations")
@@ -57,15 +58,30 @@ def facts(path: Path, checkpoint: dict[str, Any]) -> dict[str, str]:
     origin = own.get(ORIGIN)
     if isinstance(origin, dict):
         found["began with"] = _words(origin)
-    return {title: _shown(text) for title, text in (found | card_of(own)).items()}
+    found |= card_of(own)
+    changed = _changed(path)
+    if changed is not None:
+        found["settings"] = changed
+    return {title: _shown(text) for title, text in found.items()}
+
+
+def _changed(path: Path) -> str | None:
+    """The settings of the run that a checkpoint lies in, beside their defaults; None: unknown."""
+    run = _run_of(path)
+    if run is None or not run.config.is_file():
+        return None
+    try:
+        settings = own_settings(run)
+    except AzcoreError:
+        return None
+    words = changes_in_words(settings, "\n")
+    return words and f"{words}\nbeside the defaults of {base_in_words(settings)}"
 
 
 def _of_run(path: Path, step: int) -> dict[str, str]:
     """What the tables of the run that a checkpoint lies in say about its step."""
-    if path.parent.name != "checkpoints":
-        return {}
-    run = RunDirectory(path.parent.parent)
-    if not run.metrics.is_file():
+    run = _run_of(path)
+    if run is None or not run.metrics.is_file():
         return {}
     table = Csv(run.metrics, ["step", "seconds", *COUNTS])
     for row in table.rows():
@@ -73,6 +89,11 @@ def _of_run(path: Path, step: int) -> dict[str, str]:
             counts = {key: f"{table.number(row, key):,.0f}" for key in COUNTS}
             return {**counts, "hours": f"{table.number(row, 'seconds') / 3600:.2f}"}
     return {}
+
+
+def _run_of(path: Path) -> RunDirectory | None:
+    """The run that a checkpoint lies in."""
+    return RunDirectory(path.parent.parent) if path.parent.name == "checkpoints" else None
 
 
 def _words(settings: dict[str, Any]) -> str:

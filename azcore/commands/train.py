@@ -58,6 +58,7 @@ from azcore.storage.checkpoint import like, read_checkpoint, require_sizes
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory, find_run, new_run
 from azcore.storage.run_settings import (
+    DEFAULT,
     NOTES,
     OBJECTS,
     ORIGIN,
@@ -71,6 +72,8 @@ from azcore.storage.run_settings import (
 )
 from azcore.storage.table import Table
 from azcore.storage.transcripts import format_named
+
+BESIDE = "beside"  # the folder of the other runs of a sweep; no setting, and kept by no run
 
 
 class Interrupted(BaseException):
@@ -167,6 +170,7 @@ def train_run(
                     weights=start.weights,
                     origin=start.origin,
                     objects=objects,
+                    beside=Path(config[BESIDE]) if config.get(BESIDE) else None,
                 )
                 until_the_end.enter_context(contextlib.closing(training))
                 if not run.is_open:
@@ -174,8 +178,9 @@ def train_run(
                 if start.first is not None:
                     keep_first_weights(run, start.first)
                 written = {**notes, **notes_in(config.get(NOTES))}
-                written_too = {ORIGIN: start.origin, NOTES: written, OBJECTS: objects.names}
-                save_config(run, {**config, **written_too})
+                kept = {DEFAULT: before[DEFAULT]} if DEFAULT in before else {}
+                more = {ORIGIN: start.origin, NOTES: written, OBJECTS: objects.names}
+                save_config(run, {**kept, **config, **more})
             run.save_sizes(training.sizes)
             terminal.say(f"run directory {run.path}")
             with terminal:

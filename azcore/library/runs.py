@@ -12,6 +12,7 @@ from typing import Any
 
 from azcore.algorithms.objects import Objects
 from azcore.arena.elo import fit_ratings
+from azcore.cli.composition import beside_defaults
 from azcore.commands.train import train_run
 from azcore.errors import CheckpointError, SettingError
 from azcore.game import Game, Setting
@@ -330,7 +331,7 @@ def _limited(game: Mapping[str, Any], said: Mapping[str, Any], told: list[str]) 
 
 def _trained(settings: Mapping[str, Any], quiet: bool, objects: Objects) -> Run:
     with warnings.catch_warnings(), game_faults():  # some of Lightning's are silenced meanwhile
-        run, _ = train_run(settings, display_for(quiet), objects)
+        run, _ = train_run(beside_defaults(settings), display_for(quiet), objects)
     if not run.config.is_file():
         raise KeyboardInterrupt
     return Run(run.path)

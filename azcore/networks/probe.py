@@ -2,7 +2,8 @@
 
 What a CPU's flags promise is not what it does: of two Xeons with AVX512-BF16, one runs bfloat16 at
 twice the speed of float32 and one at half. So what `conf/evaluator` leaves open is measured, in
-about a second. The result is cached on disk for each machine, network and version.
+about a second. The result is cached on disk for each machine, network, board and version, unless
+the machine was busy with other things.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ from torch import nn
 from azcore.errors import SettingError
 from azcore.game import ByteArray, Game
 from azcore.game.compilation import user_caches
+from azcore.measuring import OF_OTHERS, is_busy, undisturbed
 from azcore.networks.backends import PRECISIONS, Conditions, EvaluatorSettings, backend_named
 from azcore.search.evaluators import Evaluator
 
 AUTO = ("openvino", "cuda_graphs", "torch")  # what `auto` tries, the preferred one first
 BETTER = 1.1  # times the rate of what is preferred; two measurements of one differ by some percent
-SLOWEST = 1 / 5  # of the best rate; what is slower with one position is measured no further
+SLOWEST = OF_OTHERS  # of the best rate; what stays slower with one position is measured no further
 BATCH = {"cpu": 32, "cuda": 256}  # positions per call
 BATCH_SECONDS = 0.05  # a large network gets smaller batches
 SECONDS = 0.05  # per measurement
@@ -86,6 +88,7 @@ class Probe:
 
     way: Way
     rates: dict[Way, float]
+    busy: bool = False  # whether others used the machine meanwhile
 
 
 def fastest(
@@ -113,12 +116,15 @@ def fastest(
     ways = list(_ways(evaluation, device, cores))
     if len(ways) == 1:
         return Probe(ways[0], {})
-    key = _key(ways, network, device, callers)
+    key = _key(ways, network, game, device, callers)
     if key not in _probes:
         cached = _cached(key, ways)
-        _probes[key] = cached or _probe(ways, network, game, device, callers)
         if cached is None:
-            _cache(key, ways, _probes[key])
+            busy = is_busy()
+            cached = replace(_probe(ways, network, game, device, callers), busy=busy)
+            if not busy:
+                _cache(key, ways, cached)
+        _probes[key] = cached
     return _probes[key]
 
 
@@ -179,25 +185,27 @@ def _probe(
     positions = _positions(game, BATCH.get(device.type, 32))
     # All in threads of their own, since torch's number of threads is set for the calling thread.
     with ThreadPoolExecutor(callers) as pool:
-        alone = {
-            way: pool.submit(_rate, evaluator, positions[:1], min).result()
-            for way, evaluator in evaluators.items()
-        }
-        best = max(alone.values())
-        rates = {way: [rate] for way, rate in alone.items() if rate < SLOWEST * best}
-        left = [way for way in evaluators if way not in rates]
+
+        def rate_alone(way: Way) -> float:
+            return pool.submit(_rate, evaluators[way], positions[:1], min).result()
+
+        def rate_of_all(way: Way) -> float:
+            return _rate_of_all(pool, evaluators[way], positions[:size], callers)
+
+        alone = undisturbed({way: [rate_alone(way)] for way in evaluators}, rate_alone)
+        left = [way for way in evaluators if alone[way] >= SLOWEST * max(alone.values())]
         size = int(np.clip(min(alone[way] for way in left) * BATCH_SECONDS, 1, len(positions)))
+        rates: dict[Way, list[float]] = {way: [] for way in left}
         for number in range(ROUNDS):
             if number and time.perf_counter() - began > MOST_SECONDS:
                 break
             for way in left:
-                rate = _rate_of_all(pool, evaluators[way], positions[:size], callers)
-                rates.setdefault(way, []).append(rate)
-    medians = {way: statistics.median(rates[way]) for way in evaluators}
+                rates[way].append(rate_of_all(way))
+        found = alone | undisturbed(rates, rate_of_all, alone)
     evaluators.clear()
     if device.type == "cuda":  # others, such as the process that serves self-play, want the memory
         torch.cuda.empty_cache()
-    return Probe(_preferred(medians), medians)
+    return Probe(_preferred(found), found)
 
 
 def _preferred(rates: dict[Way, float]) -> Way:
@@ -241,8 +249,10 @@ def _rate(
     return len(positions) / typical([after - before for before, after in pairwise(marks)])
 
 
-def _key(ways: Sequence[Way], network: nn.Module, device: torch.device, callers: int) -> str:
-    """A name of the machine, the versions, the network's shape and the ways to choose from."""
+def _key(
+    ways: Sequence[Way], network: nn.Module, game: Game, device: torch.device, callers: int
+) -> str:
+    """A name of the machine, the versions, the network's and board's shape, and the ways."""
     name = torch.cuda.get_device_name(device) if device.type == "cuda" else processor()
     versions = []
     for package in PACKAGES:
@@ -251,7 +261,8 @@ def _key(ways: Sequence[Way], network: nn.Module, device: torch.device, callers:
     shapes = [(weights, list(tensor.shape)) for weights, tensor in network.state_dict().items()]
     shape = hashlib.sha256(f"{type(network).__qualname__} {shapes}".encode()).hexdigest()[:16]
     choice = ", ".join(map(str, ways))
-    return f"{name}; {'; '.join(versions)}; network {shape}; {callers} callers; {choice}"
+    board = "x".join(map(str, game.observation_shape))  # no weight's shape need depend on it
+    return f"{name}; {'; '.join(versions)}; network {shape} on {board}; {callers} callers; {choice}"
 
 
 def processor() -> str:

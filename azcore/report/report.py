@@ -41,8 +41,9 @@ from azcore.report.tables import (
     slowest_first,
     thinned,
 )
+from azcore.storage.changes import UNCHANGED, base_in_words, changes
 from azcore.storage.run_directory import RunDirectory
-from azcore.storage.run_settings import own_settings
+from azcore.storage.run_settings import DEFAULT, own_settings
 
 ANCHOR = "random"  # the player rated 0, the same for every game and run
 CPU = torch.device("cpu")
@@ -405,10 +406,21 @@ def members_html(members: list[dict[str, str]]) -> str:
 def config_html(config: dict[str, Any], note: str) -> str:
     if note:
         return note_html(note)
-    text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+    found = changes(config)
+    table = ""
+    if found:
+        rows = [[html.escape(cell) for cell in each.cells] for each in found]
+        table = (
+            f"<p>Beside the defaults of <code>{html.escape(base_in_words(config))}</code>:</p>"
+            + table_html("Settings that were changed", ("Setting", "Value", "Default"), rows)
+        )
+    elif found is not None:
+        table = f"<p>{UNCHANGED.capitalize()}.</p>"
+    whole = {key: value for key, value in config.items() if key != DEFAULT}
+    text = yaml.safe_dump(whole, sort_keys=False, allow_unicode=True)
     if len(text) > MAX_SETTINGS:
         text = text[:MAX_SETTINGS] + "\n… the rest is in config.yaml"
     return (
-        '<details class="card"><summary>Every setting of this run</summary>'
+        f'{table}<details class="card"><summary>Every setting of this run</summary>'
         f'<pre class="scroll" tabindex="0">{html.escape(text)}</pre></details>'
     )

@@ -32,6 +32,7 @@ from azcore.report.tables import (
     scores,
     thinned,
 )
+from azcore.storage.changes import changes_in_words
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import own_settings
 from azcore.storage.untrusted import require_no_link
@@ -330,6 +331,7 @@ RULES: Rows = (
     ("Counted in", _random(lambda facts: f"{facts.games} random games")),
 )
 COURSE: Rows = (
+    ("Settings beside the defaults", lambda column: changes_in_words(column.config) or UNKNOWN),
     ("Network, blocks × channels", _network),
     ("Simulations of a full search", _simulations),
     ("Time", _time),

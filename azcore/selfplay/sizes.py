@@ -11,12 +11,12 @@ from __future__ import annotations
 import contextlib
 import math
 import os
-import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from azcore.game import Game
+from azcore.measuring import undisturbed
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.speed import evaluations_per_s
@@ -29,7 +29,7 @@ CELLS_PER_BATCH = 20_736
 FEWEST_SHARED, MOST_SHARED = 32, 256
 GOOD_ENOUGH = 0.97  # of the best rate: two measurements of one machine differ by as much
 SECONDS = 0.25  # per measurement
-SLOW = 0.25  # seconds for the smallest batch; the fixed cost of a call is a thousandth of that
+SLOW = 0.25  # seconds for the smallest batches; the fixed cost of a call is a thousandth of that
 ROUNDS = 3  # each measures all sizes in turn
 CGROUP = Path("/sys/fs/cgroup")  # limits of a group of processes, in one of two formats
 MANY_ACTIONS = 100  # legal in a position, if a game begins with no more of them
@@ -126,8 +126,11 @@ def with_games(
     def trial(games: int, rate: float) -> Trial:
         return Trial(workers * games, rate * workers / together)
 
-    rate = evaluations_per_s(actor_of(replace(of_one[0], round_waves=1)), 0.0)
-    if together * each[0] / rate > SLOW:  # seconds for a batch of each worker
+    glance = actor_of(replace(of_one[0], round_waves=1))
+    rate, fast = evaluations_per_s(glance, 0.0), together * each[0] / SLOW
+    if rate < fast:  # it may have been disturbed, and would end the search here
+        rate = max(rate, evaluations_per_s(glance, 0.0))
+    if rate < fast:
         trials = [trial(each[0], rate)]
     else:
         actors: list[Actor] = []
@@ -156,11 +159,12 @@ def best_num_games(trials: Sequence[Trial]) -> int:
 
 
 def _rates(actors: Sequence[Actor]) -> list[float]:
-    """Evaluations/s of each actor: the median of a few measurements, taken in turn."""
+    """Evaluations/s of each actor, from a few measurements taken in turn."""
     measured: list[list[float]] = [[] for _ in actors]
     for actor in actors:
         evaluations_per_s(actor, 0.0)  # warm up: the first batch of a size prepares memory
     for _ in range(ROUNDS):
         for actor, rates in zip(actors, measured, strict=True):
             rates.append(evaluations_per_s(actor, SECONDS))
-    return [statistics.median(rates) for rates in measured]
+    by_number = dict(enumerate(measured))
+    return list(undisturbed(by_number, lambda i: evaluations_per_s(actors[i], SECONDS)).values())

@@ -168,6 +168,15 @@ def digest_of(path: Path) -> str:
         return file.read().decode("ascii", "replace")
 
 
+def digest_of_weights(checkpoint: Mapping[str, Any]) -> str:
+    """The SHA-256 of the weights of a checkpoint alone, in hexadecimal."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(checkpoint["state_dict"].items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()
+
+
 def source_state(data: Mapping[str, Any]) -> dict[str, Any]:
     """The games in play, of what a checkpoint has of the data that it was learning from."""
     # Older checkpoints name their source `actor`, the only kind at that time.

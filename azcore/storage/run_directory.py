@@ -3,7 +3,7 @@
 A run may come from anyone, so it is treated as data: `run_settings` defines which settings it may
 contain, and `untrusted` reads its files.
 
-config.yaml              the settings that define the run
+config.yaml              the settings that define the run, and the defaults of those it changed
 sizes.json               games, threads and the evaluator, which settings may leave to a probe
 checkpoints/last.ckpt    saved whole at the end of every generation
 checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can go back to them

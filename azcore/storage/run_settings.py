@@ -46,8 +46,11 @@ OF_ORIGIN: Mapping[str, type] = {"how": str, "checkpoint": str, "step": int, "sh
 # What a Python program passed to a run, as names of classes, see `azcore.algorithms.objects`.
 OBJECTS = "objects"
 MOST_OBJECTS = 40
+# The defaults of the settings that were changed when the run began, by key: no setting either.
+DEFAULT = "default"
 # What people wrote on a run; nothing depends on it.
 NOTES = "run"
+APART = ("device", ORIGIN, DEFAULT, NOTES)  # in which two runs of one kind may differ
 LONGEST_NOTE = {"name": 80, "note": 1000, "tags": 40}  # characters; of each tag
 MOST_TAGS = 20
 OF_EXPORT = ("format", "per_generation")  # keys of that group that training uses
@@ -237,6 +240,9 @@ def _own(config: Mapping[str, Any]) -> dict[str, Any]:
         own[ORIGIN] = {
             key: origin[key] for key, kind in OF_ORIGIN.items() if type(origin.get(key)) is kind
         }
+    if isinstance(defaults := config.get(DEFAULT), Mapping):
+        known = {*own, *flat(own)}
+        own[DEFAULT] = {key: value for key, value in defaults.items() if key in known}
     return own
 
 
@@ -250,11 +256,11 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """(key, value in first, value in second) of each of the runs' own settings that differs.
 
-    `device` and what they began from are left out. A setting that only one run has is None in the
-    other.
+    `device`, what they began from, their defaults and what people wrote on them are left out. A
+    setting that only one run has is None in the other.
     """
     one, other = (
-        flat({key: value for key, value in _own(each).items() if key not in ("device", ORIGIN)})
+        flat({key: value for key, value in _own(each).items() if key not in APART})
         for each in (first, second)
     )
     return [

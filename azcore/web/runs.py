@@ -32,6 +32,7 @@ from azcore.report.tables import (
     slowest_first,
     thinned,
 )
+from azcore.storage.changes import changes_in_words
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import NOTES, notes_in, own_settings
 from azcore.web.orders import RefusedError
@@ -202,11 +203,14 @@ def _age(run: RunDirectory) -> float | None:
         return None
 
 
-def _title(run: RunDirectory) -> str:
+def _settings(run: RunDirectory) -> Plain:
     try:
-        own = own_settings(run)
+        return own_settings(run)
     except AzcoreError:
-        own = {}
+        return {}
+
+
+def _title(own: Plain) -> str:
     game = own.get("game", {})
     settings = dict(game) if isinstance(game, dict) else {"name": game}
     title = in_words(str(settings.pop("name", "unknown game")), settings)
@@ -216,13 +220,15 @@ def _title(run: RunDirectory) -> str:
 
 
 def _curves(run: RunDirectory) -> Plain:
+    own = _settings(run)
     metrics = last_of_each(read_rows(run.metrics), ("generation",))
     matches = last_of_each(read_rows(run.matches), ("generation", "player", "opponent"))
     ratings = fit_ratings(scores(matches), ANCHOR)
     drawn = [metrics[i] for i in thinned(len(metrics), MOST_POINTS)]
     shown = [chart for chart in CHARTS if _has_numbers(chart.series, drawn)]
     return {
-        "title": _title(run),
+        "title": _title(own),
+        "changed": changes_in_words(own),
         "x": {axis: [cell(row, axis) for row in drawn] for axis in AXES},
         "columns": columns_of(drawn, shown),
         "charts": [

@@ -124,3 +124,34 @@ def test_a_run_from_a_machine_with_another_backend_is_fitted_anew(
     train(config | {"resume": "fitted", "trainer": {**config["trainer"], "max_steps": 8}})
     assert set(used) == {torch.float32}
     assert evaluator_of_run() == ["torch", "float32", 1]
+
+
+def test_a_run_beside_others_is_like_the_first_with_its_network_and_board(
+    tiny: Tiny,
+    used: list[torch.dtype],
+    measured: dict[Way, float],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def begun(name: str, *overrides: str) -> dict[str, Any]:
+        used.clear()
+        more = ("trainer.max_steps=4", "arena.every_generations=null", f"run_dir=sweep/{name}")
+        train(tiny(*LEFT_OPEN, *more, *overrides) | {"beside": "sweep"})
+        sizes: dict[str, Any] = json.loads(Path(f"sweep/{name}/sizes.json").read_text())
+        return sizes
+
+    Path("sweep/empty").mkdir(parents=True)
+    Path("sweep/empty/sizes.json").write_text("nonsense")
+    first = begun("first", "selfplay.workers=2")
+    assert set(used) == {torch.bfloat16}
+    measured[FAST] = 100.0  # measured now, the other would be faster
+    capsys.readouterr()
+    assert begun("second", "puct.c_init=2.5") == first
+    assert set(used) == {torch.bfloat16}
+    assert "games as of first, so that both are trained alike\n" in capsys.readouterr().out
+    # What the settings say, they say.
+    assert begun("third", "evaluator.precision=float32", "selfplay.num_games=6") == {
+        **first,
+        **{"precision": "float32", "num_games": 6},
+    }
+    assert begun("fourth", "network.channels=5")["precision"] == "float32"
+    assert "as of" not in capsys.readouterr().out.rpartition("tic_tac_toe: ")[2]

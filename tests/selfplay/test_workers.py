@@ -239,7 +239,7 @@ def test_processes_that_share_a_gpu_are_not_measured(cells: int, each: int) -> N
 
 def test_a_probe_of_a_slow_network_tries_one_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Such as the papers' on a CPU, for which all sizes took more than half an hour."""
-    monkeypatch.setattr(sizes, "SLOW", 0.0)
+    monkeypatch.setattr(sizes, "SLOW", 1e-9)
     found, trials = with_games(
         selfplay_settings(num_games=None, workers=2),
         "cpu",

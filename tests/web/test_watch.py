@@ -50,6 +50,8 @@ def runs_fixture(tmp_path_factory: Any) -> Path:
             "network.blocks=1",
         )
     )
+    with (folder / "true/config.yaml").open("a") as file:
+        file.write("default: {seed: 99}\n")
     (folder / "deep/table").mkdir(parents=True)
     write(folder / "deep/table", 3)
     return folder
@@ -101,6 +103,7 @@ def test_curves_change_with_the_table(place: str, runs: Path) -> None:
     assert json.loads(get(place, "/run.json?run=deep/table")[1])["x"]["step"] == [10, 20, 30, 40]
     true = json.loads(get(place, "/run.json?run=true")[1])
     assert len(true["rating"]["value"]) == len(true["rating"]["x"]["evaluations"]) > 0
+    assert (curves["changed"], true["changed"]) == (None, "seed=1 (default 99)")
     assert {"policy_loss", "value_loss", "length"} <= {chart["name"] for chart in true["charts"]}
 
 

@@ -10,6 +10,8 @@ It writes into the compared folder or `run_dir`:
 comparison_matches.csv   one row per match
 comparison_games.csv     every game of them
 ratings.csv              one row per checkpoint
+differences.csv          one row per two variants: how much stronger one is, and how sure that is
+comparison.txt           the tables and sentences that are printed
 figure.png, figure.svg   if matplotlib is installed
 
 With `supervised.games=[FILE.azg]` it also measures how well each checkpoint predicts the games that
@@ -20,7 +22,7 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +30,11 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from azcore import interrupts
+from azcore.arena.elo import Rating
 from azcore.arena.match import MatchResult, arena_settings
 from azcore.assembly.entrants import Entrant, OfRun, identity_of, players_of
 from azcore.assembly.parts import Config, MatchSettings
+from azcore.commands.arena.arms import identical_arms, listed, table_of_settings, unlike
 from azcore.commands.arena.files import MatchFiles
 from azcore.commands.arena.matches import (
     Circumstances,
@@ -39,10 +43,18 @@ from azcore.commands.arena.matches import (
     play_all,
     player_of_matches,
 )
-from azcore.commands.arena.means import MeanPoint, Pool, Rated, mean_curves
+from azcore.commands.arena.means import (
+    Difference,
+    MeanPoint,
+    Pool,
+    Rated,
+    difference,
+    mean_curves,
+)
+from azcore.commands.arena.printed import probability
 from azcore.commands.arena.runs import Run, find_runs, labels
 from azcore.commands.arena.settings import ComparisonSettings, comparison_settings
-from azcore.commands.console import table_console
+from azcore.commands.console import PAGE, table_console
 from azcore.errors import SettingError
 from azcore.learner.given import (
     Prediction,
@@ -60,7 +72,13 @@ from azcore.storage.untrusted import require_no_link
 
 RATINGS = ["run", "variant", "seed", "step", "evaluations", "seconds", "rating", "low", "high"]
 PREDICTIONS = {"predicted": "{:.1%}", "value_error": "{:.3f}"}  # if there are games to predict
-FILES = ["ratings.csv", "ratings.csv.tmp", "figure.png", "figure.svg"]
+DIFFERENCES = ["stronger", "weaker", "elo", "low", "high", "probability"]
+MOST_PAIRS = 10  # printed; of more, those of the strongest variant
+SUMMARY = "comparison.txt"
+FILES = [
+    *("ratings.csv", "ratings.csv.tmp", "differences.csv", "differences.csv.tmp", SUMMARY),
+    *("figure.png", "figure.svg"),
+]
 RANDOM, SEARCH = "random", "search"  # the anchors; no checkpoint of a run has these names
 
 
@@ -112,8 +130,19 @@ def comparison(config: Config) -> int:
     ]
     curves = mean_curves(rated, pool, options.x)
     _write_ratings(folder / "ratings.csv", rated, pool.values[SEARCH])
+    same = identical_arms(runs)
+    pairs = _pairs(curves, pool, same)
+    _write_differences(folder / "differences.csv", pairs)
     console.print(f"ratings {folder / 'ratings.csv'}")
-    _print_last(console, rated, curves, pool, options)
+    said = [
+        *_last(rated, curves, pool, options),
+        *_between(curves, pairs, same),
+        *unlike(runs, {variant: points[-1] for variant, points in curves.items()}),
+        *table_of_settings(runs),
+    ]
+    for each in said:
+        console.print(each)
+    _save(folder / SUMMARY, said)
     _draw(folder, rated, curves, pool.values[SEARCH], options, console)
     return 0
 
@@ -277,14 +306,62 @@ def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
     Table(path, [*RATINGS, *predictions]).replace(rows)
 
 
-def _print_last(
-    console: Console,
+def _pairs(
+    curves: Mapping[str, Sequence[MeanPoint]], pool: Pool, same: Sequence[Sequence[str]]
+) -> dict[tuple[str, str], Difference]:
+    """The difference of the last means of each two variants, the stronger first.
+
+    Args:
+        curves: by variant.
+        pool: of the ratings.
+        same: variants with the same weights, which do not differ.
+    """
+    found = {}
+    by_strength = sorted(curves, key=lambda variant: -curves[variant][-1].rating.value)
+    for pair in combinations(by_strength, 2):
+        if not any(set(pair) <= set(group) for group in same):
+            first, second = (curves[variant][-1] for variant in pair)
+            found[pair] = difference(first, second, pool)
+    return found
+
+
+def _write_differences(path: Path, pairs: Mapping[tuple[str, str], Difference]) -> None:
+    rows: list[dict[str, Any]] = [
+        {
+            "stronger": first,
+            "weaker": second,
+            "elo": round(found.elo.value, 1),
+            "low": round(found.elo.low, 1),
+            "high": round(found.elo.high, 1),
+            "probability": round(found.stronger, 4),
+        }
+        for (first, second), found in pairs.items()
+    ]
+    Table(path, DIFFERENCES).replace(rows)
+
+
+def _save(path: Path, said: Sequence[RichTable | str]) -> None:
+    """Write what was printed.
+
+    Raises:
+        SettingError: the file cannot be written.
+    """
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            console = Console(file=file, markup=False, soft_wrap=True, width=PAGE)
+            for each in said:
+                console.print(each)
+    except OSError as error:
+        raise SettingError(f"{path} cannot be written to: {error.strerror}") from error
+
+
+def _last(
     rated: Sequence[Rated],
     curves: Mapping[str, Sequence[MeanPoint]],
     pool: Pool,
     options: ComparisonSettings,
-) -> None:
-    """Print each variant's last rating, and the error of all of them relative to random play."""
+) -> Iterator[RichTable | str]:
+    """Each variant's last rating, and the error of all of them relative to random play."""
     table = RichTable(title="last checkpoints, Elo above random play")
     for column in ("variant", "seeds", "mean", "95 % interval"):
         table.add_column(column, justify="left" if column == "variant" else "right")
@@ -299,27 +376,71 @@ def _print_last(
             names[variant],
             ", ".join(map(str, sorted(seeds))),
             f"{last.rating.value:+.0f}",
-            f"[{last.rating.low:+.0f}, {last.rating.high:+.0f}]",
+            _interval(last.rating),
             *(PREDICTIONS[name].format(last.means[name].value) for name in predictions),
         )
-    console.print(table)
+    yield table
     if rated[0].prediction is not None:
-        console.print(
+        yield (
             f"predictions without search, of {rated[0].prediction.positions:,} positions of "
             f"{rated[0].prediction.games:,} games that are held out"
         )
-    console.print(
+    yield (
         f"measured at {options.num_simulations} simulations a move, against random play, search "
         "without a network and each other"
     )
     if len(rated) == 1:
-        console.print("the interval is of the distance from random play")
-        return
-    shift = pool.half_width_among([entry.kept.name for entry in rated], [RANDOM])
-    console.print(
-        "intervals are of checkpoints beside each other; all of them together may be "
-        f"{shift:.0f} Elo nearer to random play, or further from it"
-    )
+        yield "the interval is of the distance from random play"
+    else:
+        shift = pool.half_width_among([entry.kept.name for entry in rated], [RANDOM])
+        yield (
+            "intervals are of checkpoints beside each other; all of them together may be "
+            f"{shift:.0f} Elo nearer to random play, or further from it"
+        )
+    if all(len(points[-1].of) == 1 for points in curves.values()):
+        yield "one seed: chance between seeds is not in these intervals"
+    else:
+        yield (
+            "several seeds: intervals have the chance between seeds (Student's t; of a difference, "
+            "with the seeds of both) and in the matches; without a second seed, the latter alone"
+        )
+
+
+def _between(
+    curves: Mapping[str, Sequence[MeanPoint]],
+    pairs: Mapping[tuple[str, str], Difference],
+    same: Sequence[Sequence[str]],
+) -> Iterator[RichTable | str]:
+    """The differences between variants, and which of them have none."""
+    names = labels(curves)
+    if pairs:
+        strongest = next(iter(pairs))[0]
+        shown = [pair for pair in pairs if len(pairs) <= MOST_PAIRS or strongest in pair]
+        table = RichTable(title="differences of the last checkpoints, Elo")
+        table.add_column("variant")
+        table.add_column("before")
+        for column in ("by", "95 % interval", "is the stronger"):
+            table.add_column(column, justify="right")
+        for pair in shown:
+            found = pairs[pair]
+            table.add_row(
+                *(names[variant] for variant in pair),
+                f"{found.elo.value:+.0f}",
+                _interval(found.elo),
+                probability(found.stronger),
+            )
+        yield table
+        if len(shown) < len(pairs):
+            yield f"those of the strongest variant; differences.csv has all {len(pairs)}"
+    for group in same:
+        yield (
+            f"{listed([names[variant] for variant in group])} have the same weights: what "
+            "they differ in had no effect on their training, so no difference is given"
+        )
+
+
+def _interval(rating: Rating) -> str:
+    return f"[{rating.low:+.0f}, {rating.high:+.0f}]"
 
 
 def _draw(

@@ -1,4 +1,4 @@
-"""Means over several seeds, and the intervals of the ratings of one pool."""
+"""Means over several seeds, their differences, and the intervals of the ratings of one pool."""
 
 from __future__ import annotations
 
@@ -8,14 +8,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from azcore.arena.elo import Z_95, MatchScore, PairScore, Rating, fit_ratings
+from azcore.arena.elo import (
+    Z_95,
+    MatchScore,
+    PairScore,
+    Rating,
+    probability_above_0,
+    rating_list,
+)
 from azcore.commands.arena.runs import Kept, Run
 from azcore.learner.given import Prediction
 
 # 97.5 % points of Student's t (1908) with 1 to 10 degrees of freedom.
 T_95 = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
+ANGLES = np.pi * ((np.arange(999) + 0.5) / 999 - 0.5)  # from -pi/2 to pi/2, to integrate over t
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,6 +52,7 @@ class Rated:
 class MeanPoint:
     """A variant at one moment: its cost, and means over its seeds of what `Rated.values` names."""
 
+    of: tuple[Rated, ...]  # one checkpoint a seed
     x: float
     means: Mapping[str, Rating]
 
@@ -97,9 +105,8 @@ class Pool:
 
     The interval of a rating relative to its anchor hides the correlation of the errors: far from
     the anchor all intervals are wide, although neighbours are well known relative to each other.
-    The pool is therefore fitted once with each player as anchor; the squared widths are the
-    variances D_ij of all differences. A sum with weights c that add up to 0 has the variance
-    -1/2 sum_ij c_i c_j D_ij.
+    The covariance C of the fit has both: a sum with weights c that add up to 0 has the variance
+    c C c, whoever is the anchor.
 
     Args:
         results: matches that connect all players.
@@ -110,24 +117,17 @@ class Pool:
     """
 
     def __init__(self, results: Iterable[MatchScore | PairScore], anchor: str) -> None:
-        results = list(results)
-        self._anchor = anchor
-        fitted = fit_ratings(results, anchor=anchor)
-        self.values: dict[str, float] = {name: fitted[name].value for name in fitted}
-        self._index = {name: i for i, name in enumerate(fitted)}
-        self._variances: npt.NDArray[np.float64] = np.zeros((len(fitted), len(fitted)))  # D [P, P]
-        for j, other in enumerate(fitted):
-            for name, rating in fit_ratings(results, anchor=other).items():
-                deviation = (rating.high - rating.low) / 2 / Z_95
-                self._variances[self._index[name], j] = deviation**2
+        fitted = rating_list(results, {anchor: 0.0})
+        self._anchor, self._covariance = anchor, fitted.covariance
+        self.values = {name: rating.value for name, rating in fitted.ratings.items()}
+        self._index = {name: i for i, name in enumerate(fitted.ratings)}
 
     def half_width(self, weights: Mapping[str, float]) -> float:
         """Half the 95 % interval of a sum of ratings with these weights, which add up to 0."""
         c = np.zeros(len(self._index))
         for name, weight in weights.items():
             c[self._index[name]] += weight
-        variance = -0.5 * float(c @ self._variances @ c)
-        return Z_95 * math.sqrt(max(0.0, variance))
+        return Z_95 * math.sqrt(max(0.0, float(c @ self._covariance @ c)))
 
     def half_width_among(self, names: Sequence[str], group: Sequence[str]) -> float:
         """Half the 95 % interval of the mean of `names` relative to the mean of a group.
@@ -167,5 +167,52 @@ def mean_curves(rated: Sequence[Rated], pool: Pool, x: str) -> dict[str, list[Me
                 for name in entries[0].values
             }
             at = [entry.kept.cost(x) or 0.0 for entry in entries]
-            curves[variant].append(MeanPoint(x=statistics.fmean(at), means=means))
+            point = MeanPoint(of=tuple(entries), x=statistics.fmean(at), means=means)
+            curves[variant].append(point)
     return curves
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """By how much one mean rating is above another."""
+
+    elo: Rating  # with its 95 % interval
+    stronger: float  # probability that the difference is above 0
+
+
+def difference(first: MeanPoint, second: MeanPoint, pool: Pool) -> Difference:
+    """The difference of two means of ratings.
+
+    As in `mean_over_seeds`, half the interval is the square root of t^2 s^2 + own^2. Here s is the
+    standard error between seeds with one standard deviation for both variants, and t has as many
+    degrees of freedom as both have seeds, less 2. Between two single runs only the second term is
+    left.
+    """
+    ratings = [[entry.rating for entry in point.of] for point in (first, second)]
+    value = statistics.fmean(ratings[0]) - statistics.fmean(ratings[1])
+    weights = {
+        entry.kept.name: sign / len(point.of)
+        for sign, point in ((1, first), (-1, second))
+        for entry in point.of
+    }
+    own = half = pool.half_width(weights)
+    seeds = 0.0
+    freedom = len(ratings[0]) + len(ratings[1]) - 2
+    if freedom:
+        squares = sum((r - statistics.fmean(of)) ** 2 for of in ratings for r in of)
+        seeds = math.sqrt(squares / freedom * sum(1 / len(of) for of in ratings))
+        half = math.hypot(student_t_95(freedom) * seeds, own)
+    stronger = _above_0(value, own / Z_95, seeds, freedom)
+    return Difference(elo=Rating(value, value - half, value + half), stronger=stronger)
+
+
+def _above_0(value: float, own: float, seeds: float, freedom: int) -> float:
+    """Probability that `value` with a normal error and Student's is above 0.
+
+    With t = sqrt(n) tan(a), Student's density with n degrees of freedom is cos(a)^(n - 1) in a.
+    """
+    if not seeds:
+        return probability_above_0(value, own)
+    errors = seeds * math.sqrt(freedom) * np.tan(ANGLES)
+    shares = [probability_above_0(value + float(error), own) for error in errors]
+    return float(np.average(shares, weights=np.cos(ANGLES) ** (freedom - 1)))

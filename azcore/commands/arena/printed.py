@@ -54,7 +54,7 @@ def _rating_table(standings: Sequence[Standing], k: float | None) -> Table:
             str(line.total.games),
             f"{line.total.score:.1%}",
             f"{line.total.draws / max(line.total.games, 1):.1%}",
-            "" if line.los_next is None else _probability(line.los_next),
+            "" if line.los_next is None else probability(line.los_next),
         ]
         if k is not None:
             cells.append(f"{line.elo_k or 0.0:+.0f}")
@@ -128,7 +128,8 @@ def _sentences(
             )
 
 
-def _probability(share: float) -> str:
+def probability(share: float) -> str:
+    """Without a false certainty at both ends."""
     if 0.001 <= share <= 0.999:
         return f"{share:.1%}"
     return ">99.9%" if share > 0.5 else "<0.1%"

@@ -101,6 +101,17 @@ function showMembers() {
   }))
 }
 
+function showSettings() {
+  const known = shown.filter(name => curves.get(name)?.changed)
+  $('settings').hidden = !known.length
+  $('settings').querySelector('dl').replaceChildren(...known.flatMap(name => {
+    const [term, words] = ['dt', 'dd'].map(tag => document.createElement(tag))
+    term.textContent = name
+    words.textContent = curves.get(name).changed
+    return [term, words]
+  }))
+}
+
 function points(run, xs, series) {
   return xs.map((x, i) => [x, series.value[i], ...(series.low ? [series.low[i], series.high[i]] : [])])
     .filter(point => point.every(value => value !== null && value !== undefined))
@@ -138,6 +149,7 @@ function frame(name, title, says, section) {
 function show() {
   showRuns()
   showMembers()
+  showSettings()
   const query = new URLSearchParams(shown.map(run => ['run', run]))
   $('compare').hidden = shown.length < 2 || shown.length > 4
   $('side-by-side').href = `/side-by-side?${query}`

@@ -16,6 +16,7 @@ import pytest
 
 from azcore.arena.players import SearchPlayer
 from azcore.commands.arena import arena as command
+from azcore.commands.arena import comparison as comparing
 from azcore.commands.arena import matches as playing
 from azcore.commands.arena.comparison import pairings
 from azcore.commands.arena.runs import Run, find_runs, spread
@@ -92,6 +93,22 @@ def test_tables_hold_every_checkpoint_and_match_once(
     line = next(line for line in output.splitlines() if "gate.enabled=false" in line)
     assert f"{(last[0] + last[2]) / 2:+.0f}" in line
     assert "1, 2" in line
+    # So does the difference between the two variants.
+    [between] = rows(runs / "differences.csv")
+    false, true = (last[0] + last[2]) / 2, last[1]
+    stronger, weaker = ("false", "true") if false > true else ("true", "false")
+    assert between["stronger"] == f"gate.enabled={stronger}"
+    assert between["weaker"] == f"gate.enabled={weaker}"
+    assert float(between["elo"]) == pytest.approx(abs(false - true), abs=0.2)
+    assert float(between["low"]) < float(between["elo"]) < float(between["high"])
+    assert 0.5 <= float(between["probability"]) <= 1.0
+    line = next(line for line in output.splitlines() if line.count("gate.enabled=") == 2)
+    assert float(line.split("│")[3]) == pytest.approx(float(between["elo"]), abs=0.6)
+    assert "several seeds: intervals have the chance between seeds" in output
+    assert "one seed" not in output
+    saved = (runs / "comparison.txt").read_text()
+    assert "differences of the last checkpoints" in saved
+    assert saved in output
 
 
 def test_nothing_is_played_twice(
@@ -348,6 +365,51 @@ def test_figure_of_predictions(
         thin = [of_runs[0], of_runs[2], (of_runs[0] + of_runs[2]) / 2, of_runs[1], of_runs[1]]
         lines = [values for values in drawn[number] if len(values) == 1]
         assert [value for [value] in lines] == pytest.approx(thin, abs=0.11)
+
+
+def test_arms_that_differ_in_nothing_or_in_more_than_they_say(
+    compare: Callable[..., int], runs: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.rmtree(runs / "gate.enabled=false,seed=2")
+    shutil.copytree(runs / "gate.enabled=false,seed=1", runs / "arena.games=4,seed=1")
+    brief = ["arena.checkpoints=1", "arena.rivals=0"]
+    assert compare(*brief) == 0
+    output = capsys.readouterr().out
+    assert "one seed: chance between seeds is not in these intervals\n" in output
+    assert "arena.games=4 and gate.enabled=false have the same weights: what they differ" in output
+    assert "not trained" not in output
+    assert len(rows(runs / "differences.csv")) == 2
+    sizes = runs / "gate.enabled=true,seed=1" / "sizes.json"
+    for key, value in (("precision", "bfloat16"), ("threads", 64)):
+        sizes.write_text(json.dumps(json.loads(sizes.read_text()) | {key: value}))
+    (runs / "arena.games=4,seed=1/checkpoints/step-16.ckpt").unlink()
+    (runs / "arena.games=4,seed=1/checkpoints/last.ckpt").unlink()
+    assert compare(*brief) == 0
+    output = capsys.readouterr().out
+    told = "float32 in arena.games=4 and gate.enabled=false, bfloat16 in gate.enabled=true\n"
+    assert f"not trained alike, by the runs' sizes.json: precision is {told}" in output
+    told = "8 of arena.games=4, 16 of gate.enabled=false and gate.enabled=true\n"
+    assert f"not trained equally long: the last checkpoints are of steps {told}" in output
+    assert "have the same weights" not in output
+    # What was chosen is no surprise.
+    edit(runs / "gate.enabled=true,seed=1", "precision: float32", "precision: bfloat16")
+    assert compare(*brief) == 0
+    assert "not trained alike" not in capsys.readouterr().out
+
+
+def test_of_many_arms_those_of_the_strongest_are_printed(
+    compare: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    runs: Path,
+) -> None:
+    shutil.move(runs / "gate.enabled=false,seed=2", runs / "seed=3,x=1")
+    monkeypatch.setattr(comparing, "MOST_PAIRS", 2)
+    assert compare("arena.checkpoints=1", "arena.rivals=0") == 0
+    output = capsys.readouterr().out
+    assert "those of the strongest variant; differences.csv has all 3\n" in output
+    assert len({row["stronger"] for row in rows(runs / "differences.csv")[:2]}) == 1
+    assert output.count(" before ") == 1
 
 
 def edit(run: Path, old: str, new: str) -> None:

@@ -8,8 +8,16 @@ from typing import Any
 
 import pytest
 
-from azcore.arena.elo import MatchScore, fit_ratings
-from azcore.commands.arena.means import Pool, Rated, mean_curves, mean_over_seeds, student_t_95
+from azcore.arena.elo import MatchScore, fit_ratings, rating_list
+from azcore.commands.arena.means import (
+    MeanPoint,
+    Pool,
+    Rated,
+    difference,
+    mean_curves,
+    mean_over_seeds,
+    student_t_95,
+)
 from azcore.commands.arena.runs import Kept, Run, labels
 
 
@@ -125,3 +133,34 @@ def test_variants_are_called_by_what_sets_them_apart() -> None:
     assert labels([one]) == {one: one}
     assert labels(["first", "second"]) == {"first": "first", "second": "second"}
     assert labels([one, "c_init=1"]) == {one: "value_range=[-1,1]", "c_init=1": "c_init=1"}
+
+
+def point(variant: str, *ratings: float) -> MeanPoint:
+    entries = [rated(variant, i, 0, rating, 0.0) for i, rating in enumerate(ratings)]
+    return MeanPoint(of=tuple(entries), x=0.0, means={})
+
+
+def test_a_difference_of_single_runs_is_that_of_the_fit() -> None:
+    results = [score("x00", "random", 60, 40), score("y00", "x00", 24, 16)]
+    pool, fit = Pool(results, anchor="random"), rating_list(results, {"random": 0.0})
+    one, other = (point(name, pool.values[f"{name}00"]) for name in ("y", "x"))
+    found = difference(one, other, pool)
+    assert found.elo.value == pytest.approx(pool.values["y00"] - pool.values["x00"])
+    assert found.elo.high - found.elo.value == pytest.approx(half(results[1:], "y00", "x00"))
+    assert found.stronger == pytest.approx(fit.superiority("y00", "x00"))
+    assert difference(other, one, pool).stronger == pytest.approx(1 - found.stronger)
+
+
+def test_a_difference_over_seeds_by_hand() -> None:
+    """Both have s = 100 around means of 200 and 0: 100 x sqrt(2/3) = 81.6, and t = 2.776."""
+    names = [f"{variant}{i}0" for variant in "xy" for i in range(3)]
+    pool = Pool([score(name, "random", 10**9, 10**9) for name in names], anchor="random")
+    found = difference(point("x", 100.0, 200.0, 300.0), point("y", -100.0, 0.0, 100.0), pool)
+    assert found.elo.value == 200.0
+    assert found.elo.high - 200 == pytest.approx(2.776 * 81.65, abs=0.1)
+    # Student's t with 4 degrees of freedom is below 200 / 81.65 = 2.449 at 96.47 %.
+    assert found.stronger == pytest.approx(0.9647, abs=2e-4)
+    # One run against two: the two say how seeds scatter, with 1 degree of freedom.
+    found = difference(point("x", 100.0, 200.0), point("y", 50.0), pool)
+    assert found.elo.high - 100 == pytest.approx(12.706 * 70.71 * math.sqrt(1.5), rel=1e-3)
+    assert found.stronger == pytest.approx(0.5 + math.atan(100 / 86.6) / math.pi, abs=1e-3)
