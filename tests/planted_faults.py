@@ -772,7 +772,7 @@ WIRING = [
     Fault(
         "a learner left out",
         "azcore/library/runs.py",
-        "train_run(settings, display_for(quiet), objects)",
+        "train_run(beside_defaults(settings), display_for(quiet), objects)",
         "train_run(settings, display_for(quiet), Objects(callbacks=objects.callbacks))",
         RESEARCH,
     ),

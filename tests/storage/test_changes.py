@@ -65,7 +65,7 @@ def test_a_run_knows_its_defaults(
     azcore: CommandLine, tmp_path: Path, resumed: tuple[str, ...]
 ) -> None:
     """Of its own game, algorithm, scale, network and search; wherever it is shown."""
-    words = [*TINY, "search=gumbel", "network=sep_conv", "puct.c_init=2.5", "trainer.max_steps=8"]
+    words = [*TINY, "search=gumbel", "network=sep_conv", "puct.c_init=2.5", "trainer.max_steps=4"]
     assert azcore(*words, "run_dir=mine", "run.name=mine")[0] == 0
     if resumed:
         assert azcore("resume=mine", *resumed)[0] == 0
@@ -75,7 +75,7 @@ def test_a_run_knows_its_defaults(
     assert found["search"] == Change("search", "gumbel", "puct")
     assert found["network.name"] == Change("network.name", "sep_conv", plain["network"]["name"])
     assert found["puct.c_init"] == Change("puct.c_init", 2.5, plain["puct"]["c_init"])
-    assert found["trainer.max_steps"].value == (20 if resumed else 8)
+    assert found["trainer.max_steps"].value == (20 if resumed else 4)
     assert ("learner.l2" in found) == bool(resumed)
     assert not {key for key in found if key.startswith("search.gumbel")}
     assert not {"algorithm", "scale", "game.name", "run.name", "device"} & set(found)

@@ -90,6 +90,7 @@ def test_every_setting_is_the_runs_or_of_whoever_goes_on() -> None:
             "compare",
             "fork",
             "init",
+            "log",
             "logger",
             "resume",
             "run",

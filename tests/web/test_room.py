@@ -242,7 +242,8 @@ def answer(place: str, path: str, **headers: str) -> tuple[int, str, dict[str, s
         with urllib.request.urlopen(request, timeout=30) as found:
             return found.status, found.read().decode(), dict(found.headers)
     except urllib.error.HTTPError as error:
-        return error.code, error.read().decode(), dict(error.headers)
+        with error:
+            return error.code, error.read().decode(), dict(error.headers)
 
 
 def test_pages_of_other_sites_are_kept_out(place: str) -> None:

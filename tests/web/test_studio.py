@@ -292,8 +292,9 @@ def test_only_two_to_four_runs_that_are_listed(place: str) -> None:
     ):
         with pytest.raises(urllib.error.HTTPError) as refused:
             get(place, f"/side-by-side?{query}")
-        assert refused.value.code == 404
-        assert words in refused.value.read().decode()
+        with refused.value as answer:
+            assert answer.code == 404
+            assert words in answer.read().decode()
 
 
 def test_a_page_of_runs_by_command(runs: Path, tmp_path: Path, capsys: Any) -> None:
