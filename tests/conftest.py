@@ -15,8 +15,11 @@ os.environ.setdefault("GOMP_SPINCOUNT", "10000")
 # Tests run side by side; more threads would compete for the same cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+import entry_points_once  # noqa: F401  # isort: skip  (before azcore imports what it replaces)
+
 import copy
 import gc
+import re
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -113,19 +116,17 @@ def pytest_collection_finish() -> None:
 
 
 parse_yaml = yaml.load
-parsed_files: dict[str, Any] = {}
+parsed: dict[tuple[str, type], Any] = {}
 
 
 def parse_once(stream: Any, Loader: type) -> Any:  # noqa: N803 (the name it has in yaml.load)
-    """What yaml.load gives. Hydra reads some 40 files at each composition, always the same ones."""
-    if not hasattr(stream, "seek") or Loader.__name__ != "OmegaConfLoader":
-        return parse_yaml(stream, Loader)
-    start = stream.tell()
-    text = stream.read()
-    if text not in parsed_files:
-        stream.seek(start)
-        parsed_files[text] = parse_yaml(stream, Loader)
-    return copy.deepcopy(parsed_files[text])
+    """What yaml.load gives. Hydra reads 40 files at each composition, a run its own settings."""
+    text = stream.read() if hasattr(stream, "read") else stream
+    if len(text) > 20_000:  # made for a test of large files
+        return parse_yaml(text, Loader)
+    if (text, Loader) not in parsed:
+        parsed[text, Loader] = parse_yaml(text, Loader)
+    return copy.deepcopy(parsed[text, Loader])
 
 
 yaml.load = parse_once
@@ -136,9 +137,14 @@ def compose(*overrides: str) -> dict[str, Any]:
 
     Of several algorithms the last one counts, so that a test can choose another than TINY's.
     """
+    where: dict[str, str] = {}
+    if command_of(overrides)[0] == "train":  # runs of the same settings are composed once
+        found = [re.fullmatch("(run_dir|resume)=([a-z/][^ ,'=]*)(?<!=null)", w) for w in overrides]
+        where = {match[1]: match[2] for match in found if match}
+        overrides = tuple(w for w, match in zip(overrides, found, strict=True) if not match)
     chosen = [word for word in overrides if word.startswith("algorithm=")][-1:]
     others = [word for word in overrides if not word.startswith("algorithm=")]
-    return copy.deepcopy(_composed(*others, *chosen))
+    return {**copy.deepcopy(_composed(*others, *chosen)), **where}
 
 
 def own(words: list[str], command: str) -> list[str]:

@@ -5,10 +5,14 @@ It sees the packages of the environment that runs the tests, so nothing is fetch
 
 from __future__ import annotations
 
+import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +21,23 @@ _PIP = """\
 # pip as a reader types it, without an index: what is needed to build is here already.
 [ "$1" = install ] && shift && set -- install --quiet --no-deps --no-build-isolation "$@"
 exec python -m pip --disable-pip-version-check "$@"
+"""
+# Command lines of Python one after the other, with the status of each: torch is imported once.
+_TOGETHER = """\
+import json, runpy, sys
+for words in json.loads(sys.argv[1]):
+    status = 0
+    try:
+        if words[0] == "-m":
+            sys.argv = words[1:]
+            runpy.run_module(words[1], run_name="__main__", alter_sys=True)
+        else:
+            sys.argv = words
+            runpy.run_path(words[0], run_name="__main__")
+    except SystemExit as ended:
+        status = ended.code or 0
+    for stream in (sys.stdout, sys.stderr):
+        print("status", status, file=stream, flush=True)
 """
 
 
@@ -64,3 +85,30 @@ class FreshEnvironment:
         done = self.run(script, folder, given)
         assert done.returncode == 0, f"{script}\n{done.stdout}\n{done.stderr}"
         return done.stdout
+
+    def run_together(
+        self, lines: Sequence[str], folder: Path, given: str = ""
+    ) -> list[subprocess.CompletedProcess[str]]:
+        """Run lines that begin with `python` in one process, whatever the status of each."""
+        words = [shlex.split(line) for line in lines]
+        assert all(first == "python" for first, *_ in words)
+        script = folder / "together.py"
+        script.write_text(_TOGETHER)
+        arguments = shlex.quote(json.dumps([rest for _, *rest in words]))
+        done = self.run(f"python {script} {arguments}", folder, given)
+        script.unlink()
+        said, told = (
+            re.split(r"^status (\d+)\n", text, flags=re.M) for text in (done.stdout, done.stderr)
+        )
+        assert len(said) == 2 * len(lines) + 1, f"{lines}\n{done.stdout}\n{done.stderr}"
+        return [
+            subprocess.CompletedProcess(line, int(said[2 * n + 1]), said[2 * n], told[2 * n])
+            for n, line in enumerate(lines)
+        ]
+
+    def succeed_together(self, lines: Sequence[str], folder: Path, given: str = "") -> list[str]:
+        """`run_together` in which each must end with status 0; what each printed."""
+        ended = self.run_together(lines, folder, given)
+        for done in ended:
+            assert done.returncode == 0, f"{done.args}\n{done.stdout}\n{done.stderr}"
+        return [done.stdout for done in ended]

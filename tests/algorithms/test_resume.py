@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -294,6 +294,16 @@ def killed_after(arguments: list[str], generations: int, seconds: float, cwd: Pa
 KILLED = "tests/algorithms/test_resume.py::test_killed_at_random_moments"
 
 
+@pytest.fixture
+def two_threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Here and in processes; other tests have one, see conftest.py."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "2")
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.mark.parametrize("kills", [2, pytest.param(20, marks=pytest.mark.long(short=KILLED))])
 @pytest.mark.parametrize(
     "changed",
@@ -304,28 +314,21 @@ KILLED = "tests/algorithms/test_resume.py::test_killed_at_random_moments"
     ids=["alphazero", "alphagozero"],
 )
 def test_killed_at_random_moments(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: list[str], kills: int
+    tiny: Tiny, tmp_path: Path, two_threads: None, changed: list[str], kills: int
 ) -> None:
     """SIGKILL, again and again: while starting, playing, learning, rating and writing."""
-    monkeypatch.setenv("OMP_NUM_THREADS", "2")  # other tests have one, see conftest.py
     whole, killed = tmp_path / "whole", tmp_path / "killed"
     # A generation takes a tenth of a second here, starting several; the run has 7 to a kill.
     changed = [*changed, f"trainer.max_steps={28 * kills}"]
-    subprocess.run(
-        command(whole, False, changed), check=True, stdout=subprocess.DEVNULL, cwd=tmp_path
-    )
+    assert train(tiny(*changed, "run_dir=whole")) == 0
     rng = random.Random(2026)
     alive = 0
     for _ in range(kills):
         arguments = command(killed, (killed / "config.yaml").exists(), changed)
         alive += killed_after(arguments, rng.randrange(4), rng.uniform(0, 0.4), tmp_path)
     assert alive == kills  # the run outlasted them all
-    subprocess.run(
-        command(killed, (killed / "config.yaml").exists(), changed),
-        check=True,
-        stdout=subprocess.DEVNULL,
-        cwd=tmp_path,
-    )
+    assert (killed / "config.yaml").exists()
+    assert train(tiny(*changed, "resume=killed")) == 0
     assert fingerprint(killed) == fingerprint(whole)
     assert generations(killed) == generations(whole)
     assert _gate_rows(killed) == _gate_rows(whole)

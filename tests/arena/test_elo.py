@@ -314,8 +314,8 @@ def round_robin(
 
 
 LADDER = {"anchor": 0.0, "a": 150.0, "b": 320.0, "c": 400.0}
-# 95 % of 300 trials lie within 91.2 and 98.8 in 997 of 1,000 suites.
-TRIALS, LEAST, MOST = 300, 0.912, 0.988
+# 95 % of 150 trials lie within 89.5 and 99.5 in 996 of 1,000 suites.
+TRIALS, LEAST, MOST = 150, 0.895, 0.995
 
 
 @pytest.mark.parametrize("nu", [0.0, 1.0, 6.0])
@@ -333,7 +333,7 @@ def test_intervals_cover_when_the_games_of_a_pair_depend_on_each_other(
     equal = dict.fromkeys(("anchor", "a", "b"), 0.0)
     shares, _, half = coverage(equal, TRIALS, seed=1, pairs=200, nu=1.0, **luck)
     # Mixed with the model's, the scatter of pairs of which one luck evens out is a little wide.
-    assert LEAST <= min(shares.values()) <= max(shares.values()) <= 0.99
+    assert LEAST <= min(shares.values()) <= max(shares.values()) <= MOST
     _, _, independent = coverage(equal, 20, seed=2, pairs=200, nu=1.0)
     # Luck of seats evens out within a pair, luck of players does not.
     assert half < 0.9 * independent if "seat_luck" in luck else half > 1.1 * independent

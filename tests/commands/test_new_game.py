@@ -136,9 +136,10 @@ def test_a_new_package_passes_and_trains(fresh: FreshEnvironment, tmp_path: Path
     fresh.succeed("python -m pytest -q made/pebbles", tmp_path)
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "pebbles").mkdir(parents=True)  # of the same name, and in nobody's way
-    report = fresh.succeed(f"{commands[1]} {BRIEF}", elsewhere)
+    report, log = fresh.succeed_together(
+        [f"{commands[1]} {BRIEF}", f"{commands[2]} {SMALL} trainer.max_steps=2"], elsewhere
+    )
     assert "keeps the contract" in report
-    log = fresh.succeed(f"{commands[2]} {SMALL} trainer.max_steps=2", elsewhere)
     assert "step 2" in log
 
     # What an author's mistakes look like: a few lines, status 2, and the other games go on.
@@ -168,14 +169,17 @@ def test_connect_four_is_a_package_of_its_own(fresh: FreshEnvironment, tmp_path:
     fresh.succeed("python -m pytest -q", source)
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
-    log = fresh.succeed(
-        f"python -m azcore game=connect_four {SMALL} trainer.max_steps=2", elsewhere
+    log, card, ladder = fresh.succeed_together(
+        [
+            f"python -m azcore game=connect_four {SMALL} trainer.max_steps=2",
+            "python -m azcore command=info checkpoint=pretrained/connect4",
+            "python -m azcore command=ladder ladder=connect_four",
+        ],
+        elsewhere,
     )
     assert "connect_four" in log
     assert "step 2" in log
-    card = fresh.succeed("python -m azcore command=info checkpoint=pretrained/connect4", elsewhere)
     assert "100 of 100 games against search:800" in card
-    ladder = fresh.succeed("python -m azcore command=ladder ladder=connect_four", elsewhere)
     assert "keeps the outcome of perfect play" in ladder
 
 
@@ -214,12 +218,20 @@ def test_the_tutorial_does_what_it_says(fresh: FreshEnvironment, tmp_path: Path)
 
     Blocks with a path are files, and a second one for a path is added to the first. A comment
     `<!-- test: key=value -->` before a block of commands is added to each `python -m azcore` that
-    makes something of it.
+    makes something of it. Scripts and commands of azcore that follow each other share a process.
     """
     folder, written = tmp_path, set()
+    waiting: list[str] = []
+
+    def run_waiting() -> None:
+        if waiting:
+            fresh.succeed_together(waiting, folder, given="\n" * 200)
+            waiting.clear()
+
     for block in BLOCK.finditer((ROOT / "docs/new-game.md").read_text()):
         kind, text = block["kind"], block["text"]
         if block["file"]:
+            run_waiting()
             path = folder / block["file"]
             known = path in written
             assert path.parent.is_dir(), f"{block['file']} is not where a new package has files"
@@ -227,10 +239,15 @@ def test_the_tutorial_does_what_it_says(fresh: FreshEnvironment, tmp_path: Path)
             written.add(path)
         elif kind == "sh":
             overrides = block["overrides"] or ""
-            text = "\n".join(with_overrides(line, overrides) for line in text.splitlines())
-            where = tmp_path / "where"
-            fresh.succeed(f"{text}\npwd > {where}", folder, given="\n" * 200)
-            folder = Path(where.read_text().strip())
+            for line in text.splitlines():
+                if re.match(r"python (-m azcore|\w+\.py)\b", line):
+                    waiting.append(with_overrides(line, overrides))
+                    continue
+                run_waiting()
+                where = tmp_path / "where"
+                fresh.succeed(f"{line}\npwd > {where}", folder)
+                folder = Path(where.read_text().strip())
         else:
             assert kind == "text", f"a block of {kind} is neither a file nor run"
+    run_waiting()
     assert len(written) == 12

@@ -39,13 +39,20 @@ def test_the_example_trains_resumes_and_plays(tmp_path: Path) -> None:
     fresh.succeed(f"pip install {source}", tmp_path)
     fresh.succeed("python -m pytest -q", source)
     train = f"python -m azcore {SMALL} run_dir=run evaluator.backend="
-    log = fresh.succeed(f"{train}auto trainer.max_steps=1", tmp_path)
-    assert "network se_res 1x4, " in log
-    log = fresh.succeed(f"{train}average trainer.max_steps=2 resume=run", tmp_path)
-    assert "step 2" in log
     arena = "python -m azcore command=arena players=[run,random] arena.games=2"
-    assert "run" in fresh.succeed(f"{arena} search.num_simulations=4 run_dir=arena", tmp_path)
-    done = fresh.run(f"python -m azcore {SMALL} network.reduction=99", tmp_path)
+    *ended, done = fresh.run_together(
+        [
+            f"{train}auto trainer.max_steps=1",
+            f"{train}average trainer.max_steps=2 resume=run",
+            f"{arena} search.num_simulations=4 run_dir=arena",
+            f"python -m azcore {SMALL} network.reduction=99",
+        ],
+        tmp_path,
+    )
+    assert [each.stderr for each in ended if each.returncode] == []
+    assert "network se_res 1x4, " in ended[0].stdout
+    assert "step 2" in ended[1].stdout
+    assert "run" in ended[2].stdout
     assert (done.returncode, done.stderr) == (
         2,
         "azcore: network.reduction must be 1 to network.channels=4, got 99\n",

@@ -117,7 +117,7 @@ def test_perft_of_drawn_positions_as_cshogi_counts(game: Any) -> None:
 
 @needs_cshogi
 def test_the_contract_and_random_games_against_cshogi(game: Any) -> None:
-    report = check_game(game, oracle=azcore.make("shogi_plain"), num_positions=300)
+    report = check_game(game, oracle=azcore.make("shogi_plain"), num_positions=100)
     assert report.games >= 1
 
 
@@ -138,7 +138,7 @@ def test_games_of_all_kinds_against_cshogi() -> None:
 
 @needs_cshogi
 def test_the_plain_form_keeps_the_contract() -> None:
-    check_game(azcore.make("shogi_plain"), num_positions=200)
+    check_game(azcore.make("shogi_plain"), num_positions=100)
 
 
 def test_colours_are_seen_alike(game: Any) -> None:
