@@ -7,8 +7,16 @@ The same four give the same numbers in any process at any time; different ones a
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+from numba.extending import overload, register_jitable
+
+_LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
+# The constants of Philox4x64.
+_MULTIPLIER, _OTHER_MULTIPLIER = np.uint64(0xD2E7470EE14C6C93), np.uint64(0xCA5A826395121157)
+_STEP, _OTHER_STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B)
 
 
 class Purpose(IntEnum):
@@ -52,3 +60,38 @@ class Generators:
         place["counter"][2], place["counter"][3] = int(purpose), ply
         self._bits.state = self._beginning
         return self._generator
+
+
+def uniform(purpose: int, seed: int, index: int, ply: int, out: npt.NDArray[np.float64]) -> None:
+    """Write the first numbers that `generator(...).random()` draws; compiled code may call this."""
+    out[:] = generator(Purpose(purpose), seed, index, ply).random(out.shape[0])
+
+
+@overload(uniform)
+def _uniform_compiled(purpose: Any, seed: Any, index: Any, ply: Any, out: Any) -> Any:
+    return _uniform
+
+
+def _uniform(purpose: Any, seed: Any, index: Any, ply: Any, out: Any) -> Any:
+    """Philox4x64-10 (Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3")."""
+    for first in range(0, out.shape[0], 4):
+        a, b = np.uint64(first // 4 + 1), np.uint64(0)
+        c, d = np.uint64(purpose), np.uint64(ply)
+        key, other = np.uint64(seed), np.uint64(index)
+        for _ in range(10):
+            product, second = _MULTIPLIER * a, _OTHER_MULTIPLIER * c
+            a, c = _high(_OTHER_MULTIPLIER, c) ^ b ^ key, _high(_MULTIPLIER, a) ^ d ^ other
+            b, d = second, product
+            key += _STEP
+            other += _OTHER_STEP
+        block = (a, b, c, d)
+        for i in range(min(4, out.shape[0] - first)):
+            out[first + i] = (block[i] >> np.uint64(11)) * 2.0**-53
+
+
+@register_jitable
+def _high(x: np.uint64, y: np.uint64) -> np.uint64:
+    """The higher 64 bits of a product."""
+    x_low, x_high, y_low, y_high = x & _LOW, x >> _HALF, y & _LOW, y >> _HALF
+    middle = x_high * y_low + (x_low * y_low >> _HALF)
+    return x_high * y_high + (middle >> _HALF) + (x_low * y_high + (middle & _LOW) >> _HALF)

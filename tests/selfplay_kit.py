@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import azcore
-from azcore.commands.bench.search import FreeEvaluator
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.storage.game_record import GameRecord
@@ -46,6 +45,8 @@ def selfplay_settings(**changed: Any) -> SelfPlaySettings:
 
 def played(game: azcore.Game, num_positions: int) -> list[GameRecord]:
     """Games of a quick search, of so many positions in all."""
+    from azcore.commands.bench.search import FreeEvaluator  # brings torch
+
     actor = Actor(
         game=game,
         search=search_settings(num_simulations=4),

@@ -102,6 +102,15 @@ class GameBatch(ABC):
         """Play an action on the root of `row`; the caller ensures that it is legal."""
 
     @abstractmethod
+    def play(self, actions: npt.NDArray[np.int32], is_over: npt.NDArray[np.bool_]) -> None:
+        """Play an action on each root.
+
+        Args:
+            actions: int32 [B], legal ones; below 0: none.
+            is_over: bool [B], becomes true where the game is over after that.
+        """
+
+    @abstractmethod
     def replay(
         self,
         roots: npt.NDArray[np.int32],
@@ -190,6 +199,11 @@ class PlainBatch(GameBatch):
         with game_faults():
             self._states[row] = self.game.step(self._states[row], action)
 
+    def play(self, actions: npt.NDArray[np.int32], is_over: npt.NDArray[np.bool_]) -> None:
+        for row in np.flatnonzero(actions >= 0).tolist():
+            self.step(row, int(actions[row]))
+            is_over[row] |= self.is_terminal(row)
+
     def replay(
         self,
         roots: npt.NDArray[np.int32],
@@ -254,6 +268,7 @@ class CompiledBatch(GameBatch):
         self._tables: dict[bool, Any] = {}  # by whether keys are wanted
         self._replay: Any = None  # the loop of `replay`, compiled on first use
         self._ask_rule: Any = None  # `_ask`, likewise
+        self._play: Any = None  # `play`, likewise
 
     def _functions(self, keys: bool) -> Any:
         """The rules as the kernel takes them; the key rule is compiled only if it is wanted."""
@@ -300,6 +315,23 @@ class CompiledBatch(GameBatch):
         except Exception as error:
             written = self._compiled.source_of(rule)
             of_rule = (self._states[row], action) if rule == "step" else (self._states[row],)
+            raise raised(self.game.name, written, error, partial(written, *of_rule)) from error
+
+    def play(self, actions: npt.NDArray[np.int32], is_over: npt.NDArray[np.bool_]) -> None:
+        functions, at = self._functions(False), self._at
+        arguments = (self._states, at, actions, is_over)
+        if self._play is None:
+            self._play = self._code_of(_play_roots, playing_kernel, functions, *arguments)
+
+        def under_way() -> str:  # for `azcore.interrupts`
+            return f"{_rule_at_place(at)}, a compiled rule of game {self.game.name}"
+
+        try:
+            self._play(functions, *arguments)
+        except Exception as error:
+            rule, row = _rule_at_place(at), int(at[0])
+            written = self._compiled.source_of(rule)
+            of_rule = (self._states[row], int(actions[row]))[: 1 + (rule == "step")]
             raise raised(self.game.name, written, error, partial(written, *of_rule)) from error
 
     def replay(
@@ -390,6 +422,33 @@ def _ask_rule(rules: Any, states: Any, row: Any, place: Any, action: Any) -> int
     elif place == OUTCOME:
         answer = rules.outcome(state)
     return answer
+
+
+@cache
+def playing_kernel(state: Any) -> Any:
+    """`_play_from_table` compiled for one type of state."""
+    states = types.Array(state, 1, "C")
+    signature = types.void(
+        types.int64[:, ::1], states, types.int64[::1], types.int32[::1], types.boolean[::1]
+    )
+    return compiled(_play_from_table, signature, sources=(__file__, *RULE_SOURCES))
+
+
+def _play_from_table(table: Any, states: Any, at: Any, actions: Any, is_over: Any) -> None:
+    """`_play_roots` with the rules of a table."""
+    _play_roots(rules_of(table, states), states, at, actions, is_over)
+
+
+@register_jitable
+def _play_roots(rules: Any, states: Any, at: Any, actions: Any, is_over: Any) -> None:
+    """The loop of `GameBatch.play` over the rules of a compiled game; `at` as in replay."""
+    for row in range(actions.shape[0]):
+        if actions[row] >= 0:
+            at[0] = row
+            at[1] = STEP
+            rules.step(states[row], np.int64(actions[row]))
+            at[1] = IS_TERMINAL
+            is_over[row] |= rules.is_terminal(states[row])
 
 
 @cache

@@ -68,6 +68,11 @@ def compiled(
     return dispatcher
 
 
+def record_type(fields: list[Any]) -> np.dtype[Any]:
+    """A structured dtype whose fields kernels write as `record.name`, compiled and interpreted."""
+    return np.dtype((np.record, np.dtype(fields, align=True)))
+
+
 def code_for(dispatcher: Any, *arguments: Any) -> Callable[..., Any]:
     """The code of a `compiled` function for exactly these argument types, called without checks.
 

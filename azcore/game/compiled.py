@@ -14,7 +14,7 @@ from numba import types
 
 from azcore import bits
 from azcore.game import faults, keys
-from azcore.game.compilation import compiled
+from azcore.game.compilation import compiled, record_type
 from azcore.game.contract import Game, require_legal
 from azcore.game.facts import BoolArray, Facts, FloatArray
 from azcore.game.keys import KEY_BITS, state_key
@@ -94,8 +94,7 @@ class CompiledGame(Game):
 
     def __init__(self, facts: Facts, *, state_dtype: list[Any], rules: Rules) -> None:
         super().__init__(facts)
-        # np.record lets rules write `state.board` both compiled and interpreted.
-        self.state_dtype: np.dtype[Any] = np.dtype((np.record, np.dtype(state_dtype, align=True)))
+        self.state_dtype = record_type(state_dtype)
         self.state_type = numba.from_dtype(self.state_dtype)
         self._rules = rules
 

@@ -6,11 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from azcore import bits
 from azcore.game.compilation import compiled
 
-_SOURCES = tuple(Path(__file__).parent.glob("*.py"))
+SOURCES: tuple[str | Path, ...] = (*Path(__file__).parent.glob("*.py"), bits.__file__)
 
 
 def kernel(function: Callable[..., Any]) -> Any:
     """A function over trees, compiled on its first call."""
-    return compiled(function, sources=_SOURCES)
+    return compiled(function, sources=SOURCES)

@@ -15,7 +15,6 @@ K legal actions of a root. The functions are plain ones that compiled kernels ma
 from __future__ import annotations
 
 import math
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -67,7 +66,7 @@ def make_gumbel(
     )
 
 
-@lru_cache(maxsize=1024)
+@register_jitable
 def considered_visits(num_considered: int, num_simulations: int) -> npt.NDArray[np.int32]:
     """Sequential halving as a list: entry i is how often simulation i's action was visited before.
 
@@ -81,20 +80,19 @@ def considered_visits(num_considered: int, num_simulations: int) -> npt.NDArray[
         num_simulations: n.
 
     Returns:
-        int32 [n], read-only.
+        int32 [n].
     """
     if num_considered <= 1:
-        sequence = list(range(num_simulations))
-    else:
-        rounds = math.ceil(math.log2(num_considered))
-        sequence, visits, remaining = [], 0, num_considered
-        while len(sequence) < num_simulations:
-            for _ in range(max(1, num_simulations // (rounds * remaining))):
-                sequence += [visits] * remaining
-                visits += 1
-            remaining = max(2, remaining // 2)
-    visits_of = np.array(sequence[:num_simulations], np.int32)
-    visits_of.flags.writeable = False
+        return np.arange(num_simulations).astype(np.int32)
+    visits_of = np.empty(num_simulations, np.int32)
+    rounds = math.ceil(math.log2(num_considered))
+    done, visits, remaining = 0, 0, num_considered
+    while done < num_simulations:
+        for _ in range(max(1, num_simulations // (rounds * remaining))):
+            visits_of[done : done + remaining] = visits
+            done += remaining
+            visits += 1
+        remaining = max(2, remaining // 2)
     return visits_of
 
 

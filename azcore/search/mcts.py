@@ -29,17 +29,17 @@ from azcore.game.compilation import code_for
 from azcore.game.positions import make_positions
 from azcore.search import roots, walks
 from azcore.search.evaluators import Evaluator
-from azcore.search.gumbel import Gumbel, considered_visits, make_gumbel
-from azcore.search.proofs import Proofs, kept_visits, make_proofs, rank
+from azcore.search.gumbel import Gumbel, make_gumbel
+from azcore.search.proofs import Proofs, make_proofs
 from azcore.search.puct import Selection, value_unit
 from azcore.search.settings import SearchResult, SearchSettings
 from azcore.search.transpositions import Transpositions, make_transpositions
 from azcore.search.tree import (
-    NO_NODE,
     PENDING,
     PLACES_PER_NODE,
     InFlight,
     Tree,
+    Wave,
     allocate,
     bring_next_candidate,
     nothing_in_flight,
@@ -94,6 +94,7 @@ class Search:
         # Sequential halving divides the simulations of one search, so it cannot use earlier ones.
         self._reuse = settings.reuse_subtree and not settings.is_gumbel
         reused = int(settings.reuse_limit * settings.num_simulations) if self._reuse else 0
+        self._most_kept = 1 + reused if self._reuse else 0  # as for `roots.move_root`
         self._max_nodes = 1 + settings.num_simulations + reused + leaves
         some_edges = min(game.num_actions, 64) * min(self._max_nodes, 32)  # more when needed
         self._tree = allocate(num_trees, self._max_nodes, some_edges)
@@ -145,11 +146,11 @@ class Search:
                 rescale=settings.gumbel.rescale,
                 mixed_value=settings.gumbel.mixed_value,
             )
-        self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `_call`
+        self._code: dict[Any, Callable[..., Any]] = {}  # by kernel, see `call`
         self.num_leaves = 0  # leaves of the wave under way
         self._budget = np.zeros(num_trees, np.int32)
         self._active = np.zeros(num_trees, np.bool_)  # begun and not yet finished
-        self._wave = walks.Wave(active=self._active, budget=self._budget, leaves_per_tree=leaves)
+        self._wave = Wave(active=self._active, budget=self._budget, leaves_per_tree=leaves)
         # Searches that may end early, see `begin`.
         self._best_only = np.zeros(num_trees, np.bool_) if settings.stop_early else None
         self._noise: dict[int, Noise] = {}  # by row, to be mixed in once
@@ -182,25 +183,38 @@ class Search:
     def advance(self, row: int, action: int) -> None:
         """Play a legal action at a root; keep the subtree behind it if the settings say so."""
         self.states.step(row, action)
-        transpositions = self._transpositions
-        is_kept = self._reuse and self._call(
-            roots.reroot,
+        self.call(
+            roots.advance,
             self._tree,
+            self._wave,
             row,
             action,
-            transpositions,
+            self._most_kept,
+            self._transpositions,
             self._proofs,
             self._squares,
             self._new_id,
             self._new_tried,
         )
-        if transpositions is not None:
-            transpositions.root_ply[row] += 1
-            is_kept = is_kept and self._root_is_true(row)
-        room = self._max_nodes - self.settings.num_simulations - self.settings.leaves_per_tree
-        if not is_kept or self._size(row) > room:
-            self._clear(row)
-        self._active[row] = False
+        self._check_root(row)
+
+    def play(self, actions: IntArray, is_over: npt.NDArray[np.bool_]) -> None:
+        """Play on the roots what a kernel has played in the trees; see `GameBatch.play`."""
+        self.states.play(actions, is_over)
+        if self._transpositions is not None:
+            for row in np.flatnonzero(actions >= 0).tolist():
+                self._check_root(row)
+
+    def _check_root(self, row: int) -> None:
+        """Clear a tree whose root was kept from another path and has other legal actions by this.
+
+        Rules about earlier positions, such as superko, may distinguish the two.
+        """
+        if self._transpositions is not None and self.held(row) >= 0:
+            actions = self._tree.edge_action[row, self._root_edges(row)]
+            legal = np.flatnonzero(self.game.legal_action_mask(self.states.get(row)))
+            if not np.array_equal(np.sort(actions), legal):
+                self._clear(row)
 
     def set_evaluator(self, evaluator: Evaluator) -> None:
         """Use another evaluator from now on.
@@ -224,20 +238,7 @@ class Search:
             self._transpositions.slot_waits[self._slot_range(row)] = False
 
     def _clear(self, row: int) -> None:
-        self._call(roots.clear, self._tree, row)
-        if self._transpositions is not None:
-            self._transpositions.table[row] = NO_NODE
-        if self._proofs is not None:
-            self._proofs.nodes[row, 0] = 0
-
-    def _root_is_true(self, row: int) -> bool:
-        """Whether a root kept from another path to its position has the legal actions of this path.
-
-        Rules about earlier positions, such as superko, may distinguish the two.
-        """
-        edges = self._root_edges(row)
-        legal = np.flatnonzero(self.game.legal_action_mask(self.states.get(row)))
-        return np.array_equal(np.sort(self._tree.edge_action[row, edges]), legal)
+        self.call(roots.clear_tree, self._tree, row, self._transpositions, self._proofs)
 
     # -- searching ------------------------------------------------------------------------------
 
@@ -271,11 +272,16 @@ class Search:
             )
         if self.states.is_terminal(row):
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
-        wanted = simulations + self.settings.leaves_per_tree
-        if self._gumbel is not None or self._size(row) + wanted > self._max_nodes:
-            self._clear(row)
-        self._budget[row] = simulations
-        self._active[row] = True
+        self.call(
+            roots.begin,
+            self._tree,
+            self._wave,
+            row,
+            simulations,
+            self._gumbel,
+            self._transpositions,
+            self._proofs,
+        )
         self._noise.pop(row, None)
         if self._best_only is not None:
             self._best_only[row] = best_only
@@ -283,10 +289,10 @@ class Search:
             self._forced[row] = self.settings.forced_visits if noise is not None else 0.0
         if self._gumbel is not None:
             self._noise[row] = noise or _no_noise
-            return
-        if noise is not None:
+        elif noise is not None and self.held(row) >= 0:
+            self.mix_noise(row, noise)
+        elif noise is not None:
             self._noise[row] = noise
-            self._mix_noise(row)
 
     def wave(self) -> bool:
         """Up to `leaves_per_tree` simulations in every unfinished tree; False when none is left."""
@@ -318,7 +324,7 @@ class Search:
             self._describe(
                 np.where(leaves_walked, self._slots.tree, np.int32(-1))
             )  # the others were described before
-            self.num_leaves += self._call(
+            self.num_leaves += self.call(
                 walks.share,
                 self._tree,
                 walked,
@@ -333,7 +339,7 @@ class Search:
     def _find_leaves(self, walked: npt.NDArray[np.bool_]) -> int:
         """Walk the trees in `walked`, bool [B], down to leaves; returns the number of leaves."""
         return int(
-            self._call(
+            self.call(
                 walks.find_leaves,
                 self._tree,
                 walked,
@@ -382,7 +388,7 @@ class Search:
             values=np.ascontiguousarray(values, np.float32),
         )
         while True:
-            status = self._call(
+            status = self.call(
                 walks.expand_and_back_up,
                 self._tree,
                 self._wave,
@@ -399,12 +405,8 @@ class Search:
         if status == walks.NOT_FINITE:
             raise AzcoreError("the network gave a policy or value that is not a finite number")
         for row in list(self._noise):
-            self._mix_noise(row)
-
-    def finished_rows(self) -> list[int]:
-        """The trees whose simulations are done."""
-        rows: list[int] = np.flatnonzero(~self._active).tolist()
-        return rows
+            if self.held(row) >= 0:
+                self.mix_noise(row, self._noise.pop(row))
 
     def finished(self, row: int) -> bool:
         """Whether the simulations of a tree are done."""
@@ -413,56 +415,31 @@ class Search:
     def result(self, row: int) -> SearchResult:
         """The result of searching one root so far."""
         root = self._root
-        order = self._root_order(row)
-        count = len(order)
-        total = self._call(roots.read_root, self._tree, row, order, root)
-        visits = root.visits[:count].copy()
-        simulations = int(visits.sum())
-        network_value = float(self._tree.nodes["value"][row, 0])
-        value = total / simulations if simulations else network_value
-        policy, best_action = None, None
-        if self._gumbel is not None and count:
-            weights = np.empty(count)
-            best, value = self._call(roots.improve, self._tree, row, self._gumbel, weights)
-            policy = weights[order].astype(np.float32)
-            best_action = int(root.actions[:count][order == best][0])
-        pruned = None
-        if self._forced is not None and self._forced[row] > 0 and simulations:
-            pruned = np.empty(count, np.int32)
-            factor = float(self._forced[row])
-            self._call(
-                roots.prune_forced,
-                self._tree,
-                row,
-                order,
-                self._rule,
-                factor,
-                self._squares,
-                pruned,
-            )
-        actions, q_values = root.actions[:count].copy(), root.q[:count].copy()
-        priors = root.priors[:count].copy()
-        proven = None
-        if self._proofs is not None:
-            proven = np.empty(count, np.int32)
-            self._call(roots.read_proofs, self._tree, row, order, self._proofs, proven)
-            q_values = np.where(proven != 0, proven, q_values).astype(np.float32)
-            value = float(self.proof(row) or value)
-            without_forced = visits if pruned is None else pruned
-            if count:
-                best = int(rank(actions, visits, priors, proven)[0])
-                pruned = kept_visits(best, visits, without_forced, proven)
+        count, best, value = self.call(
+            roots.read,
+            self._tree,
+            row,
+            self._rule,
+            self._forced,
+            self._gumbel,
+            self._proofs,
+            self._squares,
+            root,
+        )
+        actions = root.actions[:count].copy()
+        is_gumbel = self._gumbel is not None and count > 0
+        is_pruned = self._forced is not None or self._proofs is not None
         return SearchResult(
             actions=actions,
-            visit_counts=visits,
-            q_values=q_values,
-            priors=priors,
+            visit_counts=root.visits[:count].copy(),
+            q_values=root.q[:count].copy(),
+            priors=root.priors[:count].copy(),
             value=value,
-            network_value=network_value,
-            improved_policy=policy,
-            best_action=best_action,
-            pruned_counts=pruned,
-            proven=proven,
+            network_value=float(self._tree.nodes["value"][row, 0]),
+            improved_policy=root.policy[:count].copy() if is_gumbel else None,
+            best_action=int(actions[best]) if is_gumbel else None,
+            pruned_counts=root.kept[:count].copy() if is_pruned else None,
+            proven=None if self._proofs is None else root.proven[:count].copy(),
         )
 
     def proof(self, row: int) -> int:
@@ -477,6 +454,29 @@ class Search:
         line = np.empty(int(self._tree.num_nodes[row]) + 1, np.int32)
         length = roots.principal_variation(self._tree, row, action, self._proofs, line)
         return [int(planned) for planned in line[:length]]
+
+    def mix_noise(self, row: int, noise: Noise) -> None:
+        """Give noise to a root whose legal actions are known."""
+        count = int(self._tree.nodes["num_edges"][row, 0])
+        drawn = np.ascontiguousarray(noise(row, count), np.float32)
+        settings = self.settings
+        if settings.gumbel is None:
+            fraction, temperature = settings.dirichlet_fraction, settings.root_temperature
+            self.call(
+                roots.mix_root_noise, self._tree, row, self._root, drawn, fraction, temperature
+            )
+        else:
+            simulations, scale = int(self._budget[row]), settings.gumbel.scale
+            self.call(
+                roots.consider,
+                self._tree,
+                row,
+                simulations,
+                self._root,
+                drawn,
+                scale,
+                self._gumbel,
+            )
 
     def simulate(self, row: int, value: float | None = None) -> None:
         """One simulation in a tree that has begun, however many are left; see `inspection.Stepper`.
@@ -502,6 +502,24 @@ class Search:
     def tree(self) -> Tree:
         """All trees, as `inspection` reads them."""
         return self._tree
+
+    @property
+    def trees(self) -> roots.Trees:
+        """All that a search knows of its trees, for kernels that move in all of them."""
+        return roots.Trees(
+            tree=self._tree,
+            wave=self._wave,
+            rule=self._rule,
+            forced=self._forced,
+            gumbel=self._gumbel,
+            transpositions=self._transpositions,
+            proofs=self._proofs,
+            squares=self._squares,
+            most_kept=self._most_kept,
+            root=self._root,
+            new_id=self._new_id,
+            new_tried=self._new_tried,
+        )
 
     @property
     def rules(self) -> Rules:
@@ -539,7 +557,7 @@ class Search:
 
     def room(self, row: int) -> int:
         """The number of further simulations for which a tree has nodes left."""
-        taken = self._size(row) + self.settings.leaves_per_tree
+        taken = int(roots.size_of(self._tree, row)) + self.settings.leaves_per_tree
         return max(0, min(self.settings.num_simulations, self._max_nodes - taken))
 
     def bytes_used(self, row: int) -> int:
@@ -552,7 +570,7 @@ class Search:
 
     # -- inside ---------------------------------------------------------------------------------
 
-    def _call(self, kernel: Any, *arguments: Any) -> Any:
+    def call(self, kernel: Any, *arguments: Any) -> Any:
         """Call a kernel; the types of its arguments are the same in all calls of this search.
 
         Without this numba would take 20 µs a call to determine them.
@@ -580,14 +598,6 @@ class Search:
             node += self._squares.itemsize
         return node, place, tree.edge_action.itemsize + tree.edge_prior.itemsize
 
-    def _size(self, row: int) -> int:
-        """One more than the tried edges of a tree, for which it has as much room as for nodes.
-
-        This is the number of its nodes, unless positions are shared: then several edges may lead to
-        one node.
-        """
-        return 1 + int(self._tree.num_tried[row])
-
     def _root_edges(self, row: int) -> slice:
         """The edges of a tree's root; empty while the root waits."""
         # As fields of the array: in Python, reading a field of a record takes ten times as long.
@@ -595,46 +605,9 @@ class Search:
         count = self._tree.nodes["num_edges"][row, 0]
         return slice(0) if count == PENDING else slice(first, first + count)
 
-    def _root_order(self, row: int) -> npt.NDArray[np.int64]:
-        """The edges of a root in ascending order of actions; empty while the root waits."""
-        return np.argsort(self._tree.edge_action[row, self._root_edges(row)])
-
     def _slot_range(self, row: int) -> slice:
         leaves = self.settings.leaves_per_tree
         return slice(row * leaves, (row + 1) * leaves)
-
-    def _mix_noise(self, row: int) -> None:
-        """Give pending noise to a root whose legal actions are known."""
-        tree = self._tree
-        if tree.nodes["num_edges"][row, 0] == PENDING:
-            return
-        order = self._root_order(row)
-        noise = np.ascontiguousarray(self._noise.pop(row)(row, len(order)), np.float32)
-        if self._gumbel is not None:
-            self._deal(row, order, noise)
-        else:
-            self._call(
-                roots.mix_root_noise,
-                tree,
-                row,
-                order,
-                noise,
-                self.settings.dirichlet_fraction,
-                self.settings.root_temperature,
-            )
-
-    def _deal(self, row: int, order: npt.NDArray[np.int64], noise: FloatArray) -> None:
-        """Choose the actions that a Gumbel search considers, and the schedule of their visits."""
-        settings = self.settings.gumbel
-        assert self._gumbel is not None
-        assert settings is not None
-        considered = min(settings.actions, len(noise))
-        simulations = int(self._budget[row])
-        self._gumbel.num_considered[row] = considered
-        self._gumbel.considered_visits[row, :simulations] = considered_visits(
-            considered, simulations
-        )
-        self._call(roots.consider, self._tree, row, order, noise, settings.scale, self._gumbel)
 
     def _grow_edges(self, room: int) -> None:
         self._tree = with_more_edges(self._tree, room)

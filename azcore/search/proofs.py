@@ -92,22 +92,40 @@ def rank(
     return np.lexsort((actions, -priors, -visits, -proven))
 
 
-def kept_visits(
-    best: int, visits: IntArray, without_forced: IntArray, proven: IntArray
-) -> IntArray:
-    """The visits that a move is drawn by and the policy learns from, int32 [K].
+@register_jitable
+def best_of(visits: IntArray, priors: npt.NDArray[np.float32], proven: IntArray) -> int:
+    """The first of `rank`, of arrays in ascending order of actions."""
+    best = 0
+    for i in range(1, visits.shape[0]):
+        if proven[i] != proven[best]:
+            is_better = proven[i] > proven[best]
+        elif visits[i] != visits[best]:
+            is_better = visits[i] > visits[best]
+        else:
+            is_better = priors[i] > priors[best]
+        if is_better:
+            best = i
+    return best
+
+
+@register_jitable
+def keep_by_proofs(best: int, visits: IntArray, proven: IntArray, kept: IntArray) -> None:
+    """Change the visits that a move is drawn by and the policy learns from, as said above.
 
     Args:
         best: the first of `rank`.
         visits: int32 [K], all of them.
-        without_forced: int32 [K], those that count if nothing is proven.
         proven: int32 [K], as of `proof_of_edge`.
+        kept: int32 [K], those that count if nothing is proven; changed.
     """
-    if (proven > 0).any():
-        return np.where(proven > 0, visits, 0).astype(np.int32)
-    if (proven < 0).all():
-        return visits
-    kept = np.where(proven < 0, 0, without_forced).astype(np.int32)
-    if visits.any() and not kept.any():  # whatever was tried is lost
+    highest, lowest = proven.max(), proven.min()
+    tried, left = 0, 0
+    for i in range(visits.shape[0]):
+        if highest > 0 or lowest == highest == -1:
+            kept[i] = visits[i] if proven[i] == highest else 0
+        elif proven[i] < 0:
+            kept[i] = 0
+        tried += visits[i]
+        left += kept[i]
+    if highest == 0 and tried > 0 and left == 0:  # whatever was tried is lost
         kept[best] = 1
-    return kept

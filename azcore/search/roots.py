@@ -13,48 +13,250 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable
 
-from azcore.search import tree as tree_arrays
+from azcore.bits import lowest_bit
 from azcore.search.compiling import kernel
 from azcore.search.gumbel import (
     TINIEST_PRIOR,
     Gumbel,
     best_considered_edge,
+    considered_visits,
     improved_weight,
     q_transform,
 )
-from azcore.search.proofs import LOST, Proofs, proof_of_edge
+from azcore.search.proofs import LOST, Proofs, best_of, keep_by_proofs, proof_of_edge
 from azcore.search.puct import Selection, exploration_scale, forced_visits, puct, spread_factor
 from azcore.search.transpositions import Transpositions, place_of
 from azcore.search.tree import (
     NO_NODE,
+    PENDING,
     Tree,
+    Wave,
     bonus,
     bring_next_candidate,
+    clear,
     precedes,
     room_for,
     swap_edges,
 )
 
+ONE = np.uint64(1)
+
 
 class Root(NamedTuple):
-    """Buffers for the legal actions of a root, of which a game has A."""
+    """Buffers for the K legal actions of a root, in ascending order; a game has A actions."""
 
+    place: npt.NDArray[np.int64]  # [A], i of the edge of each action; scratch
+    marks: npt.NDArray[np.uint64]  # a bit for each action; scratch
+    order: npt.NDArray[np.int64]  # [A], i of each edge
     actions: npt.NDArray[np.int32]  # [A]
     visits: npt.NDArray[np.int32]  # [A], N(s, a)
-    q: npt.NDArray[np.float32]  # [A], Q(s, a); 0 where never visited
+    kept: npt.NDArray[np.int32]  # [A], as `SearchResult.kept_counts`
+    proven: npt.NDArray[np.int32]  # [A], 1 won, -1 lost, 0 unknown
+    q: npt.NDArray[np.float32]  # [A], Q(s, a); 0 where never visited, the outcome where proven
     priors: npt.NDArray[np.float32]  # [A], P(s, a)
+    weights: npt.NDArray[np.float64]  # [A], pi' of a Gumbel search, in the order of the edges
+    policy: npt.NDArray[np.float32]  # [A], the same
+
+
+class Trees(NamedTuple):
+    """B trees, with all that a search keeps of them besides simulations in flight."""
+
+    tree: Tree
+    wave: Wave
+    rule: Selection
+    forced: npt.NDArray[np.float64] | None  # [B], factor of `forced_visits`
+    gumbel: Gumbel | None
+    transpositions: Transpositions | None
+    proofs: Proofs | None
+    squares: npt.NDArray[np.float64] | None  # as for `spread_factor`
+    most_kept: int  # nodes of a tree that a move may keep; 0: none is kept
+    root: Root
+    new_id: npt.NDArray[np.int32]  # [M], scratch
+    new_tried: npt.NDArray[Any]  # TRIED [R], scratch
 
 
 def make_root(num_actions: int) -> Root:
     """Buffers for any root."""
-    whole, real = np.zeros((2, num_actions), np.int32), np.zeros((2, num_actions), np.float32)
-    return Root(actions=whole[0], visits=whole[1], q=real[0], priors=real[1])
+    whole, real = np.zeros((4, num_actions), np.int32), np.zeros((3, num_actions), np.float32)
+    return Root(
+        place=np.zeros(num_actions, np.int64),
+        marks=np.zeros((num_actions + 63) // 64, np.uint64),
+        order=np.zeros(num_actions, np.int64),
+        actions=whole[0],
+        visits=whole[1],
+        kept=whole[2],
+        proven=whole[3],
+        q=real[0],
+        priors=real[1],
+        weights=np.zeros(num_actions, np.float64),
+        policy=real[2],
+    )
 
 
-clear = kernel(tree_arrays.clear)
+@register_jitable
+def size_of(tree: Tree, b: int) -> int:
+    """One more than the tried edges of a tree, for which it has as much room as for nodes.
+
+    This is the number of its nodes, unless positions are shared: then several edges may lead to one
+    node.
+    """
+    return int(1 + tree.num_tried[b])
 
 
-@kernel
+@register_jitable
+def clear_all(
+    tree: Tree, b: int, transpositions: Transpositions | None, proofs: Proofs | None
+) -> None:
+    """Reset tree b to a root that waits for its evaluation."""
+    clear(tree, b)
+    if transpositions is not None:
+        transpositions.table[b] = NO_NODE
+    if proofs is not None:
+        proofs.nodes[b, 0] = 0
+
+
+@register_jitable
+def begin_search(
+    tree: Tree,
+    wave: Wave,
+    b: int,
+    simulations: int,
+    gumbel: Gumbel | None,
+    transpositions: Transpositions | None,
+    proofs: Proofs | None,
+) -> None:
+    """Request simulations in tree b; a Gumbel tree and one with too little room is cleared."""
+    room = tree.nodes.shape[1] - wave.leaves_per_tree - simulations
+    if gumbel is not None or size_of(tree, b) > room:
+        clear_all(tree, b, transpositions, proofs)
+    wave.budget[b] = simulations
+    wave.active[b] = True
+
+
+@register_jitable
+def move_root(
+    tree: Tree,
+    wave: Wave,
+    b: int,
+    action: int,
+    most_kept: int,
+    transpositions: Transpositions | None,
+    proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
+    new_id: npt.NDArray[np.int32],
+    new_tried: npt.NDArray[Any],
+) -> None:
+    """Move the root of tree b along an action; keep the subtree there if it is small enough.
+
+    Args:
+        tree: changed.
+        wave: `active` of the tree becomes false.
+        b: the tree.
+        action: a legal action of the root.
+        most_kept: the largest `size_of` a subtree that is kept; 0: none is.
+        transpositions: as for `reroot`.
+        proofs: as for `reroot`.
+        squares: as for `reroot`.
+        new_id: as for `reroot`.
+        new_tried: as for `reroot`.
+    """
+    is_kept = most_kept > 0 and reroot(
+        tree, b, action, transpositions, proofs, squares, new_id, new_tried
+    )
+    if transpositions is not None:
+        transpositions.root_ply[b] += 1
+    if not is_kept or size_of(tree, b) > most_kept:
+        clear_all(tree, b, transpositions, proofs)
+    wave.active[b] = False
+
+
+@register_jitable
+def sort_root(tree: Tree, b: int, root: Root) -> int:
+    """Write the order of the edges at the root of tree b, and return K; 0 while the root waits."""
+    node = tree.nodes[b, 0]
+    if node.num_edges == PENDING:
+        return 0
+    marks = root.marks
+    marks[:] = np.uint64(0)
+    for i in range(node.num_edges):
+        action = np.int64(tree.edge_action[b, node.first_edge + i])
+        root.place[action] = i
+        marks[action >> 6] |= ONE << np.uint64(action & 63)
+    rank = 0
+    for word in range(marks.shape[0]):
+        left = marks[word]
+        while left != 0:
+            root.order[rank] = root.place[64 * word + lowest_bit(left)]
+            left &= left - ONE
+            rank += 1
+    return rank
+
+
+@register_jitable
+def read_result(
+    tree: Tree,
+    b: int,
+    rule: Selection,
+    forced: npt.NDArray[np.float64] | None,
+    gumbel: Gumbel | None,
+    proofs: Proofs | None,
+    squares: npt.NDArray[np.float64] | None,
+    root: Root,
+) -> tuple[int, int, float]:
+    """Read the result of searching tree b so far.
+
+    Args:
+        tree: only read.
+        b: the tree.
+        rule: the constants of PUCT.
+        forced: float64 [B], the factor of `forced_visits` in each tree, or None.
+        gumbel: the rule of a Gumbel search, or None.
+        proofs: of trees that prove wins and losses, or None.
+        squares: as for `spread_factor`, or None.
+        root: written.
+
+    Returns:
+        K, 0 while the root waits; the index of the best action, that of a Gumbel search its choice;
+        the value of the root, as in `SearchResult`.
+    """
+    count, best, value = sort_root(tree, b, root), -1, float(tree.nodes[b, 0].value)
+    if count == 0:
+        return count, best, value
+    order, visits = root.order[:count], root.visits[:count]
+    kept, proven = root.kept[:count], root.proven[:count]
+    total = read_root(tree, b, order, root)
+    simulations = visits.sum()
+    kept[:] = visits
+    proven[:] = 0
+    if gumbel is not None:
+        edge, value = improve(tree, b, gumbel, root.weights[:count])
+        for rank in range(count):
+            root.policy[rank] = root.weights[order[rank]]
+            if order[rank] == edge:
+                best = rank
+        return count, best, value
+    if simulations > 0:
+        value = total / simulations
+    if forced is not None and forced[b] > 0 and simulations > 0:
+        prune_forced(tree, b, order, rule, forced[b], squares, kept)
+    if proofs is not None:
+        read_proofs(tree, b, order, proofs, proven)
+        for rank in range(count):
+            if proven[rank] != 0:
+                root.q[rank] = proven[rank]
+        if proofs.nodes[b, 0] != 0:
+            value = float(proofs.nodes[b, 0])
+    best = best_of(visits, root.priors, proven)
+    if proofs is not None:
+        keep_by_proofs(best, visits, proven, kept)
+    return count, best, value
+
+
+clear_tree, begin = kernel(clear_all), kernel(begin_search)
+advance, read = kernel(move_root), kernel(read_result)
+
+
+@register_jitable
 def read_root(tree: Tree, b: int, order: npt.NDArray[np.int64], root: Root) -> float:
     """Read the statistics at the root of tree b.
 
@@ -83,7 +285,7 @@ def read_root(tree: Tree, b: int, order: npt.NDArray[np.int64], root: Root) -> f
     return total
 
 
-@kernel
+@register_jitable
 def read_proofs(
     tree: Tree,
     b: int,
@@ -113,7 +315,7 @@ def read_proofs(
 def mix_root_noise(
     tree: Tree,
     b: int,
-    order: npt.NDArray[np.int64],
+    root: Root,
     noise: npt.NDArray[np.float32],
     fraction: float,
     temperature: float,
@@ -123,34 +325,36 @@ def mix_root_noise(
     Args:
         tree: changed.
         b: the tree.
-        order: as for `read_root`.
+        root: scratch.
         noise: float32 [K], one entry per legal action, ascending.
         fraction: epsilon of the papers.
         temperature: above 1, it flattens P (KataGo, root policy softmax temperature); papers 1.
     """
-    root = tree.nodes[b, 0]
+    sort_root(tree, b, root)
+    order = root.order
+    node = tree.nodes[b, 0]
     total = highest = 1.0
     if temperature != 1.0:
         total = highest = 0.0
-        for rank in range(root.num_edges):
-            highest = max(highest, float(tree.edge_prior[b, root.first_edge + order[rank]]))
-        for rank in range(root.num_edges):
-            prior = float(tree.edge_prior[b, root.first_edge + order[rank]])
+        for rank in range(node.num_edges):
+            highest = max(highest, float(tree.edge_prior[b, node.first_edge + order[rank]]))
+        for rank in range(node.num_edges):
+            prior = float(tree.edge_prior[b, node.first_edge + order[rank]])
             total += (prior / highest) ** (1.0 / temperature)  # by the highest: no underflow to 0
-    for rank in range(root.num_edges):
+    for rank in range(node.num_edges):
         i = order[rank]
-        e = root.first_edge + i
+        e = node.first_edge + i
         prior = float(tree.edge_prior[b, e])
         if temperature != 1.0:
             prior = (prior / highest) ** (1.0 / temperature) / total
         tree.edge_prior[b, e] = (1.0 - fraction) * prior + fraction * float(noise[rank])
-        if i < root.num_tried:
-            edge = tree.tried[b, root.first_tried + i]
+        if i < node.num_tried:
+            edge = tree.tried[b, node.first_tried + i]
             edge.bonus = bonus(float(tree.edge_prior[b, e]), edge.visits)
     bring_next_candidate(tree, b, 0)
 
 
-@kernel
+@register_jitable
 def prune_forced(
     tree: Tree,
     b: int,
@@ -206,11 +410,12 @@ def prune_forced(
         kept[rank] = visits
 
 
-@kernel
-def consider(
+@register_jitable
+def deal(
     tree: Tree,
     b: int,
-    order: npt.NDArray[np.int64],
+    simulations: int,
+    root: Root,
     noise: npt.NDArray[np.float32],
     scale: float,
     gumbel: Gumbel,
@@ -224,19 +429,23 @@ def consider(
     Args:
         tree: changed.
         b: the tree; its root is evaluated and none of its edges is tried.
-        order: as for `read_root`.
+        simulations: of the search that begins.
+        root: scratch.
         noise: float32 [K], one draw of the standard Gumbel distribution per legal action,
             ascending.
         scale: factor of the noise; 0: none.
-        gumbel: `num_considered` of the tree is read, `root_scores` written.
+        gumbel: what it says of the tree is written.
     """
-    first, count = tree.nodes[b, 0].first_edge, tree.nodes[b, 0].num_edges
-    scores = np.empty(count, np.float64)
+    first, count = tree.nodes[b, 0].first_edge, sort_root(tree, b, root)
+    considered = min(gumbel.root_scores.shape[1], count)
+    gumbel.num_considered[b] = considered
+    gumbel.considered_visits[b, :simulations] = considered_visits(considered, simulations)
+    scores = root.weights
     for rank in range(count):
-        i = order[rank]
+        i = root.order[rank]
         prior = max(float(tree.edge_prior[b, first + i]), TINIEST_PRIOR)
         scores[i] = scale * float(noise[rank]) + math.log(prior)
-    for i in range(gumbel.num_considered[b]):
+    for i in range(considered):
         best = i
         for j in range(i + 1, count):
             lower = tree.edge_action[b, first + j] < tree.edge_action[b, first + best]
@@ -247,7 +456,10 @@ def consider(
         swap_edges(tree, b, first + i, first + best)
 
 
-@kernel
+consider = kernel(deal)
+
+
+@register_jitable
 def improve(
     tree: Tree, b: int, gumbel: Gumbel, policy: npt.NDArray[np.float64]
 ) -> tuple[int, float]:
@@ -316,7 +528,7 @@ def mark_subgraph(
                 count += 1
 
 
-@kernel
+@register_jitable
 def reroot(
     tree: Tree,
     b: int,

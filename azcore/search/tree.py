@@ -28,17 +28,14 @@ import numpy as np
 import numpy.typing as npt
 from numba.extending import register_jitable
 
+from azcore.game.compilation import record_type
+
 NO_NODE = -1  # child of an edge that has not been visited
 PENDING = -1  # num_edges of a node that waits for its evaluation
 PLACES_PER_NODE = 4  # a node of t tried edges has had room for 1, 2, 4, ...: fewer than 4 t in all
 
 
-def _record(fields: list[tuple[str, type]]) -> np.dtype[Any]:
-    # np.record lets kernels write `node.visits` both compiled and interpreted.
-    return np.dtype((np.record, np.dtype(fields, align=True)))
-
-
-NODE = _record(
+NODE = record_type(
     [
         ("value", np.float32),  # evaluation or final result, view of `player`
         ("visits", np.int32),  # N(s) = 1 + the sum of its edges' visits
@@ -50,7 +47,7 @@ NODE = _record(
         ("terminal", np.bool_),
     ]
 )
-TRIED = _record(
+TRIED = record_type(
     [
         ("total", np.float64),  # W(s, a), view of the node's player
         # The next two follow from N, W and P. Storing them saves two divisions per read of an edge.
@@ -73,6 +70,14 @@ class Tree(NamedTuple):
     tried: npt.NDArray[Any]  # [B, R], TRIED
     edge_action: npt.NDArray[np.uint16]  # [B, E]
     edge_prior: npt.NDArray[np.float32]  # [B, E], P(s, a): softmax over legal, noise at root only
+
+
+class Wave(NamedTuple):
+    """The work left in each tree."""
+
+    active: npt.NDArray[np.bool_]  # [B], has a leaf in flight or simulations left
+    budget: npt.NDArray[np.int32]  # [B], simulations left
+    leaves_per_tree: int  # most leaves in flight at once; slots of tree b begin at b times that
 
 
 class InFlight(NamedTuple):

@@ -33,6 +33,7 @@ from azcore.search.tree import (
     PENDING,
     InFlight,
     Tree,
+    Wave,
     add_node,
     bring_next_candidate,
     mean_value,
@@ -44,14 +45,6 @@ from azcore.search.tree import (
 DONE, NOT_FINITE = 0, -1  # how `expand_and_back_up` ended
 NEW, KNOWN, WAITING = 0, 1, 2  # how a walk ended: at a new leaf, at one that needs no network,
 # or at one that another walk has already reached
-
-
-class Wave(NamedTuple):
-    """The work left in each tree."""
-
-    active: npt.NDArray[np.bool_]  # [B], has a leaf in flight or simulations left
-    budget: npt.NDArray[np.int32]  # [B], simulations left
-    leaves_per_tree: int  # most leaves in flight at once; slots of tree b begin at b times that
 
 
 class Leaves(NamedTuple):

@@ -17,22 +17,28 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from numba.extending import register_jitable
 
-from azcore.game import BoolArray, FloatArray
-from azcore.search.settings import SearchResult
+from azcore.game import BoolArray, FloatArray, IntArray
 from azcore.storage.game_record import GameRecord
 
 SURENESS = 1.0  # standard deviations from the measured share to the allowed one, see `threshold`
 
 
-def best_child_value(result: SearchResult) -> float:
-    """Q of the best action, the most visited one; the root's value if that was not visited."""
-    ranked = result.ranked()
-    if not len(ranked) or not result.visit_counts[ranked[0]]:
-        return result.value
-    return float(result.q_values[ranked[0]])
+@register_jitable
+def best_child_value(visits: IntArray, q: FloatArray, best: int, value: float) -> float:
+    """Q of the best action, the most visited one; the root's value if that was not visited.
+
+    Args:
+        visits: int32 [K].
+        q: float32 [K].
+        best: the index of the first of `rank`.
+        value: of the root.
+    """
+    return float(q[best]) if visits[best] > 0 else value
 
 
+@register_jitable
 def is_played_out(game_index: int, share: float) -> bool:
     """Whether a game is always played to its end: the first of every 1 / `share` that begin.
 
@@ -43,6 +49,7 @@ def is_played_out(game_index: int, share: float) -> bool:
     return math.ceil((game_index + 1) * share) > math.ceil(game_index * share)
 
 
+@register_jitable
 def may_resign_at(ply: int, opening_plies: int) -> bool:
     """Whether resigning is allowed: only after a searched move, so that each game has samples."""
     return ply > opening_plies

@@ -6,7 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+from numba.extending import register_jitable
 
+from azcore.game import IntArray
 from azcore.search.settings import SearchResult
 from azcore.settings import (
     NOT_NEGATIVE,
@@ -120,10 +123,15 @@ class SelfPlaySettings:
                 if the last `DECIDED_PLIES` agree on the winner.
         """
         share, sure = self.full_search_share, self.decided_value
-        last = values[-DECIDED_PLIES:]
-        if sure is None or len(last) < DECIDED_PLIES:
-            return share
-        return share * self.decided_share if min(last) > sure or max(last) < -sure else share
+        last = np.array(values[-DECIDED_PLIES:], np.float64)
+        is_sure = sure is not None and len(last) == DECIDED_PLIES and is_decided(last, sure)
+        return share * self.decided_share if is_sure else share
+
+
+@register_jitable
+def is_decided(last: npt.NDArray[np.float64], sure: float) -> bool:
+    """Whether the last values, float64 [DECIDED_PLIES] in the view of one seat, agree."""
+    return bool(last.min() > sure or last.max() < -sure)
 
 
 def choose_action(result: SearchResult, temperature: float, rng: np.random.Generator) -> int:
@@ -135,10 +143,15 @@ def choose_action(result: SearchResult, temperature: float, rng: np.random.Gener
     """
     if result.best_action is not None:
         return result.best_action
-    visits = result.kept_counts
     if temperature == 0:
         return int(result.actions[result.ranked()[0]])
+    return int(result.actions[drawn(result.kept_counts, temperature, rng.random())])
+
+
+@register_jitable
+def drawn(visits: IntArray, temperature: float, draw: float) -> int:
+    """The index of an action by its visits, int32 [K], and a random number from 0 to 1."""
     # Scaled by the largest, so that a small temperature does not overflow.
     sums = ((visits / visits.max()) ** (1.0 / temperature)).cumsum()
     # Like rng.choice, but without its checks, which make it three times as slow.
-    return int(result.actions[(sums / sums[-1]).searchsorted(rng.random(), side="right")])
+    return int(np.searchsorted(sums / sums[-1], draw, side="right"))

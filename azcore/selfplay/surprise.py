@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
+from numba.extending import register_jitable
 
 from azcore.game import FloatArray, IntArray
 
 _TINIEST = float(np.finfo(np.float32).tiny)  # a prior that rounded to 0 counts as this
 
 
+@register_jitable
 def policy_surprise(counts: IntArray, prior: FloatArray) -> float:
     """KL(pi || P) = sum of pi log(pi / P), in nats: the policy target against the network's policy.
 

@@ -7,6 +7,7 @@ no mutable state with other workers; the `Actor` drives them.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,10 +22,9 @@ from azcore.game.batch import after_moves
 from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
-from azcore.selfplay.resignation import best_child_value, is_played_out, may_resign_at
-from azcore.selfplay.schedule import DECIDED_PLIES, SelfPlaySettings, choose_action
-from azcore.selfplay.surprise import policy_surprise
-from azcore.storage.game_record import GameRecord, require_start
+from azcore.selfplay import moves
+from azcore.selfplay.schedule import SelfPlaySettings
+from azcore.storage.game_record import NAMED, PLY, GameRecord, require_start
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import StartStates
 from azcore.storage.starts import Starts
@@ -33,30 +33,19 @@ PHASES = 4  # groups of games that move at different times, see `Worker._search_
 
 
 @dataclass
-class GameInPlay:
-    """One unfinished game: its complete state between two moves."""
+class Opening:
+    """How a game begins: what comes before its first search."""
 
     game_index: int
     start: str | None = None  # the position before its first ply; None: the initial one
-    opening_plies: int = 0  # so far
-    policy_plies: int = 0  # still to come in the opening, drawn from the network's policy
+    policy_plies: int = 0  # still to come, drawn from the network's policy
     actions: list[int] = field(default_factory=list)
-    visits: list[tuple[list[int], list[int]]] = field(default_factory=list)  # actions, counts
-    root_values: list[float] = field(default_factory=list)
-    best_child_values: list[float] = field(default_factory=list)
     players: list[int] = field(default_factory=list)
-    surprises: list[float] = field(default_factory=list)  # zeros unless they are recorded
-    could_resign: bool = False  # a low enough value would have ended it at some ply
 
-    def add_opening_ply(self, action: int, player: int) -> None:
+    def add_ply(self, action: int, player: int) -> None:
         """Add a ply that no search chose."""
-        self.opening_plies += 1
         self.actions.append(action)
-        self.visits.append(([], []))
-        self.root_values.append(0.0)
-        self.best_child_values.append(0.0)
         self.players.append(player)
-        self.surprises.append(0.0)
 
 
 @dataclass
@@ -113,21 +102,23 @@ class Worker:
             game=variant, num_trees=num_games, evaluator=evaluator, settings=search
         )
         self._evaluator = evaluator
-        self._record_surprise = record_surprise
         self._starts, self._start_states = starts, StartStates(variant)
-        self._clean_priors: dict[int, FloatArray] = {}  # of roots that noise was mixed into
         self._alpha = search.dirichlet_alpha or game.dirichlet_alpha
         self._is_gumbel = search.is_gumbel
-        self._is_noisy = search.explores
         self._weights_version = 0
-        self._resign_threshold: float | None = None
+        self._in_play = moves.make_in_play(
+            num_games,
+            game.num_actions,
+            game.max_game_length,
+            keep_priors=record_surprise and search.explores and not search.is_gumbel,
+        )
+        self._way = moves.way_of(settings, search, game.max_game_length, seed, record_surprise)
+        self._texts: list[str | None] = [None] * num_games  # of the position where each game began
         self._next_index, self._index_step = first_index, index_step
-        self._games = [self._new_game(row) for row in range(num_games)]
+        for row in range(num_games):
+            self._begin_game(row)
         self._waves_per_move = search.num_simulations // search.leaves_per_tree
-        self._cheap_simulations = min(settings.cheap_simulations, search.num_simulations)
         self._wave = 0
-        self._has_full_search = [True] * num_games  # of each row, as its latest search began
-        self._to_begin: dict[int, int] = {}  # row whose search is to begin -> first wave of it
         self._search_again()
 
     def bytes_needed(self, legal_actions: int) -> int:
@@ -137,7 +128,7 @@ class Worker:
     @property
     def longest_in_play(self) -> int:
         """Plies of its longest game in play."""
-        return max(len(in_play.actions) for in_play in self._games)
+        return int(self._in_play.games["plies"].max())
 
     def set_evaluator(
         self, evaluator: Evaluator, weights_version: int, resign_threshold: float | None
@@ -146,7 +137,8 @@ class Worker:
         self._evaluator = evaluator
         self._search.set_evaluator(evaluator)
         self._weights_version = weights_version
-        self._resign_threshold = resign_threshold
+        threshold = math.nan if resign_threshold is None else resign_threshold
+        self._way = self._way._replace(resign_threshold=threshold)
         self._search_again()
 
     def _search_again(self) -> None:
@@ -157,25 +149,15 @@ class Worker:
         by one, each move would find the CPU caches full of the network's data, which took 2 % of
         self-play with a small network.
         """
-        count = len(self._games)
-        self._to_begin = {
-            row: self._wave + (row * PHASES // count) * self._waves_per_move // PHASES
-            for row in range(count)
-        }
+        games = self._in_play.games
+        phases = np.arange(len(games)) * PHASES // len(games)
+        games["begins"] = self._wave + phases * self._waves_per_move // PHASES
 
     def play_wave(self) -> list[GameRecord]:
         """Run one wave in all games, play the moves of finished searches; return ended games."""
         search, stats = self._search, self.statistics
-        for row in [row for row, wave in self._to_begin.items() if wave <= self._wave]:
-            self._clean_priors.pop(row, None)
-            self._has_full_search[row] = self._is_full_search(row)
-            if self._games[row].policy_plies > 0:
-                search.begin(row, 0)  # evaluates the root
-            elif self._has_full_search[row]:
-                search.begin(row, noise=self._noise if self._is_noisy else None)
-            else:
-                search.begin(row, self._cheap_simulations)
-            del self._to_begin[row]
+        if self._call(moves.begin):
+            self._see_to_games()
         self._wave += 1
         if search.select():
             before, known = time.perf_counter(), self._evaluator.remembered
@@ -185,15 +167,32 @@ class Worker:
             stats.remembered += known
             stats.evaluations += search.num_leaves - known
             search.finish(policy_logits, values)
+        while (found := self._call(moves.play)) == moves.NO_ROOM:
+            self._in_play = moves.with_more_room(self._in_play)
+        if found == moves.MOVED:
+            search.play(self._in_play.chosen, self._in_play.is_over)
+        return self._see_to_games() if found else []
+
+    def _call(self, kernel: Any) -> int:
+        """Call a kernel of `moves`."""
+        arguments = (self._search.trees, self._in_play, self._way, self._wave)
+        return int(self._search.call(kernel, *arguments))
+
+    def _see_to_games(self) -> list[GameRecord]:
+        """What the kernels of `moves` leave to do; returns the games that ended."""
         records = []
-        for row in search.finished_rows():
-            if row in self._to_begin:
-                continue
-            self._to_begin[row] = self._wave
-            if self._games[row].policy_plies:
+        chosen, is_over = self._in_play.chosen, self._in_play.is_over
+        for row in np.flatnonzero((chosen < moves.NOTHING) | is_over).tolist():
+            if chosen[row] == moves.NOISE:
+                self._search.mix_noise(row, self._noise)
+                self._in_play.games["is_dealt"][row] = True
+            elif chosen[row] == moves.OPENS:
                 self._open(row)
-            elif (record := self._move(row)) is not None:
-                records.append(record)
+            elif chosen[row] == moves.RESIGNS:
+                player = self._search.states.current_player(row)
+                records.append(self._end(row, -1 if player == 0 else 1, resigned_by=player))
+            elif self._is_over(row):
+                records.append(self._end(row, self._search.states.outcome(row)))
         return records
 
     def _rng(self, purpose: Purpose, game_index: int, ply: int = 0) -> np.random.Generator:
@@ -202,123 +201,91 @@ class Worker:
 
     def _open(self, row: int) -> None:
         """Play a ply of the opening by the network's policy; an action that would end it is not."""
-        in_play, search = self._games[row], self._search
+        game, search = self._in_play.games[row], self._search
         result, state = search.result(row), search.states.get(row)
-        rng = self._rng(Purpose.OPENING, in_play.game_index, len(in_play.actions) + 1)
+        rng = self._rng(Purpose.OPENING, int(game.game_index), int(game.plies) + 1)
         sums = result.priors.astype(np.float64).cumsum()
         action = int(result.actions[(sums / sums[-1]).searchsorted(rng.random(), side="right")])
         if self.game.is_terminal(self.game.step(state, action)):
-            in_play.policy_plies = 0
+            game.policy_plies = 0
             search.start(row, state)  # to be searched like any other
             return
-        in_play.policy_plies -= 1
-        in_play.add_opening_ply(action, self.game.current_player(state))
+        game.policy_plies -= 1
+        self._add_opening_plies(row, [action], [self.game.current_player(state)])
         search.advance(row, action)
         self._is_over(row)  # or too long
 
-    def _move(self, row: int) -> GameRecord | None:
-        """Resign, or choose and play a move; return the record if the game ended."""
-        in_play, search = self._games[row], self._search
-        result = search.result(row)
-        ply = len(in_play.actions)
-        player = search.states.current_player(row)
-        best_child = best_child_value(result)
-        if self._resigns(in_play, max(result.value, best_child)):
-            record = self._finished(in_play, -1 if player == 0 else 1, resigned_by=player)
-            self._games[row] = self._new_game(row, in_play)
-            return record
-        rng = self._rng(Purpose.MOVE, in_play.game_index, ply)
-        temperature = self.settings.temperature_at(ply - in_play.opening_plies)
-        action = choose_action(result, temperature, rng)
-        is_full_search = self._has_full_search[row]
-        in_play.actions.append(action)
-        if is_full_search:
-            counts = result.target_counts()
-            kept = np.flatnonzero(counts)
-            in_play.visits.append((result.actions[kept].tolist(), counts[kept].tolist()))
-        else:
-            in_play.visits.append(([], []))  # a ply that is not learned from
-        surprise = 0.0
-        if self._record_surprise and is_full_search:
-            surprise = policy_surprise(counts, self._clean_priors.get(row, result.priors))
-        in_play.surprises.append(surprise)
-        in_play.root_values.append(result.value)
-        in_play.best_child_values.append(best_child)
-        in_play.players.append(player)
-        search.advance(row, action)
-        if not self._is_over(row):
-            return None
-        record = self._finished(in_play, search.states.outcome(row))
-        self._games[row] = self._new_game(row, in_play)
-        return record
+    def _add_opening_plies(self, row: int, actions: list[int], players: list[int]) -> None:
+        """Record plies that no search chose."""
+        game = self._in_play.games[row]
+        while game.plies + len(actions) > self._in_play.plies.shape[1]:
+            self._in_play = moves.with_more_room(self._in_play)
+            game = self._in_play.games[row]
+        there = slice(game.plies, game.plies + len(actions))
+        plies = self._in_play.plies[row, there]
+        plies[:] = np.zeros((), PLY)
+        plies["actions"], plies["players"] = actions, players
+        self._in_play.surprises[row, there] = 0
+        game.plies = game.opening_plies = there.stop
 
     def _is_over(self, row: int) -> bool:
         """Whether the game at a root is over; a fault that shows here is told with its moves."""
-        in_play = self._games[row]
+        plies = int(self._in_play.games["plies"][row])
         try:
-            return self._search.states.is_over(row, len(in_play.actions))
+            return self._search.states.is_over(row, plies)
         except FaultyGameError as error:
-            start = self._start_states.of(in_play.start)
-            moves = after_moves(self.game, start, in_play.actions)
-            raise FaultyGameError(f"{error}{moves}") from error
+            start = self._start_states.of(self._texts[row])
+            actions = self._in_play.plies["actions"][row, :plies].tolist()
+            raise FaultyGameError(f"{error}{after_moves(self.game, start, actions)}") from error
 
-    def _is_full_search(self, row: int) -> bool:
-        """Whether the next move of a row gets a full search (Wu 2019, section 3.1)."""
-        in_play = self._games[row]
-        first = max(in_play.opening_plies, len(in_play.players) - DECIDED_PLIES)
-        values = zip(in_play.root_values[first:], in_play.players[first:], strict=True)
-        share = self.settings.full_share([v if player == 0 else -v for v, player in values])
-        if share == 1:
-            return True
-        rng = self._rng(Purpose.PLAYOUT_CAP, in_play.game_index, len(in_play.actions))
-        return bool(rng.random() < share)
+    def _end(self, row: int, outcome: int, resigned_by: int | None = None) -> GameRecord:
+        """The record of the game that ended at a row, where the next one begins."""
+        record = self._finished(row, outcome, resigned_by)
+        self._begin_game(row, record)
+        return record
 
-    def _resigns(self, in_play: GameInPlay, value: float) -> bool:
-        """Whether the player to move resigns; `value`: the higher of root's and best child's."""
-        share, ply = self.settings.resignation_played_out, len(in_play.actions)
-        if (
-            self._resign_threshold is None
-            or is_played_out(in_play.game_index, share)
-            or not may_resign_at(ply, in_play.opening_plies)
-        ):
-            return False
-        in_play.could_resign = True
-        # In float32, like the recorded values from which the threshold is found.
-        return bool(np.float32(value) < self._resign_threshold)
-
-    def _new_game(self, row: int, before: GameInPlay | None = None) -> GameInPlay:
-        """The next game, at the root of a row; `before` has just ended there."""
+    def _begin_game(self, row: int, before: GameRecord | None = None) -> None:
+        """Begin the next game at a row; `before` has just ended there."""
         index = self._next_index
         self._next_index += self._index_step
         branch = None if before is None else self._branch(index, before)
-        in_play, state = self._begun(index) if branch is None else branch
+        opening, state = self._begun(index) if branch is None else branch
         self._search.start(row, state)
-        return in_play
+        self._write(row, opening)
 
-    def _begun(self, index: int) -> tuple[GameInPlay, Any]:
+    def _write(self, row: int, opening: Opening) -> None:
+        """Make this the game of a row."""
+        game = self._in_play.games[row]
+        game.game_index, game.policy_plies = opening.game_index, opening.policy_plies
+        game.plies = game.named = 0
+        game.could_resign = False
+        self._texts[row] = opening.start
+        self._add_opening_plies(row, opening.actions, opening.players)
+
+    def _begun(self, index: int) -> tuple[Opening, Any]:
         """A game after its start and its random plies, and its state."""
-        in_play = GameInPlay(game_index=index)
-        return in_play, self._random_opening(in_play, self._start(in_play))
+        opening = Opening(game_index=index)
+        return opening, self._random_opening(opening, self._start(opening))
 
-    def _start(self, in_play: GameInPlay) -> Any:
+    def _start(self, opening: Opening) -> Any:
         """The state in which a game begins, after the plies that lead there."""
         if self._starts is None:
             return self._start_states.of(None)
-        rng = self._rng(Purpose.START, in_play.game_index)
+        rng = self._rng(Purpose.START, opening.game_index)
         if self.settings.start_share < 1 and rng.random() >= self.settings.start_share:
             return self._start_states.of(None)
         start = self._starts.draw(rng)
-        in_play.start = start.text
-        return self._replayed(in_play, start.before, start.actions)
+        opening.start = start.text
+        return self._replayed(opening, start.before, start.actions)
 
-    def _replayed(self, in_play: GameInPlay, state: Any, actions: Sequence[int]) -> Any:
+    def _replayed(self, opening: Opening, state: Any, actions: Sequence[int]) -> Any:
         """The state after these plies of an opening."""
         for action in actions:
-            in_play.add_opening_ply(action, self.game.current_player(state))
+            opening.add_ply(action, self.game.current_player(state))
             state = self.game.step(state, action)
         return state
 
-    def _branch(self, index: int, before: GameInPlay) -> tuple[GameInPlay, Any] | None:
+    def _branch(self, index: int, before: GameRecord) -> tuple[Opening, Any] | None:
         """A game that leaves the one before at a random ply by another action, and its state.
 
         `branch_share` of the games begin so; None: this one does not. The plies up to there become
@@ -328,70 +295,65 @@ class Worker:
         rng = self._rng(Purpose.BRANCH, index)
         if rng.random() >= self.settings.branch_share:
             return None
-        ply = int(rng.integers(before.opening_plies, len(before.actions)))
-        branch = GameInPlay(game_index=index, start=before.start)
+        ply = int(rng.integers(before.opening_plies, len(before)))
+        branch = Opening(game_index=index, start=before.start)
         first = self._start_states.of(before.start)
-        state = self._replayed(branch, first, before.actions[:ply])
+        state = self._replayed(branch, first, before.actions[:ply].tolist())
         for action in rng.permutation(np.flatnonzero(self.game.legal_action_mask(state))):
             following = self.game.step(state, int(action))
             if action != before.actions[ply] and not self.game.is_terminal(following):
-                branch.add_opening_ply(int(action), self.game.current_player(state))
+                branch.add_ply(int(action), self.game.current_player(state))
                 return branch, following
         return None
 
-    def _random_opening(self, in_play: GameInPlay, state: Any) -> Any:
+    def _random_opening(self, opening: Opening, state: Any) -> Any:
         """The state after 0 to `opening_plies` random plies, which are recorded as unsearched.
 
         An opening stops before an action that would end the game.
         """
-        rng = self._rng(Purpose.OPENING, in_play.game_index)
+        rng = self._rng(Purpose.OPENING, opening.game_index)
         for _ in range(rng.integers(0, self.settings.opening_plies, endpoint=True)):
             action = int(rng.choice(np.flatnonzero(self.game.legal_action_mask(state))))
             following = self.game.step(state, action)
             if self.game.is_terminal(following):
                 break
-            in_play.add_opening_ply(action, self.game.current_player(state))
+            opening.add_ply(action, self.game.current_player(state))
             state = following
         if self.settings.policy_plies is not None:
-            in_play.policy_plies = int(rng.exponential(self.settings.policy_plies))
+            opening.policy_plies = int(rng.exponential(self.settings.policy_plies))
         return state
 
     def _noise(self, row: int, num_legal: int) -> FloatArray:
-        """Noise for the root of a row, float32 [K]: eta of Dir(alpha), or standard Gumbel draws."""
-        in_play = self._games[row]
-        ply = len(in_play.actions)
-        if self._is_gumbel:
-            rng = self._rng(Purpose.GUMBEL, in_play.game_index, ply)
-            return rng.gumbel(size=num_legal).astype(np.float32)
-        if self._record_surprise:
-            self._clean_priors[row] = self._search.result(row).priors  # noise comes next
-        rng = self._rng(Purpose.ROOT_NOISE, in_play.game_index, ply)
+        """Noise for the root of a row, float32 [K]: eta of Dir(alpha)."""
+        if len(self._in_play.clean_priors):
+            self._in_play.clean_priors[row, :num_legal] = self._search.result(row).priors
+        index, ply = (self._in_play.games[name][row] for name in ("game_index", "plies"))
+        rng = self._rng(Purpose.ROOT_NOISE, index, ply)
         return rng.dirichlet(np.full(num_legal, self._alpha)).astype(np.float32)
 
-    def _finished(
-        self, in_play: GameInPlay, outcome: int, resigned_by: int | None = None
-    ) -> GameRecord:
-        counts = [len(actions) for actions, _ in in_play.visits]
+    def _finished(self, row: int, outcome: int, resigned_by: int | None) -> GameRecord:
+        game = self._in_play.games[row]
+        plies = self._in_play.plies[row, : game.plies]
+        named = self._in_play.named[row, : game.named]
+        surprises = self._in_play.surprises[row, : game.plies * self._way.record_surprise]
+        threshold = self._way.resign_threshold
+        arrays: dict[str, Any] = {name: plies[name].copy() for name in PLY.names or ()}
+        arrays |= {name: named[name].copy() for name in NAMED.names or ()}
         record = GameRecord(
             game=self._identity,
-            actions=np.array(in_play.actions, np.uint16),
-            visit_offsets=np.concatenate([[0], np.cumsum(counts)]).astype(np.uint32),
-            visit_actions=np.array([a for acts, _ in in_play.visits for a in acts], np.uint16),
-            visit_counts=np.array([n for _, ns in in_play.visits for n in ns], np.uint32),
-            root_values=np.array(in_play.root_values, np.float32),
-            best_child_values=np.array(in_play.best_child_values, np.float32),
-            players=np.array(in_play.players, np.uint8),
-            surprises=np.array(in_play.surprises if self._record_surprise else [], np.float32),
+            visit_offsets=np.append(np.uint32(0), arrays.pop("named_ends")),
+            **arrays,
+            surprises=surprises.copy(),
             outcome=outcome,
             resigned_by=resigned_by,
-            resign_threshold=self._resign_threshold,
-            played_out=not in_play.could_resign,
-            opening_plies=in_play.opening_plies,
+            resign_threshold=None if math.isnan(threshold) else threshold,
+            played_out=not game.could_resign,
+            opening_plies=int(game.opening_plies),
             seed=self._seed,
-            game_index=in_play.game_index,
+            game_index=int(game.game_index),
             weights_version=self._weights_version,
             counts="policy" if self._is_gumbel else "visits",
-            start=in_play.start,
+            start=self._texts[row],
         )
         if self._referee is not None:
             self._referee.check(record, "selfplay.game may only forbid actions of the game")
@@ -407,21 +369,28 @@ class Worker:
         """The games in play as plain lists, without trees: see `set_evaluator`."""
         return {
             "next_index": self._next_index,
-            "games": [
-                {
-                    "game_index": in_play.game_index,
-                    "opening_plies": in_play.opening_plies,
-                    "policy_plies": in_play.policy_plies,
-                    "actions": list(in_play.actions),
-                    "visits": [[list(a), list(n)] for a, n in in_play.visits],
-                    "root_values": list(in_play.root_values),
-                    "best_child_values": list(in_play.best_child_values),
-                    "could_resign": in_play.could_resign,
-                    **({"surprises": list(in_play.surprises)} if self._record_surprise else {}),
-                    **({} if in_play.start is None else {"start": in_play.start}),
-                }
-                for in_play in self._games
-            ],
+            "games": [self._state_of(row) for row in range(len(self._texts))],
+        }
+
+    def _state_of(self, row: int) -> dict[str, Any]:
+        game, start = self._in_play.games[row], self._texts[row]
+        plies = self._in_play.plies[row, : game.plies]
+        named = self._in_play.named[row, : game.named]
+        ends = plies["named_ends"][:-1]
+        actions = [part.tolist() for part in np.split(named["visit_actions"], ends)]
+        counts = [part.tolist() for part in np.split(named["visit_counts"], ends)]
+        surprises = self._in_play.surprises[row, : game.plies].tolist()
+        return {
+            "game_index": int(game.game_index),
+            "opening_plies": int(game.opening_plies),
+            "policy_plies": int(game.policy_plies),
+            "actions": plies["actions"].tolist(),
+            "visits": [list(both) for both in zip(actions, counts, strict=True)][: len(plies)],
+            "root_values": plies["root_values"].tolist(),
+            "best_child_values": plies["best_child_values"].tolist(),
+            "could_resign": bool(game.could_resign),
+            **({"surprises": surprises} if self._way.record_surprise else {}),
+            **({} if start is None else {"start": start}),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -438,22 +407,42 @@ class Worker:
         self._next_index = state["next_index"]
         for row, saved in enumerate(state["games"]):
             if saved is None:
-                self._games[row] = self._new_game(row)
+                self._begin_game(row)
                 continue
-            self._games[row] = in_play = _restored(saved, referee)
+            values = _restored(saved, referee)
+            opening = Opening(*(values[name] for name in ("game_index", "start", "policy_plies")))
             try:
-                self._search.start(row, self._start_states.of(in_play.start))
+                self._search.start(row, self._start_states.of(opening.start))
             except InvalidTextError as error:  # the game allows it, the variant does not
                 raise CheckpointError(f"a game in play cannot begin there: {error}") from error
-            states, players = self._search.states, in_play.players
-            for action in in_play.actions:
-                players.append(states.current_player(row))
+            states = self._search.states
+            for action in values["actions"]:
+                opening.add_ply(action, states.current_player(row))
                 states.step(row, action)
+            self._write(row, opening)
+            self._write_searches(row, values)
         self._search_again()
 
+    def _write_searches(self, row: int, values: dict[str, Any]) -> None:
+        """Write what a checkpoint has of the searches of a game, whose plies are written."""
+        ends = np.cumsum([len(actions) for actions, _ in values["visits"]], dtype=np.int64)
+        while len(ends) and ends[-1] > self._in_play.named.shape[1]:
+            self._in_play = moves.with_more_room(self._in_play)
+        game = self._in_play.games[row]
+        game.opening_plies, game.could_resign = values["opening_plies"], values["could_resign"]
+        game.named = ends[-1] if len(ends) else 0
+        plies = self._in_play.plies[row, : game.plies]
+        plies["named_ends"] = ends
+        for name in ("root_values", "best_child_values"):
+            plies[name] = values[name]
+        named = self._in_play.named[row, : game.named]
+        named["visit_actions"] = [action for actions, _ in values["visits"] for action in actions]
+        named["visit_counts"] = [count for _, counts in values["visits"] for count in counts]
+        self._in_play.surprises[row, : game.plies] = values["surprises"]
 
-def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
-    """A game in play from a checkpoint, without its players.
+
+def _restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
+    """A game in play from a checkpoint, with what older ones lack.
 
     Raises:
         CheckpointError: it is malformed, or breaks the rules.
@@ -503,18 +492,14 @@ def _restored(saved: dict[str, Any], referee: Referee) -> GameInPlay:
         raise CheckpointError(f"a game in play of this checkpoint cannot begin: {error}") from error
     if ended:
         raise CheckpointError("a game in play of this checkpoint is over")
-    return GameInPlay(
-        game_index=saved["game_index"],
-        start=start,
-        opening_plies=saved["opening_plies"],
-        policy_plies=policy_plies,
-        actions=list(actions),
-        visits=[(list(a), list(n)) for a, n in visits],
-        root_values=list(saved["root_values"]),
-        best_child_values=list(best_child_values),
-        surprises=list(surprises),
-        could_resign=could_resign,
-    )
+    return {
+        **saved,
+        "start": start,
+        "policy_plies": policy_plies,
+        "best_child_values": best_child_values,
+        "surprises": surprises,
+        "could_resign": could_resign,
+    }
 
 
 def _are_whole(values: Sequence[object], low: int, high: int = 2**63 - 1) -> bool:

@@ -27,6 +27,7 @@ import numpy.typing as npt
 
 from azcore.errors import GameFileError
 from azcore.game import BoolArray, FloatArray, Game
+from azcore.game.compilation import record_type
 
 _MAGIC = b"AZG3"  # the digit is the version of the frame
 _WITH_SURPRISES = b"AZG4"  # has that array too
@@ -43,6 +44,18 @@ _ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in t
     "best_child_values": np.dtype("<f4"),
     "players": np.dtype("u1"),
 }
+# What games in play and the window keep of a ply and of an entry of its policy target, by the names
+# of a record's arrays.
+PLY = record_type(
+    [
+        ("named_ends", np.uint32),  # `GameRecord.visit_offsets` but for its leading 0
+        ("root_values", np.float32),
+        ("best_child_values", np.float32),
+        ("actions", np.uint16),
+        ("players", np.uint8),
+    ]
+)
+NAMED = record_type([("visit_actions", np.uint16), ("visit_counts", np.uint32)])
 _SURPRISES = {"surprises": np.dtype("<f4")}
 MOST_HEADER_BYTES = 1 << 16  # a header takes a few hundred
 MOST_TEXT = 200  # characters of a name or setting of a game

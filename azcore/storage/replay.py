@@ -33,7 +33,7 @@ from azcore.game.positions import Positions, make_positions
 from azcore.game.symmetries import SymmetryTables
 from azcore.settings import ONE_OR_MORE, SHARE, Test, require, require_each
 from azcore.storage.ends import NO_END, UNKNOWN, Ends
-from azcore.storage.game_record import COUNTS, GameRecord
+from azcore.storage.game_record import COUNTS, NAMED, PLY, GameRecord
 from azcore.storage.scratch import ScratchFile
 from azcore.storage.start_states import WindowStarts
 from azcore.storage.targets import HORIZONS, OF_THE_END, stated
@@ -64,21 +64,9 @@ _HEADER = np.dtype(  # what `GameRecord` says of a game, besides
     ]
 )
 _COUNTS = (None, *COUNTS)
-# What belongs together is read together: a sample touches two or three pages besides `_GAME`.
-_PLY = np.dtype(  # like a record's arrays of these names
-    [
-        ("named_ends", np.uint32),  # `GameRecord.visit_offsets` but for its leading 0
-        ("root_values", np.float32),
-        ("best_child_values", np.float32),
-        ("actions", np.uint16),
-        ("players", np.uint8),
-    ],
-    align=True,
-)
-_NAMED = np.dtype(  # half the room of a record's counts; widened once a count needs it
+_NARROW = np.dtype(  # `NAMED` in half the room, until a count needs more
     [("visit_actions", np.uint16), ("visit_counts", np.uint16)]
 )
-_WIDE = np.dtype([("visit_actions", np.uint16), ("visit_counts", np.uint32)], align=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -332,7 +320,7 @@ class ReplayBuffer:
         self._headers = _Ring(_HEADER, folder)
         self._versions = 0  # sum of all `weights_version` in it
         self._starts = WindowStarts(game)
-        self._plies, self._named = _Ring(_PLY, folder), _Ring(_NAMED, folder)
+        self._plies, self._named = _Ring(PLY, folder), _Ring(_NARROW, folder)
         self.targets = stated(game, targets)
         self._own_targets, self._augmentation = own_targets, augmentation
         self._ends: Ends | None = None  # if a target needs the ends of games
@@ -420,7 +408,7 @@ class ReplayBuffer:
             most_targets: how many actions a ply's policy target may contain; see
                 `SearchSettings.most_targets`.
         """
-        ply = _PLY.itemsize + most_targets * self._named.room.itemsize
+        ply = PLY.itemsize + most_targets * self._named.room.itemsize
         ply += self._shares.room.itemsize if self.surprise_share else 0
         game = sum(ring.room.itemsize for ring in (self._games, self._headers, self._end))
         game += self.game.max_game_length * ply
@@ -473,14 +461,14 @@ class ReplayBuffer:
             self._end.append(np.concatenate([self._ends.of(record) for record in records]))
         self._headers.append(_headers_of(records))
         self._versions += sum(record.weights_version for record in records)
-        plies = np.zeros(lengths.sum(), _PLY)
+        plies = np.zeros(lengths.sum(), PLY)
         plies["named_ends"] = np.concatenate([record.visit_offsets[1:] for record in records])
         for name in ("actions", "root_values", "best_child_values", "players"):
             plies[name] = np.concatenate([_of_each_ply(record, name) for record in records])
         self._plies.append(plies)
         counts = np.concatenate([record.visit_counts for record in records])
         if len(counts) and counts.max() > np.iinfo(self._named.room.dtype["visit_counts"]).max:
-            self._named.widen(_WIDE)
+            self._named.widen(NAMED)
         entries = np.zeros(len(counts), self._named.room.dtype)
         entries["visit_counts"] = counts
         entries["visit_actions"] = np.concatenate([record.visit_actions for record in records])
@@ -737,9 +725,9 @@ def _look_up(
         games: `_GAME` [room], of which `first_game` to `games_end` - 1 are stored.
         first_game: see `games`.
         games_end: see `games`.
-        plies: `_PLY` [room], a ring like `named`.
+        plies: `PLY` [room], a ring like `named`.
         plies_end: number of the ply after the last in `plies`.
-        named: `_NAMED` or `_WIDE` [room].
+        named: `_NARROW` or `NAMED` [room].
         discounts: float64 [D], lambda of each later value.
         out_paths: int32 [N, at least T], filled up to each ply.
         out_plies: int32 [N].

@@ -254,6 +254,11 @@ def test_the_rest_of_a_tree_is_as_ever() -> None:
     check_tree(search, 0)
 
 
+def best_child(result: SearchResult) -> float:
+    best = int(result.ranked()[0])
+    return best_child_value(result.visit_counts, result.q_values, best, result.value)
+
+
 def result_after(text: str, simulations: int) -> tuple[SearchResult, Search]:
     game = azcore.make("tic_tac_toe")
     settings = search_settings(solve=True, num_simulations=max(1, simulations))
@@ -267,7 +272,7 @@ def test_a_win_is_all_that_is_learned() -> None:
     assert search.proof(0) == 1
     assert result.visit_counts.sum() < 40
     assert result.value == 1
-    assert best_child_value(result) == 1
+    assert best_child(result) == 1
     assert result.policy_target().tolist() == [float(a == 2) for a in result.actions]
     assert result.actions[result.ranked()[0]] == 2
     assert result.q_values[result.actions == 2] == 1
@@ -278,7 +283,7 @@ def test_a_loss_is_known_and_played_on() -> None:
     """O cannot stop both lines of X."""
     result, search = result_after("X.X/.O./O.X o", 60)
     assert search.proof(0) == -1
-    assert result.value == best_child_value(result) == -1
+    assert result.value == best_child(result) == -1
     assert (result.q_values == -1).all()
     assert (result.kept_counts == result.visit_counts).all()
     assert result.visit_counts.min() > 0
@@ -323,7 +328,7 @@ def test_where_all_that_was_tried_is_lost_the_next_one_is_best() -> None:
     best = result.ranked()[0]
     assert result.actions[best] == 1
     assert result.kept_counts.sum() == result.kept_counts[best] == 1
-    assert best_child_value(result) == result.value
+    assert best_child(result) == result.value
     assert choose_action(result, 1.0, np.random.default_rng(0)) == 1
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.search.settings import SearchResult
+from azcore.search.proofs import best_of
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.resignation import (
     FalsePositives,
@@ -28,19 +28,14 @@ PROMISE = 0.05
 
 
 def test_best_child_is_the_most_visited_then_the_likelier() -> None:
-    def result(visits: list[int], priors: list[float]) -> SearchResult:
-        return SearchResult(
-            actions=np.array([2, 5, 7], np.int32),
-            visit_counts=np.array(visits, np.int32),
-            q_values=np.array([0.5, -0.25, -0.75], np.float32),
-            priors=np.array(priors, np.float32),
-            value=0.125,
-            network_value=0.0,
-        )
+    def value(visits: list[int], priors: list[float]) -> float:
+        counts, unproven = np.array(visits, np.int32), np.zeros(3, np.int32)
+        best = best_of(counts, np.array(priors, np.float32), unproven)
+        return best_child_value(counts, np.array([0.5, -0.25, -0.75], np.float32), best, 0.125)
 
-    assert best_child_value(result([1, 9, 3], [0.6, 0.2, 0.2])) == -0.25  # not the highest Q
-    assert best_child_value(result([4, 4, 4], [0.2, 0.3, 0.5])) == -0.75
-    assert best_child_value(result([0, 0, 0], [0.2, 0.3, 0.5])) == 0.125
+    assert value([1, 9, 3], [0.6, 0.2, 0.2]) == -0.25  # not the highest Q
+    assert value([4, 4, 4], [0.2, 0.3, 0.5]) == -0.75
+    assert value([0, 0, 0], [0.2, 0.3, 0.5]) == 0.125
 
 
 @pytest.mark.parametrize(

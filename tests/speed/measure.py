@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 from azcore.game import ByteArray, CompiledGame, FloatArray
+from azcore.search.evaluators import Evaluator
 
 ROOT = Path(__file__).parents[2]
 KEPT = Path(__file__).with_name("instructions.json")
@@ -37,8 +38,12 @@ ALLOWED_RISE = 1.15
 GAMES = ("go 9x9", "go 19x19", "chess", "shogi", "connect four")
 TREES, SIMULATIONS, OPENING_PLIES = 32, 50, 20  # of a search; the plies are random
 PLIES = 2000  # of random games
+SELF_PLAY = {  # of Go 9x9: settings of the search, and after how many waves a game moves
+    "puct": ({"num_simulations": 64}, 64),
+    "gumbel": ({"num_simulations": 16}, 17),
+}
 
-Counts = dict[str, int]  # instructions of a simulation or a ply, by what is measured
+Counts = dict[str, int]  # instructions of a simulation, a ply or an evaluation, by what is measured
 
 
 def versions() -> dict[str, str]:
@@ -138,6 +143,7 @@ def child() -> None:
 
     import azcore
 
+    sys.path.insert(0, str(ROOT / "tests"))
     callgrind = Callgrind()
     make: dict[str, Callable[[], CompiledGame]] = {
         "go 9x9": lambda: azcore.make("go", board_size=9),
@@ -152,30 +158,19 @@ def child() -> None:
         if name in sys.argv[2:]:
             count_search(callgrind, name, game)
         count_rules(callgrind, name, game)
+    for name in SELF_PLAY:
+        count_self_play(callgrind, name, make["go 9x9"]())
 
 
 def count_search(callgrind: Callgrind, name: str, game: CompiledGame) -> None:
     """Simulations from positions of the middle game with a network that costs nothing."""
-    from azcore.search.evaluators import Evaluator
     from azcore.search.mcts import Search
-
-    sys.path.insert(0, str(ROOT / "tests"))
     from search_kit import random_position, search_settings
 
     rng = np.random.default_rng(1)
-    policies = rng.normal(size=(4 * TREES, game.num_actions)).astype(np.float32)
-    values = rng.uniform(-0.1, 0.1, 4 * TREES).astype(np.float32)
-    first = cycle(range(0, 3 * TREES, 7))
-
-    class Free(Evaluator):
-        """As that of command=bench, which would bring torch: callgrind would load it for long."""
-
-        def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
-            given = slice(here := next(first), here + len(observations))
-            return policies[given], values[given]
-
+    evaluator = free_evaluator(game, rng)
     settings = search_settings(num_simulations=SIMULATIONS)
-    search = Search(game=game, num_trees=TREES, evaluator=Free(), settings=settings)
+    search = Search(game=game, num_trees=TREES, evaluator=evaluator, settings=settings)
     rows = list(range(TREES))
 
     def start() -> None:
@@ -187,6 +182,49 @@ def count_search(callgrind: Callgrind, name: str, game: CompiledGame) -> None:
         search.run(rows)
     start()
     callgrind.count(f"{name}, a simulation", TREES * SIMULATIONS, partial(search.run, rows))
+
+
+def count_self_play(callgrind: Callgrind, name: str, game: CompiledGame) -> None:
+    """A move in every game with a network that costs nothing."""
+    from azcore.selfplay.worker import Worker
+    from search_kit import gumbel, search_settings
+    from selfplay_kit import selfplay_settings
+
+    changed, waves = SELF_PLAY[name]
+    worker = Worker(
+        game=game,
+        variant=game,
+        search=search_settings(**changed, gumbel=gumbel() if name == "gumbel" else None),
+        settings=selfplay_settings(),
+        num_games=TREES,
+        first_index=0,
+        index_step=1,
+        seed=1,
+        evaluator=free_evaluator(game, np.random.default_rng(1)),
+        record_surprise=False,
+    )
+
+    def play() -> None:
+        for _ in range(waves):
+            worker.play_wave()
+
+    for _ in range(3):
+        play()
+    callgrind.count(f"go 9x9, self-play, {name}", waves * TREES, play)
+
+
+def free_evaluator(game: CompiledGame, rng: np.random.Generator) -> Evaluator:
+    """As that of command=bench, which would bring torch: callgrind would load it for long."""
+    policies = rng.normal(size=(4 * TREES, game.num_actions)).astype(np.float32)
+    values = rng.uniform(-0.1, 0.1, 4 * TREES).astype(np.float32)
+    first = cycle(range(0, 3 * TREES, 7))
+
+    class Free(Evaluator):
+        def evaluate(self, observations: ByteArray) -> tuple[FloatArray, FloatArray]:
+            given = slice(here := next(first), here + len(observations))
+            return policies[given], values[given]
+
+    return Free()
 
 
 def count_rules(callgrind: Callgrind, name: str, game: CompiledGame) -> None:
