@@ -439,7 +439,7 @@ def test_books_that_cannot_be_read_are_named(tmp_path: Path) -> None:
     (tmp_path / "cut.bin").write_bytes(b"123")
     with pytest.raises(GameError, match=r"cut\.bin cannot be read"):
         books.book_actions(game, game.initial_state(), tmp_path / "cut.bin")
-    with pytest.raises(GameError, match="cannot be read: .*embedded null"):
+    with pytest.raises(GameError, match=r"cannot be read: .*embedded null"):
         books.book_actions(game, game.initial_state(), "book\0")
 
 
