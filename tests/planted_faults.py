@@ -834,9 +834,9 @@ WIRING = [
     ),
     Fault(
         "subtree thrown away by the worker",
-        "azcore/selfplay/moves.py",
-        "            trees.most_kept,\n",
-        "            0,\n",
+        "azcore/search/roots.py",
+        "is_kept = trees.most_kept > 0 and reroot(",
+        "is_kept = False and reroot(",
         ("tests/selfplay/test_matches_reference.py",),
     ),
     Fault(
@@ -982,7 +982,7 @@ WIRING = [
     Fault(
         "no limit to a subtree",
         "azcore/search/roots.py",
-        "if not is_kept or size_of(tree, b) > most_kept:",
+        "if not is_kept or size_of(trees.tree, b) > trees.most_kept:",
         "if not is_kept:",
         ("tests/search/test_matches_reference.py",),
     ),

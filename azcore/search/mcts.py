@@ -183,19 +183,7 @@ class Search:
     def advance(self, row: int, action: int) -> None:
         """Play a legal action at a root; keep the subtree behind it if the settings say so."""
         self.states.step(row, action)
-        self.call(
-            roots.advance,
-            self._tree,
-            self._wave,
-            row,
-            action,
-            self._most_kept,
-            self._transpositions,
-            self._proofs,
-            self._squares,
-            self._new_id,
-            self._new_tried,
-        )
+        self.call(roots.advance, self.trees, row, action)
         self._check_root(row)
 
     def play(self, actions: IntArray, is_over: npt.NDArray[np.bool_]) -> None:
@@ -272,16 +260,7 @@ class Search:
             )
         if self.states.is_terminal(row):
             raise GameError(f"{self.game.name}: the game is over, there is nothing to search")
-        self.call(
-            roots.begin,
-            self._tree,
-            self._wave,
-            row,
-            simulations,
-            self._gumbel,
-            self._transpositions,
-            self._proofs,
-        )
+        self.call(roots.begin, self.trees, row, simulations)
         self._noise.pop(row, None)
         if self._best_only is not None:
             self._best_only[row] = best_only

@@ -69,7 +69,7 @@ class Trees(NamedTuple):
     transpositions: Transpositions | None
     proofs: Proofs | None
     squares: npt.NDArray[np.float64] | None  # as for `spread_factor`
-    most_kept: int  # nodes of a tree that a move may keep; 0: none is kept
+    most_kept: int  # the largest `size_of` a subtree that a move keeps; 0: none
     root: Root
     new_id: npt.NDArray[np.int32]  # [M], scratch
     new_tried: npt.NDArray[Any]  # TRIED [R], scratch
@@ -116,58 +116,39 @@ def clear_all(
 
 
 @register_jitable
-def begin_search(
-    tree: Tree,
-    wave: Wave,
-    b: int,
-    simulations: int,
-    gumbel: Gumbel | None,
-    transpositions: Transpositions | None,
-    proofs: Proofs | None,
-) -> None:
+def begin_search(trees: Trees, b: int, simulations: int) -> None:
     """Request simulations in tree b; a Gumbel tree and one with too little room is cleared."""
-    room = tree.nodes.shape[1] - wave.leaves_per_tree - simulations
-    if gumbel is not None or size_of(tree, b) > room:
-        clear_all(tree, b, transpositions, proofs)
-    wave.budget[b] = simulations
-    wave.active[b] = True
+    room = trees.tree.nodes.shape[1] - trees.wave.leaves_per_tree - simulations
+    if trees.gumbel is not None or size_of(trees.tree, b) > room:
+        clear_all(trees.tree, b, trees.transpositions, trees.proofs)
+    trees.wave.budget[b] = simulations
+    trees.wave.active[b] = True
 
 
 @register_jitable
-def move_root(
-    tree: Tree,
-    wave: Wave,
-    b: int,
-    action: int,
-    most_kept: int,
-    transpositions: Transpositions | None,
-    proofs: Proofs | None,
-    squares: npt.NDArray[np.float64] | None,
-    new_id: npt.NDArray[np.int32],
-    new_tried: npt.NDArray[Any],
-) -> None:
-    """Move the root of tree b along an action; keep the subtree there if it is small enough.
-
-    Args:
-        tree: changed.
-        wave: `active` of the tree becomes false.
-        b: the tree.
-        action: a legal action of the root.
-        most_kept: the largest `size_of` a subtree that is kept; 0: none is.
-        transpositions: as for `reroot`.
-        proofs: as for `reroot`.
-        squares: as for `reroot`.
-        new_id: as for `reroot`.
-        new_tried: as for `reroot`.
-    """
-    is_kept = most_kept > 0 and reroot(
-        tree, b, action, transpositions, proofs, squares, new_id, new_tried
+def move_root(trees: Trees, b: int, action: int) -> None:
+    """Move the root of tree b along a legal action; keep the subtree there if it is small."""
+    is_kept = trees.most_kept > 0 and reroot(
+        trees.tree,
+        b,
+        action,
+        trees.transpositions,
+        trees.proofs,
+        trees.squares,
+        trees.new_id,
+        trees.new_tried,
     )
+    if not is_kept or size_of(trees.tree, b) > trees.most_kept:
+        clear_all(trees.tree, b, trees.transpositions, trees.proofs)
+    count_ply(b, trees.transpositions)
+    trees.wave.active[b] = False
+
+
+@register_jitable
+def count_ply(b: int, transpositions: Transpositions | None) -> None:
+    """Note that the root of tree b is one ply further."""
     if transpositions is not None:
         transpositions.root_ply[b] += 1
-    if not is_kept or size_of(tree, b) > most_kept:
-        clear_all(tree, b, transpositions, proofs)
-    wave.active[b] = False
 
 
 @register_jitable

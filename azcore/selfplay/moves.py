@@ -172,15 +172,7 @@ def _begin(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
             simulations = 0  # evaluates the root
         elif game.is_full:
             simulations = way.num_simulations
-        begin_search(
-            trees.tree,
-            trees.wave,
-            b,
-            simulations,
-            trees.gumbel,
-            trees.transpositions,
-            trees.proofs,
-        )
+        begin_search(trees, b, simulations)
         set_forced(trees.forced, b, way.forced_visits if game.is_noisy else 0.0)
         if not game.is_dealt and trees.tree.nodes[b, 0].num_edges != PENDING:
             in_play.chosen[b] = NOISE  # of a kept root; a Gumbel search keeps none
@@ -245,18 +237,7 @@ def _play(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
             found = max(found, LEFT)
             continue
         found = MOVED
-        move_root(
-            tree,
-            trees.wave,
-            b,
-            in_play.chosen[b],
-            trees.most_kept,
-            trees.transpositions,
-            trees.proofs,
-            trees.squares,
-            trees.new_id,
-            trees.new_tried,
-        )
+        move_root(trees, b, in_play.chosen[b])
     return found
 
 
