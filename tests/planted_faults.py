@@ -1368,6 +1368,20 @@ WIRING = [
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
+        "all positions of a game teach the value",
+        "azcore/assembly/parts.py",
+        "            value_positions=self.replay.value_positions,\n",
+        "",
+        ("tests/algorithms/test_wiring.py",),
+    ),
+    Fault(
+        "values without their weights",
+        "azcore/learner/module.py",
+        'batch.get("value_weights")',
+        "None",
+        ("tests/learner/test_module.py",),
+    ),
+    Fault(
         "no auxiliary targets in the window",
         "azcore/assembly/parts.py",
         "            targets=self.network.targets,\n",

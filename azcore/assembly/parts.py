@@ -168,6 +168,7 @@ class LearningSettings(PlaySettings):
             window_games=self.replay.window_games,
             augment=self.replay.augment,
             root_value_share=self.replay.root_value_share,
+            value_positions=self.replay.value_positions,
             surprise_share=self.replay.surprise_share,
             targets=self.network.targets,
             own_targets=self.plugins.function("targets"),

@@ -98,8 +98,9 @@ class LearnerModule(LightningModule):
 
         Args:
             batch: observations uint8 [N, C, H, W]; legal_action_mask bool [N, A]; policy_targets
-                float32 [N, A]; value_targets float32 [N], view of the player to move; and the
-                auxiliary targets of the network.
+                float32 [N, A]; value_targets float32 [N], view of the player to move; the
+                auxiliary targets of the network; and value_weights float32 [N], if not all
+                positions teach the value alike.
         """
         observations = batch["observations"].contiguous(memory_format=torch.channels_last)
         outputs = self._outputs(observations)
@@ -113,10 +114,12 @@ class LearnerModule(LightningModule):
         log_policy = log_policy.masked_fill(illegal, 0.0)
         policy_loss = -(targets * log_policy).sum(1).mean()
         value_loss = nn.functional.mse_loss(values.float(), outcomes)
-        weighted = value_loss
+        weighted, weights = value_loss, batch.get("value_weights")
         if "wdl_logits" in outputs:
             log_chances = outputs["wdl_logits"].float().log_softmax(1)
-            weighted = -(chances(outcomes) * log_chances).sum(1).mean()
+            weighted = _mean(-(chances(outcomes) * log_chances).sum(1), weights)
+        elif weights is not None:
+            weighted = _mean((values.float() - outcomes).square(), weights)
         loss = policy_loss + self.settings.value_weight * weighted
         auxiliary = auxiliary_losses(outputs, batch)
         for name, part in auxiliary.items():
@@ -254,6 +257,13 @@ class LearnerModule(LightningModule):
         checkpoint["optimizer_states"] = [{"state": state, "param_groups": groups}]
         saved = like(checkpoint["lr_schedulers"], [schedule.state_dict()], "the schedule of rates")
         checkpoint["lr_schedulers"] = saved
+
+
+def _mean(each: Tensor, weights: Tensor | None) -> Tensor:
+    """The weighted mean of [N]; 0 if no weight is above 0."""
+    if weights is None:
+        return each.mean()
+    return (weights * each).sum() / weights.sum().clamp(min=1e-6)
 
 
 def chances(values: Tensor) -> Tensor:

@@ -82,6 +82,7 @@ class ReplaySettings:
     games_on_disk: int | None  # None: all
     window_on_disk: bool
     root_value_share: float
+    value_samples_per_game: float | None  # None: all samples of a game
     surprise_share: float
     augment: bool
 
@@ -99,6 +100,7 @@ class ReplaySettings:
                 "0.001 or more, or self-play makes games that are hardly ever learned from",
             ),
             "games_per_generation": ONE_OR_MORE,
+            "value_samples_per_game": (lambda samples: samples > 0, "above 0, or null"),
             "games_on_disk": (
                 lambda games: games >= self.window_games,
                 f"replay.window_games, {self.window_games}, or more; null for all",
@@ -111,6 +113,19 @@ class ReplaySettings:
             "null where replay.games_per_generation is a number, or the other way round",
             f"{self.samples_per_position} and {self.games_per_generation}",
         )
+        require(
+            self.value_samples_per_game is None or self.samples_per_position is not None,
+            "replay.value_samples_per_game",
+            "null with replay.games_per_generation, where a game has no fixed number of samples",
+            self.value_samples_per_game,
+        )
+
+    @property
+    def value_positions(self) -> float | None:
+        """Of a game, those that teach the value if each is sampled once; None: all."""
+        if self.value_samples_per_game is None or self.samples_per_position is None:
+            return None
+        return self.value_samples_per_game / self.samples_per_position
 
     def window_at(self, total_games: int) -> int:
         """The window of a run that has made `total_games`, in games (Wu 2019).
@@ -133,7 +148,7 @@ class Samples:
     legal_action_mask: BoolArray  # [N, A], True = legal
     policy_targets: FloatArray  # [N, A], pi: the policy that the network should learn
     value_targets: FloatArray  # [N], z: the game's outcome for the player to move, or a mixture
-    auxiliary: Mapping[str, FloatArray]  # by name, see `ReplayBuffer`
+    auxiliary: Mapping[str, FloatArray]  # by name, see `ReplayBuffer`; and any `value_weights` [N]
 
 
 @dataclass(frozen=True)
@@ -279,6 +294,8 @@ class ReplayBuffer:
         game: the game of the records.
         window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
         augment: whether to map each sample by a random symmetry of the game.
+        value_positions: of each game, how many of its positions teach the value on average, drawn
+            anew for each batch: `value_weights` are 1 there, else 0; None: all, without weights.
         root_value_share: r, of the search's value in the value target: (1 - r) z + r v.
         surprise_share: of a game's samples that are drawn in proportion to the surprises of its
             record; the others are drawn from its positions alike. Every game has as many samples
@@ -304,6 +321,7 @@ class ReplayBuffer:
         window_games: int,
         augment: bool,
         root_value_share: float = 0.0,
+        value_positions: float | None = None,
         surprise_share: float = 0.0,
         targets: Collection[str] = (),
         own_targets: Targets | None = None,
@@ -312,7 +330,7 @@ class ReplayBuffer:
     ) -> None:
         self.game = game
         self.augment = augment
-        self.root_value_share = root_value_share
+        self.root_value_share, self.value_positions = root_value_share, value_positions
         self.surprise_share = surprise_share
         self.window_games = window_games
         self._identity = game.identity
@@ -505,16 +523,20 @@ class ReplayBuffer:
             chosen = np.minimum(self._shares.first_above(points), last) - self._first_sample
         else:
             chosen = rng.integers(0, self.num_positions, size)
-        samples = self.positions(chosen[part])
+        draws = None if self.value_positions is None else rng.random(size)[part]
+        samples = self.positions(chosen[part], draws)
         if self.augment and self.game.symmetries:
             samples = self._mapped(samples, rng.integers(0, len(self._symmetries), size)[part])
         return samples if self._augmentation is None else self._augmentation(samples, rng)
 
-    def positions(self, chosen: npt.NDArray[np.int64]) -> Samples:
+    def positions(
+        self, chosen: npt.NDArray[np.int64], draws: npt.NDArray[np.float64] | None = None
+    ) -> Samples:
         """Chosen positions of the window, as they were played.
 
         Args:
             chosen: int64 [N], 0 to `num_positions` - 1, numbered through the games, oldest first.
+            draws: [N], 0 to 1, which decide who teaches the value, see `value_positions`.
         """
         size, num_actions = len(chosen), self.game.num_actions
         try:
@@ -568,6 +590,9 @@ class ReplayBuffer:
                 {"reply": reply, "later_values": later, "plies_left": plies_left},
             ),
         )
+        if draws is not None:
+            weights = (draws * self._lengths(games) < self.value_positions).astype(np.float32)
+            samples = replace(samples, auxiliary={**samples.auxiliary, "value_weights": weights})
         if self._own_targets is not None:
             drawn = Drawn(
                 observations=samples.observations,
@@ -586,6 +611,12 @@ class ReplayBuffer:
             samples = with_targets(samples, self._own_targets(drawn))
         self._desks.append(desk)
         return samples
+
+    def _lengths(self, games: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """How many positions to learn from these games have."""
+        firsts, room = self._games.room["first_sample"], len(self._games.room)
+        ends = np.where(games + 1 < self._games.end, firsts[(games + 1) % room], self._samples_end)
+        return ends - firsts[games % room]  # type: ignore[no-any-return]
 
     def _auxiliary(
         self, sign: FloatArray, games: npt.NDArray[np.int64], found: dict[str, FloatArray]

@@ -76,7 +76,7 @@ OF_GUMBEL = ("gumbel", "num_simulations", "transpositions")  # of Gumbel's searc
 # Settings that runs of 0.2.0 do not have, with the value that means what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
     "selfplay": {"start_share": 1.0, "round_waves": 16, "temperatures": []},
-    "replay": {"window_on_disk": False},
+    "replay": {"window_on_disk": False, "value_samples_per_game": None},
     "trainer": {"accumulate_grad_batches": 1},
     "learner": {
         "sync_batch_norm": True,

@@ -346,6 +346,7 @@ def test_settings_of_replay_and_self_play_arrive(
         f"replay.augment={augment}",
         "replay.window_games=77",
         "replay.root_value_share=0.3",
+        "replay.value_samples_per_game=6",
         "replay.surprise_share=0.4",
         "network=pooled_res",
         "network.auxiliary.score=true",
@@ -358,6 +359,7 @@ def test_settings_of_replay_and_self_play_arrive(
     train({**config, "run_dir": "run"})
     assert (made["ReplayBuffer"]["augment"], made["ReplayBuffer"]["window_games"]) == (augment, 77)
     assert made["ReplayBuffer"]["root_value_share"] == 0.3
+    assert made["ReplayBuffer"]["value_positions"] == 3.0  # each position is sampled twice
     assert made["ReplayBuffer"]["surprise_share"] == 0.4
     assert made["Actor"]["record_surprise"] is True
     assert made["ReplayBuffer"]["targets"] == ("score", "reply")

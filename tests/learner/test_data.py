@@ -212,6 +212,7 @@ def data_of(source: GameSource, tmp_path: Path, games_per_generation: int | None
             games_on_disk=None,
             window_on_disk=False,
             root_value_share=0.0,
+            value_samples_per_game=None,
             surprise_share=0.0,
             augment=False,
         ),

@@ -108,6 +108,18 @@ def test_loss_by_hand() -> None:
     assert metrics["value_loss"].item() == pytest.approx(value)
 
 
+@pytest.mark.parametrize(
+    ("weights", "value"),
+    [([1.0, 0.0], (1 - 0.5) ** 2), ([1.0, 1.0], (0.25 + 1.0) / 2), ([0.0, 0.0], 0.0)],
+)
+def test_value_weights(weights: list[float], value: float) -> None:
+    """The weighted mean is learned from; the metric stays the mean of all."""
+    learner = module(Fixed(torch.zeros(2, 3), torch.tensor([0.5, 0.0])))
+    loss, metrics = learner.loss({**batch(), "value_weights": torch.tensor(weights)})
+    assert loss.item() == pytest.approx(metrics["policy_loss"].item() + value)
+    assert metrics["value_loss"].item() == pytest.approx((0.25 + 1.0) / 2)
+
+
 def test_loss_over_all_actions_by_hand() -> None:
     """Row 1: logits ln 1, ln 3 and ln 4, of which the third is illegal: p = 1/8, 3/8, 4/8."""
     logits = torch.tensor([[math.log(1.0), math.log(3.0), math.log(4.0)], [2.0, 2.0, 2.0]])

@@ -110,7 +110,7 @@ def test_surprising_positions_are_drawn_more_often() -> None:
                 expected += [1 - share + share * s / mean for s in surprises]
         assert sum(expected) == pytest.approx(buffer.num_positions)
         drawn: list[Any] = []
-        buffer.positions = drawn.append  # type: ignore[method-assign, assignment]
+        buffer.positions = lambda chosen, _: drawn.append(chosen)  # type: ignore[method-assign, assignment]
         for seed in range(10):
             buffer.sample(20_000, np.random.default_rng(seed))
         counts = np.bincount(np.concatenate(drawn), minlength=buffer.num_positions)
@@ -270,6 +270,27 @@ def test_the_value_target_may_be_mixed_with_the_value_of_the_search() -> None:
         targets = buffer.positions(np.arange(buffer.num_positions)).value_targets
         assert targets.dtype == np.float32
         np.testing.assert_allclose(targets, expected, atol=1e-6)
+
+
+def test_few_positions_of_a_game_teach_the_value() -> None:
+    """Two of each on average, whatever its length; another two in each batch."""
+    game = azcore.make("tic_tac_toe")
+    records = played(game, 40)
+    buffer = ReplayBuffer(game=game, window_games=30, augment=False, value_positions=2.0)
+    for record in records:  # the oldest leave, and the ring turns
+        buffer.extend([record])
+    lengths = [len(record) for record in records[-30:]]
+    chosen = np.arange(buffer.num_positions)
+    draws = np.random.default_rng(3).random((500, len(chosen)))
+    taught = np.stack([buffer.positions(chosen, each).auxiliary["value_weights"] for each in draws])
+    assert set(np.unique(taught)) == {0.0, 1.0}
+    of_games = np.split(taught.mean(0), np.cumsum(lengths)[:-1])
+    np.testing.assert_allclose([each.sum() for each in of_games], 2.0, atol=0.35)
+    samples = buffer.sample(1000, np.random.default_rng(1))
+    part = buffer.sample(1000, np.random.default_rng(1), slice(500, None))
+    weights = samples.auxiliary["value_weights"]
+    assert 0.1 < weights.mean() < 0.6
+    assert np.array_equal(part.auxiliary["value_weights"], weights[500:])
 
 
 def test_counts_too_large_for_two_bytes_are_kept() -> None:
