@@ -590,7 +590,7 @@ class ReplayBuffer:
                 {"reply": reply, "later_values": later, "plies_left": plies_left},
             ),
         )
-        if draws is not None:
+        if draws is not None and self.value_positions is not None:
             weights = (draws * self._lengths(games) < self.value_positions).astype(np.float32)
             samples = replace(samples, auxiliary={**samples.auxiliary, "value_weights": weights})
         if self._own_targets is not None:

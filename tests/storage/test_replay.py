@@ -84,7 +84,7 @@ def test_window_holds_the_latest_games_and_is_drawn_uniformly() -> None:
         assert drawn[key] / 30_000 == pytest.approx(count / buffer.num_positions, rel=0.25)
 
 
-def test_surprising_positions_are_drawn_more_often() -> None:
+def test_surprising_positions_are_drawn_more_often(monkeypatch: pytest.MonkeyPatch) -> None:
     """By hand: (1 - s) + s KL / mean; no game gains by it, and one without surprise is uniform."""
     game = azcore.make("tic_tac_toe")
     rng = np.random.default_rng(7)
@@ -110,7 +110,9 @@ def test_surprising_positions_are_drawn_more_often() -> None:
                 expected += [1 - share + share * s / mean for s in surprises]
         assert sum(expected) == pytest.approx(buffer.num_positions)
         drawn: list[Any] = []
-        buffer.positions = lambda chosen, _: drawn.append(chosen)  # type: ignore[method-assign, assignment]
+        monkeypatch.setattr(
+            buffer, "positions", lambda chosen, _, drawn=drawn: drawn.append(chosen)
+        )
         for seed in range(10):
             buffer.sample(20_000, np.random.default_rng(seed))
         counts = np.bincount(np.concatenate(drawn), minlength=buffer.num_positions)
