@@ -116,7 +116,7 @@ def pytest_collection_finish() -> None:
 
 
 parse_yaml = yaml.load
-parsed: dict[tuple[str, type], Any] = {}
+parsed: dict[tuple[str, str], Any] = {}
 
 
 def parse_once(stream: Any, Loader: type) -> Any:  # noqa: N803 (the name it has in yaml.load)
@@ -124,9 +124,10 @@ def parse_once(stream: Any, Loader: type) -> Any:  # noqa: N803 (the name it has
     text = stream.read() if hasattr(stream, "read") else stream
     if len(text) > 20_000:  # made for a test of large files
         return parse_yaml(text, Loader)
-    if (text, Loader) not in parsed:
-        parsed[text, Loader] = parse_yaml(text, Loader)
-    return copy.deepcopy(parsed[text, Loader])
+    key = text, Loader.__name__  # OmegaConf makes its loader each time
+    if key not in parsed:
+        parsed[key] = parse_yaml(text, Loader)
+    return copy.deepcopy(parsed[key])
 
 
 yaml.load = parse_once

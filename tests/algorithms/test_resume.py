@@ -321,7 +321,7 @@ def test_killed_at_random_moments(
     # A generation takes a tenth of a second here, starting several; the run has 7 to a kill.
     changed = [*changed, f"trainer.max_steps={28 * kills}"]
     assert train(tiny(*changed, "run_dir=whole")) == 0
-    rng = random.Random(2026)
+    rng = random.Random(2042)  # whose first two kills come after a generation or two
     alive = 0
     for _ in range(kills):
         arguments = command(killed, (killed / "config.yaml").exists(), changed)
