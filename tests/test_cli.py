@@ -57,7 +57,7 @@ COMPARISON = ("command=arena", "arena=comparison")
         (["noise=gumbel"], "there is no setting noise"),
         (["preset=go_labtop"], "shogi_paper, tic_tac_toe_workstation, got preset=go_labtop"),
         (["game=ches"], "got 'ches'; did you mean chess?"),
-        (["scale=giant"], "scale must be one of laptop, paper, workstation, got 'giant'"),
+        (["scale=giant"], "scale must be one of laptop, paper, smoke, workstation, got 'giant'"),
         (["game.board_size=25"], "from 2 to 19, got 25"),
         (["game.komi=0.3"], "komi must be a whole or half number"),
         (

@@ -274,7 +274,7 @@ def _game(config: Config, **changed: Any) -> Game:
 
 
 def _selfplay_game(config: Config) -> Game:
-    changed = config["selfplay"].get("game", {})
+    changed = config["selfplay"].get("game") or {}
     require(isinstance(changed, Mapping), "selfplay.game", "settings by name", changed)
     variant = _game(config, **changed)
     game = _game(config) if changed else variant
