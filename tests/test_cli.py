@@ -211,7 +211,7 @@ class TestResume:
             (["seed=2"], "cannot change seed: the run has 1, got 2"),
             (["network.blocks=2"], "cannot change network.blocks"),
             (["selfplay.num_games=8"], "cannot change selfplay.num_games"),
-            (["learner=default"], "resumes with the run's own learner"),
+            (["network=sep_res"], "resumes with the run's own network"),
             (["scale=paper"], "resumes with the run's own scale, got scale=paper"),
         ],
     )
