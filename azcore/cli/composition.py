@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import hydra
@@ -39,37 +39,41 @@ def settings_for(
         ConfigStore.instance().store(group="game", name=name, node={"name": name, **settings})
     command, words = command_of(arguments, tell)
     asked = with_scale(command, renamed(command, words, tell), tell)
-    try:
-        with _initialized():
-            config = hydra.compose(command, asked)
-            require_used(command, asked, swept=False)
-            return settings_of(command, config, asked)
-    except AzcoreError:
-        raise
-    except OverrideParseException as error:
-        raise SettingError(unreadable(error.override)) from None
-    except (HydraException, OmegaConfBaseException) as error:
-        raise SettingError(composition_error(command, str(error), asked)) from None
-    except (TypeError, ValueError):
-        if (wrong := wrong_choice(asked)) is None:
+    with _apart():
+        try:
+            with _initialized():
+                config = hydra.compose(command, asked)
+                require_used(command, asked, swept=False)
+                return settings_of(command, config, asked)
+        except AzcoreError:
             raise
-        raise SettingError(wrong) from None
+        except OverrideParseException as error:
+            raise SettingError(unreadable(error.override)) from None
+        except (HydraException, OmegaConfBaseException) as error:
+            raise SettingError(composition_error(command, str(error), asked)) from None
+        except (TypeError, ValueError):
+            if (wrong := wrong_choice(asked)) is None:
+                raise
+            raise SettingError(wrong) from None
 
 
 def beside_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a run with the defaults of those that are changed."""
     register()
-    with _initialized():
+    with _apart(), _initialized():
         return with_defaults(dict(settings))
 
 
+def _initialized() -> AbstractContextManager[None]:
+    return hydra.initialize_config_module("azcore.conf", version_base="1.3")
+
+
 @contextmanager
-def _initialized() -> Iterator[None]:
-    """Hydra, which a program may use besides."""
+def _apart() -> Iterator[None]:
+    """Apart from what a program does with Hydra besides; messages initialize it again."""
     theirs = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:
-        with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-            yield
+        yield
     finally:
         GlobalHydra.instance().hydra = theirs

@@ -52,7 +52,6 @@ def test_checkpoints(tiny: Callable[..., dict[str, Any]], tmp_path: Path) -> Non
         tiny(
             "game=go",
             "game.board_size=3",
-            "selfplay.game.first_pass=0",
             "trainer.max_steps=4",
             f"run_dir={tmp_path / 'run'}",
         )
