@@ -105,13 +105,12 @@ def test_a_run_calls_each_part_and_resumes_byte_for_byte(
     }
     assert saved["selfplay"]["temperatures"] == FALLING
     calls.clear()
-    points = package / "my_research-1.0.dist-info" / "entry_points.txt"
-    text = points.read_text()
-    points.write_text("")
+    installed, away = package / "my_research-1.0.dist-info", package / "away"
+    installed.rename(away)
     sentence = "must be null, as no installed package has azcore.targets, got 'soon'"
     with pytest.raises(SettingError, match=f"^plugins.targets {sentence}$"):
         train({**parts, "resume": "parts"})
-    points.write_text(text)
+    away.rename(installed)
     status, _, errors = azcore("resume=parts")
     assert (status, errors) == (0, "")
     assert calls["loss"] == 6
