@@ -31,7 +31,7 @@ def undisturbed(
 
     Args:
         measured: rates, one or more of each.
-        again: measures one once more.
+        again: measures one of them again.
         earlier: rates that each should reach, if known.
     """
     rates = {each: statistics.median(values) for each, values in measured.items()}

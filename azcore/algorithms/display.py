@@ -138,12 +138,12 @@ class TrainingDisplay:
 
 
 class QuietDisplay(TrainingDisplay):
-    """Prints warnings, and what follows the end of the run."""
+    """Prints warnings, commands to type, and what follows the end of the run."""
 
     _has_ended = False
 
     def say(self, text: str, *, as_command: bool = False) -> None:
-        if self._has_ended:
+        if self._has_ended or as_command:
             super().say(text, as_command=as_command)
 
     def warn(self, text: str) -> None:

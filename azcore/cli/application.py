@@ -77,7 +77,7 @@ def main(began: float | None = None) -> None:
     # evaluated 4,600; on a quiet machine both 8,400. Read when torch is first imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if sys.version_info >= (3, 14):
-        # It refuses a help that is no text, as Hydra 1.3 has for --shell-completion.
+        # Hydra 1.3 passes an object as the help of an option; argparse now wants a string.
         argparse.ArgumentParser._check_help = lambda self, action: None  # type: ignore[attr-defined]
     try:
         register()

@@ -205,7 +205,7 @@ class Run:
             steps: of the optimizer in all; None: the run's own limit.
             quiet: print nothing.
             learner: as for `train`; a run that had one wants it again.
-            callbacks: the same. `learner=azcore.LearnerModule` and `callbacks=[]` go on without.
+            callbacks: the same. `learner=azcore.LearnerModule` and `callbacks=[]` resume without.
         """
         changes = [f"resume={_quoted(self.path)}", *limits(minutes, steps)]
         game = self.game

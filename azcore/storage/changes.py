@@ -78,8 +78,8 @@ def changes_of_arms(runs: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, st
         runs: each one's own settings, by the name to show.
 
     Returns:
-        Names with settings in words. Where a run does not know its defaults, all settings in which
-        any two differ.
+        Pairs of a name and its settings as text. If a run does not know its defaults, these are all
+        settings in which any two runs differ.
     """
     settings = {name: _settings(own) for name, own in runs.items()}
     changed = {name: {each.key: each for each in changes(own) or []} for name, own in runs.items()}

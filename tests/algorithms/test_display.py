@@ -92,6 +92,8 @@ def printed(log: str) -> list[str]:
     with terminal:
         terminal.say("self-play begins")
         terminal.warn("look at this: values are flat")
+        if log == "quiet":  # such as after a fault of a game
+            terminal.say("stopped; resume with: azcore resume=run", as_command=True)
         terminal.rating = "+1 ± 1 Elo"
         terminal.generation({**ROW, "loss": float("nan")})
     terminal.conclude({"ended": "done"})
@@ -100,7 +102,11 @@ def printed(log: str) -> list[str]:
 
 
 def test_quiet_prints_warnings_and_the_end() -> None:
-    assert printed("quiet") == ["look at this: values are flat", "report report.html"]
+    assert printed("quiet") == [
+        "look at this: values are flat",
+        "stopped; resume with: azcore resume=run",
+        "report report.html",
+    ]
 
 
 def test_json_prints_an_object_a_line() -> None:

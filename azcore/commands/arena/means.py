@@ -106,7 +106,7 @@ class Pool:
     The interval of a rating relative to its anchor hides the correlation of the errors: far from
     the anchor all intervals are wide, although neighbours are well known relative to each other.
     The covariance C of the fit has both: a sum with weights c that add up to 0 has the variance
-    c C c, whoever is the anchor.
+    c C c, whichever player is the anchor.
 
     Args:
         results: matches that connect all players.
