@@ -1,7 +1,7 @@
 """Self-play as a run plays it, in processes, with other numbers of processes and of games.
 
     python examples/bench_processes.py                       # one process for each core
-    python examples/bench_processes.py --processes 8 15 16 --games 256 network.blocks=6
+    python examples/bench_processes.py --processes 8,15,16 --games 256 network.blocks=6
     python examples/bench_processes.py --processes 16 game=chess evaluator.precision=bfloat16
 
 Printed are the evaluations/s of all together and the share of a worker's time in which it waits for
@@ -48,11 +48,16 @@ def measure(processes: int, games: int, seconds: float, changes: list[str]) -> N
     )
 
 
+def numbers(text: str) -> list[int]:
+    """Those that commas separate."""
+    return [int(number) for number in text.split(",")]
+
+
 def main() -> None:
     cores = len(os.sched_getaffinity(0))
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--processes", nargs="+", type=int, default=[cores])
-    parser.add_argument("--games", nargs="+", type=int, default=[512], help="of each process")
+    parser.add_argument("--processes", type=numbers, default=[cores])
+    parser.add_argument("--games", type=numbers, default=[512], help="of each process")
     parser.add_argument("--seconds", type=float, default=4.0)
     options, changes = parser.parse_known_args()
     for processes in options.processes:

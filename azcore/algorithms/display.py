@@ -21,7 +21,6 @@ from azcore.selfplay.crew import ActorStatistics
 
 SILENCE = 30.0  # seconds without a line in a log, until one says how far things are
 HEARTBEAT = 30.0  # seconds without a finished game until a line says so; twice that for the next
-MOST_MEMBERS = 16  # with a line each after a generation
 
 
 @dataclass
@@ -124,14 +123,14 @@ class TrainingDisplay:
         return None if left is None else max(0.0, left)
 
     def members(self, statistics: ActorStatistics, step: int) -> None:
-        """Print a line for each process or actor of self-play; none for threads.
+        """Print a line about the processes or actors of self-play; none for threads.
 
         Args:
             statistics: of the generation.
             step: the learner's.
         """
-        for parts in _members(statistics, step):
-            self._say_fitted(["", *parts])
+        if statistics.members:
+            self._say_fitted(["", *_members(statistics, step)])
 
     def _say_fitted(self, parts: list[str]) -> None:
         self.say(fitted(parts, self.console.width if self.console.is_terminal else None))
@@ -277,27 +276,17 @@ def _held_out(row: dict[str, float]) -> list[str]:
     ]
 
 
-def _members(statistics: ActorStatistics, step: int) -> list[list[str]]:
-    """What is told of each process or actor of self-play; with many, of the slowest."""
+def _members(statistics: ActorStatistics, step: int) -> list[str]:
+    """What is told of all processes or actors of self-play, in parts of a line."""
     members, seconds = statistics.members, statistics.seconds or 1.0
-    shown = members
-    if len(members) > MOST_MEMBERS:
-        shown = sorted(members, key=lambda member: member.evaluations)[:MOST_MEMBERS]
-    lines = [
-        [
-            f"{member.name}:",
-            f"{member.games / seconds:,.1f} games/s",
-            f"{member.evaluations / seconds:,.0f} evaluations/s",
-            f"weights {step - member.version:,} steps old",
-            f"restarted {member.restarted:,} times",
-        ]
-        for member in shown
+    rates = [member.evaluations / seconds for member in members]
+    restarted = sum(member.restarted for member in members)
+    return [
+        f"{len(members)} members of self-play:",
+        f"{min(rates):,.0f} to {max(rates):,.0f} evaluations/s each",
+        f"weights {step - min(member.version for member in members):,} steps old",
+        *([f"restarted {restarted:,} times"] if restarted else []),
     ]
-    if len(members) > len(shown):
-        restarted = sum(member.restarted for member in members)
-        more = f"and {len(members) - len(shown):,} faster ones"
-        lines.append([more, f"all restarted {restarted:,} times"])
-    return lines
 
 
 class LearnerProgress(Callback):

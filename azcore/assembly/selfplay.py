@@ -108,6 +108,7 @@ class RecipeOfRun(Recipe):
         first = settings.search_evaluator(network, 0, len(numbers))
         starts = settings.selfplay_starts()
         actor = make_actor(settings, settings.selfplay, first, starts, numbers)
+        actor.compile(process)
         unpack = unpacker(settings, network)
         return MemberOfCrew(actor, Workplace(settings.game, unpack, len(numbers)))
 

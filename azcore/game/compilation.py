@@ -8,8 +8,8 @@ three traps of that cache:
 * numba names record types in compiled symbols by a counter of the process. Two sizes of a board
   compiled by two processes may get one name, and a third process that loads both then runs the
   wrong code or crashes. We name them by a digest of the fields, the same in every process.
-* Processes that start together would each compile the same functions. Here the first compiles while
-  the others wait, and they load what it has compiled.
+* Processes that start together would each compile the same functions. Here the first to need one
+  compiles it while the others wait, and they load what it has compiled.
 
 The cache is in `azcore` in NUMBA_CACHE_DIR, or in `numba` of the user's cache directory.
 """
@@ -132,7 +132,7 @@ _lock: IO[str] | None = None  # that this process holds; used under numba's own 
 
 
 def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
-    """Let no other process compile into the directory meanwhile; what is there is just loaded.
+    """Let no other process compile this function meanwhile; what is there is just loaded.
 
     A function compiles those that it calls: a process takes the outermost one's lock alone, so two
     processes cannot wait for each other.
@@ -143,7 +143,7 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
         global _lock
         found = load(signature, context)
         if found is None and _lock is None:
-            _lock = (directory / "lock").open("w")
+            _lock = (directory / f"{dispatcher.__name__}.lock").open("w")
             fcntl.flock(_lock, fcntl.LOCK_EX)
             found = load(signature, context)  # if another process has compiled it by now
         return found

@@ -317,22 +317,22 @@ class Search:
 
     def _find_leaves(self, walked: npt.NDArray[np.bool_]) -> int:
         """Walk the trees in `walked`, bool [B], down to leaves; returns the number of leaves."""
-        return int(
-            self.call(
-                walks.find_leaves,
-                self._tree,
-                walked,
-                self._wave,
-                self._best_only,
-                self._rule,
-                self._forced,
-                self._gumbel,
-                self._in_flight,
-                self._transpositions,
-                self._proofs,
-                self._squares,
-                self._slots,
-            )
+        return int(self.call(walks.find_leaves, *self._to_find(walked)))
+
+    def _to_find(self, walked: npt.NDArray[np.bool_]) -> tuple[Any, ...]:
+        return (
+            self._tree,
+            walked,
+            self._wave,
+            self._best_only,
+            self._rule,
+            self._forced,
+            self._gumbel,
+            self._in_flight,
+            self._transpositions,
+            self._proofs,
+            self._squares,
+            self._slots,
         )
 
     def _describe(self, roots: IntArray) -> None:
@@ -356,6 +356,19 @@ class Search:
         Raises:
             AzcoreError: a value or logit is not a number.
         """
+        while True:
+            arguments = self._to_expand(policy_logits, values)
+            status = self.call(walks.expand_and_back_up, *arguments)
+            if status <= walks.DONE:
+                break
+            self._grow_edges(max(status, 2 * self._tree.edge_action.shape[1]))
+        if status == walks.NOT_FINITE:
+            raise AzcoreError("the network gave a policy or value that is not a finite number")
+        for row in list(self._noise):
+            if self.held(row) >= 0:
+                self.mix_noise(row, self._noise.pop(row))
+
+    def _to_expand(self, policy_logits: FloatArray, values: FloatArray) -> tuple[Any, ...]:
         positions = self._positions
         leaves = walks.Leaves(
             legal_actions=positions.legal_actions,
@@ -366,26 +379,25 @@ class Search:
             policy_logits=np.ascontiguousarray(policy_logits, np.float32),
             values=np.ascontiguousarray(values, np.float32),
         )
-        while True:
-            status = self.call(
-                walks.expand_and_back_up,
-                self._tree,
-                self._wave,
-                self._in_flight,
-                self._transpositions,
-                self._proofs,
-                self._squares,
-                self._slots,
-                leaves,
-            )
-            if status <= walks.DONE:
-                break
-            self._grow_edges(max(status, 2 * self._tree.edge_action.shape[1]))
-        if status == walks.NOT_FINITE:
-            raise AzcoreError("the network gave a policy or value that is not a finite number")
-        for row in list(self._noise):
-            if self.held(row) >= 0:
-                self.mix_noise(row, self._noise.pop(row))
+        return (
+            self._tree,
+            self._wave,
+            self._in_flight,
+            self._transpositions,
+            self._proofs,
+            self._squares,
+            self._slots,
+            leaves,
+        )
+
+    def kernels(self) -> list[tuple[Any, tuple[Any, ...]]]:
+        """The kernels of a wave that take longest to compile, each with arguments for `compile`."""
+        slots = len(self._slots.tree)
+        policy_logits = np.empty((slots, self.game.num_actions), np.float32)
+        return [
+            (walks.find_leaves, self._to_find(self._active)),
+            (walks.expand_and_back_up, self._to_expand(policy_logits, policy_logits[:, 0])),
+        ]
 
     def finished(self, row: int) -> bool:
         """Whether the simulations of a tree are done."""
@@ -554,10 +566,12 @@ class Search:
 
         Without this numba would take 20 µs a call to determine them.
         """
-        code = self._code.get(kernel)
-        if code is None:
-            code = self._code[kernel] = code_for(kernel, *arguments)
-        return code(*arguments)
+        return (self._code.get(kernel) or self.compile(kernel, *arguments))(*arguments)
+
+    def compile(self, kernel: Any, *arguments: Any) -> Callable[..., Any]:
+        """A kernel's code for arguments of these types, for `call`."""
+        code = self._code[kernel] = code_for(kernel, *arguments)
+        return code
 
     def _bytes_each(self) -> tuple[float, int, int]:
         """Bytes of a node, of a place for a tried edge and of an edge."""

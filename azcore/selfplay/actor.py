@@ -81,6 +81,10 @@ class Actor(Crew):
         self._pool = ThreadPoolExecutor(len(here), "self-play")
         self._stopped = False
 
+    def compile(self, turn: int) -> None:
+        """Compile what play needs; see `Worker.compile`."""
+        self._workers[0].compile(turn)
+
     def bytes_needed(self, legal_actions: int) -> int:
         return sum(worker.bytes_needed(legal_actions) for worker in self._workers)
 

@@ -114,7 +114,7 @@ class Crew(ABC):
 
     @abstractmethod
     def worker_states(self) -> list[dict[str, Any]]:
-        """The games in play of each worker as plain lists, without trees, between rounds."""
+        """The games in play of each worker, without trees, between rounds."""
 
     @abstractmethod
     def load_worker_states(self, states: list[dict[str, Any]]) -> None:
@@ -218,7 +218,7 @@ class Crew(ABC):
     # -- exact resume -----------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The games in play as plain lists, without trees: see `set_weights`."""
+        """The games in play, without trees: see `set_weights`."""
         return {"workers": self.worker_states()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

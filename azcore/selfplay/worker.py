@@ -11,9 +11,11 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from azcore.chance import Generators, Purpose
 from azcore.errors import CheckpointError, FaultyGameError, GameFileError, InvalidTextError
@@ -24,11 +26,14 @@ from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
 from azcore.selfplay import moves
 from azcore.selfplay.schedule import SelfPlaySettings
-from azcore.storage.game_record import NAMED, PLY, GameRecord, require_start
+from azcore.storage.game_record import ARRAYS, NAMED, PLY, SURPRISES, GameRecord, require_start
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import StartStates
 from azcore.storage.starts import Starts
 
+# The arrays of a game in play in a checkpoint, which holds no bytes, only texts: a character is a
+# byte. A replay knows the players.
+IN_PLAY = {name: dtype for name, dtype in (ARRAYS | SURPRISES).items() if name != "players"}
 PHASES = 4  # groups of games that move at different times, see `Worker._search_again`
 
 
@@ -173,10 +178,24 @@ class Worker:
             search.play(self._in_play.chosen, self._in_play.is_over)
         return self._see_to_games() if found else []
 
+    def compile(self, turn: int) -> None:
+        """Compile now what play needs, or load it.
+
+        Args:
+            turn: chooses what is first, so that processes that begin together share the work.
+        """
+        own = [(kernel, self._arguments()) for kernel in (moves.play, moves.begin)]
+        kernels = [*own, *self._search.kernels()]
+        first = turn % len(kernels)
+        for kernel, arguments in kernels[first:] + kernels[:first]:
+            self._search.compile(kernel, *arguments)
+
     def _call(self, kernel: Any) -> int:
         """Call a kernel of `moves`."""
-        arguments = (self._search.trees, self._in_play, self._way, self._wave)
-        return int(self._search.call(kernel, *arguments))
+        return int(self._search.call(kernel, *self._arguments()))
+
+    def _arguments(self) -> tuple[Any, ...]:
+        return (self._search.trees, self._in_play, self._way, self._wave)
 
     def _see_to_games(self) -> list[GameRecord]:
         """What the kernels of `moves` leave to do; returns the games that ended."""
@@ -366,7 +385,7 @@ class Worker:
     # -- exact resume ---------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """The games in play as plain lists, without trees: see `set_evaluator`."""
+        """The games in play, without trees: see `set_evaluator`."""
         return {
             "next_index": self._next_index,
             "games": [self._state_of(row) for row in range(len(self._texts))],
@@ -376,20 +395,17 @@ class Worker:
         game, start = self._in_play.games[row], self._texts[row]
         plies = self._in_play.plies[row, : game.plies]
         named = self._in_play.named[row, : game.named]
-        ends = plies["named_ends"][:-1]
-        actions = [part.tolist() for part in np.split(named["visit_actions"], ends)]
-        counts = [part.tolist() for part in np.split(named["visit_counts"], ends)]
-        surprises = self._in_play.surprises[row, : game.plies].tolist()
+        arrays = {name: plies[name] for name in ("actions", "root_values", "best_child_values")}
+        arrays["visit_offsets"] = np.append(np.uint32(0), plies["named_ends"])
+        arrays |= {name: named[name] for name in NAMED.names or ()}
+        if self._way.record_surprise:
+            arrays["surprises"] = self._in_play.surprises[row, : game.plies]
         return {
             "game_index": int(game.game_index),
             "opening_plies": int(game.opening_plies),
             "policy_plies": int(game.policy_plies),
-            "actions": plies["actions"].tolist(),
-            "visits": [list(both) for both in zip(actions, counts, strict=True)][: len(plies)],
-            "root_values": plies["root_values"].tolist(),
-            "best_child_values": plies["best_child_values"].tolist(),
             "could_resign": bool(game.could_resign),
-            **({"surprises": surprises} if self._way.record_surprise else {}),
+            **{name: _text_of(array.astype(IN_PLAY[name])) for name, array in arrays.items()},
             **({} if start is None else {"start": start}),
         }
 
@@ -416,7 +432,7 @@ class Worker:
             except InvalidTextError as error:  # the game allows it, the variant does not
                 raise CheckpointError(f"a game in play cannot begin there: {error}") from error
             states = self._search.states
-            for action in values["actions"]:
+            for action in values["actions"].tolist():
                 opening.add_ply(action, states.current_player(row))
                 states.step(row, action)
             self._write(row, opening)
@@ -425,20 +441,24 @@ class Worker:
 
     def _write_searches(self, row: int, values: dict[str, Any]) -> None:
         """Write what a checkpoint has of the searches of a game, whose plies are written."""
-        ends = np.cumsum([len(actions) for actions, _ in values["visits"]], dtype=np.int64)
-        while len(ends) and ends[-1] > self._in_play.named.shape[1]:
+        offsets = values["visit_offsets"]
+        while offsets[-1] > self._in_play.named.shape[1]:
             self._in_play = moves.with_more_room(self._in_play)
         game = self._in_play.games[row]
         game.opening_plies, game.could_resign = values["opening_plies"], values["could_resign"]
-        game.named = ends[-1] if len(ends) else 0
+        game.named = offsets[-1]
         plies = self._in_play.plies[row, : game.plies]
-        plies["named_ends"] = ends
+        plies["named_ends"] = offsets[1:]
         for name in ("root_values", "best_child_values"):
             plies[name] = values[name]
-        named = self._in_play.named[row, : game.named]
-        named["visit_actions"] = [action for actions, _ in values["visits"] for action in actions]
-        named["visit_counts"] = [count for _, counts in values["visits"] for count in counts]
+        for name in NAMED.names or ():
+            self._in_play.named[name][row, : game.named] = values[name]
         self._in_play.surprises[row, : game.plies] = values["surprises"]
+
+
+def plies_of(saved: dict[str, Any]) -> int:
+    """The plies of a game in play, as `Worker.state_dict` has it."""
+    return len(saved["actions"]) // IN_PLAY["actions"].itemsize
 
 
 def _restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
@@ -447,41 +467,44 @@ def _restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
     Raises:
         CheckpointError: it is malformed, or breaks the rules.
     """
-    actions, visits = saved["actions"], saved["visits"]
-    plies = len(actions)
-    # Checkpoints from before resignation lack both; such games are not used to measure it.
-    best_child_values = saved.get("best_child_values", saved["root_values"])
+    # Checkpoints from before resignation lack this; such games are not used to measure it.
     could_resign = saved.get("could_resign", True)
     policy_plies = saved.get("policy_plies", 0)  # from before there were any
-    # Those of a run that records surprise from now on lack it.
-    surprises = saved.get("surprises", [0.0] * plies)
     start = saved.get("start")
-    named = [action for some, _ in visits for action in some]
-    counts = [count for _, some in visits for count in some]
+    try:
+        arrays = _arrays_of(saved)
+    except (TypeError, ValueError) as error:
+        raise _unfit() from error
+    actions, offsets = arrays["actions"], arrays["visit_offsets"]
+    plies, named = len(actions), len(arrays["visit_actions"])
+    if not len(arrays["surprises"]):  # a run that records them from now on
+        arrays["surprises"] = np.zeros(plies, np.float32)
+    of_plies = ("root_values", "best_child_values", "surprises")
     if not (
         _are_whole([saved["game_index"]], 0)
         and _are_whole([saved["opening_plies"]], 0, plies)
         and _are_whole([policy_plies], 0)
-        and _are_whole(actions + named, 0, referee.game.num_actions - 1)
-        and _are_whole(counts, 1, 2**32 - 1)
-        and all(len(some) == len(others) for some, others in visits)
-        and plies == len(visits) == len(saved["root_values"]) == len(best_child_values)
-        and plies == len(surprises)
-        and all(type(s) is float and 0 <= s < 1000 for s in surprises)  # at most 87 in truth
-        # -1 to 1, with a margin for rounding.
-        and all(type(v) is float and -2 < v < 2 for v in saved["root_values"])
-        and all(type(v) is float and -2 < v < 2 for v in best_child_values)
         and type(could_resign) is bool
+        and all(len(arrays[name]) == plies for name in of_plies)
+        and len(offsets) == plies + 1
+        and offsets[0] == 0
+        and offsets[-1] == named == len(arrays["visit_counts"])
+        and (offsets[:-1] <= offsets[1:]).all()
+        and (actions < referee.game.num_actions).all()
+        and (arrays["visit_actions"] < referee.game.num_actions).all()
+        and (arrays["visit_counts"] >= 1).all()
+        and ((arrays["surprises"] >= 0) & (arrays["surprises"] < 1000)).all()  # at most 87 in truth
+        # -1 to 1, with a margin for rounding.
+        and all((np.abs(arrays[name]) < 2).all() for name in of_plies[:2])
     ):
-        raise CheckpointError("a game in play of this checkpoint has parts that do not fit")
-    offsets = np.cumsum([0, *(len(some) for some, _ in visits)])
+        raise _unfit()
     try:
         if start is not None:
             require_start(start)
         ended, _ = referee.replay(
-            np.array(actions, np.uint16),
-            offsets.astype(np.uint32),
-            np.array(named, np.uint16),
+            actions,
+            offsets,
+            arrays["visit_actions"],
             np.zeros(0, np.uint8),
             "a game in play of this checkpoint",
             start,
@@ -494,12 +517,57 @@ def _restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
         raise CheckpointError("a game in play of this checkpoint is over")
     return {
         **saved,
+        **arrays,
         "start": start,
         "policy_plies": policy_plies,
-        "best_child_values": best_child_values,
-        "surprises": surprises,
         "could_resign": could_resign,
     }
+
+
+def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of a game in play, not checked against each other.
+
+    Raises:
+        TypeError, ValueError: one of them is none.
+    """
+    if "visits" not in saved:
+        arrays = {name: saved[name] for name in IN_PLAY if name != "surprises"}
+        arrays["surprises"] = saved.get("surprises", "")
+        return {name: _array_of(text, IN_PLAY[name]) for name, text in arrays.items()}
+    # Up to version 0.2 they were lists.
+    visits, values = saved["visits"], saved["root_values"]
+    if any(len(some) != len(others) for some, others in visits):
+        raise ValueError
+    lists = {
+        "actions": saved["actions"],
+        "visit_offsets": list(accumulate((len(some) for some, _ in visits), initial=0)),
+        "visit_actions": [action for some, _ in visits for action in some],
+        "visit_counts": [count for _, some in visits for count in some],
+        "root_values": values,
+        "best_child_values": saved.get("best_child_values", values),  # from before resignation
+        "surprises": saved.get("surprises", []),
+    }
+    for name, numbers in lists.items():
+        kind = IN_PLAY[name]
+        if kind.kind == "u" and not _are_whole(numbers, 0, np.iinfo(kind).max):
+            raise TypeError
+        if kind.kind == "f" and not all(type(number) is float for number in numbers):
+            raise TypeError
+    return {name: np.array(numbers, IN_PLAY[name]) for name, numbers in lists.items()}
+
+
+def _text_of(array: npt.NDArray[Any]) -> str:
+    return array.tobytes().decode("latin-1")
+
+
+def _array_of(text: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    if type(text) is not str:
+        raise TypeError
+    return np.frombuffer(text.encode("latin-1"), dtype)
+
+
+def _unfit() -> CheckpointError:
+    return CheckpointError("a game in play of this checkpoint has parts that do not fit")
 
 
 def _are_whole(values: Sequence[object], low: int, high: int = 2**63 - 1) -> bool:

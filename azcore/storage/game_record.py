@@ -4,7 +4,7 @@ All games share one format: positions are not stored but rebuilt by replaying th
 Transcripts such as SGF and PGN are made from a record.
 
 A frame is `magic, payload length, CRC-32 of the payload, payload`. The payload is a JSON header
-line followed by the arrays, little-endian, in the order of `_ARRAYS`. Reading executes nothing. It
+line followed by the arrays, little-endian, in the order of `ARRAYS`. Reading executes nothing. It
 refuses frames that are truncated or altered, and frames whose types, lengths or ranges no game can
 have, since a valid checksum does not prove good intent. Only the game knows whether the actions are
 legal; see `azcore.storage.referee`.
@@ -35,7 +35,7 @@ _WITH_START = b"AZG5"  # has a start and that array, which may be empty
 _OLD_MAGICS = (b"AZG1", b"AZG2")  # still read, see `_as_new`
 FRAME_MAGICS = (_MAGIC, _WITH_SURPRISES, _WITH_START, *_OLD_MAGICS)
 FRAME = struct.Struct("<4sII")  # magic, payload length in bytes, CRC-32
-_ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
+ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in the header
     "actions": np.dtype("<u2"),
     "visit_offsets": np.dtype("<u4"),
     "visit_actions": np.dtype("<u2"),
@@ -56,7 +56,7 @@ PLY = record_type(
     ]
 )
 NAMED = record_type([("visit_actions", np.uint16), ("visit_counts", np.uint32)])
-_SURPRISES = {"surprises": np.dtype("<f4")}
+SURPRISES = {"surprises": np.dtype("<f4")}
 MOST_HEADER_BYTES = 1 << 16  # a header takes a few hundred
 MOST_TEXT = 200  # characters of a name or setting of a game
 MOST_NUMBERS = 100  # of a setting of a game
@@ -155,7 +155,7 @@ class GameRecord:
 
 def _arrays_of(magic: bytes) -> dict[str, np.dtype[Any]]:
     """The arrays of a frame, in their order."""
-    return _ARRAYS | _SURPRISES if magic in (_WITH_SURPRISES, _WITH_START) else _ARRAYS
+    return ARRAYS | SURPRISES if magic in (_WITH_SURPRISES, _WITH_START) else ARRAYS
 
 
 def length_of(frame: bytes) -> int:

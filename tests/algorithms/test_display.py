@@ -60,25 +60,19 @@ def test_lines_fit_the_terminal(width: int, more: dict[str, float]) -> None:
     )
 
 
-@pytest.mark.parametrize(("count", "lines"), [(0, 0), (2, 2), (20, 17)])
-def test_each_actor_has_a_line_and_of_many_the_slowest(count: int, lines: int) -> None:
-    members = [MemberStatistics(f"actor {n}", 3, 1000 * n, 40, 1) for n in range(count)]
+def test_processes_have_one_line_together() -> None:
+    members = [MemberStatistics(f"actor {n}", 3, 1000 * n, 40 + n, n) for n in range(1, 4)]
     out = io.StringIO()
-    console = Console(file=out, width=100)
-    terminal = TrainingDisplay(console=console, max_steps=100)
+    terminal = TrainingDisplay(console=Console(file=out, width=100), max_steps=100)
     terminal.members(ActorStatistics(seconds=10.0, members=members), 48)
-    told = out.getvalue().splitlines()
-    assert len(told) == lines
-    if count:
-        assert told[1].split("  ")[1:] == [
-            "actor 1:",
-            "0.3 games/s",
-            "100 evaluations/s",
-            "weights 8 steps old",
-            "restarted 1 times",
-        ]
-    if count == 20:
-        assert "and 4 faster ones  all restarted 20 times" in told[-1]
+    terminal.members(ActorStatistics(seconds=10.0), 48)  # threads of this process
+    (line,) = out.getvalue().splitlines()
+    assert line.split("  ")[1:] == [
+        "3 members of self-play:",
+        "100 to 300 evaluations/s each",
+        "weights 7 steps old",
+        "restarted 6 times",
+    ]
 
 
 def test_a_pipe_gets_one_line() -> None:

@@ -50,7 +50,7 @@ def met(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 def test_generations_are_made_in_order(tiny: Callable[..., dict[str, Any]], met: list[str]) -> None:
     assert train(tiny("gate.enabled=true", "gate.every_generations=1", "trainer.max_steps=12")) == 0
-    assert met == 3 * [method for _, method in STEPS]
+    assert met == (3 * [method for _, method in STEPS])[:-1]  # the last report follows the run
 
 
 def test_a_run_that_resumes_within_a_generation_ends_it(
@@ -61,4 +61,4 @@ def test_a_run_that_resumes_within_a_generation_ends_it(
     met.clear()
     assert train(tiny("gate.enabled=true", "resume=run", "trainer.max_steps=12")) == 0
     whole = [method for _, method in STEPS]
-    assert met == [step for step in whole if step != "new_games"] + whole
+    assert met == [step for step in whole if step != "new_games"] + whole[:-1]

@@ -110,12 +110,15 @@ LIES = [
     (_set("state_dict", "network.more", to=torch.zeros(1)), "is not one of this network's"),
     (_set("latest_weights", to={}), "latest weights cannot be used: the tensor"),
     (_set("latest_weights", to=[1]), "latest weights cannot be used"),
-    (_in_play("actions", [0, 0]), "a game in play of this checkpoint"),
-    (_in_play("actions", [70_000]), "a game in play of this checkpoint"),
+    (_in_play("actions", [0]), "a game in play of this checkpoint has parts"),
+    (_in_play("actions", "odd"), "a game in play of this checkpoint has parts"),
+    (_in_play("actions", "\xff\xff"), "a game in play of this checkpoint has parts"),
     (_in_play("visits", [[[0], [1]]]), "a game in play of this checkpoint has parts"),
+    (_in_play("visit_offsets", "\7\0\0\0"), "a game in play of this checkpoint has parts"),
+    (_in_play("visit_counts", ""), "a game in play of this checkpoint has parts"),
     (_in_play("opening_plies", -1), "a game in play of this checkpoint has parts"),
-    (_in_play("surprises", [-1.0]), "a game in play of this checkpoint has parts"),
-    (_in_play("root_values", [float("nan")]), "a game in play of this checkpoint has parts"),
+    (_in_play("surprises", "\0\0\x80\xbf"), "a game in play of this checkpoint has parts"),
+    (_in_play("root_values", "\0\0\xc0\x7f"), "a game in play of this checkpoint has parts"),
 ]
 
 
@@ -191,7 +194,7 @@ def test_what_a_run_says_of_its_origin_is_repeated_and_no_more(
 def test_a_game_in_play_that_is_over_is_refused(sent: Path, tiny: Tiny, tmp_path: Path) -> None:
     run = received(sent, tmp_path)
     checkpoint = read_checkpoint(run.last_checkpoint)
-    moves = {"actions": [0, 3, 1, 4, 2], "visits": [[[], []]] * 5, "opening_plies": 0}
+    moves = {"actions": [0, 3, 1, 4, 2], "visits": [[[], []]] * 5, "opening_plies": 0}  # as in 0.2
     values = {"root_values": [0.0] * 5, "best_child_values": [0.0] * 5}
     first_game(checkpoint).update(moves | values)
     write_checkpoint(checkpoint, run.last_checkpoint)

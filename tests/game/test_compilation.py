@@ -20,10 +20,10 @@ def one_more(value: int) -> int:
 
 @pytest.fixture
 def lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """That of an empty cache."""
+    """That of `one_more` in an empty cache."""
     monkeypatch.setattr(config, "CACHE_DIR", str(tmp_path))
     compilation._cache_directory.cache_clear()
-    yield compilation._cache_directory((__file__,)) / "lock"
+    yield compilation._cache_directory((__file__,)) / "one_more.lock"
     compilation._cache_directory.cache_clear()
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -13,6 +16,7 @@ from azcore.search.evaluators import CachedEvaluator, Evaluator
 from azcore.search.settings import SearchResult
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import choose_action
+from azcore.selfplay.worker import IN_PLAY
 from azcore.storage.replay import ReplayBuffer
 from reference_mcts import HashEvaluator
 from search_kit import search_settings
@@ -211,3 +215,29 @@ def test_random_openings_are_played_but_not_learned_from() -> None:
         assert (counts[record.opening_plies :] > 0).all()
     samples = buffer.sample(500, np.random.default_rng(1))
     np.testing.assert_allclose(samples.policy_targets.sum(1), 1, rtol=1e-5)
+
+
+def as_before(game: dict[str, Any]) -> dict[str, Any]:
+    """A game in play as version 0.2 saved it, in lists."""
+    texts = {name: game.pop(name) for name in IN_PLAY if name in game}
+    arrays = {name: np.frombuffer(t.encode("latin-1"), IN_PLAY[name]) for name, t in texts.items()}
+    parts = [arrays.pop(f"visit_{name}") for name in ("offsets", "actions", "counts")]
+    actions, counts = (np.split(part, parts[0][1:-1]) for part in parts[1:])
+    visits = [
+        [some.tolist(), others.tolist()] for some, others in zip(actions, counts, strict=True)
+    ]
+    lists = {name: array.tolist() for name, array in arrays.items()}
+    return {**game, **lists, "visits": visits[: len(lists["actions"])]}
+
+
+def test_games_in_play_of_an_earlier_version_go_on() -> None:
+    game = azcore.make("tic_tac_toe")
+    first, second = actor(game, opening_plies=2), actor(game, opening_plies=2)
+    first.play_while(rounds(3))
+    state = first.state_dict()
+    before = copy.deepcopy(state)
+    for worker in before["workers"]:
+        worker["games"] = [as_before(game) for game in worker["games"]]
+    assert sum(len(game["visits"]) for game in before["workers"][0]["games"]) > 4
+    second.load_state_dict(before)
+    assert second.state_dict() == state

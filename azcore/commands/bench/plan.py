@@ -29,6 +29,7 @@ from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.bench.learner import Learning
 from azcore.commands.bench.results import Figure
 from azcore.networks import build_network
+from azcore.selfplay.worker import plies_of
 from azcore.settings import build, require
 from azcore.storage.game_record import GameRecord
 from azcore.storage.run_directory import RunDirectory
@@ -179,7 +180,7 @@ def measured(settings: RunSettings, options: PlanSettings, say: Callable[[str], 
         records = crew.play_while(lambda _: time.perf_counter() - began < options.seconds)
         seconds = time.perf_counter() - began
         in_play = [game for worker in crew.worker_states() for game in worker["games"] if game]
-        plies = sum(map(len, records)) + sum(len(game["actions"]) for game in in_play)
+        plies = sum(map(len, records)) + sum(map(plies_of, in_play))
         evaluations = crew.statistics.evaluations
     finally:
         crew.close()
