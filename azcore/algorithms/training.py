@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import shutil
+import threading
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -43,7 +44,7 @@ from azcore.algorithms.supervised import Supervised
 from azcore.assembly.parts import RunSettings
 from azcore.assembly.selfplay import NetworkWeights, unpacker
 from azcore.errors import AzcoreError, CheckpointError
-from azcore.learner.data import Progress, SelfPlayData
+from azcore.learner.data import Progress, SelfPlayData, compile_sampling
 from azcore.learner.module import LearnerModule
 from azcore.learner.norm import synchronised
 from azcore.learner.overlap import OverlappingSelfPlay
@@ -295,6 +296,9 @@ class Training:
 
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
         settings, network = self._settings, self._module.playing
+        if settings.backend.name != "inline":  # this process has time while others begin
+            sampling = settings.window()
+            threading.Thread(target=compile_sampling, args=(sampling,), daemon=True).start()
         crew = crew_of_run(settings, network, self._starts, self._terminal.say)
         self._workplaces = crew.workplaces() or self._workplaces
         sizes = crew.settings

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import numpy as np
 import torch
 from lightning.pytorch import LightningDataModule
 from torch import Tensor
@@ -63,6 +64,40 @@ def draw_batch(
     del arrays["auxiliary"]
     batch = {name: torch.from_numpy(array) for name, array in arrays.items()}
     return {name: tensor.pin_memory() for name, tensor in batch.items()} if pin else batch
+
+
+def compile_sampling(window: ReplayBuffer) -> None:
+    """Compile what draws a batch.
+
+    Args:
+        window: an empty one, which gets a game of one ply.
+    """
+    game = window.game
+    state = game.initial_state()
+    seat, action = game.current_player(state), game.legal_action_mask(state).nonzero()[0][:1]
+    ones = np.ones(1, np.float32)
+    resigned = GameRecord(
+        game=game.identity,
+        actions=action.astype(np.uint16),
+        visit_offsets=np.array([0, 1], np.uint32),
+        visit_actions=action.astype(np.uint16),
+        visit_counts=np.ones(1, np.uint32),
+        root_values=ones,
+        best_child_values=ones,
+        players=np.array([seat], np.uint8),
+        outcome=-1,
+        resigned_by=0,
+        resign_threshold=None,
+        played_out=False,
+        opening_plies=0,
+        seed=0,
+        game_index=0,
+        weights_version=0,
+        counts="visits",
+        surprises=ones,
+    )
+    window.extend([resigned])
+    draw_batch(window, 2, 0, 0)
 
 
 class GenerationLoader:

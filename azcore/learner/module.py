@@ -73,6 +73,8 @@ class LearnerModule(LightningModule):
         self._team = team
         self.description = description
         self._outputs = torch.compile(self._outputs_of) if settings.compile else self._outputs_of
+        self._figures: list[str] = []  # names of the metrics in the sum, which is on the device
+        self._sum, self._summed = torch.zeros(()), 0
 
     @property
     def playing(self) -> nn.Module:
@@ -81,13 +83,25 @@ class LearnerModule(LightningModule):
 
     def training_step(self, batch: dict[str, Tensor], _index: int) -> Tensor:
         loss, metrics = self.loss(batch)
-        metrics = self._team.means(metrics)
-        size = len(batch["value_targets"])
-        curves = {CURVES.get(name, f"learner/{name}"): value for name, value in metrics.items()}
-        self.log_dict(curves, on_step=True, on_epoch=False, batch_size=size)
-        # Means over a generation, for metrics.csv.
-        self.log_dict(metrics, on_step=False, on_epoch=True, logger=False, batch_size=size)
+        # Lightning's own sums would take longer than the step of a small network, on any device.
+        figures = torch.stack([metric.detach().float() for metric in metrics.values()])
+        self._figures = list(metrics)
+        self._sum = self._sum + figures if self._summed else figures
+        self._summed += 1
+        every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined]
+        if (self.trainer.global_step + 1) % every == 0:
+            means = self._team.means(metrics)
+            curves = {CURVES.get(name, f"learner/{name}"): value for name, value in means.items()}
+            self.log_dict(curves, on_step=True, on_epoch=False, batch_size=1)
         return loss
+
+    def on_train_epoch_end(self) -> None:
+        """The means over the generation, for metrics.csv."""
+        if self._summed:
+            means = (self._sum / self._summed).unbind()
+            metrics = self._team.means(dict(zip(self._figures, means, strict=True)))
+            self.log_dict(metrics, on_step=False, on_epoch=True, logger=False, batch_size=1)
+        self._summed = 0
 
     def loss(self, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """w (z - v)^2 - pi^T log p, averaged over a batch, and metrics to log.
@@ -147,7 +161,7 @@ class LearnerModule(LightningModule):
 
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """The optimizer that the settings name, and its schedule."""
-        optimizer = make_optimizer(self.settings, self.network.parameters())
+        optimizer = make_optimizer(self.settings, list(self.network.parameters()))
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate)
         return {
             "optimizer": optimizer,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ _MOMENTUM, _MOMENTS = ("momentum_buffer",), ("exp_avg", "exp_avg_sq", "step")
 
 
 def make_optimizer(
-    settings: LearnerSettings, parameters: Iterable[nn.Parameter]
+    settings: LearnerSettings, parameters: Sequence[nn.Parameter]
 ) -> torch.optim.Optimizer:
     """The optimizer of a run, with rate 1: the schedule multiplies it.
 
@@ -26,12 +26,19 @@ def make_optimizer(
     weight_decay = 2 c. The decay of AdamW and Muon is apart from the gradient.
     """
     decay = 2 * settings.l2
+    # One kernel for all parameters. None: torch chooses.
+    is_on_gpu = all(parameter.is_cuda for parameter in parameters) or None
     betas = (settings.momentum, _BETA_2)
     if settings.optimizer == "muon":
         return MuonWithAdamW(parameters, lr=1.0, betas=betas, weight_decay=decay)
     if settings.optimizer == "adamw":
-        return torch.optim.AdamW(parameters, lr=1.0, betas=betas, weight_decay=decay)
-    return torch.optim.SGD(parameters, lr=1.0, momentum=settings.momentum, weight_decay=decay)
+        return torch.optim.AdamW(
+            parameters, lr=1.0, betas=betas, weight_decay=decay, fused=is_on_gpu
+        )
+    momentum = settings.momentum
+    return torch.optim.SGD(
+        parameters, lr=1.0, momentum=momentum, weight_decay=decay, fused=is_on_gpu
+    )
 
 
 def _held(name: str, parameter: nn.Parameter) -> tuple[tuple[str, ...], Tensor]:

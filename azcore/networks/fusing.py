@@ -8,14 +8,16 @@ number of planes is a multiple of eight, so the first convolution gets planes of
 from __future__ import annotations
 
 import copy
+from collections.abc import Sequence
 from typing import TypeGuard
 
 import torch
 import torch.nn.functional as F  # noqa: N812
 from torch import Tensor, nn
 
-from azcore.networks.blocks import Residual
+from azcore.networks.blocks import GlobalPool, PooledBlock, Residual
 from azcore.networks.heads import ConvBlock
+from azcore.networks.pooled import PooledNetwork, PooledPolicyHead, values_of
 from azcore.networks.towers import ResidualBlock
 
 MULTIPLE = 8  # of planes, for the matrix units
@@ -26,11 +28,16 @@ class FusedConvolution(nn.Module):
     """ReLU of a convolution, or of the sum of one and its skip: [N, C, H, W] -> [N, K, H, W].
 
     Planes beyond the convolution's, up to a multiple of `MULTIPLE`, may follow and do not count.
+
+    Args:
+        convolution: folded.
+        planes: C, if more follow.
     """
 
-    def __init__(self, convolution: nn.Conv2d) -> None:
+    def __init__(self, convolution: nn.Conv2d, planes: int = 0) -> None:
         super().__init__()
-        missing = -convolution.in_channels % MULTIPLE
+        planes = max(planes, convolution.in_channels)
+        missing = planes + -planes % MULTIPLE - convolution.in_channels
         weight = F.pad(convolution.weight.detach(), (0, 0, 0, 0, 0, missing))
         bias = convolution.bias
         assert bias is not None
@@ -55,9 +62,9 @@ class FusedConvolution(nn.Module):
 class FusedResidual(nn.Module):
     """A residual block that ends in a ReLU, whose last convolution adds the skip."""
 
-    def __init__(self, layers: nn.Module, last: nn.Conv2d) -> None:
+    def __init__(self, layers: nn.Module, last: nn.Conv2d, planes: int = 0) -> None:
         super().__init__()
-        self.layers, self.last = layers, FusedConvolution(last)
+        self.layers, self.last = layers, FusedConvolution(last, planes)
 
     def forward(self, x: Tensor) -> Tensor:
         return self.last(self.layers(x), x)  # type: ignore[no-any-return]
@@ -74,6 +81,101 @@ class _AllButLast(nn.Module):
         return self.block.all_but_last(x)
 
 
+class FusedPooling(nn.Module):
+    """All but the last convolution of a `PooledBlock`, with its two convolutions as one.
+
+    The pooled channels stay behind the others in the result, which saves a copy, and mean nothing
+    there: the last convolution has weights of zero for them.
+    """
+
+    def __init__(self, block: PooledBlock) -> None:
+        super().__init__()
+        local, pooled = first_convolution(block.local), first_convolution(block.everywhere[0])
+        self.kept, self.padding = local.out_channels, local.padding
+        self.weight = _joined([local, pooled])
+        self.pooled_bias = _constant(_bias(pooled)[:, None, None])
+        self.pool = GlobalPool()
+        self.to_bias = copy.deepcopy(block.everywhere[2])
+        assert isinstance(self.to_bias, nn.Linear)
+        more = pooled.out_channels
+        self.to_bias.weight = _constant(F.pad(self.to_bias.weight, (0, 0, 0, more)))
+        self.to_bias.bias = _constant(F.pad(self.to_bias.bias + _bias(local), (0, more)))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.conv2d(x, self.weight, padding=self.padding)
+        pooled = self.pool(torch.relu(y[:, self.kept :] + self.pooled_bias))
+        return torch.relu_(y + self.to_bias(pooled)[:, :, None, None])
+
+
+class FusedPooledNetwork(nn.Module):
+    """A `PooledNetwork` whose heads share their first convolution, and their layer after pooling.
+
+    Args:
+        network: with a `PooledPolicyHead`, in which h channels enter each head.
+    """
+
+    def __init__(self, network: PooledNetwork) -> None:
+        super().__init__()
+        head = network.policy_head
+        assert isinstance(head, PooledPolicyHead)
+        local = first_convolution(head.local)
+        pooled = [first_convolution(head.pooled[0]), first_convolution(network.value_features)]
+        h = self.channels = local.out_channels
+        self.tower = network.tower
+        self.weight = _joined([local, *pooled])
+        self.pooled_bias = _constant(torch.cat([_bias(one) for one in pooled])[:, None, None])
+        self.pool = GlobalPool()
+        # It pools h means of the policy's head, h of the value's, then as many maxima.
+        policy, value = [0, 2], [1, 3]
+        layers = [(head.bias, policy), *((other, policy) for other in head.others.values())]
+        layers.append((network.value_hidden[1], value))
+        weights, biases = [], []
+        for layer, places in layers:
+            assert isinstance(layer, nn.Linear)
+            weight = layer.weight.new_zeros((layer.out_features, 4, h))
+            weight[:, places] = layer.weight.detach().view(-1, 2, h)
+            weights.append(weight.flatten(1))
+            biases.append(layer.bias.detach())
+        biases[0] = biases[0] + _bias(local)
+        self.sizes = [len(bias) for bias in biases]
+        self.pooled_weight = _constant(torch.cat(weights))
+        self.biases = _constant(torch.cat(biases))
+        self.cells, self.value = head.cells["policy"], network.value
+        self.is_wdl = network.is_wdl
+
+    def forward(self, observations: Tensor) -> tuple[Tensor, Tensor]:
+        y = F.conv2d(self.tower(observations), self.weight)
+        pooled = self.pool(torch.relu(y[:, self.channels :] + self.pooled_bias))
+        parts = torch.split(F.linear(pooled, self.pooled_weight, self.biases), self.sizes, 1)
+        bias, *others, hidden = parts
+        cells = self.cells(torch.relu(y[:, : self.channels] + bias[:, :, None, None]))
+        values = values_of(self.value(torch.relu(hidden)), self.is_wdl)
+        return torch.cat([cells, *others], 1), values
+
+
+def first_convolution(layers: nn.Module) -> nn.Conv2d:
+    """The convolution that layers begin with."""
+    assert isinstance(layers, nn.Sequential)
+    convolution = layers[0]
+    assert isinstance(convolution, nn.Conv2d)
+    return convolution
+
+
+def _joined(convolutions: Sequence[nn.Conv2d]) -> nn.Parameter:
+    """The weights of one convolution for those of several."""
+    weight = torch.cat([convolution.weight.detach() for convolution in convolutions])
+    return _constant(weight.contiguous(memory_format=torch.channels_last))
+
+
+def _bias(layer: nn.Conv2d) -> Tensor:
+    assert layer.bias is not None  # of folding
+    return layer.bias.detach()
+
+
+def _constant(values: Tensor) -> nn.Parameter:
+    return nn.Parameter(values.detach(), requires_grad=False)
+
+
 def can_fuse() -> bool:
     """Whether this torch has cuDNN's fused kernels."""
     names = ("cudnn_convolution_relu", "cudnn_convolution_add_relu")
@@ -86,6 +188,13 @@ def fused(network: nn.Module) -> nn.Module:
 
 
 def _fused(module: nn.Module) -> nn.Module:
+    if isinstance(module, PooledBlock) and _is_pooling_alone(module):
+        last = first_convolution(module.last)
+        return FusedResidual(FusedPooling(module), last, last.out_channels)
+    if isinstance(module, PooledNetwork) and _has_plain_heads(module):
+        network = FusedPooledNetwork(module)
+        network.tower = _fused(network.tower)
+        return network
     for name, child in list(module.named_children()):
         setattr(module, name, _fused(child))
     if isinstance(module, ConvBlock):
@@ -101,6 +210,35 @@ def _fused(module: nn.Module) -> nn.Module:
         if _fits(convolution) and _is_relu_alone([*rest, module.excite, module.after]):
             return FusedResidual(_AllButLast(module), convolution)
     return module
+
+
+def _is_pooling_alone(block: PooledBlock) -> bool:
+    """Whether a block is what `FusedPooling` and a fused convolution compute."""
+    return (
+        _is_relu_alone([block.before, block.activation])
+        and _is_relu_alone([block.excite, block.after])
+        and _begins_alone(block.everywhere[0], has_relu=True)
+        and all(_begins_alone(layers, has_relu=False) for layers in (block.local, block.last))
+    )
+
+
+def _has_plain_heads(network: PooledNetwork) -> bool:
+    """Whether a network's heads are what `FusedPooledNetwork` computes."""
+    head = network.policy_head
+    return (
+        isinstance(head, PooledPolicyHead)
+        and _is_relu_alone([head.activation])
+        and _is_relu_alone([network.value_hidden[2]])
+        and _begins_alone(head.local, has_relu=False)
+        and _begins_alone(head.pooled[0], has_relu=True)
+        and _begins_alone(network.value_features, has_relu=True)
+    )
+
+
+def _begins_alone(layers: nn.Module, has_relu: bool) -> bool:
+    """Whether layers are a convolution that can be fused, and a ReLU or nothing after it."""
+    convolution, *rest = layers.children()
+    return _fits(convolution) and _is_relu_alone(rest if has_relu else [*rest, nn.ReLU()])
 
 
 def _fits(layer: nn.Module) -> TypeGuard[nn.Conv2d]:

@@ -178,6 +178,14 @@ class LinearPolicyHeads(nn.Module):
             del self.heads[name]
 
 
+def values_of(last: Tensor, is_wdl: bool) -> Tensor:
+    """Values [N] in [-1, 1] of the last layer's [N, 1], or of its logits of win, draw and loss."""
+    if not is_wdl:
+        return torch.tanh(last).squeeze(1)
+    win, _, loss = torch.softmax(last, 1).unbind(1)
+    return win - loss
+
+
 class PooledNetwork(AuxiliaryNetwork):
     """One tower for all heads.
 
@@ -216,13 +224,7 @@ class PooledNetwork(AuxiliaryNetwork):
         """Logits [N, A] and values [N], view of the player to move, of bytes [N, C, H, W]."""
         features = self.tower(observations)
         hidden = self.value_hidden(self.value_features(features))
-        return self.policy_head(features)["policy"], self._values(self.value(hidden))
-
-    def _values(self, value: Tensor) -> Tensor:
-        if not self.is_wdl:
-            return torch.tanh(value).squeeze(1)
-        win, _, loss = torch.softmax(value, 1).unbind(1)
-        return win - loss
+        return self.policy_head(features)["policy"], values_of(self.value(hidden), self.is_wdl)
 
     def outputs(self, observations: Tensor) -> dict[str, Tensor]:
         features = self.tower(observations)
@@ -230,7 +232,11 @@ class PooledNetwork(AuxiliaryNetwork):
         cells = self.value_features(features)
         hidden = self.value_hidden(cells)
         value = self.value(hidden)
-        outputs = {**policies, "policy_logits": policies["policy"], "values": self._values(value)}
+        outputs = {
+            **policies,
+            "policy_logits": policies["policy"],
+            "values": values_of(value, self.is_wdl),
+        }
         del outputs["policy"]
         if self.is_wdl:
             outputs["wdl_logits"] = value

@@ -10,20 +10,28 @@ from azcore.assembly.parts import LearningSettings, settings_from
 from azcore.library.settings import compose
 from azcore.networks import build_network
 from azcore.networks.folding import folded
-from azcore.networks.fusing import MULTIPLE, FusedConvolution, fused, planes_taken
+from azcore.networks.fusing import (
+    MULTIPLE,
+    FusedConvolution,
+    FusedPooledNetwork,
+    FusedPooling,
+    fused,
+    planes_taken,
+)
 from azcore.networks.heads import ConvBlock
 
-# Settings of a network, how many of its convolutions are fused, and how many are left.
+# Settings of a network, how many of its convolutions are fused, and how many are left; several that
+# read the same count as one.
 NETWORKS = [
     (["network=dual_res"], 2 * 4 + 1 + 2, 0),
     (["network=sep_conv"], 2 * (1 + 4) + 2, 0),
-    (["network=pooled_res"], 2 * 4 + 1 - 2 + 2 + 2, 2 + 2),  # in two blocks, one is added to
+    (["network=pooled_res"], 2 * 4 + 1 - 2, 2 + 1 + 1),  # two blocks pool; the heads, the cells
     (
         ["network=pooled_res", "network.squeeze_excite=4", "network.pooling_every=0"],
-        1 + 4 + 2,
-        4 + 2,
+        1 + 4,
+        4 + 1 + 1,
     ),
-    (["network=pooled_res", "network.bottleneck=2"], 1 + 4 * (1 + 4 + 1) - 2 + 2 + 2, 2 + 2),
+    (["network=pooled_res", "network.bottleneck=2"], 1 + 4 * (1 + 4 + 1) - 2, 2 + 1 + 1),
     (["network=pooled_res", "network.activation=mish", "network.pooling_every=0"], 0, 1 + 8 + 4),
     (["network=dual_res", "game=shogi"], 2 * 4 + 1 + 2, 1),
 ]
@@ -64,6 +72,16 @@ def test_results_are_the_same(words: list[str], wanted: int) -> None:
                 torch.testing.assert_close(other, one, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("words", [row[0] for row in NETWORKS])
+def test_a_network_is_rewritten_in_its_precision(words: list[str]) -> None:
+    settings = settings_from(compose("game=go", *words), LearningSettings)
+    network = with_random_norms(build_network(settings.game, settings.network, 1))
+    network = network.to(torch.bfloat16)
+    observations = torch.randint(0, 2, (4, *settings.game.observation_shape)).to(torch.bfloat16)
+    with torch.inference_mode():
+        assert planes_taken(network, fused(network), observations) is not None
+
+
 @pytest.mark.parametrize(("words", "wanted", "left"), NETWORKS)
 def test_each_convolution_is_done_once(words: list[str], wanted: int, left: int) -> None:
     """Those fused, and those left, which have a bias but no ReLU of their own."""
@@ -71,7 +89,7 @@ def test_each_convolution_is_done_once(words: list[str], wanted: int, left: int)
     rewritten = fused(folded(build_network(settings.game, settings.network, 1)))
     called: list[nn.Module] = []
     for layer in rewritten.modules():
-        if isinstance(layer, nn.Conv2d | FusedConvolution):
+        if isinstance(layer, nn.Conv2d | FusedConvolution | FusedPooling | FusedPooledNetwork):
             layer.register_forward_hook(lambda layer, *_: called.append(layer))
     rewritten(torch.zeros(2, *settings.game.observation_shape))
     assert len(called) == len(set(called)) == wanted + left
