@@ -26,19 +26,15 @@ def make_optimizer(
     weight_decay = 2 c. The decay of AdamW and Muon is apart from the gradient.
     """
     decay = 2 * settings.l2
-    # One kernel for all parameters. None: torch chooses.
-    is_on_gpu = all(parameter.is_cuda for parameter in parameters) or None
     betas = (settings.momentum, _BETA_2)
+    # On a GPU one kernel for all parameters; None: torch chooses.
+    fused = all(parameter.is_cuda for parameter in parameters) or None
+    given: dict[str, Any] = {"lr": 1.0, "weight_decay": decay}
     if settings.optimizer == "muon":
-        return MuonWithAdamW(parameters, lr=1.0, betas=betas, weight_decay=decay)
+        return MuonWithAdamW(parameters, betas=betas, **given)
     if settings.optimizer == "adamw":
-        return torch.optim.AdamW(
-            parameters, lr=1.0, betas=betas, weight_decay=decay, fused=is_on_gpu
-        )
-    momentum = settings.momentum
-    return torch.optim.SGD(
-        parameters, lr=1.0, momentum=momentum, weight_decay=decay, fused=is_on_gpu
-    )
+        return torch.optim.AdamW(parameters, betas=betas, fused=fused, **given)
+    return torch.optim.SGD(parameters, momentum=settings.momentum, fused=fused, **given)
 
 
 def _held(name: str, parameter: nn.Parameter) -> tuple[tuple[str, ...], Tensor]:
