@@ -12,6 +12,7 @@ import pytest
 from azcore.assembly.parts import MatchSettings, RunSettings, settings_from
 from azcore.assembly.web_settings import web_settings
 from azcore.cli import roots
+from azcore.cli.composition import settings_for
 from azcore.commands.bench.settings import bench_settings
 from azcore.commands.check.report import CheckSettings
 from azcore.commands.export.settings import export_settings
@@ -273,3 +274,10 @@ def test_the_schedule_in_words_of_a_run_with_a_limit_in_time(compose: Compose) -
         "learning rate 0.1 until step 1,600 or 0:00:48, 0.02 until 8,000 or 0:04:00, "
         "0.005 until 14,000 or 0:07:00, 0.001 to the end"
     )
+
+
+@pytest.mark.parametrize("scale", ["laptop", "paper"])
+def test_a_setting_of_the_game_for_self_play_needs_no_file(scale: str) -> None:
+    """That of Go's laptop has it, others do not."""
+    settings = settings_for(["game=go", f"scale={scale}", "selfplay.game.first_pass=0.5"], {})
+    assert settings["selfplay"]["game"] == {"first_pass": 0.5}

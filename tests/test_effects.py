@@ -67,3 +67,16 @@ def test_conditions_name_settings_that_there_are() -> None:
     named = [key for condition in CONDITIONS for key in (*condition.keys, *condition.but)]
     assert all(roots.has("train", key) for key in named)
     assert set(TARGETS) == set(ALL_TARGETS)
+
+
+@pytest.mark.parametrize("words", ["falling_temperature", "[wdl,falling_temperature]"])
+def test_a_method_without_effect_is_refused(words: str) -> None:
+    told = r"^method=falling_temperature changes something only with search=puct.*; got method="
+    with pytest.raises(SettingError, match=told):
+        settings_for(["game=go", f"method={words}"], {})
+    settings_for(["game=go", "search=puct", f"method={words}"], {})
+
+
+def test_a_method_of_which_a_part_counts_passes() -> None:
+    for method in ("cheap_ends", "muon", "warmup", "without_reply"):
+        settings_for(["game=go", f"method={method}"], {})

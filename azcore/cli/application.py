@@ -17,9 +17,9 @@ from yaml import YAMLError
 
 from azcore import interrupts
 from azcore.cli import roots
-from azcore.cli.machine import with_scale
+from azcore.cli.composition import understood
 from azcore.cli.messages import composition_error, unreadable, wrong_choice
-from azcore.cli.old_names import command_of, renamed
+from azcore.cli.old_names import command_of
 from azcore.cli.overrides import TRAIN, require_used, settings_of, with_defaults
 from azcore.cli.plugins import register
 from azcore.cli.status import contained, refuse, run_command, tell
@@ -93,7 +93,7 @@ def main(began: float | None = None) -> None:
         elif "--version" in words:
             print(f"azcore {__version__}", flush=True)
         else:
-            sys.argv[1:] = with_scale(command, renamed(command, words, tell), tell)
+            sys.argv[1:] = understood(command, words)
             hydra.main("pkg://azcore.conf", command, version_base="1.3")(_application)()
     except OverrideParseException as error:
         refuse(unreadable(error.override))

@@ -20,6 +20,8 @@ from azcore.cli.plugins import register
 from azcore.cli.status import tell
 from azcore.errors import AzcoreError, SettingError
 
+OF_GAME = "selfplay.game."  # whose keys each game has for itself
+
 
 def settings_for(
     arguments: Sequence[str], games: Mapping[str, Mapping[str, Any]]
@@ -38,7 +40,7 @@ def settings_for(
     for name, settings in games.items():
         ConfigStore.instance().store(group="game", name=name, node={"name": name, **settings})
     command, words = command_of(arguments, tell)
-    asked = with_scale(command, renamed(command, words, tell), tell)
+    asked = understood(command, words)
     with _apart():
         try:
             with _initialized():
@@ -55,6 +57,16 @@ def settings_for(
             if (wrong := wrong_choice(asked)) is None:
                 raise
             raise SettingError(wrong) from None
+
+
+def understood(command: str, words: Sequence[str]) -> list[str]:
+    """The words of a command line as Hydra takes them.
+
+    Settings get the names of today, what is left to the machine gets a word of its own, and a
+    setting of the game for self-play need not be in any file.
+    """
+    asked = with_scale(command, renamed(command, words, tell), tell)
+    return [f"++{word}" if word.startswith(OF_GAME) else word for word in asked]
 
 
 def beside_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:

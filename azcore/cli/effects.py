@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from azcore.cli.messages import parsed
+from azcore.cli.plugins import keys_of_method
 from azcore.errors import SettingError
 
 Settings = Mapping[str, Any]
@@ -134,9 +135,23 @@ def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
         SettingError: naming the key, and what it needs.
     """
     for override in parsed(overrides):
-        key = override.key_or_group
-        for condition in CONDITIONS:
-            is_of = any(f"{key}.".startswith(f"{own}.") for own in condition.keys)
-            if is_of and "." in key and key not in condition.but and not condition.holds(settings):
-                told = f"{key} changes something only with {condition.wanted}"
+        name = override.key_or_group
+        named = {name: [name] if "." in name else []}
+        if name == "method":
+            chosen = override.value()
+            chosen = chosen if isinstance(chosen, list) else [chosen]
+            named = {f"method={method}": keys_of_method(str(method)) for method in chosen}
+        for what, keys in named.items():
+            wanted = [_wanted_by(key, settings) for key in keys]
+            if wanted and None not in wanted:
+                told = f"{what} changes something only with {wanted[0]}"
                 raise SettingError(f"{told}; got {override.input_line}")
+
+
+def _wanted_by(key: str, settings: Settings) -> str | None:
+    """What a setting needs, so that it changes anything; None: nothing more."""
+    for condition in CONDITIONS:
+        is_of = any(f"{key}.".startswith(f"{own}.") for own in condition.keys)
+        if is_of and key not in condition.but and not condition.holds(settings):
+            return condition.wanted
+    return None

@@ -63,6 +63,20 @@ def methods() -> dict[str, dict[str, Any]]:
     return table
 
 
+def keys_of_method(name: str) -> list[str]:
+    """The settings that a method of azcore has; none for one of a plugin."""
+    file = files("azcore.conf").joinpath("method", f"{name}.yaml")
+    if name in methods() or not file.is_file():
+        return list(methods().get(name, ()))
+    found, left = list[str](), list(yaml.safe_load(file.read_text(encoding="utf-8")).items())
+    for key, value in left:
+        if isinstance(value, dict):
+            left += [(f"{key}.{below}", kept) for below, kept in value.items()]
+        elif key != "defaults":
+            found.append(key)
+    return found
+
+
 def package_folders(package: str) -> list[Path]:
     """Where a package lies; nothing of it is run, so a mistake in one game stops no other."""
     try:
