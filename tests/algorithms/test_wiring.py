@@ -481,3 +481,24 @@ def test_players_of_matches_take_the_most_visited_action(compose_settings: Any) 
 @pytest.fixture
 def compose_settings() -> Any:
     return lambda *words: settings_from(compose(*words), RunSettings)
+
+
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_row_of_metrics_has_the_means_of_its_steps(
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch, parts: int
+) -> None:
+    seen: list[float] = []
+    loss = LearnerModule.loss
+
+    def noted(module: LearnerModule, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
+        found, metrics = loss(module, batch)
+        seen.append(float(metrics["value_loss"].detach()))
+        return found, metrics
+
+    monkeypatch.setattr(LearnerModule, "loss", noted)
+    words = ("trainer.max_steps=8", f"trainer.accumulate_grad_batches={parts}")
+    assert train(tiny("run_dir=run", *words)) == 0
+    generations = np.array(seen).reshape(2, -1)
+    assert generations.shape == (2, 4 * parts)
+    assert generations.std() > 1e-4
+    assert column("run", "value_loss") == pytest.approx(generations.mean(1), rel=1e-4)
