@@ -278,6 +278,6 @@ def test_the_schedule_in_words_of_a_run_with_a_limit_in_time(compose: Compose) -
 
 @pytest.mark.parametrize("scale", ["laptop", "paper"])
 def test_a_setting_of_the_game_for_self_play_needs_no_file(scale: str) -> None:
-    """That of Go's laptop has it, others do not."""
+    """Go's preset for a laptop has it, the paper's does not."""
     settings = settings_for(["game=go", f"scale={scale}", "selfplay.game.first_pass=0.5"], {})
     assert settings["selfplay"]["game"] == {"first_pass": 0.5}

@@ -284,7 +284,7 @@ def _members(statistics: ActorStatistics, step: int) -> list[str]:
     return [
         f"{len(members)} members of self-play:",
         f"{min(rates):,.0f} to {max(rates):,.0f} evaluations/s each",
-        f"weights {step - min(member.version for member in members):,} steps old",
+        f"weights up to {step - min(member.version for member in members):,} steps old",
         *([f"restarted {restarted:,} times"] if restarted else []),
     ]
 

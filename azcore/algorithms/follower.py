@@ -18,8 +18,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from lightning.pytorch import LightningModule, Trainer
-from lightning.pytorch.callbacks import Checkpoint
+from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.plugins.io import TorchCheckpointIO
 
 from azcore.algorithms.ranks import (
@@ -104,11 +103,8 @@ def _without_search(config: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-class _Following(Checkpoint):
-    """Waits for rank 0 where `Loop.generation` makes games, and where it saves the run.
-
-    A `Checkpoint` for the reason that `Loop` is one.
-    """
+class _Following(Callback):
+    """Waits for rank 0 where `Loop.generation` makes games, and where it saves the run."""
 
     def __init__(self, team: Team, data: ReceivedGames) -> None:
         self._team, self._data = team, data

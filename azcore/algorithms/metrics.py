@@ -78,7 +78,7 @@ MEMBERS = [
     "restarts",  # ever
 ]
 
-# In TensorBoard, by groups, without the values that the learner logs at every step.
+# In TensorBoard, by groups, without the values that the learner logs itself.
 CURVES = {
     "games": "selfplay/games",
     "positions": "selfplay/positions",

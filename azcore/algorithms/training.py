@@ -10,6 +10,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -60,6 +61,7 @@ from azcore.storage.card import MADE, made_by
 from azcore.storage.checkpoint import FAULTS, short_reason
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
+from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import ORIGIN
 
@@ -297,8 +299,7 @@ class Training:
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
         settings, network = self._settings, self._module.playing
         if settings.backend.name != "inline":  # this process has time while others begin
-            sampling = settings.window()
-            threading.Thread(target=compile_sampling, args=(sampling,), daemon=True).start()
+            threading.Thread(target=_compile_sampling, args=(settings,), daemon=True).start()
         crew = crew_of_run(settings, network, self._starts, self._terminal.say)
         self._workplaces = crew.workplaces() or self._workplaces
         sizes = crew.settings
@@ -395,3 +396,16 @@ def _ranks_in_words(trainer: TrainerSettings, learner: LearnerSettings) -> str:
 
 def _words(settings: Mapping[str, Any]) -> str:
     return ",".join(f" {key} {value}" for key, value in settings.items())
+
+
+def _compile_sampling(settings: RunSettings) -> None:
+    """Compile what draws batches, if that works; whoever draws one compiles it otherwise."""
+    with suppress(Exception):
+        compile_sampling(
+            ReplayBuffer(
+                game=settings.game,
+                window_games=1,
+                augment=settings.replay.augment,
+                targets=settings.network.targets,
+            )
+        )

@@ -12,6 +12,7 @@ from hydra.core.global_hydra import GlobalHydra
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf.errors import OmegaConfBaseException
 
+from azcore.cli import roots
 from azcore.cli.machine import with_scale
 from azcore.cli.messages import composition_error, unreadable, wrong_choice
 from azcore.cli.old_names import command_of, renamed
@@ -66,7 +67,9 @@ def understood(command: str, words: Sequence[str]) -> list[str]:
     setting of the game for self-play need not be in any file.
     """
     asked = with_scale(command, renamed(command, words, tell), tell)
-    return [f"++{word}" if word.startswith(OF_GAME) else word for word in asked]
+    if not roots.has(command, "selfplay.game"):
+        return asked
+    return [f"++{word}" if word.startswith(OF_GAME) and "=" in word else word for word in asked]
 
 
 def beside_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -64,10 +64,12 @@ def methods() -> dict[str, dict[str, Any]]:
 
 
 def keys_of_method(name: str) -> list[str]:
-    """The settings that a method of azcore has; none for one of a plugin."""
+    """The settings of one of azcore's methods; of a plugin's none."""
+    if name in methods():
+        return list(methods()[name])
     file = files("azcore.conf").joinpath("method", f"{name}.yaml")
-    if name in methods() or not file.is_file():
-        return list(methods().get(name, ()))
+    if not file.is_file():
+        return []
     found, left = list[str](), list(yaml.safe_load(file.read_text(encoding="utf-8")).items())
     for key, value in left:
         if isinstance(value, dict):

@@ -135,9 +135,15 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
     """Let no other process compile this function meanwhile; what is there is just loaded.
 
     A function compiles those that it calls: a process takes the outermost one's lock alone, so two
-    processes cannot wait for each other.
+    processes cannot wait for each other, and may both compile what two functions call.
     """
     load, compile_now = dispatcher._cache.load_overload, dispatcher.compile
+    save = dispatcher._cache.save_overload
+
+    def save_alone(signature: Any, data: Any) -> None:  # also a function that two others call
+        with (directory / "saving.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            save(signature, data)
 
     def load_or_wait(signature: Any, context: Any) -> Any:
         global _lock
@@ -160,6 +166,7 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
                     _lock = None
 
     dispatcher._cache.load_overload = load_or_wait
+    dispatcher._cache.save_overload = save_alone
     dispatcher.compile = compile_in_turn
 
 

@@ -26,7 +26,7 @@ from azcore.networks.saved import require_weights
 from azcore.storage.checkpoint import KEY, like, weights_of, write_checkpoint
 from azcore.storage.targets import TARGETS
 
-CURVES = {  # of each step, in TensorBoard
+CURVES = {  # in TensorBoard, each `trainer.log_every_n_steps`
     "loss": "loss/total",
     "policy_loss": "loss/policy",
     "value_loss": "loss/value",
@@ -73,8 +73,8 @@ class LearnerModule(LightningModule):
         self._team = team
         self.description = description
         self._outputs = torch.compile(self._outputs_of) if settings.compile else self._outputs_of
-        self._figures: list[str] = []  # names of the metrics in the sum, which is on the device
-        self._sum, self._summed = torch.zeros(()), 0
+        # Of the generation so far, by metric: their sum, on the device, and how many there are.
+        self._sums: dict[str, tuple[Tensor | float, int]] = {}
 
     @property
     def playing(self) -> nn.Module:
@@ -84,24 +84,25 @@ class LearnerModule(LightningModule):
     def training_step(self, batch: dict[str, Tensor], _index: int) -> Tensor:
         loss, metrics = self.loss(batch)
         # Lightning's own sums would take longer than the step of a small network, on any device.
-        figures = torch.stack([metric.detach().float() for metric in metrics.values()])
-        self._figures = list(metrics)
-        self._sum = self._sum + figures if self._summed else figures
-        self._summed += 1
+        for name, value in metrics.items():
+            added, count = self._sums.get(name, (0.0, 0))
+            self._sums[name] = added + torch.as_tensor(value).detach().float(), count + 1
         every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined]
-        if (self.trainer.global_step + 1) % every == 0:
+        if every and (self.trainer.global_step + 1) % every == 0:
             means = self._team.means(metrics)
             curves = {CURVES.get(name, f"learner/{name}"): value for name, value in means.items()}
             self.log_dict(curves, on_step=True, on_epoch=False, batch_size=1)
         return loss
 
-    def on_train_epoch_end(self) -> None:
-        """The means over the generation, for metrics.csv."""
-        if self._summed:
-            means = (self._sum / self._summed).unbind()
-            metrics = self._team.means(dict(zip(self._figures, means, strict=True)))
-            self.log_dict(metrics, on_step=False, on_epoch=True, logger=False, batch_size=1)
-        self._summed = 0
+    def _log_means(self) -> None:
+        """Log the means of the generation, for metrics.csv and callbacks."""
+        means = {
+            name: torch.as_tensor(added / count) for name, (added, count) in self._sums.items()
+        }
+        self._sums.clear()
+        if means:
+            means = self._team.means(means)
+            self.log_dict(means, on_step=False, on_epoch=True, logger=False, batch_size=1)
 
     def loss(self, batch: dict[str, Tensor]) -> tuple[Tensor, dict[str, Tensor]]:
         """w (z - v)^2 - pi^T log p, averaged over a batch, and metrics to log.
@@ -161,7 +162,7 @@ class LearnerModule(LightningModule):
 
     def configure_optimizers(self) -> OptimizerLRSchedulerConfig:
         """The optimizer that the settings name, and its schedule."""
-        optimizer = make_optimizer(self.settings, list(self.network.parameters()))
+        optimizer = make_optimizer(self.settings, self.network.parameters())
         schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, self.learning_rate)
         return {
             "optimizer": optimizer,
@@ -178,11 +179,13 @@ class LearnerModule(LightningModule):
         optimizer.param_groups[0]["lr"] = self.learning_rate(self.trainer.global_step)
 
     def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
-        """Follow the step just taken, of one batch or several, with the average."""
+        """Follow the step just taken, of one batch or several, with the average; log means."""
         if self.average is not None and (batch_idx + 1) % self.trainer.accumulate_grad_batches == 0:
             assert self.settings.weight_averaging is not None
             decay = decay_at(self.trainer.global_step - 1, self.settings.weight_averaging)
             move_average(self.average, self.network, decay)
+        if self.trainer.is_last_batch or self.trainer.should_stop:
+            self._log_means()
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Describe the game and the network in the checkpoint, and save the weights that play.

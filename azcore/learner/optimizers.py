@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -18,7 +18,7 @@ _MOMENTUM, _MOMENTS = ("momentum_buffer",), ("exp_avg", "exp_avg_sq", "step")
 
 
 def make_optimizer(
-    settings: LearnerSettings, parameters: Sequence[nn.Parameter]
+    settings: LearnerSettings, parameters: Iterable[nn.Parameter]
 ) -> torch.optim.Optimizer:
     """The optimizer of a run, with rate 1: the schedule multiplies it.
 
@@ -27,14 +27,12 @@ def make_optimizer(
     """
     decay = 2 * settings.l2
     betas = (settings.momentum, _BETA_2)
-    # On a GPU one kernel for all parameters; None: torch chooses.
-    fused = all(parameter.is_cuda for parameter in parameters) or None
     given: dict[str, Any] = {"lr": 1.0, "weight_decay": decay}
     if settings.optimizer == "muon":
         return MuonWithAdamW(parameters, betas=betas, **given)
     if settings.optimizer == "adamw":
-        return torch.optim.AdamW(parameters, betas=betas, fused=fused, **given)
-    return torch.optim.SGD(parameters, momentum=settings.momentum, fused=fused, **given)
+        return torch.optim.AdamW(parameters, betas=betas, **given)
+    return torch.optim.SGD(parameters, momentum=settings.momentum, **given)
 
 
 def _held(name: str, parameter: nn.Parameter) -> tuple[tuple[str, ...], Tensor]:

@@ -188,10 +188,10 @@ def fused(network: nn.Module) -> nn.Module:
 
 
 def _fused(module: nn.Module) -> nn.Module:
-    if isinstance(module, PooledBlock) and _is_pooling_alone(module):
+    if type(module) is PooledBlock and _is_pooling_alone(module):
         last = first_convolution(module.last)
         return FusedResidual(FusedPooling(module), last, last.out_channels)
-    if isinstance(module, PooledNetwork) and _has_plain_heads(module):
+    if type(module) is PooledNetwork and _has_plain_heads(module):
         network = FusedPooledNetwork(module)
         network.tower = _fused(network.tower)
         return network

@@ -473,7 +473,7 @@ def _restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
     start = saved.get("start")
     try:
         arrays = _arrays_of(saved)
-    except (TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise _unfit() from error
     actions, offsets = arrays["actions"], arrays["visit_offsets"]
     plies, named = len(actions), len(arrays["visit_actions"])
@@ -553,7 +553,8 @@ def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
             raise TypeError
         if kind.kind == "f" and not all(type(number) is float for number in numbers):
             raise TypeError
-    return {name: np.array(numbers, IN_PLAY[name]) for name, numbers in lists.items()}
+    with np.errstate(over="ignore"):  # infinity is refused
+        return {name: np.array(numbers, IN_PLAY[name]) for name, numbers in lists.items()}
 
 
 def _text_of(array: npt.NDArray[Any]) -> str:

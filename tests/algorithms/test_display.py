@@ -70,7 +70,7 @@ def test_processes_have_one_line_together() -> None:
     assert line.split("  ")[1:] == [
         "3 members of self-play:",
         "100 to 300 evaluations/s each",
-        "weights 7 steps old",
+        "weights up to 7 steps old",
         "restarted 6 times",
     ]
 

@@ -13,17 +13,19 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from lightning.pytorch import Callback, LightningModule, Trainer
 from torch import Tensor
 
 from azcore.algorithms import alphagozero, ratings
 from azcore.algorithms.clock import RunClock
+from azcore.algorithms.objects import Objects
 from azcore.arena import spread
 from azcore.arena.match import MatchResult
 from azcore.arena.players import SearchPlayer
 from azcore.arena.spread import SpreadMatch
 from azcore.assembly.parts import RunSettings, search_player, settings_from
 from azcore.assembly.selfplay import NetworkWeights, RecipeOfRun, make_actor
-from azcore.commands.train import train
+from azcore.commands.train import train, train_run
 from azcore.learner.module import LearnerModule
 from azcore.networks import build_network
 from azcore.search.evaluators import Evaluator
@@ -495,10 +497,18 @@ def test_a_row_of_metrics_has_the_means_of_its_steps(
         seen.append(float(metrics["value_loss"].detach()))
         return found, metrics
 
+    told: list[float] = []
+
+    class Reader(Callback):
+        def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
+            told.append(float(trainer.callback_metrics["value_loss"]))
+
     monkeypatch.setattr(LearnerModule, "loss", noted)
     words = ("trainer.max_steps=8", f"trainer.accumulate_grad_batches={parts}")
-    assert train(tiny("run_dir=run", *words)) == 0
+    objects = Objects(callbacks=[Reader()])
+    assert train_run(tiny("run_dir=run", *words), objects=objects)[1] == 0
     generations = np.array(seen).reshape(2, -1)
     assert generations.shape == (2, 4 * parts)
     assert generations.std() > 1e-4
     assert column("run", "value_loss") == pytest.approx(generations.mean(1), rel=1e-4)
+    assert told == pytest.approx(generations.mean(1), rel=1e-4)

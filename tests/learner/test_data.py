@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import azcore
-from azcore.learner.data import GenerationLoader, SelfPlayData, draw_batch
+from azcore.learner.data import GenerationLoader, SelfPlayData, compile_sampling, draw_batch
 from azcore.learner.sources import GameSource
 from azcore.learner.speed import feeding_ratio
 from azcore.selfplay.crew import NOTHING, ActorStatistics, Amount
@@ -293,3 +293,12 @@ def test_a_generation_may_be_so_many_games(tmp_path: Path) -> None:
         data._generate(generation)
     assert source.asked == [Amount(3, 1), *(Amount(games, 0) for games in (2, 1, 3, 2))]
     assert data.total_games == 20
+
+
+@pytest.mark.parametrize("name", ["go", "chess", "tic_tac_toe_plain"])
+def test_what_draws_a_batch_is_compiled_with_a_game_of_one_ply(name: str) -> None:
+    window = ReplayBuffer(
+        game=azcore.make(name), window_games=1, augment=True, targets=("reply", "later_values")
+    )
+    compile_sampling(window)
+    assert window.num_positions == 1

@@ -7,19 +7,23 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import typeof
 
 import azcore
 from azcore.chance import Purpose, generator
 from azcore.errors import CheckpointError
 from azcore.game import ByteArray, FloatArray
+from azcore.search import walks
 from azcore.search.evaluators import CachedEvaluator, Evaluator
+from azcore.search.mcts import Search
 from azcore.search.settings import SearchResult
+from azcore.selfplay import moves
 from azcore.selfplay.actor import Actor
 from azcore.selfplay.schedule import choose_action
 from azcore.selfplay.worker import IN_PLAY
 from azcore.storage.replay import ReplayBuffer
 from reference_mcts import HashEvaluator
-from search_kit import search_settings
+from search_kit import gumbel, search_settings
 from selfplay_kit import assert_games_depend_on_seed_and_index_alone, rounds, selfplay_settings
 
 
@@ -241,3 +245,42 @@ def test_games_in_play_of_an_earlier_version_go_on() -> None:
     assert sum(len(game["visits"]) for game in before["workers"][0]["games"]) > 4
     second.load_state_dict(before)
     assert second.state_dict() == state
+
+
+@pytest.mark.parametrize("turn", [0, 3])
+@pytest.mark.parametrize(
+    "more", [{"gumbel": gumbel()}, {"leaves_per_tree": 2, "virtual_loss": 1.0}]
+)
+def test_what_is_compiled_ahead_is_what_is_called(
+    monkeypatch: pytest.MonkeyPatch, turn: int, more: dict[str, Any]
+) -> None:
+    """Code for other types would read its arguments as if they had these."""
+    game = azcore.make("tic_tac_toe")
+    player = Actor(
+        game=game,
+        search=search_settings(num_simulations=12, **more),
+        settings=selfplay_settings(num_games=4),
+        seed=1,
+        evaluator=HashEvaluator(game),
+    )
+    ahead: dict[Any, Any] = {}
+    called: dict[Any, set[Any]] = {}
+    compile_kernel, call = Search.compile, Search.call
+
+    def noted(search: Search, kernel: Any, *arguments: Any) -> Any:
+        ahead[kernel] = tuple(map(typeof, arguments))
+        return compile_kernel(search, kernel, *arguments)
+
+    def told(search: Search, kernel: Any, *arguments: Any) -> Any:
+        called.setdefault(kernel, set()).add(tuple(map(typeof, arguments)))
+        return call(search, kernel, *arguments)
+
+    monkeypatch.setattr(Search, "compile", noted)
+    player.compile(turn)
+    first = (moves.play, moves.begin, walks.find_leaves, walks.expand_and_back_up)[turn]
+    assert next(iter(ahead)) is first
+    assert len(ahead) == 4
+    monkeypatch.setattr(Search, "compile", compile_kernel)
+    monkeypatch.setattr(Search, "call", told)
+    player.play_while(rounds(3))
+    assert {kernel: called[kernel] for kernel in ahead} == {k: {v} for k, v in ahead.items()}
