@@ -1685,8 +1685,8 @@ WIRING = [
     Fault(
         "a generation's losses are those of its last step",
         "azcore/learner/module.py",
-        "self._sum + figures if self._summed else figures",
-        "figures * (self._summed + 1)",
+        "added + torch.as_tensor(value).detach().float(), count + 1",
+        "torch.as_tensor(value).detach().float(), 1",
         ("tests/algorithms/test_wiring.py",),
     ),
     Fault(
