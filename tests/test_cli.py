@@ -55,7 +55,7 @@ COMPARISON = ("command=arena", "arena=comparison")
         (["game=goo"], "tic_tac_toe, tic_tac_toe_plain, got 'goo'"),
         (["experiment=null"], "experiment takes the name of one of its files, got experiment=null"),
         (["noise=gumbel"], "there is no setting noise"),
-        (["preset=go_labtop"], "shogi_paper, tic_tac_toe_workstation, got preset=go_labtop"),
+        (["preset=go_labtop"], "shogi_workstation, tic_tac_toe_workstation, got preset=go_labtop"),
         (["game=ches"], "got 'ches'; did you mean chess?"),
         (["scale=giant"], "scale must be one of laptop, paper, smoke, workstation, got 'giant'"),
         (["game.board_size=25"], "from 2 to 19, got 25"),
