@@ -423,6 +423,7 @@ def lightning_trainer(
             callbacks=callbacks,
             logger=logger,
             plugins=[checkpoints],
+            enable_checkpointing=place.rank == 0,
             enable_progress_bar=False,
             enable_model_summary=False,
             num_sanity_val_steps=0,
