@@ -217,7 +217,7 @@ def test_a_run_is_the_same_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     assert fingerprint(tmp_path / "actors") == fingerprint(tmp_path / "threads")
     assert "2 threads in 2 actors" in done.stdout
-    assert "self-play actor 1: " in done.stdout
+    assert "2 members of self-play: " in done.stdout
     assert not done.stderr
 
 
