@@ -91,11 +91,6 @@ class RunClock(Callback):
         """Whether no step may follow."""
         return self._is_over or self._is_up(self.to_rate() + CLOSING)
 
-    @property
-    def is_over(self) -> bool:
-        """Whether the run has been ended."""
-        return self._is_over
-
     def _is_up(self, kept: float) -> bool:
         if self.max_seconds is None:
             return False

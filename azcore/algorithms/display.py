@@ -277,7 +277,7 @@ def _held_out(row: dict[str, float]) -> list[str]:
 
 
 def _members(statistics: ActorStatistics, step: int) -> list[str]:
-    """What is told of all processes or actors of self-play, in parts of a line."""
+    """The parts of the line about all processes or actors of self-play."""
     members, seconds = statistics.members, statistics.seconds or 1.0
     rates = [member.evaluations / seconds for member in members]
     restarted = sum(member.restarted for member in members)

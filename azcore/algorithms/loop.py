@@ -87,7 +87,7 @@ class Loop(Checkpoint):
         self.rating.rate(trainer, module)  # matches with earlier weights, if they are due
         self.metrics.report(trainer, module)  # metrics.csv, curves, a line on the terminal
         self.checkpoints.save(trainer, self.rating.rated_step)  # from which a run resumes exactly
-        if not self.clock.is_over and trainer.global_step < trainer.max_steps:
+        if not trainer.should_stop and trainer.global_step < trainer.max_steps:
             self.reports.show()  # report.html, which is written again after the end
 
     # -- Lightning calls ---------------------------------------------------------------------------

@@ -399,7 +399,7 @@ def _words(settings: Mapping[str, Any]) -> str:
 
 
 def _compile_sampling(settings: RunSettings) -> None:
-    """Compile what draws batches, if that works; whoever draws one compiles it otherwise."""
+    """Compile the code that draws batches; if this fails, the first batch compiles it."""
     with suppress(Exception):
         compile_sampling(
             ReplayBuffer(

@@ -87,6 +87,7 @@ class LearnerModule(LightningModule):
         for name, value in metrics.items():
             added, count = self._sums.get(name, (0.0, 0))
             self._sums[name] = added + torch.as_tensor(value).detach().float(), count + 1
+        # Lightning sets it without declaring it.
         every: int = self.trainer.log_every_n_steps  # type: ignore[attr-defined]
         if every and (self.trainer.global_step + 1) % every == 0:
             means = self._team.means(metrics)

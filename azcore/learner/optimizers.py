@@ -27,12 +27,11 @@ def make_optimizer(
     """
     decay = 2 * settings.l2
     betas = (settings.momentum, _BETA_2)
-    given: dict[str, Any] = {"lr": 1.0, "weight_decay": decay}
     if settings.optimizer == "muon":
-        return MuonWithAdamW(parameters, betas=betas, **given)
+        return MuonWithAdamW(parameters, lr=1.0, betas=betas, weight_decay=decay)
     if settings.optimizer == "adamw":
-        return torch.optim.AdamW(parameters, betas=betas, **given)
-    return torch.optim.SGD(parameters, momentum=settings.momentum, **given)
+        return torch.optim.AdamW(parameters, lr=1.0, betas=betas, weight_decay=decay)
+    return torch.optim.SGD(parameters, lr=1.0, momentum=settings.momentum, weight_decay=decay)
 
 
 def _held(name: str, parameter: nn.Parameter) -> tuple[tuple[str, ...], Tensor]:

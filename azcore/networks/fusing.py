@@ -90,7 +90,7 @@ class FusedPooling(nn.Module):
 
     def __init__(self, block: PooledBlock) -> None:
         super().__init__()
-        local, pooled = first_convolution(block.local), first_convolution(block.everywhere[0])
+        local, pooled = _first_convolution(block.local), _first_convolution(block.everywhere[0])
         self.kept, self.padding = local.out_channels, local.padding
         self.weight = _joined([local, pooled])
         self.pooled_bias = _constant(_bias(pooled)[:, None, None])
@@ -118,8 +118,8 @@ class FusedPooledNetwork(nn.Module):
         super().__init__()
         head = network.policy_head
         assert isinstance(head, PooledPolicyHead)
-        local = first_convolution(head.local)
-        pooled = [first_convolution(head.pooled[0]), first_convolution(network.value_features)]
+        local = _first_convolution(head.local)
+        pooled = [_first_convolution(head.pooled[0]), _first_convolution(network.value_features)]
         h = self.channels = local.out_channels
         self.tower = network.tower
         self.weight = _joined([local, *pooled])
@@ -153,7 +153,7 @@ class FusedPooledNetwork(nn.Module):
         return torch.cat([cells, *others], 1), values
 
 
-def first_convolution(layers: nn.Module) -> nn.Conv2d:
+def _first_convolution(layers: nn.Module) -> nn.Conv2d:
     """The convolution that layers begin with."""
     assert isinstance(layers, nn.Sequential)
     convolution = layers[0]
@@ -189,7 +189,7 @@ def fused(network: nn.Module) -> nn.Module:
 
 def _fused(module: nn.Module) -> nn.Module:
     if type(module) is PooledBlock and _is_pooling_alone(module):
-        last = first_convolution(module.last)
+        last = _first_convolution(module.last)
         return FusedResidual(FusedPooling(module), last, last.out_channels)
     if type(module) is PooledNetwork and _has_plain_heads(module):
         network = FusedPooledNetwork(module)
