@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from azcore.commands.console import table_console
+from azcore.commands.result import write_result
 from azcore.errors import GameFileError, SettingError, TranscriptError
 from azcore.game import Game, Transcript
 from azcore.game.registry import make
@@ -152,6 +153,14 @@ def import_games(config: Mapping[str, Any]) -> int:
                 f"none of {tally.read:,} games can be used, and {out} is not written"
             )
     _conclude(console.print, tally, out, len(paths))
+    write_result(
+        config,
+        file=out,
+        games=tally.games,
+        positions=tally.positions,
+        read=tally.read,
+        left_out=tally.left_out,
+    )
     return 0
 
 

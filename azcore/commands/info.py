@@ -12,6 +12,7 @@ from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config
 from azcore.assembly.pretrained import WORD, shipped
 from azcore.commands.console import table_console
+from azcore.commands.result import write_result
 from azcore.errors import AzcoreError, SettingError
 from azcore.storage.card import card_of
 from azcore.storage.changes import base_in_words, changes_in_words
@@ -36,9 +37,11 @@ def info(config: Config) -> int:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     table.add_column(no_wrap=True, style="bold")
     table.add_column(overflow="fold")
-    for title, text in facts(path, read_checkpoint(path)).items():
+    found = facts(path, read_checkpoint(path))
+    for title, text in found.items():
         table.add_row(escape(title), escape(text))  # a recipe may have [brackets]
     table_console().print(table)
+    write_result(config, facts=found)
     return 0
 
 

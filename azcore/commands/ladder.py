@@ -27,6 +27,7 @@ from azcore.assembly.parts import Config
 from azcore.commands.command_line import run_line
 from azcore.commands.console import table_console
 from azcore.commands.puzzles import RESULTS
+from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.game.registry import installed_games
 from azcore.networks.probe import processor
@@ -112,6 +113,7 @@ def ladder(config: Config) -> int:
     if page := climb.write_page():
         print(f"side by side, in any browser and offline: {page}")
     _print(recipes, results, climb.folder)
+    write_result(config, folder=climb.folder, measured=results.rows())
     return 0
 
 

@@ -6,11 +6,14 @@ expert's move, and the squared error of the value, of which the paper plots a qu
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from rich.table import Table
 
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, EvaluationSettings, settings_from
 from azcore.commands.console import table_console
+from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.learner.given import Prediction, predict, read_games, supervised_settings
 from azcore.networks.saved import load_network
@@ -36,10 +39,10 @@ def predict_games(config: Config) -> int:
     table.add_column("games", no_wrap=True)
     for column in ("number", "positions", "predicted", "policy loss", "value loss", "/ 4"):
         table.add_column(column, justify="right", no_wrap=True)
-    share = supervised.held_out
-    for name, records in (
-        (f"held out, {share:.3g} of all", games.held_out),
-        ("the others", games.learned),
+    found = {}
+    for part, name, records in (
+        ("held_out", f"held out, {supervised.held_out:.3g} of all", games.held_out),
+        ("others", "the others", games.learned),
     ):
         if records:
             with console.status(f"looking at {name}"):
@@ -47,10 +50,12 @@ def predict_games(config: Config) -> int:
                     evaluator, settings.game, records, supervised.held_out_positions
                 )
             table.add_row(name, *_cells(prediction))
+            found[part] = asdict(prediction)
     console.print(
         f"{config['checkpoint']}, step {step:,}, without search", markup=False, soft_wrap=True
     )
     console.print(table)
+    write_result(config, step=step, predictions=found)
     return 0
 
 

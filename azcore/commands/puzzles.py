@@ -20,6 +20,7 @@ from azcore.assembly.parts import Config, MatchSettings, settings_from
 from azcore.chance import Purpose, generator
 from azcore.commands.arena.tournament import wanted_players
 from azcore.commands.console import table_console
+from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.game import Game
 from azcore.settings import build, require
@@ -97,6 +98,7 @@ def puzzles(config: Config) -> int:
     if out is not None:
         _write(out, rows)
         console.print(f"written to {escape(str(out))}")
+    write_result(config, players=[dict(zip(RESULTS, row, strict=True)) for row in rows])
     return 0
 
 

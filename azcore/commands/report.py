@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from azcore.assembly.parts import Config
+from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.networks.backends import choose_device
 from azcore.report.report import write_report
@@ -36,6 +37,7 @@ def report(config: Config) -> int:
     else:
         page = _side_by_side(places, out)
     print(f"report {page}, {page.stat().st_size / 1e3:,.0f} kB")
+    write_result(config, report=page)
     return 0
 
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import asdict, dataclass
 
 from rich.markup import escape
 from rich.table import Table
 
 from azcore.assembly.parts import Config
 from azcore.commands.console import table_console
-from azcore.errors import SettingError
+from azcore.commands.result import write_result
 from azcore.report.summary import Summary, summary_of
 from azcore.settings import build, require
 from azcore.storage.run_directory import runs_inside
@@ -51,16 +48,14 @@ class ListSettings:
 
 
 def runs(config: Config) -> int:
-    """Print the runs of a folder, and write them as JSON if `out` says so; 0.
+    """Print the runs of a folder; 0.
 
     Raises:
-        SettingError: there is no run, or a file cannot be written.
+        SettingError: there is no run, or `result` cannot be written.
     """
     options = build(ListSettings, config["runs"], "runs")
     every = [summary_of(path) for _, path, _ in runs_inside([options.folder], "runs.folder")]
     found = sorted(filter(options.wants, every), key=SORTS[options.sort], reverse=True)
-    if config["out"] is not None:
-        _write(Path(config["out"]), found)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for title in ("run", "game", "step", "games", "time", "rating", "written on it"):
         is_number = title in ("step", "games", "time", "rating")
@@ -70,6 +65,7 @@ def runs(config: Config) -> int:
     table_console().print(table)
     if len(found) < len(every):
         print(f"{len(found)} of {len(every)} runs")
+    write_result(config, runs=[asdict(run) for run in found])
     return 0
 
 
@@ -97,11 +93,3 @@ def _number(value: int | None) -> str:
 def _hours(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
-
-
-def _write(path: Path, found: list[Summary]) -> None:
-    content: Any = [run.plain() for run in found]
-    try:
-        path.write_text(json.dumps(content, indent=1) + "\n")
-    except OSError as error:
-        raise SettingError(f"out={path} cannot be written: {error.strerror}") from error

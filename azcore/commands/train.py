@@ -362,7 +362,7 @@ def _conclude(
     result: dict[str, Any] = {"ended": ended, "max_steps": max_steps}
     try:
         if run.metrics.is_file():
-            result |= summary_of(run.path).plain()
+            result |= asdict(summary_of(run.path))
             run.result.write_text(json.dumps(result, indent=1) + "\n")
         report = f"report {write_report(run.path, settings.device)}"
     except Exception as error:  # what was learned is saved, whatever a game's texts do

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from azcore.arena.elo import fit_ratings
 from azcore.errors import AzcoreError
@@ -33,10 +32,6 @@ class Summary:
     rated_step: int | None
     weights: str | None  # the file of the latest
     changed: float | None  # seconds since 1970, of its table
-
-    def plain(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {**asdict(self), "tags": list(self.tags)}
 
 
 def summary_of(path: Path) -> Summary:

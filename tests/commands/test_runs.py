@@ -37,9 +37,9 @@ def runs(tmp_path: Path, tiny: Callable[..., dict[str, Any]]) -> Path:
 
 
 def listed(azcore: CommandLine, *words: str) -> list[dict[str, Any]]:
-    status, output, errors = azcore("runs", "out=found.json", *words)
+    status, output, errors = azcore("runs", "result=found.json", *words)
     assert (status, errors) == (0, "")
-    found: list[dict[str, Any]] = json.loads(Path("found.json").read_text())
+    found: list[dict[str, Any]] = json.loads(Path("found.json").read_text())["runs"]
     for run in found:
         assert run["run"] in output
     return found
@@ -67,7 +67,7 @@ def test_what_cannot_be_listed_is_told(runs: Path, azcore: CommandLine) -> None:
     for words, told in (
         (["runs.sort=size"], "runs.sort must be one of newest, rating, step, time, games, got"),
         (["runs.folder=nowhere"], "runs.folder: there is no run in nowhere"),
-        (["out=nowhere/found.json"], "out=nowhere/found.json cannot be written"),
+        (["result=nowhere/a.json"], "result=nowhere/a.json cannot be written"),
     ):
         status, _, errors = azcore("runs", *words)
         assert status == 2

@@ -55,6 +55,7 @@ from azcore.commands.arena.printed import probability
 from azcore.commands.arena.runs import Run, find_runs, labels
 from azcore.commands.arena.settings import ComparisonSettings, comparison_settings
 from azcore.commands.console import PAGE, table_console
+from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.learner.given import (
     Prediction,
@@ -132,7 +133,8 @@ def comparison(config: Config) -> int:
     _write_ratings(folder / "ratings.csv", rated, pool.values[SEARCH])
     same = identical_arms(runs)
     pairs = _pairs(curves, pool, same)
-    _write_differences(folder / "differences.csv", pairs)
+    differences = _rows_of(pairs)
+    Table(folder / "differences.csv", DIFFERENCES).replace(differences)
     console.print(f"ratings {folder / 'ratings.csv'}")
     said = [
         *_last(rated, curves, pool, options),
@@ -144,6 +146,8 @@ def comparison(config: Config) -> int:
         console.print(each)
     _save(folder / SUMMARY, said)
     _draw(folder, rated, curves, pool.values[SEARCH], options, console)
+    last = {variant: vars(points[-1].rating) for variant, points in curves.items()}
+    write_result(config, folder=folder, ratings=last, differences=differences)
     return 0
 
 
@@ -325,8 +329,8 @@ def _pairs(
     return found
 
 
-def _write_differences(path: Path, pairs: Mapping[tuple[str, str], Difference]) -> None:
-    rows: list[dict[str, Any]] = [
+def _rows_of(pairs: Mapping[tuple[str, str], Difference]) -> list[dict[str, Any]]:
+    return [
         {
             "stronger": first,
             "weaker": second,
@@ -337,7 +341,6 @@ def _write_differences(path: Path, pairs: Mapping[tuple[str, str], Difference]) 
         }
         for (first, second), found in pairs.items()
     ]
-    Table(path, DIFFERENCES).replace(rows)
 
 
 def _save(path: Path, said: Sequence[RichTable | str]) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -45,6 +45,7 @@ from azcore.commands.arena.matches import (
 from azcore.commands.arena.printed import plural, print_tournament
 from azcore.commands.arena.standings import standings_of
 from azcore.commands.console import table_console
+from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.game import Book, Game, Tablebase
 from azcore.selfplay.backend import BackendSettings
@@ -125,6 +126,7 @@ def tournament(config: Config) -> int:
         print_tournament(console, settings, played, rated, standings, anchors)
         console.print(escape(draw_ratings(folder / "ratings.png", standings)))
         console.print(f"written to {escape(str(folder))}")
+        write_result(config, folder=folder, ratings=[asdict(each) for each in standings])
     if interrupted:
         number = f"after {len(results)} of {len(pairings)} matches"
         console.print(f"interrupted {number}" if results else "interrupted: no match is over")

@@ -36,6 +36,7 @@ from azcore.commands.bench.selfplay import (
 from azcore.commands.bench.settings import BenchSettings, bench_settings
 from azcore.commands.bench.utilization import gpu_of, traced
 from azcore.commands.console import table_console
+from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.networks import build_network
 from azcore.selfplay.sizes import with_workers
@@ -114,6 +115,7 @@ def bench(config: Config) -> int:
     print(f"written to {options.path}")
     for sentence in failed:
         print(f"azcore: {sentence}", file=sys.stderr)
+    write_result(config, rows=[asdict(row) for row in rows], failed=failed, file=path)
     return 1 if failed else 0
 
 

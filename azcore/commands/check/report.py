@@ -13,6 +13,7 @@ from rich.table import Table
 
 from azcore.commands.check.planes import drawn_planes, named_planes
 from azcore.commands.console import table_console
+from azcore.commands.result import write_result
 from azcore.game import BoolArray, CompiledGame, Game
 from azcore.game.registry import make
 from azcore.settings import build, require
@@ -83,6 +84,14 @@ def check(config: Mapping[str, Any]) -> int:
         "The time of a game is an estimate of the start of training, when games are about as long\n"
         "as random ones."
     )
+    tables = {
+        "checks": _identities(report),
+        "facts": _facts(game, report),
+        "speed": speed,
+        "perft": [row[:2] for row in counts],
+    }
+    rows = {name: {row[0]: row[1] for row in each} for name, each in tables.items()}
+    write_result(config, game=game.identity, warnings=report.warnings, **rows)
     return 0
 
 

@@ -11,6 +11,7 @@ from azcore.assembly.entrants import checkpoint_of, player_name
 from azcore.assembly.parts import Config
 from azcore.commands.export.settings import ExportedCheckpoint
 from azcore.commands.info import facts
+from azcore.commands.result import write_result
 from azcore.errors import CheckpointError, SettingError
 from azcore.networks.probe import processor
 from azcore.settings import require
@@ -36,6 +37,7 @@ def export_checkpoint(config: Config, settings: ExportedCheckpoint) -> int:
     for title, text in card.items():
         print(f"{title}: {text}")
     print(f"written to {out}, {out.stat().st_size / 1e6:.2f} MB")
+    write_result(config, file=out, card=card)
     return 0
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from azcore.assembly.parts import Config
 from azcore.commands.export.settings import ExportedGames, ExportedPicture, GenerationExport
+from azcore.commands.result import write_result
 from azcore.errors import GameFileError
 from azcore.game import Game, TranscriptFormat
 from azcore.game.registry import make
@@ -50,6 +51,7 @@ def export_games(config: Config, settings: ExportedGames) -> int:
         written += 1
     total = f"{written} game" + ("s" if written != 1 else "")
     print(f"{total} written to {folder}")
+    write_result(config, games=written, folder=folder)
     return 0
 
 

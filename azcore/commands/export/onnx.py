@@ -10,6 +10,7 @@ from azcore.assembly.parts import Config
 from azcore.commands.export.checkpoint import from_and_to
 from azcore.commands.export.settings import Exported
 from azcore.commands.info import facts
+from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.game import FloatArray, Game
 from azcore.game.registry import make
@@ -51,6 +52,7 @@ def export_onnx(config: Config, settings: Exported) -> int:
         print(f"{title}: {text}")
     print(f"checked against torch in {POSITIONS} positions: it differs by {difference:.1g} at most")
     print(f"written to {out}, {len(content) / 1e6:.2f} MB")
+    write_result(config, file=out, card=card, difference_from_torch=difference)
     return 0
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from azcore.assembly.parts import Config
 from azcore.commands.export.games import record_of
 from azcore.commands.export.settings import ExportedPicture
+from azcore.commands.result import write_result
 from azcore.game import Game
 from azcore.game.registry import make
 from azcore.pictures import draw
@@ -33,6 +34,7 @@ def export_picture(config: Config, settings: ExportedPicture) -> int:
     picture = draw(game, state, flip=settings.flip, letters=settings.letters, theme=settings.theme)
     save(picture, path, settings.width)
     print(f"{path} written")
+    write_result(config, file=path)
     return 0
 
 

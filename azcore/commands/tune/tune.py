@@ -38,6 +38,7 @@ from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, MatchSettings, settings_from
 from azcore.chance import Purpose, generator
 from azcore.commands.console import table_console
+from azcore.commands.result import write_result
 from azcore.commands.tune.surface import Floats, Height, Surface
 from azcore.errors import SettingError
 from azcore.search.settings import PUCT, GumbelSettings, SearchSettings
@@ -359,10 +360,11 @@ def tune(config: Config) -> int:
         match = _matches(settings, checkpoint, console)
         folder = _folder(config, settings, parameters, options, checkpoint)
         with locked(folder):
-            return _tune(parameters, options, match, folder, settings, console)
+            return _tune(config, parameters, options, match, folder, settings, console)
 
 
 def _tune(
+    config: Config,
     parameters: Sequence[Parameter],
     options: TuneSettings,
     match: Match,
@@ -411,6 +413,13 @@ def _tune(
             f"in {confirmed['games']} fresh games, {confirmed['distinct_games']} distinct, "
             f"{float(confirmed['score']):.1%} [{low:.1%}, {high:.1%}]: {verdict}"
         )
+    write_result(
+        config,
+        folder=folder,
+        constants=constants,
+        score=vars(estimate),
+        confirmed=confirmed,
+    )
     return 0
 
 

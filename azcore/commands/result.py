@@ -1,0 +1,40 @@
+"""`result=FILE.json`: what a command found, for scripts."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from azcore.assembly.parts import Config
+from azcore.errors import SettingError
+
+
+def write_result(config: Config, **found: object) -> None:
+    """Write what a command found as one JSON object to the file that `result` names, if it does.
+
+    Raises:
+        SettingError: the file cannot be written.
+    """
+    if config.get("result") is None:
+        return
+    path = Path(str(config["result"]))
+    new = path.with_name(f"{path.name}.tmp")
+    try:
+        new.write_text(json.dumps(_plain(found), indent=1, allow_nan=False) + "\n")
+        new.replace(path)
+    except OSError as error:
+        raise SettingError(f"result={path} cannot be written: {error.strerror}") from error
+
+
+def _plain(value: Any) -> Any:
+    """As JSON has it: paths are texts, and numbers that are not finite are null."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(each) for each in value]
+    if isinstance(value, float):
+        return float(value) if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
