@@ -7,6 +7,8 @@ exception is a bug in the program and keeps its traceback.
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class AzcoreError(ValueError):
     """Base of every error caused by input: settings, files, moves, plugins."""
@@ -34,11 +36,13 @@ class TranscriptError(InvalidTextError):
     Args:
         sentence: as for any error.
         reason: why, in a few words that it shares with others of its kind, to count them by.
+        before: a `Transcript` of the game up to the move that cannot be read or played; None: not
+            even its start can be read.
     """
 
-    def __init__(self, sentence: str, reason: str) -> None:
+    def __init__(self, sentence: str, reason: str, before: Any = None) -> None:
         super().__init__(sentence)
-        self.reason = reason
+        self.reason, self.before = reason, before
 
 
 class IllegalActionError(AzcoreError):

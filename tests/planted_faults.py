@@ -1600,9 +1600,23 @@ WIRING = [
     ),
     Fault(
         "operations where counters are wrong",
-        "azcore/storage/starts.py",
-        "if OPERATIONS.fullmatch(line[at:]):",
+        "azcore/storage/positions.py",
+        "if _OPERATIONS.fullmatch(line, at):",
         "if True:",
+        ("tests/storage/test_starts.py",),
+    ),
+    Fault(
+        "a word that is no move is taken for one",
+        "games/chess/pgn.py",
+        "if SAN.fullmatch(plain):",
+        "if plain := plain[-2:]:",
+        ("tests/games/chess/test_notation.py",),
+    ),
+    Fault(
+        "a game with a fault is no start at all",
+        "azcore/storage/starts.py",
+        "        if found.before is None:\n",
+        "        if True:\n",
         ("tests/storage/test_starts.py",),
     ),
     Fault(

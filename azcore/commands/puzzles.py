@@ -21,7 +21,7 @@ from azcore.chance import Purpose, generator
 from azcore.commands.arena.tournament import wanted_players
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
-from azcore.errors import SettingError
+from azcore.errors import GameFileError, SettingError
 from azcore.game import Game
 from azcore.settings import build, require
 from azcore.storage.puzzles import Puzzle, read_puzzles
@@ -54,7 +54,15 @@ def puzzles(config: Config) -> int:
     options = build(PuzzleSettings, config["puzzles"], "puzzles")
     settings = settings_from(config, MatchSettings)
     game = settings.game
-    every = [puzzle for file in options.files for puzzle in read_puzzles(Path(file), game)]
+    every, left_out = list[Puzzle](), list[GameFileError]()
+    for file in options.files:
+        for puzzle in read_puzzles(Path(file), game):
+            if isinstance(puzzle, GameFileError):
+                left_out.append(puzzle)
+            else:
+                every.append(puzzle)
+    if left_out and not every:
+        raise left_out[0]
     require(bool(every), "puzzles.files", "files that hold puzzles", list(options.files))
     if options.count is not None and options.count < len(every):
         order = generator(Purpose.START, settings.seed, 0).permutation(len(every))
@@ -94,6 +102,8 @@ def puzzles(config: Config) -> int:
         f"{settings.arena.num_simulations} simulations a move unless a player says otherwise"
     )
     console.print(table)
+    if left_out:
+        console.print(f"{len(left_out):,} lines left out: {escape(str(left_out[0]))}")
     _show(console, game, played, wrong[: options.show])
     if out is not None:
         _write(out, rows)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from azcore.errors import IllegalActionError, TranscriptError
+from azcore.errors import AzcoreError, GameFileError, IllegalActionError, TranscriptError
 from azcore.game import Book, Game
 from azcore.settings import require
 from azcore.storage.game_file import GameFile
@@ -37,10 +37,16 @@ class CountedBook(Book):
     Args:
         game: the game of the positions.
         played: (state, action) as often as it counts.
+        left_out: why lines and games of a file are not in it, added to while `played` is read.
     """
 
-    def __init__(self, game: Game, played: Iterable[tuple[Any, int]]) -> None:
-        self._game = game
+    def __init__(
+        self,
+        game: Game,
+        played: Iterable[tuple[Any, int]],
+        left_out: Sequence[AzcoreError] = (),
+    ) -> None:
+        self._game, self.left_out = game, left_out
         self._counts: dict[Hashable, Counter[int]] = defaultdict(Counter)
         for state, action in played:
             self._counts[self._key(state)][action] += 1
@@ -78,11 +84,14 @@ def read_book(game: Game, name: str, where: str, *, plies: int) -> Book:
     if own is not None:
         return own
     suffix = path.suffix.lower()
+    left_out: list[AzcoreError] = []
     if suffix == RECORDS or suffix in formats_by_suffix(game):
-        played = _of_games(game, path, plies)
+        played = _of_games(game, path, plies, left_out)
     else:
-        played = _of_positions(game, path)
-    book = CountedBook(game, played)
+        played = _of_positions(game, path, left_out)
+    book = CountedBook(game, played, left_out)
+    if left_out and not len(book):
+        raise left_out[0]
     require(len(book) > 0, where, "a file with games or positions", name)
     return book
 
@@ -95,8 +104,10 @@ def choose(found: Sequence[tuple[int, float]], rng: np.random.Generator | None) 
     return found[int(rng.choice(len(found), p=weights / weights.sum()))][0]
 
 
-def _of_games(game: Game, path: Path, plies: int) -> Iterator[tuple[Any, int]]:
-    for number, (start, actions) in enumerate(_games(game, path), 1):
+def _of_games(
+    game: Game, path: Path, plies: int, left_out: list[AzcoreError]
+) -> Iterator[tuple[Any, int]]:
+    for number, (start, actions) in enumerate(_games(game, path, left_out), 1):
         state = game.initial_state() if start is None else game.state_from_text(start)
         for action in actions[:plies]:
             yield state, action
@@ -106,18 +117,26 @@ def _of_games(game: Game, path: Path, plies: int) -> Iterator[tuple[Any, int]]:
                 raise IllegalActionError(f"{path}, game {number}: {error}") from error
 
 
-def _games(game: Game, path: Path) -> Iterator[tuple[str | None, Sequence[int]]]:
+def _games(
+    game: Game, path: Path, left_out: list[AzcoreError]
+) -> Iterator[tuple[str | None, Sequence[int]]]:
     if path.suffix.lower() == RECORDS:
         for record in Referee(game).read(GameFile(path)):
             yield record.start, record.actions.tolist()
     else:
-        for transcript in read_transcripts(path, game):
-            if isinstance(transcript, TranscriptError):
-                raise transcript
-            yield transcript.start_text, transcript.actions
+        for found in read_transcripts(path, game):
+            if not isinstance(found, TranscriptError):
+                yield found.start_text, found.actions
+            elif found.before is not None:
+                yield found.before.start_text, found.before.actions
+            else:
+                left_out.append(found)
 
 
-def _of_positions(game: Game, path: Path) -> Iterator[tuple[Any, int]]:
+def _of_positions(game: Game, path: Path, left_out: list[AzcoreError]) -> Iterator[tuple[Any, int]]:
     for puzzle in read_puzzles(path, game):
-        for action in sorted(puzzle.solutions):
-            yield puzzle.state, action
+        if isinstance(puzzle, GameFileError):
+            left_out.append(puzzle)
+        else:
+            for action in sorted(puzzle.solutions):
+                yield puzzle.state, action

@@ -4,8 +4,8 @@
     XX./OO./... x bm c3;
     ..X/.O./... o am a1 b1;        # any move but these
 
-`Game.state_from_text` reads the position and `Game.text_to_action` each of the moves. Operations
-other than these and `id` are ignored. Empty lines and lines that begin with # are comments.
+A line is one of `azcore.storage.positions`, and `Game.text_to_action` reads each of the moves.
+Operations other than these and `id` are ignored.
 """
 
 from __future__ import annotations
@@ -18,11 +18,7 @@ from typing import Any
 
 from azcore.errors import GameFileError
 from azcore.game import Game
-from azcore.storage.starts import UNREADABLE
-
-LONGEST = 1 << 26  # bytes of a file: half a million positions
-_PUZZLE = re.compile(r"(?P<position>.+?)\s(?P<kind>bm|am)\s+(?P<moves>[^;]+);?(?P<rest>.*)")
-_NAME = re.compile(r'\bid\s+"([^"]*)"')
+from azcore.storage.positions import UNREADABLE, position_lines, read_position
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,48 +31,44 @@ class Puzzle:
     solutions: frozenset[int]  # actions; one of them at least is legal, and not all legal ones are
 
 
-def read_puzzles(path: Path, game: Game) -> Iterator[Puzzle]:
-    """The puzzles of a file.
+def read_puzzles(path: Path, game: Game) -> Iterator[Puzzle | GameFileError]:
+    """The puzzles of a file, and an error in the place of each line that is none of this game.
 
     Raises:
-        GameFileError: the file cannot be read, or a line is no puzzle of this game.
+        GameFileError: the file cannot be read.
     """
-    try:
-        if path.stat().st_size > LONGEST:
-            raise GameFileError(f"{path}: a file of puzzles must have at most {LONGEST:,} bytes")
-        lines = path.read_text("utf-8").splitlines()
-    except UnicodeDecodeError as error:
-        raise GameFileError(f"{path}: puzzles must be text in UTF-8: {error.reason}") from error
-    except OSError as error:
-        raise GameFileError(f"{path}: cannot read puzzles: {error.strerror}") from error
-    for number, line in enumerate(lines, 1):
-        if (text := line.strip()) and not text.startswith("#"):
-            yield _puzzle(text, f"{path}, line {number}", game)
+    for where, line in position_lines(path):
+        try:
+            yield _puzzle(line, where, game)
+        except GameFileError as error:
+            yield error
 
 
 def _puzzle(line: str, where: str, game: Game) -> Puzzle:
-    found = _PUZZLE.fullmatch(line)
-    if found is None:
+    try:
+        text, state, operations = read_position(game, line)
+        best, worst = (_moves(game, state, operations.get(name)) for name in ("bm", "am"))
+    except UNREADABLE as error:
+        raise GameFileError(f"{where}: {error}") from error
+    if best is None and worst is None:
         raise GameFileError(
             f"{where}: a puzzle must be a position and `bm MOVES;` or `am MOVES;`, got "
             f"{line[:200]!r}"
         )
-    try:
-        state = game.state_from_text(found["position"])
-        named = {game.text_to_action(state, word) for word in found["moves"].split()}
-    except UNREADABLE as error:
-        raise GameFileError(f"{where}: {error}") from error
     legal = set(game.legal_action_mask(state).nonzero()[0].tolist())
-    solutions = named if found["kind"] == "bm" else legal - named
+    solutions = (legal if best is None else best) - (worst or set())
     if not solutions or solutions == legal:
         raise GameFileError(
             f"{where}: some legal moves must solve a puzzle and others not, got "
             f"{len(solutions)} of {len(legal)} in {line[:200]!r}"
         )
-    name = _NAME.search(found["rest"])
-    return Puzzle(
-        name=name[1] if name else where,
-        text=found["position"],
-        state=state,
-        solutions=frozenset(solutions),
-    )
+    name = operations.get("id", "").strip().strip('"')
+    return Puzzle(name=name or where, text=text, state=state, solutions=frozenset(solutions))
+
+
+def _moves(game: Game, state: Any, operands: str | None) -> set[int] | None:
+    """The moves that an operation names."""
+    if operands is None:
+        return None
+    words = [word.rstrip("!?") for word in re.split(r"[\s,]+", operands) if word]
+    return {game.text_to_action(state, word) for word in words}

@@ -8,17 +8,17 @@ The ending of a file says what it holds:
 
 * transcripts of the game (`.sgf`, `.pgn`, ...) or game records (`.azg`): a start is the position
   after some plies of a game. The plies before it are part of the new game, so history is right.
-* anything else is text with one position a line, as `Game.state_from_text` reads it. Behind it may
-  come moves (`POSITION moves M1 M2`, where `startpos` is the initial position) or the operations of
-  EPD (`bm e4; id "x";`), which are ignored. Empty lines and lines that begin with # are comments.
+* anything else is text with one position a line, see `azcore.storage.positions`. Behind it may
+  come moves (`POSITION moves M1 M2`, where `startpos` is the initial position).
+
+What cannot be read is left out and counted; of a game by others, the plies before that are used.
 
 A folder stands for all files in it.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ import numpy as np
 
 from azcore.chance import Purpose, generator
 from azcore.errors import (
-    AmbiguousTextError,
     AzcoreError,
     GameError,
     GameFileError,
@@ -39,16 +38,13 @@ from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.settings import require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import require_start
+from azcore.storage.positions import UNREADABLE, position_lines, read_position, without_words
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import own_starts
 from azcore.storage.transcripts import formats_by_suffix, read_transcripts
 
 RECORDS = ".azg"
-LONGEST = 1 << 28  # bytes of a file of positions: some millions of them
 INITIAL = "startpos"  # UCI's and USI's word for the initial position
-# Operations of EPD up to the end of a line: each a word, its operands and a semicolon.
-OPERATIONS = re.compile(r"[A-Za-z]\w*(\s.*)?;")
-UNREADABLE = (InvalidTextError, IllegalActionError, AmbiguousTextError)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,10 +76,13 @@ class Starts:
     Args:
         game: the game that begins there.
         lines: at least one.
+        left_out: why lines and games of the files are none of them.
     """
 
-    def __init__(self, game: Game, lines: Sequence[_Line]) -> None:
-        self._game, self._lines = game, lines
+    def __init__(
+        self, game: Game, lines: Sequence[_Line], left_out: Sequence[AzcoreError] = ()
+    ) -> None:
+        self._game, self._lines, self._left_out = game, lines, left_out
 
     def __len__(self) -> int:
         """Positions, and games of which one position is a start."""
@@ -129,12 +128,14 @@ class Starts:
                     ) from error
 
     def in_words(self) -> str:
-        """`1,204 positions and 30 games`."""
+        """`1,204 positions and 30 games`, and what of the files was left out."""
         games = sum(line.is_game for line in self._lines)
         counts = {"position": len(self) - games, "game": games}
-        return " and ".join(
+        found = " and ".join(
             f"{count:,} {word}{'s' if count > 1 else ''}" for word, count in counts.items() if count
         )
+        left_out = self._left_out
+        return found + (f" ({len(left_out):,} left out: {left_out[0]})" if left_out else "")
 
 
 def require_plies(plies: Sequence[int], where: str) -> None:
@@ -168,15 +169,17 @@ def read_starts(
 
     Raises:
         SettingError: a file is missing, or there is nothing in any of them.
-        AzcoreError: a line or a game is unreadable, is against the rules, or is over where it
-            should begin; the message names the file and the line.
+        AzcoreError: a file is unreadable, or so is every line and game: against the rules, or over
+            where it should begin; the message names the file and the line. Some are left out.
     """
     if not files:
         return None
     reader = _Reader(game, variant or game, (plies[0], plies[-1]), where)
     lines = [line for path in _paths(files, where) for line in reader.read(path)]
+    if not lines and reader.left_out:
+        raise reader.left_out[0]
     require(bool(lines), where, "files with positions or games", list(files))
-    return Starts(variant or game, lines)
+    return Starts(variant or game, lines, reader.left_out)
 
 
 def starts_of_game(game: Game, variant: Game) -> Starts | None:
@@ -227,6 +230,7 @@ class _Reader:
         self._initial = variant.initial_state()
         self._initial_text = variant.state_to_text(self._initial)
         self._suffixes = formats_by_suffix(game)
+        self.left_out: list[AzcoreError] = []
 
     def read(self, path: Path) -> Iterator[_Line]:
         """The lines of one file."""
@@ -236,19 +240,30 @@ class _Reader:
                 yield self._of_game(f"{path}, game {number}", record.start, record.actions.tolist())
         elif suffix in self._suffixes:
             for number, transcript in enumerate(read_transcripts(path, self._game), 1):
-                if isinstance(transcript, TranscriptError):
-                    raise transcript
-                where = f"{path}, game {number}"
-                yield self._of_game(where, transcript.start_text, transcript.actions)
+                yield from self._usable(self._of_transcript, f"{path}, game {number}", transcript)
         else:
-            for number, line in enumerate(_lines(path), 1):
-                text = line.strip()
-                if text and not text.startswith("#"):
-                    yield self._of_position(f"{path}, line {number}", text)
+            for where, text in position_lines(path):
+                yield from self._usable(self._of_position, where, text)
+
+    def _usable(self, read: Callable[[str, Any], _Line], where: str, content: Any) -> list[_Line]:
+        """The line, or none if it cannot be read, which is counted."""
+        try:
+            return [read(where, content)]
+        except (GameFileError, TranscriptError) as error:
+            self.left_out.append(error)
+            return []
+
+    def _of_transcript(self, where: str, found: Transcript | TranscriptError) -> _Line:
+        """A game by others, of which the plies before a fault count."""
+        if not isinstance(found, TranscriptError):
+            return self._of_game(where, found.start_text, found.actions)
+        if found.before is None:
+            raise found
+        return self._of_game(where, found.before.start_text, found.before.actions)
 
     def _of_position(self, where: str, line: str) -> _Line:
         """A line of a file of positions."""
-        position, _, moves = line.partition(" moves ")
+        position, _, moves = without_words(line).partition(" moves ")
         text, state = self._position(where, position.strip())
         actions: list[int] = []
         played = state
@@ -318,13 +333,8 @@ class _Reader:
     def _state(self, where: str, line: str) -> Any:
         """The state of a text, without operations behind it."""
         try:
-            return self._variant.state_from_text(line)
+            return read_position(self._variant, line)[1]
         except UNREADABLE as error:
-            for text in _without_operations(line):
-                try:
-                    return self._variant.state_from_text(text)
-                except UNREADABLE:
-                    continue
             raise _refused(where, line, error) from error
 
     def _require_open(self, where: str, line: str, state: Any) -> None:
@@ -335,38 +345,9 @@ class _Reader:
             )
 
 
-def _without_operations(line: str) -> Iterable[str]:
-    """The line without what may be operations of EPD at its end, the longest text first."""
-    words = [match.start() for match in re.finditer(r"\S+", line)]
-    for at in reversed(words[1:]):
-        if OPERATIONS.fullmatch(line[at:]):
-            yield line[:at].strip()
-
-
 def _refused(where: str, got: str, error: AzcoreError) -> GameFileError:
     why = str(error)
     return GameFileError(
         f"{where}: a game cannot begin there: {why}"
         + ("" if got in why else f", got {got[:200]!r}")
     )
-
-
-def _lines(path: Path) -> list[str]:
-    """The lines of a text.
-
-    Raises:
-        GameFileError: it cannot be read.
-    """
-    try:
-        with path.open("rb") as file:
-            data = file.read(LONGEST + 1)
-        if len(data) > LONGEST:
-            raise GameFileError(f"{path}: positions must take at most {LONGEST:,} bytes")
-        return data.decode("utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise GameFileError(
-            f"{path}, line {line}: positions must be text in UTF-8, got byte {data[error.start]:#x}"
-        ) from error
-    except OSError as error:
-        raise GameFileError(f"{path}: cannot read positions: {error.strerror}") from error

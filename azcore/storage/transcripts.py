@@ -199,7 +199,7 @@ def read_transcripts(
         if path.exists() and not path.is_file():  # reading a pipe could block
             raise GameFileError(f"{path}: could not read transcripts: it is no file")
         with path.open("rb") as file:
-            text = io.TextIOWrapper(file, "utf-8", "surrogateescape")
+            text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape")
             for number, one in enumerate(form.games(iter(lambda: text.readline(_PIECE), "")), 1):
                 yield _read_one(one, form, f"{path}, game {number}")
                 progress(file.tell())
@@ -225,7 +225,7 @@ def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | Tra
     try:
         return form.read(text)
     except TranscriptError as error:
-        return TranscriptError(f"{where}: {error}", error.reason)
+        return TranscriptError(f"{where}: {error}", error.reason, error.before)
     except InvalidTextError as error:
         return TranscriptError(f"{where}: {error}", "not readable")
 

@@ -196,10 +196,11 @@ def state_to_text(state: Any) -> str:
 def state_from_text(state: Any, text: str) -> Any:
     """Set up the position of a FEN in a blank state.
 
-    Both counters may be left out together, as in EPD; they default to `0 1`. The move number gives
+    The counters may be left out, as in EPD; they default to `0 1`. The move number gives
     the ply, which counts towards the ply limit; a position at the limit is over. Like other
     programs, this accepts what GUIs write and drops what is impossible: castling rights without
-    king and rook in place, and an en passant cell that no pawn has passed.
+    king and rook in place, an en passant cell that no pawn has passed, and a move number that
+    leaves no ply to play, for which 1 stands.
 
     Args:
         state: a blank state, which is changed and returned.
@@ -208,13 +209,13 @@ def state_from_text(state: Any, text: str) -> Any:
         InvalidTextError: the message names what is wrong and where.
     """
     words = text.split()
-    if len(words) not in (4, 6):
+    if not 4 <= len(words) <= 6:
         raise InvalidTextError(
             "chess: a FEN is placement, w or b, castling, en passant and two counters, "
             f"got {len(words)} words in {text[:90]!r}"
         )
     placement, player, castling, passed = words[:4]
-    clock, number = words[4:] or ("0", "1")
+    clock, number = (*words, "0", "0")[4:6]
     pieces = read_placement(placement)
     if player not in tuple(SEATS):
         raise InvalidTextError(f"chess: the player to move must be w or b, got {player[:20]!r}")
@@ -224,19 +225,12 @@ def state_from_text(state: Any, text: str) -> Any:
         raise InvalidTextError(
             f"chess: en passant must be - or a cell such as e3, got {passed[:20]!r}"
         )
-    for what, word, least, most in (
-        ("plies without progress", clock, 0, rules.FIFTY_MOVES),
-        ("the move number", number, 1, int(state.max_plies) // 2 + 1),
-    ):
-        short = re.fullmatch("[0-9]{1,5}", word, re.ASCII)
-        if short is None or not least <= int(word) <= most:
-            raise InvalidTextError(f"chess: {what} must be {least} to {most}, got {word[:20]!r}")
-    ply = 2 * (int(number) - 1) + SEATS.index(player)
+    for what, word in (("plies without progress", clock), ("the move number", number)):
+        if re.fullmatch("[0-9]{1,5}", word, re.ASCII) is None:
+            raise InvalidTextError(f"chess: {what} must be a number, got {word[:20]!r}")
+    ply = 2 * max(0, int(number) - 1) + SEATS.index(player)
     if ply > state.max_plies:
-        raise InvalidTextError(
-            f"chess: the game ends after {state.max_plies} plies, "
-            f"got move {number} with {player} to move, ply {ply}"
-        )
+        ply = SEATS.index(player)
     board = possible_board(f"{placement} {player} - {passed} 0 1", castling, text)
     rights = (
         RIGHTS["K"] * board.has_kingside_castling_rights(True)
@@ -245,7 +239,7 @@ def state_from_text(state: Any, text: str) -> Any:
         + RIGHTS["q"] * board.has_queenside_castling_rights(False)
     )
     passed_cell = -1 if board.ep_square is None else board.ep_square ^ 56  # theirs count from a1
-    rules.set_up(state, pieces, rights, passed_cell, int(clock), ply)
+    rules.set_up(state, pieces, rights, passed_cell, min(int(clock), rules.FIFTY_MOVES), ply)
     return state
 
 
@@ -307,6 +301,10 @@ def possible_board(fen: str, castling: str, text: str) -> chess.Board:
     corners = {"K": chess.BB_H1, "Q": chess.BB_A1, "k": chess.BB_H8, "q": chess.BB_A8}
     board.castling_rights = sum(corners[letter] for letter in set(castling.strip("-")))
     board.castling_rights = board.clean_castling_rights()
+    if not board.castling_rights and castling == "KQkq":
+        shuffled = chess.Board(fen.replace(" - ", " KQkq ", 1), chess960=True)
+        if shuffled.castling_rights.bit_count() == 4:
+            raise InvalidTextError(f"chess: a position of Chess960, got {text[:90]!r}")
     if board.status() & chess.STATUS_INVALID_EP_SQUARE:
         board.ep_square = None
     status = board.status()

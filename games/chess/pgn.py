@@ -5,13 +5,25 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError, TranscriptError
 from azcore.game import Game, GameText, Transcript, TranscriptFormat
 
 from . import rules
-from .notation import action_to_san, result_text, state_to_text, termination, text_to_legal_action
+from .notation import (
+    SAN,
+    action_to_san,
+    action_to_text,
+    result_text,
+    state_to_text,
+    termination,
+    text_to_legal_action,
+    to_board,
+    uci_to_action,
+)
 
 RESULTS = ("1-0", "0-1", "1/2-1/2", "*")  # PGN's; * for an unfinished game
 OUTCOMES = {"1-0": 1, "0-1": -1, "1/2-1/2": 0}  # in White's view
@@ -209,27 +221,55 @@ def _with_braces(comment: str) -> str:
     return re.sub(r"(\\*)([()])", plain, comment)
 
 
-PGN_TOKEN = re.compile(
-    r"""\s+ | (?P<header>\[\s*(?P<name>\w+)\s*"(?P<value>(?:[^"\\]|\\.)*)"\s*\])
-    | (?P<plain>^\[\s*(?P<plain_name>\w+)\s*"(?P<plain_value>[^\n]*)"\s*\][ \t]*$)
-    | \{(?P<comment>[^}]*)\} | ;(?P<remark>[^\n]*) | ^%[^\n]*
-    | (?P<result>1-0|0-1|1/2-1/2|\*)(?=[\s(){};]|$) | \d+(?:\.+|(?=\s)) | \.+ | \$\d+
-    | (?P<bracket>[()])
-    | (?P<move>[A-Za-z0-9][^\s(){};$!?]*)[!?]*""",
-    re.VERBOSE | re.MULTILINE,
+# A tag; a program that forgets to escape quotes in a value still has one tag on the line.
+TAG = re.compile(
+    r'\[\s*(\w+)\s*"((?:[^"\\]|\\.)*)"\s*\]|^\[\s*(\w+)\s*"(.*)"\s*\]\s*$', re.MULTILINE
 )
+TAGS = {
+    name.lower(): name
+    for name in (
+        "FEN",
+        "SetUp",
+        "Variant",
+        "Result",
+        *PGN_HEADERS.values(),
+        *PGN_PLAYERS,
+        *PGN_RATINGS,
+    )
+}
+# Between comments: a parenthesis, a glyph, a word. The last comment may lack its end.
+PART = re.compile(r"\{[^}]*\}?|;[^\n]*|^%[^\n]*|[()]|\$\d+|[^\s(){};$!?]+", re.MULTILINE)
+NUMBER = re.compile(r"^\d+[.…]+|^\d+$")
+EN_PASSANT = re.compile(r"e\.?p\.?$")
+# What no word but a move has: a square, castling (also in Cyrillic letters), a null move.
+MOVE = re.compile("[a-h][1-8]|[o0\u043e][-\u2013][o0\u043e]|--|Z0|0000", re.IGNORECASE)
+SPELLED = {  # results, as they are written
+    **{f"1{sign}0": "1-0" for sign in "-:–"},
+    **{f"0{sign}1": "0-1" for sign in "-:–"},
+    **dict.fromkeys(("1/2-1/2", "1/2", "1/2:1/2", "1/2–1/2", "½", "½-½", "½:½"), "1/2-1/2"),
+    "*": "*",
+}
 
 
 def read_pgn(game: Game, text: str) -> Transcript:
     """The main line of the first game in a PGN text, from any starting position.
 
-    Variations and their comments are skipped, and so are comments before the first move.
+    Variations, glyphs, remarks without braces and comments before the first move are skipped.
 
     Raises:
-        InvalidTextError: not PGN, a start that is not a position, or a move that is unreadable,
-            illegal, ambiguous or after the end; the message gives its number.
+        InvalidTextError: no PGN, or a start that is not a position.
+        TranscriptError: another variant of chess, or a move that is unreadable, illegal, ambiguous
+            or after the end; the message gives its number, and the error the game before it.
     """
-    moves, comments, headers = pgn_parts(text)
+    text = next(games_of_pgn(text.removeprefix("\ufeff").splitlines(keepends=True)), "")
+    headers, movetext = _parts(text)
+    variant = headers.get("Variant", "")
+    if variant.lower() not in VARIANTS:
+        name = variant[:20]
+        raise TranscriptError(
+            f"{game.name}: a PGN game must be of standard chess, got [Variant {name!r}]",
+            f"variant {name}",
+        )
     start_text = None
     state = game.initial_state()
     if "FEN" in headers and headers["FEN"].split()[:4] != START.split():
@@ -239,47 +279,31 @@ def read_pgn(game: Game, text: str) -> Transcript:
         raise InvalidTextError(
             f'{game.name}: a PGN game with [SetUp "1"] must have a FEN header with its position'
         )
-    actions: list[int] = []
-    for word in moves:
-        black = rules.current_player(state) == 1
-        number = f"{int(state.ply) // 2 + 1}{'...' if black else '.'}"
-        if game.is_terminal(state):
-            raise TranscriptError(
-                f"{game.name}: move {number} {word[:20]} of the PGN game comes after its end "
-                f"by {termination(state)}",
-                "moves after the end",
-            )
-        try:
-            action = text_to_legal_action(game, state, word)
-        except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
-            why = str(error).removeprefix(f"{game.name}: ")
-            raise TranscriptError(
-                f"{game.name}: move {number} of the PGN game: {why}",
-                "a move that is not legal"
-                if isinstance(error, IllegalActionError)
-                else "a move that cannot be read",
-            ) from error
-        comments[len(actions)] = without_eval(comments[len(actions)], black=black)
-        actions.append(action)
-        state = game.step(state, action)
+    line = _MainLine(game, state)
+    line.read(movetext)
+    if not (headers or line.actions or line.result or line.fault):
+        raise InvalidTextError(f"{game.name}: not a readable PGN game: no header, move or result")
     first, second = (_without_unknown(headers.get(name, "")) for name in PGN_PLAYERS)
     found = {name: _without_unknown(headers.get(key, "")) for name, key in PGN_HEADERS.items()}
     if re.fullmatch(r"\d{4}\.\d\d\.\d\d", found["date"], re.ASCII):
         found["date"] = found["date"].replace(".", "-")
-    result = headers.get("Result")
-    variant = headers.get("Variant", "")
+    result = SPELLED.get(headers.get("Result", "").strip(), "*")
+    if result == "*":
+        result = line.result or "*"
     first_rating, second_rating = (_rating(headers.get(name, "")) for name in PGN_RATINGS)
-    return Transcript(
-        actions=actions,
-        comments=comments,
+    transcript = Transcript(
+        actions=line.actions,
+        comments=["\n".join(said) for said in line.comments],
         players=(first, second),
-        result=result if result in RESULTS and result != "*" else None,
+        result=None if result == "*" else result,
         headers=found,
         start_text=start_text,
-        outcome=OUTCOMES.get(result or ""),
+        outcome=OUTCOMES.get(result),
         ratings=(first_rating, second_rating),
-        other_rules="" if variant.lower() in VARIANTS else f"variant {variant[:20]}",
     )
+    if line.fault is not None:
+        raise TranscriptError(str(line.fault), line.fault.reason, before=transcript)
+    return transcript
 
 
 def _rating(text: str) -> float | None:
@@ -292,54 +316,112 @@ def _without_unknown(value: str) -> str:
     return "" if value in ("?", "????.??.??") else value
 
 
-def pgn_parts(text: str) -> tuple[list[str], list[str], dict[str, str]]:
-    """The main line's moves, the comments after each, and the headers of the first game in a text.
-
-    The result after the moves replaces a missing or unknown result in the headers.
-
-    Raises:
-        InvalidTextError: not PGN.
-    """
-    moves: list[str] = []
-    comments: list[list[str]] = []
+def _parts(text: str) -> tuple[dict[str, str], str]:
+    """The tags of a game, by their usual names, and its movetext."""
     headers: dict[str, str] = {}
-    text = text.removeprefix("\ufeff").replace("\r\n", "\n")  # some editors write a byte order mark
-    depth = at = 0  # open parentheses; position in the text
-    found = False  # whether any part of a game
-    while at < len(text):
-        token = PGN_TOKEN.match(text, at)
-        if token is None:
-            line = text.count("\n", 0, at) + 1
-            rest = text[at : at + 20].split("\n")[0]
-            raise InvalidTextError(f"chess: not a readable PGN game, line {line} at {rest!r}")
-        at = token.end()
-        if token["bracket"]:
-            depth += 1 if token["bracket"] == "(" else -1
-            if depth < 0:
-                raise InvalidTextError("chess: the PGN game has a ) too many")
-        elif token["header"] or token["plain"]:  # `plain`: quotes without backslashes
-            if moves:
-                break  # the next game
-            if token["header"]:
-                headers[token["name"]] = re.sub(r"\\(.)", r"\1", token["value"])
-            else:
-                headers[token["plain_name"]] = token["plain_value"]
-            found = True
-        elif depth == 0 and token["move"]:
-            moves.append(token["move"])
-            comments.append([])
-        elif depth == 0 and moves and token["comment"] is not None:
-            comment = token["comment"].removeprefix(" ").removesuffix(" ")
-            comments[-1].append(_with_braces(comment))
-        elif depth == 0 and moves and token["remark"]:
-            comments[-1].append(token["remark"].strip())
-        elif depth == 0 and token["result"]:
-            if headers.get("Result") in (None, "*", "?"):
-                headers["Result"] = token["result"]
-            found = True
-            break
-    if depth:
-        raise InvalidTextError("chess: the PGN game has a ( that is not closed")
-    if not found and not moves:
-        raise InvalidTextError("chess: not a readable PGN game: no header, move or result")
-    return moves, ["\n".join(said) for said in comments], headers
+    end = 0
+    for tag in TAG.finditer(text):
+        if re.sub(r"\{[^}]*\}|[;%][^\n]*", "", text[end : tag.start()]).strip():
+            break  # a comment, or a move before it
+        name, value, plain_name, plain = tag.groups()
+        value = plain if value is None else re.sub(r"\\(.)", r"\1", value)
+        name = name or plain_name
+        headers[TAGS.get(name.lower(), name)] = value
+        end = tag.end()
+    return headers, text[end:]
+
+
+class _MainLine:
+    """Plays the moves of a movetext, each of which python-chess reads.
+
+    Its reader of whole games skips what it cannot read, so it takes Zf3 for f3.
+
+    Args:
+        game: chess.
+        state: before the first move.
+    """
+
+    def __init__(self, game: Game, state: Any) -> None:
+        self._game, self._state, self._board = game, state, to_board(state)
+        self.actions: list[int] = []
+        self.comments: list[list[str]] = []  # by ply
+        self.result: str | None = None
+        self.fault: TranscriptError | None = None  # of the move after those
+
+    def read(self, movetext: str) -> None:
+        """Play up to the result, or to a move that cannot be played, whose `fault` is kept."""
+        depth = 0
+        for found in PART.finditer(movetext):
+            part = found[0]
+            if part in "()":
+                depth = max(0, depth + (1 if part == "(" else -1))
+            elif depth or part[0] in "%$":
+                continue
+            elif part[0] == "{" and part[-1] != "}":
+                return self._cut("a { that is not closed")
+            elif part[0] in "{;":
+                self._comment(part)
+            elif part in SPELLED:
+                self.result = SPELLED[part]
+                return
+            elif MOVE.search(part):
+                try:
+                    self._play(EN_PASSANT.sub("", NUMBER.sub("", part)))
+                except TranscriptError as error:
+                    self.fault = error
+                    return
+        if depth:
+            self._cut("a ( that is not closed")
+
+    def _cut(self, why: str) -> None:
+        self.fault = TranscriptError(
+            f"{self._game.name}: the PGN game has {why}, and what follows it may be moves", why
+        )
+
+    def _comment(self, part: str) -> None:
+        if self.actions:
+            text = part[1:].strip() if part[0] == ";" else _with_braces(_inside(part))
+            black = rules.current_player(self._state) == 0  # who has moved
+            self.comments[-1].append(without_eval(text, black=black))
+
+    def _play(self, word: str) -> None:
+        """Play a move.
+
+        Raises:
+            TranscriptError: it cannot be.
+        """
+        game, black = self._game, rules.current_player(self._state) == 1
+        number = f"{int(self._state.ply) // 2 + 1}{'...' if black else '.'}"
+        if game.is_terminal(self._state):
+            raise TranscriptError(
+                f"{game.name}: move {number} {word[:20]} of the PGN game comes after its end "
+                f"by {termination(self._state)}",
+                "moves after the end",
+            )
+        try:
+            action = self._action(word)
+        except (InvalidTextError, IllegalActionError, AmbiguousTextError) as error:
+            why = str(error).removeprefix(f"{game.name}: ")
+            is_illegal = isinstance(error, IllegalActionError)
+            raise TranscriptError(
+                f"{game.name}: move {number} of the PGN game: {why}",
+                "a move that is not legal" if is_illegal else "a move that cannot be read",
+            ) from error
+        self._board.push_uci(action_to_text(self._state, action))
+        self._state = game.step(self._state, action)
+        self.actions.append(action)
+        self.comments.append([])
+
+    def _action(self, word: str) -> int:
+        plain = word.rstrip("+-#=/±∓∞.,")
+        move = None
+        if SAN.fullmatch(plain):
+            with suppress(ValueError):  # some UCI looks like SAN; other words get a reason
+                move = self._board.parse_san(plain)
+        if move is None:
+            return text_to_legal_action(self._game, self._state, plain or word)
+        return uci_to_action(self._game, self._state, move.uci())
+
+
+def _inside(comment: str) -> str:
+    return comment[1:].removesuffix("}").removeprefix(" ").removesuffix(" ")

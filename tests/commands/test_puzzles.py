@@ -9,7 +9,7 @@ import pytest
 
 from azcore.errors import GameFileError
 from azcore.game.registry import make
-from azcore.storage.puzzles import read_puzzles
+from azcore.storage.puzzles import Puzzle, read_puzzles
 
 CommandLine = Callable[..., tuple[int, str, str]]
 SUITE = """# wins, and a threat to stop
@@ -29,7 +29,8 @@ def suite(tmp_path: Path) -> Path:
 
 def test_puzzles_are_read(suite: Path) -> None:
     game = make("tic_tac_toe")
-    first, second, third = read_puzzles(suite, game)
+    first, second, third = found = [*read_puzzles(suite, game)]
+    assert all(isinstance(each, Puzzle) for each in found)
     assert first.name.endswith("suite.epd, line 2")
     assert second.name == "either wins or stops"
     texts = [
@@ -47,12 +48,30 @@ def test_moves_to_avoid(tmp_path: Path) -> None:
     assert [game.action_to_text(puzzle.state, action) for action in puzzle.solutions] == ["b1"]
 
 
-def test_chess_takes_epd_as_it_is_published(tmp_path: Path) -> None:
+MATE = "6k1/5ppp/8/8/8/8/8/R3K3 w Q -"
+
+
+@pytest.mark.parametrize(
+    ("line", "solutions", "name"),
+    [
+        (f'{MATE} bm Ra8#; dm 1; id "back rank";', "a1a8", "back rank"),
+        (f'{MATE} acd 4; hmvc 3; fmvn 20; bm Ra8#!; pv Ra8#; id "R\xe9ti; 2";', "a1a8", "Réti; 2"),
+        (f"{MATE} am Ke2; bm Ra8, Kd2", "a1a8 e1d2", None),
+        (f"{MATE} bm Ke2 Ra8; am Ke2;", "a1a8", None),
+        (f"{MATE} 0 0 bm Ra8;", "a1a8", None),
+    ],
+)
+def test_chess_takes_epd_as_it_is_published(
+    tmp_path: Path, line: str, solutions: str, name: str | None
+) -> None:
     path = tmp_path / "mate.epd"
-    path.write_text('6k1/5ppp/8/8/8/8/8/R3K3 w Q - bm Ra8#; dm 1; id "back rank";\n')
+    path.write_bytes(b"\xef\xbb\xbf" * (name is None) + line.encode("latin-1"))
     game = make("chess")
     (puzzle,) = read_puzzles(path, game)
-    assert puzzle.solutions == {game.text_to_action(puzzle.state, "a1a8")}
+    assert isinstance(puzzle, Puzzle)
+    state = puzzle.state
+    assert {game.action_to_text(state, each) for each in puzzle.solutions} == set(solutions.split())
+    assert puzzle.name == (name or f"{path}, line 1")
 
 
 def test_search_solves_what_chance_does_not(azcore: CommandLine, suite: Path) -> None:
@@ -87,9 +106,11 @@ def test_search_solves_what_chance_does_not(azcore: CommandLine, suite: Path) ->
 def test_what_is_no_puzzle_is_refused(tmp_path: Path, line: str, why: str) -> None:
     path = tmp_path / "bad.epd"
     path.write_text(f"XX./OO./... x bm c3;\n{line}\n")
-    with pytest.raises(GameFileError, match=r"bad\.epd, line 2: ") as error:
-        list(read_puzzles(path, make("tic_tac_toe")))
-    assert why in str(error.value)
+    first, error = read_puzzles(path, make("tic_tac_toe"))
+    assert isinstance(first, Puzzle)
+    assert isinstance(error, GameFileError)
+    assert "bad.epd, line 2: " in str(error)
+    assert why in str(error)
 
 
 def test_files_that_cannot_be_read(azcore: CommandLine, tmp_path: Path) -> None:
@@ -98,8 +119,8 @@ def test_files_that_cannot_be_read(azcore: CommandLine, tmp_path: Path) -> None:
     for files, wanted in (
         ("[]", "puzzles.files must be files of positions with `bm` or `am`, got []"),
         ("[empty.epd]", "puzzles.files must be files that hold puzzles"),
-        ("[binary.epd]", "binary.epd: puzzles must be text in UTF-8"),
-        ("[none.epd]", "none.epd: cannot read puzzles: No such file or directory"),
+        ("[binary.epd]", "binary.epd, line 1: tic_tac_toe: a position looks like"),
+        ("[none.epd]", "none.epd: cannot read positions: No such file or directory"),
     ):
         words = ("command=puzzles", "game=tic_tac_toe", "players=[random]")
         status, _, errors = azcore(*words, f"puzzles.files={files}")

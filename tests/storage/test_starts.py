@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from dataclasses import replace
 from itertools import islice
@@ -138,8 +139,10 @@ def test_games_of_a_pgn_file(chess: Game, tmp_path: Path) -> None:
         (False, 3),
     }
     assert min(lengths.values()) > 15
-    with pytest.raises(GameFileError, match=r"games.PGN, game 2: a game must go on after 4 plies"):
-        read(chess, path, plies=(4,))
+    short = r"games.PGN, game 2: a game must go on after 4 plies"
+    assert re.search(rf"^1 game \(2 left out: .*{short}", read(chess, path, plies=(4,)).in_words())
+    with pytest.raises(GameFileError, match=r"games.PGN, game 1: a game must go on after 9 plies"):
+        read(chess, path, plies=(9,))
 
 
 @pytest.mark.parametrize(
@@ -193,16 +196,31 @@ def test_a_folder_is_its_files(chess: Game, tmp_path: Path) -> None:
     assert all_of(starts)[0].text == "1k1r4/pp1b1R2/3q2pp/4p3/2B5/4Q3/PPP2B2/2K5 b - - 0 1"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "found"),
+    [
+        ("x.epd", "6k1/5ppp/8/8/8/8/8/R3K3 w Q - acd 4; bm Ra8#;\nno position", "1 position (1"),
+        ("x.epd", '"4k3/8/8/8/8/8/8/4K2R w - - 0 0"\n', "1 position"),
+        ("x.epd", "position startpos moves e2e4\nfen 4k3/8/8/8/8/8/8/4K2R w - -", "2 positions"),
+        ("x.epd", "bqnbnrkr/8/8/8/8/8/8/BQNBNRKR w KQkq - 0 1\nstartpos\n", "1 position (1 left"),
+        ("x.pgn", "1. e4 e5 2. Nf3 Nc6 3. Ke5 *\n1. d4 d5 2. c4 *", "2 games"),
+        ("x.pgn", "1. e4 *\n1. d4 d5 2. c4 (*", "1 game (1 left out"),
+    ],
+)
+def test_what_others_write_is_read_as_far_as_it_can_be(
+    chess: Game, tmp_path: Path, name: str, text: str, found: str
+) -> None:
+    assert read(chess, tmp_path / name, text, plies=(2,)).in_words().startswith(found)
+
+
 BAD = [
     ("x.epd", "\n# a\nnonsense", r"x.epd, line 3: .* begin there: .*'nonsense'$"),
-    ("x.epd", "4k3/8/8/8/8/8/8/4K3 w - - 0 9999", "x.epd, line 1: .* got '9999'"),
-    # A counter is no operation.
-    ("x.epd", "4k3/8/8/8/8/8/8/4K3 w - - 0 bm e4;", "x.epd, line 1: .* begin there"),
-    ("x.epd", "4k3/8/8/8/8/8/8/4K3 w - - bm Kd2", "x.epd, line 1: .* begin there"),
+    ("x.epd", "4k3/8/8/8/8/8/8/4K3 w - - 0 x", "x.epd, line 1: .* got 'x'"),
+    ("x.epd", "4k3/8/8/8/8/8/8/4K3 w - - pv Kd2", "x.epd, line 1: .* begin there"),
     ("x.epd", "R5k1/5ppp/8/8/8/8/8/6K1 b - -", "x.epd, line 1: .* over there .checkmate., got 'R5"),
     ("x.epd", "startpos moves e2e4 e2e4", "x.epd, line 1: .* e2e4 is not legal here, got 'startp"),
     ("x.epd", "startpos moves f2f3 e7e5 g2g4 d8h4", "line 1: .* over there .checkmate."),
-    ("x.pgn", "1. e4 *\n1. e5 *", "x.pgn, game 2: .* move 1. of the PGN game: e5 is not legal"),
+    ("x.pgn", '[FEN "none"]\n*', "x.pgn, game 1: .* got 1 words in 'none'"),
     ("x.pgn", '[FEN "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1"]\n\n*', "x.pgn, game 1: .* over there"),
     ("x.azg", "AZG3", "x.azg, byte 0: no game record begins here"),
     (
@@ -228,7 +246,7 @@ def test_files_that_are_none_are_refused(chess: Game, tmp_path: Path) -> None:
     ):
         read(chess, tmp_path / "missing")
     (tmp_path / "x.epd").write_bytes(b"# a\n4k3/8/8/8/8/8/8/4K3 w - - \xff\n")
-    with pytest.raises(GameFileError, match=r"x.epd, line 2: .* UTF-8, got byte 0xff"):
+    with pytest.raises(GameFileError, match=r"x.epd, line 2: .* must be a number, got 'ÿ'"):
         read(chess, tmp_path / "x.epd")
     assert read_starts(chess, [], (0,), "arena.starts") is None
 
