@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
+from azcore.errors import TranscriptError
 from azcore.game import Game, Transcript
-from azcore.storage.transcripts import formats_of
+from azcore.storage.transcripts import formats_of, read_transcripts
 
 
 def transcript_text(
@@ -23,3 +25,11 @@ def transcript_text(
 def actions_read(game: Game, form: str, text: str) -> list[int]:
     """The actions of a text."""
     return list(formats_of(game)[form].read(text).actions)
+
+
+def read_transcript(path: Path, game: Game) -> Transcript:
+    """The first game of a file."""
+    found = next(read_transcripts(path, game))
+    if isinstance(found, TranscriptError):
+        raise found
+    return found

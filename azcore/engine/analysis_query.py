@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from azcore.engine.gtp_game import PASS, TROMP_TAYLOR
-from azcore.engine.gtp_words import read_sgf
+from azcore.engine.gtp_words import sgf_format
 from azcore.engine.thinker import Limits, Line
 from azcore.errors import AzcoreError
 from azcore.game import Game, Setting
@@ -343,7 +343,7 @@ class _Reader:
         if not stones and (seat == 0 or (moves and moves[0][0] == 0)):
             return Line(game)
         try:
-            return Line(game, read_sgf(game, _sgf(game, stones, seat)).start_text)
+            return Line(game, sgf_format(game).read(_sgf(game, stones, seat)).start_text)
         except AzcoreError as error:
             raise QueryError("initialStones" if stones else "initialPlayer", str(error)) from error
 

@@ -11,8 +11,7 @@ from azcore.engine.gtp_words import (
     Refusal,
     json_value,
     number,
-    read_sgf,
-    sgf_settings,
+    sgf_format,
     whole,
 )
 from azcore.engine.lines import LONGEST_LINE
@@ -20,6 +19,7 @@ from azcore.engine.server import Engine
 from azcore.engine.thinker import Line
 from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
 from azcore.game import Setting
+from azcore.storage.transcripts import encoding_of
 
 PASS = "pass"
 # The only named set of rules that KataGo and azcore share.
@@ -309,12 +309,14 @@ class GtpGame:
         try:
             if not path.is_file():
                 raise Refusal(f"cannot load file: there is no file {path}")
+            form = sgf_format(old)
             with path.open("rb") as file:
-                text = file.read(LONGEST_LINE).decode(errors="replace")
+                data = file.read(LONGEST_LINE)
+            text = data.decode(encoding_of(data, form), "replace")
             self._engine.change_game(
-                **{k: v for k, v in sgf_settings(text).items() if k in old.settings}
+                **{k: v for k, v in form.settings(text).items() if k in old.settings}
             )
-            transcript = read_sgf(self._engine.game, text)
+            transcript = sgf_format(self._engine.game).read(text)
         except (OSError, ValueError, Refusal) as error:  # ValueError: azcore's too, and odd names
             self._engine.change_game(**old.settings)
             if isinstance(error, Refusal):

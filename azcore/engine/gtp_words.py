@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from azcore.errors import GameError
-from azcore.game import Game, Transcript
+from azcore.game import Game, TranscriptFormat
 from azcore.storage.transcripts import formats_of
 
 
@@ -60,23 +60,13 @@ def number(words: list[str], at: int) -> float:
     raise Refusal("syntax error: a number is wanted")
 
 
-def sgf_settings(text: str) -> dict[str, Any]:
-    """Size and komi of the first game of an SGF file, under the games' names for them."""
-    head = re.sub(r"\\.", "", text)  # an escaped bracket does not end a value
-    size, komi = re.search(r"\bSZ\s*\[([^]]*)\]", head), re.search(r"\bKM\s*\[([^]]*)\]", head)
-    settings: dict[str, Any] = {"board_size": int(size[1]) if size else 19}  # SGF 4's default
-    if komi and komi[1].strip():
-        settings["komi"] = float(komi[1])
-    return settings
-
-
-def read_sgf(game: Game, text: str) -> Transcript:
-    """The game of an SGF file.
+def sgf_format(game: Game) -> TranscriptFormat:
+    """The game's SGF.
 
     Raises:
-        AzcoreError: the text is not SGF, or the game has no SGF files.
+        GameError: it has none.
     """
     formats = formats_of(game)
     if "sgf" not in formats:
         raise GameError(f"{game.name} has no SGF files")
-    return formats["sgf"].read(text)
+    return formats["sgf"]

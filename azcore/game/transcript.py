@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from azcore.errors import InvalidTextError
 
@@ -108,7 +109,12 @@ class TranscriptFormat:
         games: divides the lines of a file into the texts of its games, and holds one at a time. A
             long line may come in pieces, a long game may be cut: see `GameText`.
         other_suffixes: of files that are read as well.
-        encoding: of files that are not UTF-8.
+        encodings: of files that are not UTF-8 and do not say theirs; the first by which a game can
+            be read.
+        declared: returns the encoding that the first bytes of a file state, in Python's words; None
+            for none.
+        settings: returns the settings of the game that a text states, such as its board's size.
+            Raises InvalidTextError.
         players_count: the players count a finished game, so their result may differ from the
             rules', which do not know what they agreed on.
     """
@@ -120,5 +126,7 @@ class TranscriptFormat:
     draw: str | None = None
     games: Callable[[Iterable[str]], Iterator[str]] = whole_text
     other_suffixes: tuple[str, ...] = ()
-    encoding: str = "latin-1"
+    encodings: tuple[str, ...] = ("latin-1",)
+    declared: Callable[[bytes], str | None] = lambda head: None
+    settings: Callable[[str], Mapping[str, Any]] = lambda text: {}
     players_count: bool = False

@@ -33,7 +33,7 @@ def moves_format(game: Game) -> TranscriptFormat:
         draw=AGREED,
         games=_games,
         other_suffixes=(".jsonl",),
-        encoding="utf-8",
+        encodings=("utf-8",),
     )
 
 

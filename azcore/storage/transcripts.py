@@ -2,8 +2,7 @@
 
     format = format_named(game, "sgf")             # None: the game's default format
     write_transcript(path, format, transcript_of(game, record, format))
-    transcript = read_transcript(path, game)      # the first game of a file
-    for transcript in read_transcripts(path, game): ...  # all of them; an error for each bad one
+    for transcript in read_transcripts(path, game): ...  # of a file; an error for each bad one
 
 A game record of self-play becomes a transcript with search results as comments. Any other game
 becomes a transcript of its actions and its players. `azcore.storage.given_records` goes the other
@@ -12,6 +11,7 @@ way.
 
 from __future__ import annotations
 
+import codecs
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -36,7 +36,7 @@ from azcore.storage.start_states import StartStates
 
 OPENING = "drawn at random"  # the comment on a move of an opening
 _PIECE = 1 << 16  # characters of a line that are read at once
-LONGEST = 1 << 24  # bytes of a file to read, which take half a minute; a game has some thousand
+UTF_8 = "utf-8-sig"  # with a mark before it or without
 
 
 class PlayedGame(Protocol):
@@ -145,38 +145,6 @@ def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript)
         raise GameFileError(f"{path}: could not write a transcript: {why}") from error
 
 
-def read_transcript(path: Path, game: Game) -> Transcript:
-    """The first game in a UTF-8 file, whose suffix determines the format.
-
-    Raises:
-        GameError: there is no such format, or its library is not installed.
-        GameFileError: the file cannot be read, or has more than `LONGEST` bytes.
-        InvalidTextError: the file contains no game with these settings.
-    """
-    form = format_of_path(game, path)
-    try:
-        if path.exists() and not path.is_file():  # reading a pipe could block
-            raise GameFileError(f"{path}: could not read a transcript: it is no file")
-        with path.open("rb") as file:
-            data = file.read(LONGEST + 1)
-        if len(data) > LONGEST:
-            raise GameFileError(f"{path}: a transcript must have at most {LONGEST:,} bytes")
-        text = data.decode()
-    except UnicodeDecodeError as error:
-        raise InvalidTextError(
-            f"{path} must be text in UTF-8, but byte {error.start} is not"
-        ) from error
-    except GameFileError:
-        raise
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else error
-        raise GameFileError(f"{path}: could not read a transcript: {why}") from error
-    try:
-        return form.read(text)
-    except InvalidTextError as error:
-        raise InvalidTextError(f"{path}: {error}") from error
-
-
 def read_transcripts(
     path: Path, game: Game, progress: Callable[[int], None] = lambda read: None
 ) -> Iterator[Transcript | TranscriptError]:
@@ -199,7 +167,10 @@ def read_transcripts(
         if path.exists() and not path.is_file():  # reading a pipe could block
             raise GameFileError(f"{path}: could not read transcripts: it is no file")
         with path.open("rb") as file:
-            text = io.TextIOWrapper(file, "utf-8-sig", "surrogateescape")
+            encoding = encoding_of(file.read(_PIECE), form)
+            file.seek(0)
+            errors = "surrogateescape" if encoding == UTF_8 else "replace"
+            text = io.TextIOWrapper(file, encoding, errors)
             for number, one in enumerate(form.games(iter(lambda: text.readline(_PIECE), "")), 1):
                 yield _read_one(one, form, f"{path}, game {number}")
                 progress(file.tell())
@@ -212,22 +183,41 @@ def read_transcripts(
         yield TranscriptError(f"{path} holds no game", "no game in the file")
 
 
+def encoding_of(head: bytes, form: TranscriptFormat) -> str:
+    """The encoding of a file that begins so: by its mark or its own word; UTF-8 by default."""
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    return form.declared(head) or UTF_8
+
+
 def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | TranscriptError:
     """The game of a text, in which bytes that are not UTF-8 are escaped."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = text.encode("utf-8", "surrogateescape").decode(form.encoding, "replace")
     if len(text) > LONGEST_GAME:
         return TranscriptError(
             f"{where}: a game must have at most {LONGEST_GAME:,} characters", "too long"
         )
+    first: InvalidTextError | None = None
+    for each in _readings(text, form):
+        try:
+            return form.read(each)
+        except InvalidTextError as error:
+            first = first or error
+    assert first is not None
+    reason, before = "not readable", None
+    if isinstance(first, TranscriptError):
+        reason, before = first.reason, first.before
+    return TranscriptError(f"{where}: {first}", reason, before)
+
+
+def _readings(text: str, form: TranscriptFormat) -> Iterator[str]:
+    """The text, by each encoding that it may have."""
     try:
-        return form.read(text)
-    except TranscriptError as error:
-        return TranscriptError(f"{where}: {error}", error.reason, error.before)
-    except InvalidTextError as error:
-        return TranscriptError(f"{where}: {error}", "not readable")
+        text.encode()
+        yield text
+    except UnicodeEncodeError:
+        data = text.encode("utf-8", "surrogateescape")
+        for encoding in form.encodings:
+            yield data.decode(encoding, "replace")
 
 
 def write_transcripts(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
 from azcore.game import GameText, Transcript, TranscriptFormat
@@ -24,12 +24,32 @@ from .notation import (
 SGF_HEADERS = {"event": "EV", "site": "PC", "date": "DT"}
 SGF_COLOURS = "BW"  # by seat
 LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves; seconds to read
-# How the text of a game begins: a game before it that is not closed ends there.
-SGF_ROOT = re.compile(r"\(\s*;\s*(?:FF|GM|CA|AP|SZ)\[")
+# How the text of a game begins: a game before it that is not closed ends there. A comment that
+# quotes a game escapes its brackets.
+SGF_ROOT = re.compile(r"\(\s*;\s*(?:FF|GM|CA|AP|SZ)\[[^]\\\n]*\]")
 SGF_SIGN = re.compile(r"\\.?|[\[\]()]", re.DOTALL)  # a backslash takes the next sign with it
-RESULT = re.compile(r"\s*([BW])\s*\+|\s*(0|Draw|Jigo)\s*$", re.IGNORECASE)
-RANK = re.compile(r"\s*(\d{1,2})\s*(k|d|p)", re.IGNORECASE)
+SGF_START = re.compile(r"\(\s*;")
+RESULT = re.compile(r"\s*(?:(b|w)(?:lack|hite)?\s*(?:\+|win)|(0|draw|jigo|tie)\s*$)", re.IGNORECASE)
+WON = re.compile(
+    "[\u9ed1\u9ed2\u767d](?=.*[\u80dc\u52dd])"
+)  # Chinese and Japanese: black or white ... wins
+DRAWN = re.compile("\u548c\u68cb|\u6301[\u68cb\u7881]|\u30b8\u30b4")
+NUMBER_WON = re.compile(r"\s*([+-]?[01])\.0+\s*$")  # of programs that write the outcome alone
+RANK = re.compile(r"\s*(\d{1,2})\s*(k|d|p|\u6bb5|\u7ea7|\u7d1a)", re.IGNORECASE)
+KINDS = {"\u6bb5": "d", "\u7ea7": "k", "\u7d1a": "k"}  # of ranks: dan and kyu
 PROFESSIONAL = 9  # the rank of any: above that, they are not told apart
+KOMI = re.compile(r"\s*([+-]?\d+(?:[.,]\d+)?)")
+MOST_KOMI = 100  # from there on, hundredths of a point
+CHARSET = re.compile(rb"CA\s*\[\s*([\w.:-]{1,40})\s*\]")
+CHARSETS = {  # Python's names of those that people use, by theirs
+    **dict.fromkeys(("gb2312", "gbk", "gb18030", "x-gbk", "cp936"), "gb18030"),
+    **dict.fromkeys(("big5", "big5-hkscs", "cp950"), "big5hkscs"),
+    **dict.fromkeys(("shift_jis", "shift-jis", "sjis", "x-sjis", "windows-31j", "cp932"), "cp932"),
+    **dict.fromkeys(("euc-kr", "ks_c_5601-1987", "cp949", "uhc"), "cp949"),
+    **{name: name for name in ("euc-jp", "koi8-r", "koi8-u", "iso-8859-1", "iso-8859-15")},
+    **{name: name for name in ("windows-1251", "windows-1252", "iso-8859-2", "utf-16")},
+}
+ENCODINGS = ("latin-1", "cp932", "gb18030", "big5hkscs", "cp949")  # tried where CA is missing
 
 
 def transcript_format(game: Go) -> TranscriptFormat:
@@ -42,7 +62,15 @@ def transcript_format(game: Go) -> TranscriptFormat:
         draw="0",
         games=games_of_sgf,
         players_count=True,
+        encodings=ENCODINGS,
+        declared=_charset,
+        settings=sgf_settings,
     )
+
+
+def _charset(head: bytes) -> str | None:
+    found = CHARSET.search(head)
+    return None if found is None else CHARSETS.get(found[1].decode().lower())
 
 
 def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
@@ -62,7 +90,7 @@ def games_of_sgf(lines: Iterable[str]) -> Iterator[str]:
                 in_value = sign[0] != "]"
             elif sign[0] == "[":
                 in_value = depth > 0
-            elif sign[0] == "(":
+            elif sign[0] == "(" and (depth or SGF_START.match(line, sign.start())):
                 start = start if depth else sign.start()
                 depth += 1
             elif sign[0] == ")" and depth:
@@ -142,109 +170,236 @@ def read_sgf(game: Go, text: str) -> Transcript:
     """The main line of an SGF game, with stones set up before its first move, such as a handicap.
 
     The board may be any of the game's. Komi and rules in the file change no action: a komi of the
-    game's is that of the start, and others are compared and told.
+    game's is that of the start, and others are compared and told. What is odd in other properties
+    is ignored, and so is a pass after the end.
 
     Raises:
-        InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board size, stones set up
-            during the game, or a move that is out of turn or illegal; the message gives its number.
+        InvalidTextError: not SGF, longer than `LONGEST_SGF`, another board size.
+        TranscriptError: stones set up during the game, or a move that is no point, out of turn or
+            illegal; the message gives its number, and the error the game before it.
     """
-    from sgfmill import sgf
+    root, nodes = _nodes(text)
+    if (kind := _text(root, "GM").strip()) not in ("", "1"):
+        raise TranscriptError(
+            f"go: the SGF game must be of Go, GM[1], got GM[{kind[:20]}]", "another game than Go"
+        )
+    n = _size(root)
+    if n not in game.sizes:
+        raise TranscriptError(
+            f"go: the SGF board must be {' or '.join(f'{n}x{n}' for n in game.sizes)}, got {n}x{n}",
+            f"a board of {n}x{n}",
+        )
+    read = _komi(root)
+    komi: float = game.komi if read is None or read not in game.komis else read
+    line = _MainLine(game, n, komi, [root, *nodes])
+    result = _text(root, "RE")
+    transcript = Transcript(
+        actions=line.actions,
+        comments=["\n".join(filter(None, parts)) for parts in line.comments],
+        players=(_text(root, "PB"), _text(root, "PW")),
+        result=result or None,
+        headers={name: _text(root, key) for name, key in SGF_HEADERS.items()},
+        start_text=line.start_text,
+        outcome=_outcome(result),
+        ratings=(_rating(_text(root, "BR")), _rating(_text(root, "WR"))),
+        other_rules=_other_rules(root, read, komi),
+    )
+    if line.fault is not None:
+        raise TranscriptError(str(line.fault), line.fault.reason, transcript)
+    return transcript
 
-    size = game.board_size
+
+def sgf_settings(text: str) -> dict[str, Any]:
+    """Size and komi of an SGF game, as settings of the game.
+
+    Raises:
+        InvalidTextError: it is not SGF, or its board is not square.
+    """
+    root, _ = _nodes(text)
+    komi = _komi(root)
+    return {"board_size": _size(root)} | ({} if komi is None else {"komi": komi})
+
+
+Node: TypeAlias = Mapping[str, list[bytes]]  # values by property, UTF-8
+
+
+def _nodes(text: str) -> tuple[Node, list[Node]]:
+    """The root of the first game of a text, and the other nodes of its main line."""
+    from sgfmill import sgf_grammar
+
     try:
-        document = sgf.Sgf_game.from_string(text[:LONGEST_SGF])
-        size_in_play = document.get_size()
-        if size_in_play not in game.sizes:
-            raise TranscriptError(
-                f"go: the SGF board must be {' or '.join(f'{n}x{n}' for n in game.sizes)}, "
-                f"got {size_in_play}x{size_in_play}",
-                f"a board of {size_in_play}x{size_in_play}",
-            )
-        root, *nodes = document.get_main_sequence()
-        if root.has_property("GM") and root.get("GM") != 1:
-            got = f"GM[{str(root.get('GM'))[:20]}]"
-            raise TranscriptError(
-                f"go: the SGF game must be of Go, GM[1], got {got}", "another game than Go"
-            )
-        set_up = [node.has_setup_stones() for node in nodes]
-        moves = [node.get_move() for node in (root, *nodes)]
-        comments = [_sgf_text(node, "C") for node in (root, *nodes)]
-        black, white, _ = root.get_setup_stones()
-        turn = root.get("PL") if root.has_property("PL") else None
-        players = (_sgf_text(root, "PB"), _sgf_text(root, "PW"))
-        headers = {name: _sgf_text(root, key) for name, key in SGF_HEADERS.items()}
-        result = _sgf_text(root, "RE") or None
-        ratings = (_rating(_sgf_text(root, "BR")), _rating(_sgf_text(root, "WR")))
-        komi = root.get("KM") if root.has_property("KM") else game.komi
-        komi = komi if komi in game.komis else game.komi
-        other_rules = _other_rules(root, komi)
+        tree = sgf_grammar.parse_sgf_game(text[:LONGEST_SGF].encode("utf-8", "replace"))
     except ValueError as error:
-        if isinstance(error, InvalidTextError):
-            raise
-        why = str(error) or "a property has a value that it cannot have"
+        why = str(error)
         if len(text) > LONGEST_SGF:
             why = f"its first game must end within {LONGEST_SGF:,} characters; {why}"
         raise InvalidTextError(f"go: not a readable SGF game: {why}") from error
-    if any(set_up):
+    nodes: list[Node] = list(tree.sequence)
+    while tree.children:
+        tree = tree.children[0]
+        nodes += tree.sequence
+    return nodes[0], nodes[1:]
+
+
+def _text(node: Node, key: str) -> str:
+    """The first value of a property; empty if there is none."""
+    from sgfmill import sgf_grammar
+
+    value: bytes = sgf_grammar.text_value(node[key][0]) if node.get(key) else b""
+    return value.decode()
+
+
+def _size(root: Node) -> int:
+    """The board's, 19 if none is stated."""
+    words = _text(root, "SZ").replace(":", " ").split()
+    if not all(re.fullmatch("[0-9]{1,4}", word, re.ASCII) for word in words) or len(words) > 2:
+        raise InvalidTextError(f"go: an SGF board has a size, got SZ[{_text(root, 'SZ')[:20]}]")
+    if len({*map(int, words)}) == 2:
         raise TranscriptError(
-            "go: the SGF game sets up stones after its start, which is no game that can be read "
-            f"(node {set_up.index(True) + 1})",
-            "stones set up during the game",
+            f"go: an SGF board must be square, got {'x'.join(words)}",
+            f"a board of {'x'.join(words)}",
         )
-    first = PLAYERS[0]
-    if black or white or turn == PLAYERS[1]:
-        first = next(
-            (colour for colour, _ in moves if colour is not None),
-            PLAYERS[bool(black and not white)],
-        )
-    start = _start_of_sgf(size_in_play, black, white, turn or first)
-    if komi != game.komi:
-        start = f"{start} {komi_word(komi)}"
-    state = game.state_from_text(start)
-    start_text = None if start == game.state_to_text(game.initial_state()) else start
-    actions: list[int] = []
-    kept: list[list[str]] = []  # by move
-    for (colour, at), comment in zip(moves, comments, strict=True):
-        if colour is None:
-            if actions:  # a node without a move comments on the move before it
-                kept[-1].append(comment)
-            continue
-        number = len(actions) + 1
-        if colour != PLAYERS[state.player]:
+    return int(words[0]) if words else 19
+
+
+def _komi(root: Node) -> float | None:
+    """The komi that is stated, whatever unit stands behind it; None: none is.
+
+    From 100 on, it is in hundredths, as one server writes it: of points, or of the stones that
+    Chinese counting pays, each of which is two points (375 is 3.75 stones, so 7.5 points).
+    """
+    found = KOMI.match(_text(root, "KM"))
+    if found is None:
+        return None
+    komi = float(found[1].replace(",", "."))
+    if komi >= MOST_KOMI:
+        komi /= 100
+        komi *= 1 if (2 * komi).is_integer() else 2
+    return komi
+
+
+class _MainLine:
+    """Plays the moves of nodes.
+
+    Args:
+        game: Go.
+        size: of the board in play.
+        komi: of the start.
+        nodes: the root and the others of the main line.
+    """
+
+    def __init__(self, game: Go, size: int, komi: float, nodes: list[Node]) -> None:
+        self._game, self._size = game, size
+        self._side: int = game.board_size
+        self.actions: list[int] = []
+        self.comments: list[list[str]] = []  # by move
+        self.fault: TranscriptError | None = None  # of the move after those
+        first = next((i for i, node in enumerate(nodes) if "B" in node or "W" in node), len(nodes))
+        start = self._start(nodes[: first + 1])
+        if komi != game.komi:
+            start = f"{start} {komi_word(komi)}"
+        self._state = game.state_from_text(start)
+        usual = game.state_to_text(game.initial_state())
+        self.start_text = None if start == usual else start
+        try:
+            for number, node in enumerate(nodes):
+                self._play(node, number, may_set_up=number <= first)
+        except TranscriptError as error:
+            self.fault = error
+
+    def _start(self, nodes: list[Node]) -> str:
+        """The position that the nodes before the first move, and its own, set up."""
+        rows = [[STONES[0]] * self._size for _ in range(self._size)]
+        turn = ""
+        for node in nodes:
+            for stone, key in zip((*STONES[1:], STONES[0]), ("AB", "AW", "AE"), strict=True):
+                for row, column in self._points(node, key):
+                    rows[row][column] = stone
+            turn = _text(node, "PL").strip().lower()[:1] or turn
+        if turn not in tuple(PLAYERS):
+            has_black, has_white = (any(stone in row for row in rows) for stone in STONES[1:])
+            turn = PLAYERS[has_black and not has_white]
+            if nodes and (has_black or has_white):
+                turn = next((key.lower() for key in SGF_COLOURS if key in nodes[-1]), turn)
+        return "/".join("".join(row) for row in rows) + f" {turn}"
+
+    def _points(self, node: Node, key: str) -> set[tuple[int, int]]:
+        """(row from the top, column) of the points that a property lists."""
+        from sgfmill import sgf_properties
+
+        presenter = sgf_properties.Presenter(self._size, "UTF-8")
+        try:
+            points = presenter.interpret(key, node[key]) if key in node else set()
+        except ValueError as error:
+            raise InvalidTextError(
+                f"go: {key} of the SGF game must be points of the board, got "
+                f"{_text(node, key)[:20]!r}"
+            ) from error
+        return {(self._size - 1 - row, column) for row, column in points}
+
+    def _play(self, node: Node, number: int, *, may_set_up: bool) -> None:
+        """Play the move of a node, if it has one.
+
+        Raises:
+            TranscriptError: it cannot be played.
+        """
+        if not may_set_up and {"AB", "AW", "AE"} & set(node):
             raise TranscriptError(
-                f"go: move {number} of the SGF game must be {PLAYERS[state.player].upper()}'s, "
-                f"got {colour.upper()}'s",
+                "go: the SGF game sets up stones after its start, which is no game that can be "
+                f"read (node {number})",
+                "stones set up during the game",
+            )
+        colour = next((key.lower() for key in SGF_COLOURS if key in node), None)
+        if colour is None:
+            if self.actions:  # a node without a move comments on the move before it
+                self.comments[-1].append(_text(node, "C"))
+            return
+        action, move = self._action(_text(node, colour.upper())), len(self.actions) + 1
+        if action == self._side**2 and self._game.is_terminal(self._state):
+            return
+        if colour != PLAYERS[self._state.player]:
+            raise TranscriptError(
+                f"go: move {move} of the SGF game must be "
+                f"{PLAYERS[self._state.player].upper()}'s, got {colour.upper()}'s",
                 "a move out of turn",
             )
-        action = size * size if at is None else (size - 1 - at[0]) * size + at[1]
         try:
-            state = game.step(state, action)
+            self._state = self._game.step(self._state, action)
         except IllegalActionError as error:
-            over = game.is_terminal(state)
+            over = self._game.is_terminal(self._state)
             raise TranscriptError(
-                f"go: move {number} of the SGF game: {error}",
+                f"go: move {move} of the SGF game: {error}",
                 "moves after the end" if over else "a move that is not legal",
             ) from error
-        actions.append(action)
-        kept.append([comment])
-    return Transcript(
-        actions=actions,
-        comments=["\n".join(filter(None, parts)) for parts in kept],
-        players=players,
-        result=result,
-        headers=headers,
-        start_text=start_text,
-        outcome=_outcome(result or ""),
-        ratings=ratings,
-        other_rules=other_rules,
-    )
+        self.actions.append(action)
+        self.comments.append([_text(node, "C")])
+
+    def _action(self, value: str) -> int:
+        from sgfmill import sgf_properties
+
+        word = value.strip().lower()
+        try:
+            at = sgf_properties.interpret_go_point(
+                b"" if word == "pass" else word.encode(), self._size
+            )
+        except ValueError as error:
+            raise TranscriptError(
+                f"go: move {len(self.actions) + 1} of the SGF game must be a point such as ee or "
+                f"empty for a pass, got {value[:20]!r}",
+                "a move that cannot be read",
+            ) from error
+        return self._side**2 if at is None else (self._side - 1 - at[0]) * self._side + at[1]
 
 
 def _outcome(result: str) -> int | None:
-    """The outcome that a result tells, in Black's view; None: none, or no result."""
+    """The outcome that a result states, in Black's view; None: none, or no result."""
+    if number := NUMBER_WON.match(result):
+        return int(number[1])
+    if won := WON.search(result):
+        return -1 if won[0] == "\u767d" else 1
     found = RESULT.match(result)
     if found is None:
-        return None
+        return 0 if DRAWN.search(result) else None
     return 0 if found[2] else 1 if found[1].upper() == "B" else -1
 
 
@@ -253,33 +408,21 @@ def _rating(rank: str) -> float | None:
     found = RANK.match(rank)
     if found is None:
         return None
-    number, kind = int(found[1]), found[2].lower()
+    number, kind = int(found[1]), KINDS.get(found[2], found[2].lower())
     return float(PROFESSIONAL if kind == "p" else number if kind == "d" else 1 - number)
 
 
-def _other_rules(root: Any, komi: float) -> str:
+def _other_rules(root: Node, stated: float | None, komi: float) -> str:
     """In which rules of a file differ from the game's; empty if in none that it names.
 
     Rules by area agree on who won with the game's, whatever their names.
     """
-    if root.has_property("KM") and root.get("KM") != komi:
-        return f"komi {root.get('KM'):g}"
-    if root.has_property("HA") and root.get("HA") > 1:
-        return f"handicap {root.get('HA')}"
-    rules_named = _sgf_text(root, "RU").strip()
+    if stated is not None and stated != komi:
+        return f"komi {stated:g}"
+    stones = re.match(r"\s*(\d{1,3})", _text(root, "HA"), re.ASCII)
+    if stones is not None and int(stones[1]) > 1:
+        return f"handicap {stones[1]}"
+    rules_named = _text(root, "RU").strip()
     if rules_named.lower().startswith(("jap", "kor")):
         return f"{rules_named[:20].capitalize()} rules"
     return ""
-
-
-def _sgf_text(node: Any, key: str) -> str:
-    return str(node.get(key)) if node.has_property(key) else ""
-
-
-def _start_of_sgf(size: int, black: set[Any], white: set[Any], turn: str) -> str:
-    """The position of the set-up stones, as text for `state_from_text`."""
-    rows = [["."] * size for _ in range(size)]
-    for stone, points in zip(STONES[1:], (black, white), strict=True):
-        for row, column in points:
-            rows[size - 1 - row][column] = stone
-    return "/".join("".join(row) for row in rows) + f" {turn}"

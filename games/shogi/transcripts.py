@@ -88,7 +88,7 @@ def kif(game: Game) -> TranscriptFormat:
         resignation=lambda seat: "投了",
         draw="持将棋",
         other_suffixes=(".kif",),
-        encoding="cp932",
+        encodings=("cp932",),
     )
 
 
@@ -282,7 +282,7 @@ def csa(game: Game) -> TranscriptFormat:
         resignation=lambda seat: "%TORYO",
         draw="%HIKIWAKE",
         games=games_of_csa,
-        encoding="cp932",
+        encodings=("cp932",),
     )
 
 

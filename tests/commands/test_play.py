@@ -24,9 +24,9 @@ from azcore.engine.settings import thinking_search
 from azcore.engine.thinker import Thought
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.commentary import read_remark
-from azcore.storage.transcripts import read_transcript
 from conftest import compose
 from run_kit import train_once
+from transcript_kit import read_transcript
 
 FEW = ["search.num_simulations=16"]
 Screen = Callable[..., str]

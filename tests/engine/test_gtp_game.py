@@ -11,7 +11,6 @@ import pytest
 
 import azcore
 from azcore.engine.gtp import GtpServer
-from azcore.engine.gtp_words import sgf_settings
 from azcore.game import Game
 from gtp_kit import Judge, judged, says, talk
 from protocol_kit import Program, Recorder, make_engine
@@ -231,6 +230,8 @@ def test_loadsgf(go5: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     Path("size.sgf").write_text("(;GM[1]SZ[5:4];B[aa])")
     Path("illegal.sgf").write_text("(;GM[1]SZ[4]KM[0.5];B[aa];W[aa])")
     Path("binary.sgf").write_bytes(bytes(range(256)) * 10)
+    Path("long.sgf").write_text("(;FF[3]GaMe[1]SiZe[5]KoMi[375]C[KM[9\\]];Black[aa];White[ee])")
+    Path("wide.sgf").write_text("(;SZ[5]KM[0.5];B[aa];W[bb])", encoding="utf-16")
     says(go5, "loadsgf stones.sgf -> =\n fixed_handicap 2 -> ? board not empty")
     says(
         go5,
@@ -262,6 +263,11 @@ def test_loadsgf(go5: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         final_score -> = B+15.5
         loadsgf game.sgf 99 -> =
         genmove b -> ...
+        loadsgf long.sgf -> =
+        final_score -> = W+7.5
+        play w A5 -> ? illegal move: ...
+        loadsgf wide.sgf -> =
+        final_score -> = W+0.5
         loadsgf setup.sgf -> =
         play b A5 -> ? illegal move: ...
         undo -> =
@@ -270,8 +276,6 @@ def test_loadsgf(go5: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         final_score -> = B+24.5
         """,
     )
-    assert sgf_settings("(;SZ[9]KM[ 5.5 ]C[KM[3\\]])") == {"board_size": 9, "komi": 5.5}
-    assert sgf_settings("(;B[aa])") == {"board_size": 19}
 
 
 def test_stones_rules_and_what_is_not_known(go5: Game) -> None:

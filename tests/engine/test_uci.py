@@ -287,7 +287,7 @@ def test_games_longer_than_ours_are_followed(make: Make) -> None:
     assert chess.Move.from_uci(best) in board.legal_moves
     late = make()
     late.say(f"position fen {chess.STARTING_FEN[:-3]}0 900")
-    assert "taken without its counters" in late.quiet()[0]
+    assert late.quiet() == []
     assert position(late) == chess.STARTING_FEN
 
 

@@ -299,7 +299,7 @@ def test_what_results_and_ranks_tell() -> None:
     _, form = format_of("go sgf")
     for result, outcome in (("B+R", 1), ("W+3.5", -1), ("b+", 1), ("0", 0), ("Draw", 0)):
         assert form.read(f"(;SZ[5]RE[{result}];B[aa])").outcome == outcome
-    for result in ("", "?", "Void", "Black wins", "00"):
+    for result in ("", "?", "Void", "Black", "00"):
         assert form.read(f"(;SZ[5]RE[{result}];B[aa])").outcome is None
     read = form.read("(;SZ[5]BR[7 dan]WR[12k?])")
     assert read.ratings == (7.0, -11.0)

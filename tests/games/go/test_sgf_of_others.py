@@ -1,0 +1,98 @@
+"""SGF as other programs and people write it: the moves of the main line decide."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import azcore
+from azcore.errors import TranscriptError
+from azcore.game import Transcript
+from azcore.storage.transcripts import read_transcripts
+
+MOVES = ";B[ee];W[gc])"
+
+
+def read(folder: Path, data: bytes) -> list[Transcript | TranscriptError]:
+    path = folder / "x.sgf"
+    path.write_bytes(data)
+    return [*read_transcripts(path, azcore.make("go", board_size=9))]
+
+
+@pytest.mark.parametrize(
+    ("root", "encoding", "wanted"),
+    [
+        ("CA[Shift_JIS]PB[ソ表]PW[十構]", "cp932", {"players": ("ソ表", "十構")}),  # holds \\ bytes
+        ("PB[高尾紳路]PW[ゾロ]", "cp932", {"players": ("高尾紳路", "ゾロ")}),  # and ], undeclared
+        ("CA[GB18030]PB[柯洁]RE[黑中盘胜]", "gb18030", {"players": ("柯洁", ""), "outcome": 1}),
+        ("CA[big5]PB[許功蓋]", "big5", {"players": ("許功蓋", "")}),
+        ("CA[EUC-KR]PB[이세돌]", "euc-kr", {"players": ("이세돌", "")}),
+        ("CA[KOI8-R]PB[Иван]", "koi8-r", {"players": ("Иван", "")}),
+        ("PB[Иван]", "utf-16", {"players": ("Иван", "")}),
+        ("PB[André]", "latin-1", {"players": ("André", "")}),
+        ("CA[no such]PB[André]", "utf-8", {"players": ("André", "")}),
+        ("KM[]HA[]GM[]", "utf-8", {"other_rules": ""}),
+        ("KM[7,5]HA[互先]", "utf-8", {"other_rules": ""}),
+        ("KM[6.5目]", "utf-8", {"other_rules": "komi 6.5"}),
+        ("KM[375]HA[0]", "utf-8", {"other_rules": ""}),  # 3.75 stones are 7.5 points
+        ("KM[650]", "utf-8", {"other_rules": "komi 6.5"}),
+        ("C[old: KM[0\\]]KM[7.5]", "utf-8", {"other_rules": ""}),
+        ("BR[3段]WR[5级]", "utf-8", {"ratings": (3.0, -4.0)}),
+        ("RE[1.000000]", "utf-8", {"outcome": 1, "result": "1.000000"}),
+        ("RE[-1.000000]", "utf-8", {"outcome": -1}),
+        ("RE[白番2目半勝ち]", "utf-8", {"outcome": -1}),
+        ("RE[和棋]", "utf-8", {"outcome": 0}),
+        ("RE[White wins]", "utf-8", {"outcome": -1}),
+        ("RE[White resigns]", "utf-8", {"outcome": None}),
+        ("FF[3]GaMe[1]KoMi[5.5]PlayerBlack[Sato]", "utf-8", {"players": ("Sato", "")}),
+    ],
+)
+def test_what_is_odd_beside_the_moves_costs_nothing(
+    tmp_path: Path, root: str, encoding: str, wanted: dict[str, object]
+) -> None:
+    (found,) = read(tmp_path, f"(;SZ[9]{root}{MOVES}".encode(encoding))
+    assert isinstance(found, Transcript)
+    assert found.actions == [40, 24]
+    assert {name: getattr(found, name) for name in wanted} == wanted
+
+
+@pytest.mark.parametrize(
+    ("text", "actions", "start"),
+    [
+        (f"(;SZ[9:9]{MOVES}", [40, 24], None),
+        ("(;SZ[9];B[ee];W[ ];B[Pass])", [40, 81, 81], None),
+        ("(;SZ[9];B[ee];W[];B[];W[])", [40, 81, 81], None),  # the third pass is none
+        ("(;SZ[9];AB[cc][gg]PL[White];W[ee])", [40], "w"),
+        ("(;SZ[9]AB[cc];AW[gg]AE[cc]PL[Black];B[ee])", [40], "b"),
+        (f"From: x <a@b> (JST)\n\n(;SZ[9]{MOVES}", [40, 24], None),
+        (f"(;SZ[9]C[see\n(;FF[4\\]SZ[19\\])]{MOVES}", [40, 24], None),
+    ],
+)
+def test_the_main_line(tmp_path: Path, text: str, actions: list[int], start: str | None) -> None:
+    (found,) = read(tmp_path, text.encode())
+    assert isinstance(found, Transcript)
+    assert found.actions == actions
+    assert (found.start_text or "").split()[1:2] == ([start] if start else [])
+
+
+@pytest.mark.parametrize(
+    ("text", "reason", "before"),
+    [
+        (f"(;SZ[9:13]{MOVES}", "a board of 9x13", None),
+        (f"(;SZ[x]{MOVES}", "not readable", None),
+        (f"(;SZ[9]GM[2]{MOVES}", "another game than Go", None),
+        ("(;SZ[9];B[ee];W[zz])", "a move that cannot be read", 1),
+        ("(;SZ[9];B[ee];B[gc])", "a move out of turn", 1),
+        ("(;SZ[9];B[ee];W[];B[];W[gc])", "moves after the end", 3),
+        ("(;SZ[9];B[ee];AW[cc];W[gc])", "stones set up during the game", 1),
+    ],
+)
+def test_a_fault_leaves_the_game_before_it(
+    tmp_path: Path, text: str, reason: str, before: int | None
+) -> None:
+    found, other = read(tmp_path, f"{text}\n(;SZ[9]{MOVES}".encode())
+    assert isinstance(found, TranscriptError)
+    assert isinstance(other, Transcript)
+    assert found.reason == reason
+    assert (found.before and len(found.before.actions)) == before
