@@ -27,24 +27,27 @@ from azcore.game import Game, GameText, Transcript, TranscriptFormat
 
 from . import notation, rules
 
-_FILES, _RANKS = "１２３４５６７８９", "一二三四五六七八九"
+_WIDE = str.maketrans("１２３４５６７８９０一二三四五六七八九王竜", "1234567890123456789玉龍")
 _HAND_NAMES = "歩香桂銀金角飛"  # by type
+# A move, with digits and names as `_WIDE` makes them. KIF states where it comes from or a drop; KI2
+# has words instead, where several pieces of the kind could have moved.
 _KIF_MOVE = re.compile(
-    f"(?:(?P<file>[{_FILES}])(?P<rank>[{_RANKS}])|(?P<same>同)[ 　]?)"
-    f"(?P<piece>[{_HAND_NAMES}玉と杏圭全馬龍])"
-    r"(?:(?P<drop>(?<=[歩香桂銀金角飛])打)|"
-    r"(?P<promotion>成?)\((?P<from_file>[1-9])(?P<from_rank>[1-9])\))"
+    r"(?:(?P<target>[1-9][1-9])|(?P<same>同)[ 　]*)"
+    f"(?P<piece>成[銀桂香]|[{_HAND_NAMES}玉と杏圭全馬龍])(?P<how>[左右直上行引寄]*)"
+    r"(?P<kind>打|成|不成)?(?:\((?P<source>[0-9][0-9])\))?"
 )
-_KIF_ENDS = (
-    *("中断", "投了", "持将棋", "千日手", "詰み", "不詰", "切れ負け", "反則勝ち", "反則負け"),
-    *("入玉勝ち", "入玉宣言", "最大手数", "不戦敗"),
-)
-
-_KIF_OUTCOMES = {  # in the view of the seat to move
-    **dict.fromkeys(("投了", "詰み", "切れ負け", "反則負け", "不戦敗"), -1),
-    **dict.fromkeys(("反則勝ち", "入玉勝ち", "入玉宣言"), 1),
-    **dict.fromkeys(("持将棋", "千日手", "最大手数"), 0),
+_KIF_LINE = re.compile(r"\s*([0-9]{1,6})(?:\s*[.:：]\s*|手目\s*|\s+)[▲△▼▽☗☖]?(\S.*)", re.ASCII)
+_KI2_MOVE = re.compile(f"[▲△▼▽☗☖]{_KIF_MOVE.pattern}")
+_SHORT = dict(zip(("成銀", "成桂", "成香"), "全圭杏", strict=True))
+_KIF_OUTCOMES = {  # KIF's words for an end, in the view of the seat to move; None: for neither
+    **dict.fromkeys(("投了", "詰み", "切れ負け", "反則負け", "不戦敗", "時間切れ", "接続切れ"), -1),
+    **dict.fromkeys(("反則勝ち", "入玉勝ち", "入玉宣言", "不戦勝", "勝ち宣言"), 1),
+    **dict.fromkeys(("持将棋", "千日手", "最大手数", "引き分け"), 0),
+    **dict.fromkeys(("中断", "不詰", "封じ手", "反則"), None),
 }
+_KIF_ENDS = tuple(_KIF_OUTCOMES)
+_KIF_UNFINISHED = ("", "中断", "封じ手")
+_KIF_RESULT = re.compile(r"\s*まで.*手で\s*(?:(先手|下手|▲|☗)|(後手|上手|△|☖))の.*勝")
 _OTHER_START = "a handicap or another start"
 
 _BYTE_ORDER_MARK = "\ufeff"  # some editors write it first
@@ -87,7 +90,7 @@ def kif(game: Game) -> TranscriptFormat:
         read=partial(read_kif, game),
         resignation=lambda seat: "投了",
         draw="持将棋",
-        other_suffixes=(".kif",),
+        other_suffixes=(".kif", ".ki2"),
         encodings=("cp932",),
     )
 
@@ -152,87 +155,169 @@ def _kif_end(game: Game, state: Any) -> tuple[str, str]:
 
 
 def read_kif(game: Game, text: str) -> Transcript:
-    """The main line of a KIF game.
+    """The main line of a KIF or KI2 game.
 
     Raises:
         GameError: cshogi is not installed.
-        InvalidTextError: not KIF, not the usual start, or a move that is unreadable or illegal;
-            the message gives its number.
+        InvalidTextError: not KIF, or not the usual start.
+        TranscriptError: a move that is unreadable, ambiguous or illegal; the message gives its
+            number, and the error the game before it.
     """
-    cshogi = library()
-    board = cshogi.Board()
-    actions: list[int] = []
-    comments: list[list[str]] = []
+    moves = _KifMoves(game)
     headers: dict[str, str] = {}
-    state = game.initial_state()
-    previous = ""  # USI of the previous move
-    end = ""
+    winner: int | None = None
+    fault: TranscriptError | None = None
     for line in _lines(text):
         if line.startswith("変化"):
             break  # variations come after the main line
         if line.startswith("*"):
-            if actions and not end:
-                comments[-1].append(line[1:])
+            moves.comment(line[1:])
             continue
         _check_kif_header(line)
-        if header := re.match(r"\s*(\w+)：(.*)", line):
+        if header := re.match(r"\s*([^\W\d]\w*)：(.*)", line):
             headers.setdefault(header[1], header[2])
-        match = re.match(r"\s*([0-9]{1,6})\s+(\S.*)", line, re.ASCII)
-        if match is None:
-            continue
-        number = len(actions) + 1
-        if end or int(match[1]) != number:
-            raise InvalidTextError(
+        elif stated := _KIF_RESULT.match(line):
+            winner = 1 if stated[1] else -1
+        elif fault is None:
+            try:
+                moves.line(line)
+            except TranscriptError as error:
+                fault = error
+    end = moves.end
+    if not moves.actions and not end and fault is None and "手合割" not in text:
+        raise InvalidTextError(f"shogi: no KIF game: no moves in {text[:30]!r}")
+    outcome = _seat_0(game, moves.state, _KIF_OUTCOMES.get(end))
+    transcript = Transcript(
+        actions=moves.actions,
+        comments=["\n".join(said) for said in moves.comments],
+        players=(headers.get(_KIF_PLAYERS[0], ""), headers.get(_KIF_PLAYERS[1], "")),
+        result=None if end in _KIF_UNFINISHED else end,
+        headers={n: _dashed(n, headers.get(key, "")) for n, key in _KIF_HEADERS.items()},
+        outcome=winner if outcome is None else outcome,
+    )
+    if fault is not None:
+        raise TranscriptError(str(fault), fault.reason, transcript)
+    return transcript
+
+
+class _KifMoves:
+    """Plays the moves of the lines of a game."""
+
+    def __init__(self, game: Game) -> None:
+        self._game, self._cshogi = game, library()
+        self._board = self._cshogi.Board()
+        self._target = ""  # of the previous move
+        self.state = game.initial_state()
+        self.actions: list[int] = []
+        self.comments: list[list[str]] = []  # by ply
+        self.end = ""
+
+    def comment(self, text: str) -> None:
+        if self.actions and not self.end:
+            self.comments[-1].append(text)
+
+    def line(self, line: str) -> None:
+        """Play a line: a number and a move or the end, or moves with the marks of KI2.
+
+        Raises:
+            TranscriptError: what it says cannot be played.
+        """
+        plain = line.translate(_WIDE)
+        numbered = _KIF_LINE.match(plain)
+        if numbered is None:
+            for move in _KI2_MOVE.finditer(plain):
+                self._play(move, move[0])
+            return
+        number = len(self.actions) + 1
+        if self.end or int(numbered[1]) != number:
+            raise TranscriptError(
                 f"shogi: a KIF game has its moves in order and then its end; move {number} comes "
-                f"next, got {line[:30]!r}"
+                f"next, got {line[:30]!r}",
+                "moves out of order",
             )
-        if match[2].startswith(_KIF_ENDS):
-            end = next(word for word in _KIF_ENDS if match[2].startswith(word))
-            continue
-        move = _KIF_MOVE.match(_short_names(match[2]))
-        if move is None or (move["same"] and not previous):
+        if numbered[2].startswith(_KIF_ENDS):
+            self.end = max(filter(numbered[2].startswith, _KIF_ENDS), key=len)
+        else:
+            self._play(_KIF_MOVE.match(numbered[2]), line)
+
+    def _play(self, move: re.Match[str] | None, line: str) -> None:
+        number = len(self.actions) + 1
+        if move is None or (move["same"] and not self._target):
             raise TranscriptError(
                 f"shogi: move {number} of the KIF game cannot be read: {line[:30]!r}",
                 "a move that cannot be read",
             )
-        usi = _kif_to_usi(move, previous)
-        state = _play(game, state, actions, usi, "KIF")
-        comments.append([])
-        moved = _KIF_MOVE.match(cshogi.KIF.move_to_kif(board.push_usi(usi)))
-        if moved is None or moved["piece"] != move["piece"]:
+        target = move["target"] or self._target
+        found = [each for each in self._candidates() if _fits(each[1], move, target)]
+        if len(found) > 1:
+            found = _told_apart(found, move["how"], target, len(self.actions) % 2)
+        if len(found) > 1:
             raise TranscriptError(
-                f"shogi: move {number} of the KIF game, {usi}, is not made by the piece named: "
-                f"{line[:30]!r}",
-                "a move that cannot be read",
+                f"shogi: move {number} of the KIF game may be any of "
+                f"{', '.join(usi for usi, _ in found)}: {line[:30]!r}",
+                "a move that is ambiguous",
             )
-        previous = usi
-    if not actions and not end and "手合割" not in text:
-        raise InvalidTextError(f"shogi: no KIF game: no moves in {text[:30]!r}")
-    return Transcript(
-        actions=actions,
-        comments=["\n".join(said) for said in comments],
-        players=(headers.get(_KIF_PLAYERS[0], ""), headers.get(_KIF_PLAYERS[1], "")),
-        result=end if end != "中断" else None,
-        headers={n: _dashed(n, headers.get(key, "")) for n, key in _KIF_HEADERS.items()},
-        outcome=_seat_0(game, state, _KIF_OUTCOMES.get(end)),
-    )
+        if not found and self._game.is_terminal(self.state):
+            raise TranscriptError(
+                f"shogi: move {number} of the KIF game: the game was over "
+                f"({self._game.termination(self.state)})",
+                "moves after the end",
+            )
+        if not found:
+            raise TranscriptError(
+                f"shogi: move {number} of the KIF game is not legal, or not made by the piece "
+                f"named: {line[:30]!r}",
+                "a move that is not legal",
+            )
+        usi = found[0][0]
+        self.state = _play(self._game, self.state, self.actions, usi, "KIF")
+        self.comments.append([])
+        self._board.push_usi(usi)
+        self._target = target
+
+    def _candidates(self) -> Iterator[tuple[str, re.Match[str]]]:
+        """The legal moves, in USI and as cshogi writes them in KIF."""
+        for move in self._board.legal_moves:
+            written = _KIF_MOVE.match(self._cshogi.KIF.move_to_kif(move).translate(_WIDE))
+            assert written is not None
+            yield self._cshogi.move_to_usi(move), written
 
 
-def _kif_to_usi(move: re.Match[str], previous: str) -> str:
-    target = previous[2:4]
-    if not move["same"]:
-        target = f"{_FILES.index(move['file']) + 1}{'abcdefghi'[_RANKS.index(move['rank'])]}"
-    if move["drop"]:
-        return f"{notation.LETTERS[_HAND_NAMES.index(move['piece'])]}*{target}"
-    source = f"{move['from_file']}{'abcdefghi'[int(move['from_rank']) - 1]}"
-    return f"{source}{target}{'+' if move['promotion'] else ''}"
+def _fits(legal: re.Match[str], move: re.Match[str], target: str) -> bool:
+    """Whether a legal move may be the one that is written."""
+    if legal["target"] != target or legal["piece"] != _SHORT.get(move["piece"], move["piece"]):
+        return False
+    kind = None if move["kind"] == "不成" else move["kind"]
+    if move["source"]:
+        return legal["source"] == move["source"] and legal["kind"] == kind
+    return legal["kind"] == kind or (kind is None and legal["kind"] == "打")
 
 
-def _short_names(word: str) -> str:
-    """A move with each piece named by one character, as cshogi writes it."""
-    for long, short in zip(("王", "竜", "成銀", "成桂", "成香"), "玉龍全圭杏", strict=True):
-        word = word.replace(long, short)
-    return word
+def _told_apart(
+    found: list[tuple[str, re.Match[str]]], how: str, target: str, seat: int
+) -> list[tuple[str, re.Match[str]]]:
+    """Those of several moves to a point that KI2's words leave.
+
+    Without a word for a drop, a piece on the board moves. Up, down and sideways are where it goes;
+    right and left, which of several it is; all in the view of who moves.
+    """
+    found = [each for each in found if each[1]["source"]] or found
+    sign = 1 if seat == 0 else -1
+
+    def way(source: str) -> str:
+        up = sign * (int(source[1]) - int(target[1]))
+        if up == 0:
+            return "寄"
+        return "引" if up < 0 else "直上" if up == 1 and source[0] == target[0] else "上"
+
+    for word in how.replace("行", "上"):
+        if word in "左右":
+            files = [sign * int(match["source"][0]) for _, match in found]
+            end = min(files) if word == "右" else max(files)
+            found = [each for each, file in zip(found, files, strict=True) if file == end]
+        else:
+            found = [each for each in found if word in way(each[1]["source"])]
+    return found
 
 
 def _check_kif_header(line: str) -> None:
@@ -290,11 +375,11 @@ def games_of_csa(lines: Iterable[str]) -> Iterator[str]:
     """The games of a file, between which stands a line of `/`."""
     text = GameText()
     for line in lines:
-        if line.strip() == "/":
-            yield text.take()
-        else:
+        if line.strip() != "/":
             text.add(line)
-    if last := text.take().strip():
+        elif (one := text.take()).strip():
+            yield one
+    if (last := text.take()).strip():
         yield last
 
 
@@ -348,60 +433,92 @@ def read_csa(game: Game, text: str) -> Transcript:
 
     Raises:
         GameError: cshogi is not installed.
-        InvalidTextError: not a CSA game, not the usual start, or a move that is illegal or out of
-            turn; the message gives its number.
+        InvalidTextError: not a CSA game, or not the usual start.
+        TranscriptError: a move that is illegal or out of turn, or a word that is none; the message
+            gives its number, and the error the game before it.
     """
-    board = library().Board()
-    actions: list[int] = []
-    comments: list[list[str]] = []
+    moves = _CsaMoves(game)
     headers: dict[str, str] = {}
-    state = game.initial_state()
-    start: list[str] = []  # lines of the starting position
-    begun, end = False, ""
+    fault: TranscriptError | None = None
     for line in _lines(text):
         # Statements may share a line; a comment has its own.
-        for word in [line] if line[:1] in "'N$" else line.rstrip().split(","):
-            if word[:1] in ("", "'", "N", "$", "V", "T"):  # comments, names and times
-                if word[:1] == "'" and actions and not end:
-                    comments[-1].append(word[1:])
-                for key in (*_CSA_HEADERS.values(), *_CSA_PLAYERS):
-                    if word.startswith(key):
-                        headers.setdefault(key, word.removeprefix(key))
-            elif word[0] == "P" and not begun:
-                start.append(word)
-            elif word in ("+", "-") and not begun:
-                _check_csa_start(start, word, board)
-                begun = True
-            elif word[0] == "%" and begun:
-                end = end or word.strip()
-            elif word[0] in "+-" and begun and not end:
-                sign = "+-"[game.current_player(state)]
-                move = board.move_from_csa(word[1:]) if _CSA_MOVE.fullmatch(word) else 0
-                if word[0] != sign or not move:
-                    raise TranscriptError(
-                        f"shogi: move {len(actions) + 1} of the CSA game must be a legal move that "
-                        f"begins with {sign}, got {word[:20]!r}",
-                        "a move that is not legal",
-                    )
-                state = _play(game, state, actions, library().move_to_usi(move), "CSA")
-                comments.append([])
-                board.push(move)
-            else:
-                raise InvalidTextError(
-                    "shogi: a CSA game is its start, + and moves, and % at the end, "
-                    f"got {word[:20]!r} after {len(actions)} moves"
-                )
-    if not begun:
-        raise InvalidTextError(f"shogi: no CSA game: no start (PI and +) in {text[:30]!r}")
-    return Transcript(
-        actions=actions,
-        comments=["\n".join(said) for said in comments],
+        for part in [line] if line[:1] in "'N$" else line.split(","):
+            word = part if part[:1] in "'N$" else part.strip()
+            for key in (*_CSA_HEADERS.values(), *_CSA_PLAYERS):
+                if word.startswith(key):
+                    headers.setdefault(key, part.removeprefix(key))
+            if fault is None:
+                try:
+                    moves.word(word)
+                except TranscriptError as error:
+                    fault = error
+    if not moves.begun:
+        raise fault or InvalidTextError(f"shogi: no CSA game: no start (PI and +) in {text[:30]!r}")
+    end, outcome = moves.end, _seat_0(game, moves.state, _CSA_OUTCOMES.get(moves.end))
+    transcript = Transcript(
+        actions=moves.actions,
+        comments=["\n".join(said) for said in moves.comments],
         players=(headers.get(_CSA_PLAYERS[0], ""), headers.get(_CSA_PLAYERS[1], "")),
         result=end if end in _CSA_ENDS and end != "%CHUDAN" else None,
         headers={n: _dashed(n, headers.get(key, "")) for n, key in _CSA_HEADERS.items()},
-        outcome=_CSA_FOULS.get(end, _seat_0(game, state, _CSA_OUTCOMES.get(end))),
+        outcome=_CSA_FOULS.get(end, outcome),
         ratings=(_rate(_CSA_RATES[0], text), _rate(_CSA_RATES[1], text)),
     )
+    if fault is not None:
+        raise TranscriptError(str(fault), fault.reason, transcript)
+    return transcript
+
+
+class _CsaMoves:
+    """Plays the moves among the statements of a game."""
+
+    def __init__(self, game: Game) -> None:
+        self._game, self._board = game, library().Board()
+        self._start: list[str] = []  # lines of the starting position
+        self.state = game.initial_state()
+        self.actions: list[int] = []
+        self.comments: list[list[str]] = []  # by ply
+        self.begun, self.end = False, ""
+
+    def word(self, word: str) -> None:
+        """Take one statement.
+
+        Raises:
+            TranscriptError: it cannot be played.
+        """
+        if word[:1] in ("", "'", "N", "$", "V", "T"):  # comments, names and times
+            if word[:1] == "'" and self.actions and not self.end:
+                self.comments[-1].append(word[1:])
+        elif word[0] == "P" and not self.begun:
+            if word not in ("P+", "P-"):  # hands without pieces
+                self._start.append(word)
+        elif word in ("+", "-") and not self.begun:
+            _check_csa_start(self._start, word, self._board)
+            self.begun = True
+        elif word[0] == "%" and self.begun:
+            self.end = self.end or word
+        elif word[0] in "+-" and self.begun and not self.end:
+            self._play(word)
+        else:
+            raise TranscriptError(
+                "shogi: a CSA game is its start, + and moves, and % at the end, "
+                f"got {word[:20]!r} after {len(self.actions)} moves",
+                "a move that cannot be read",
+            )
+
+    def _play(self, word: str) -> None:
+        sign = "+-"[self._game.current_player(self.state)]
+        move = self._board.move_from_csa(word[1:]) if _CSA_MOVE.fullmatch(word) else 0
+        if word[0] != sign or not move:
+            raise TranscriptError(
+                f"shogi: move {len(self.actions) + 1} of the CSA game must be a legal move that "
+                f"begins with {sign}, got {word[:20]!r}",
+                "a move that is not legal",
+            )
+        usi = library().move_to_usi(move)
+        self.state = _play(self._game, self.state, self.actions, usi, "CSA")
+        self.comments.append([])
+        self._board.push(move)
 
 
 def _rate(pattern: re.Pattern[str], text: str) -> float | None:

@@ -259,7 +259,7 @@ def divided(which: str, text: str, piece: int = 1 << 16) -> list[str]:
 def test_the_games_of_a_file_are_those_that_were_written(which: str) -> None:
     game, form = format_of(which)
     written = [random_transcript(game, form, seed) for seed in range(8)]
-    between = {"go sgf": "\n", "chess pgn": "\n", "shogi csa": "/\n"}.get(which)
+    between = {"go sgf": "\n", "chess pgn": "\n", "shogi csa": "/\n/\n"}.get(which)
     if between is None:
         assert divided(which, form.write(written[0])) == [form.write(written[0])]
         return

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import azcore
-from azcore.errors import GameError, IllegalActionError, InvalidTextError
+from azcore.errors import GameError, IllegalActionError, InvalidTextError, TranscriptError
 from transcript_kit import actions_read, transcript_text
 
 from .test_rules import (
@@ -371,17 +371,18 @@ def test_actions_that_are_not_legal_cannot_be_written(game: Any) -> None:
         ("\ufeff手合割：香落ち\n   1 ３四歩(33)\n", "got '香落ち'"),
         ("手合割:角落ち\n   1 ３四歩(33)\n", "got '角落ち'"),
         ("|v香v桂v銀v金v玉v金v銀v桂v香|一\n", "sets up a position"),
-        ("   1 ７五歩(77)\n", "move 1 of the KIF game: .*7g7e"),
-        ("   1 ７六歩(77)\n   2 ３三歩(33)\n", "move 2 of the KIF game: .*3c3c"),
+        ("   1 ７五歩(77)\n", "move 1 of the KIF game is not legal.*７五歩"),
+        ("   1 ７六歩(77)\n   2 ３三歩(33)\n", "move 2 of the KIF game is not legal.*３三歩"),
         ("   1 ７六歩(77)\n   3 ３四歩(33)\n", "move 2 comes next, got '   3"),
         ("   1 ７六歩(77)\n   2 投了\n   3 ３四歩(33)\n", "move 2 comes next, got '   3"),
         ("   1 ７六歩(77)\n   2 １０四歩(33)\n", "move 2 of the KIF game cannot be read"),
-        ("   1 ７六角(77)\n", "move 1 of the KIF game, 7g7f, is not made by the piece named"),
-        ("   1 ７六玉打\n", "move 1 of the KIF game cannot be read"),
+        ("   1 ７六角(77)\n", "move 1 of the KIF game is not legal, or not made by the piece"),
+        ("   1 ７六玉打\n", "move 1 of the KIF game is not legal"),
         ("   1 ７零歩(77)\n", "move 1 of the KIF game cannot be read"),
-        ("   1 ７六歩(70)\n", "move 1 of the KIF game cannot be read"),
+        ("   1 ７六歩(70)\n", "move 1 of the KIF game is not legal"),
+        ("▲５八金\n", "move 1 of the KIF game may be any of 4i5h, 6i5h"),
         ("   1 同　歩(77)\n", "move 1 of the KIF game cannot be read"),
-        ("   1 ５五角打\n", r"move 1 of the KIF game: .*B\*5e"),
+        ("   1 ５五角打\n", "move 1 of the KIF game is not legal.*５五角打"),
     ],
 )
 def test_kif_that_cannot_be_read_is_refused(game: Any, text: str, told: str) -> None:
@@ -403,6 +404,51 @@ def test_kif_of_other_programs_is_read(game: Any) -> None:
     for action in actions_read(game, "kif", text):
         again = game.step(again, action)
     assert game.state_to_text(again) == game.state_to_text(state)
+
+
+HEAD = "手合割：平手\n先手：甲\n後手：乙\n"
+
+
+@needs_cshogi
+@pytest.mark.parametrize(
+    ("text", "moves", "outcome"),
+    [
+        *((f"   1 ７六歩(77)\n   2 {end}\n", "7g7f", outcome) for end, outcome in (
+            ("時間切れ", 1), ("接続切れ", 1), ("不戦勝", -1), ("勝ち宣言", -1), ("引き分け", 0),
+            ("封じ手  (33:00/04:12:00)", None), ("反則", None), ("入玉宣言", -1),
+        )),
+        ("   1 ▲７六歩(77)\n   2 △３四歩(33)\n", "7g7f 3c3d", None),
+        ("   1 76歩(77)\n   2 3四歩(33)\n   3 ２二角不成(88)\n   4 同  銀(31)\n",
+         "7g7f 3c3d 8h2b 3a2b", None),
+        ("1：７六歩(77)\n2手目 ３四歩(33)\n3. ２六歩\nまで3手で先手の勝ち\n", "7g7f 3c3d 2g2f", 1),
+        ("▲７六歩　△３四歩\n▲２二角成　△同　銀\nまで4手で後手の勝ち\n",
+         "7g7f 3c3d 8h2b+ 3a2b", -1),
+        ("☗５八金右☖５二金左☗４八銀☖６二銀", "4i5h 4a5b 3i4h 7a6b", None),
+        ("▲５八金左△５二金右", "6i5h 6a5b", None),
+        ("▲７六歩△３四歩▲２二角成△同飛▲８八角", "7g7f 3c3d 8h2b+ 8b2b B*8h", None),
+    ],
+)  # fmt: skip
+def test_kif_and_ki2_as_people_write_them(
+    game: Any, text: str, moves: str, outcome: int | None
+) -> None:
+    form = game.transcript_formats()["kif"]
+    found = form.read(HEAD + text)
+    actions, _ = actions_of(game, moves)
+    assert (found.actions, found.outcome) == (actions, outcome)
+    assert found.players == ("甲", "乙")
+
+
+@needs_cshogi
+@pytest.mark.parametrize("form", ["kif", "csa"])
+def test_a_fault_leaves_the_game_before_it(game: Any, form: str) -> None:
+    text = {
+        "kif": f"{HEAD}   1 ７六歩(77)\n   2 ３三歩(33)\n",
+        "csa": "N+甲\nPI\n+\n+7776FU\n-3332FU\n",
+    }[form]
+    with pytest.raises(TranscriptError, match=r"move 2 of the") as error:
+        game.transcript_formats()[form].read(text)
+    assert error.value.before.actions == actions_of(game, "7g7f")[0]
+    assert error.value.before.players[0] == "甲"
 
 
 @needs_cshogi
@@ -434,8 +480,8 @@ def test_csa_that_cannot_be_read_is_refused(game: Any, text: str, told: str) -> 
 def test_csa_of_other_programs_is_read(game: Any) -> None:
     import cshogi
 
-    moves = "'comment, +1234FU\n+7776FU,T3,-3334FU\nT12\n+8822UM\n'** 100\n%TORYO\nT1\n"
-    for start in ("PI\n+\n", cshogi.Board().csa_pos()):
+    moves = "'comment, +1234FU\n+7776FU  ,T3,-3334FU\nT12\n+8822UM\n'** 100\n%TORYO\nT1\n"
+    for start in ("PI\n+\n", "PI\nP+\nP-\n+\n", cshogi.Board().csa_pos()):
         actions = actions_read(game, "csa", f"V2.2\nN+A, B\nN-C\n$EVENT:x,y\n{start}{moves}")
         state = game.initial_state()
         for action in actions:
