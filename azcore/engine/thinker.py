@@ -31,6 +31,7 @@ from azcore.search.settings import SearchResult, SearchSettings
 
 # Positions in which a mate is looked for where no clock says when to stop: about a minute.
 MOST_MATE_POSITIONS = 50_000
+ENOUGH_FOR_AN_END = 200  # simulations, after which the best line may be one that ends the game
 MATE_BYTES = 8_000  # of a position that a proof has looked at, with its moves; measured
 
 
@@ -103,7 +104,7 @@ class Limits:
 
     simulations: int | None = None  # new ones, besides those in the tree
     seconds: float | None = None  # since the search began, or since `change_limits`
-    depth: int | None = None  # plies of the best variation
+    depth: int | None = None  # plies of the best variation, or fewer if the game ends with it
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
     book: bool = False  # whether an opening book may answer
     tablebase: bool = False  # whether a tablebase may
@@ -518,7 +519,16 @@ class Thinker:
         if limits.depth is None:
             return False
         best = self._variations(self._search.result(0), 1)[0]
-        return len(best.actions) >= limits.depth
+        if len(best.actions) >= limits.depth:
+            return True
+        return done >= ENOUGH_FOR_AN_END and self._ends_the_game(best.actions)
+
+    def _ends_the_game(self, actions: list[int]) -> bool:
+        """Whether a line can grow no deeper."""
+        state = self._state
+        for action in actions:
+            state = self.game.step(state, action)
+        return self.game.is_terminal(state)
 
     def _thought(self, done: int, began: float, predictions: int | None = None) -> Thought:
         seconds = time.perf_counter() - began

@@ -294,6 +294,24 @@ def test_games_longer_than_ours_are_followed(make: Make) -> None:
 # -- going -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    "fen",
+    [
+        MATE_IN_ONE,
+        "7k/5Q2/6K1/8/8/8/8/8 b - - 0 1",  # stalemate already
+        "k7/2K5/8/8/8/8/8/1Q6 w - - 0 1",  # mate in one, stalemates beside it
+        "7k/8/5KQ1/8/8/8/8/8 b - - 0 1",  # one legal move, then mate
+        "8/8/8/8/8/5k2/5p2/5K2 w - - 98 80",  # two plies before the fifty moves are over
+    ],
+)
+def test_a_depth_is_reached_where_the_game_ends_before_it(make: Make, fen: str) -> None:
+    partner = make()
+    partner.say(f"position fen {fen}")
+    board = chess.Board(fen)
+    best = partner.ask("go depth 9").split()[1]
+    assert best == "(none)" if not any(board.legal_moves) else board.parse_uci(best)
+
+
 def test_a_go_before_any_position_is_about_the_first_one(make: Make) -> None:
     best = make().ask("go nodes 30").split()
     assert best[0] == "bestmove"
