@@ -17,20 +17,11 @@ from typing import Any
 import numpy as np
 
 from azcore.engine.gtp_game import PASS, TROMP_TAYLOR
-from azcore.engine.gtp_words import sgf_format
+from azcore.engine.gtp_words import NAMED_RULES, rules_name, sgf_format
 from azcore.engine.thinker import Limits, Line
 from azcore.errors import AzcoreError
 from azcore.game import Game, Setting
 
-# KataGo's names of rules, and whether a move may take its own stones under them. It reads them with
-# hyphens, underscores, spaces or nothing between words; KaTrain writes `new zealand`.
-NAMED_RULES = {
-    "tromptaylor": True,
-    "newzealand": True,
-    **dict.fromkeys(("chinese", "chineseogs", "chinesekgs", "japanese", "korean"), False),
-    **dict.fromkeys(("stonescoring", "ancientarea", "ancientterritory"), False),
-    **dict.fromkeys(("aga", "bga", "french", "agabutton"), False),
-}
 VIEWS = ("BLACK", "WHITE", "SIDETOMOVE")
 MOST_VISITS, MOST_PRIORITY = 2**50, 2**62
 RULES_WANTED = (
@@ -225,7 +216,7 @@ class _Reader:
             if given is not None:
                 self._warnings.append(("rules", f"{self._base.name} has no rules to be named"))
             return {}
-        name = re.sub("[-_ ]", "", given.lower()) if isinstance(given, str) else ""
+        name = rules_name(given) if isinstance(given, str) else ""
         if name in NAMED_RULES:
             wanted: dict[str, Any] = {"suicide": NAMED_RULES[name]}
             is_agreed = name == "tromptaylor" and TROMP_TAYLOR.keys() == now.keys()
@@ -287,6 +278,8 @@ class _Reader:
             raise QueryError(
                 "analyzeTurns", "Must specify an array of integers indicating turns to analyze"
             )
+        if not turns:
+            raise QueryError("analyzeTurns", "Must specify at least one turn, got []")
         for turn in turns:
             if not 0 <= turn <= last:
                 raise QueryError("analyzeTurns", f"Invalid turn number: {turn}")

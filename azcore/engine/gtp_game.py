@@ -8,9 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from azcore.engine.gtp_words import (
+    NAMED_RULES,
+    TERRITORY,
     Refusal,
     json_value,
     number,
+    rules_name,
     sgf_format,
     whole,
 )
@@ -45,7 +48,8 @@ class GtpGame:
     def __init__(self, engine: Engine, on_clear: Callable[[], None]) -> None:
         self._engine, self._on_clear = engine, on_clear
         self._game_so_far: Line | None = None  # None: there is no game yet
-        self._counts: list[int] = []  # number of actions of each move, undone together
+        # Of each move, which is undone as one: how many actions it added, and those it took back.
+        self._counts: list[tuple[int, list[int]]] = []
         self.commands: dict[str, Callable[[list[str]], str]] = {
             "boardsize": self._boardsize,
             "clear_board": self._clear_board,
@@ -128,14 +132,21 @@ class GtpGame:
         raise Refusal(f"{game.name} has no rules that can be named or set")
 
     def _set_rules(self, words: list[str]) -> str:
-        """`tromp-taylor`, or a JSON object of some of KataGo's rules."""
+        """A name that KataGo gives to rules by area, or a JSON object of some of its rules.
+
+        Rules by area differ in ko alone, which few games are decided by.
+        """
         now, text = self._named_rules(), " ".join(words)
-        if text.lower() == "tromp-taylor":
+        name = rules_name(text)
+        if name == "tromptaylor":
             return self._agree(TROMP_TAYLOR)
+        if name in NAMED_RULES and name not in TERRITORY:
+            return self._agree({"suicide": NAMED_RULES[name]})
         wanted = json_value(text)
         if not isinstance(wanted, dict):
             raise Refusal(
-                f"rules are tromp-taylor or JSON, here {json.dumps(dict(now))}, got {text[:30]!r}"
+                f"rules are named by area, such as chinese or tromp-taylor, or JSON, here "
+                f"{json.dumps(dict(now))}, got {text[:30]!r}"
             )
         return self._agree(wanted)
 
@@ -195,12 +206,18 @@ class GtpGame:
     def with_turn_of(self, seat: int) -> Line:
         """A copy of the game with this seat to move, after a pass of the other if necessary.
 
+        A game that two passes have ended goes on without them.
+
         Raises:
             Refusal: this is not possible.
         """
         line = self.line.copy()
+        last = zip(line.states[-3:], line.actions[-2:], strict=False)
+        if line.is_over and [line.game.action_to_text(*each) for each in last] == [PASS, PASS]:
+            line.undo()
+            line.undo()
         if line.is_over:
-            raise Refusal("the game is over")
+            raise Refusal("illegal move: the game is over")
         if line.player != seat:
             mover = line.game.seat_names[line.player]
             try:
@@ -214,13 +231,17 @@ class GtpGame:
         return line
 
     def keep(self, line: Line) -> None:
-        """Continue from this line; the actions added count as one move."""
-        self._counts.append(len(line.actions) - len(self.line.actions))
+        """Continue from this line; what it adds to the game and takes back counts as one move."""
+        old, new = self.line.actions, line.actions
+        same = 0
+        while same < min(len(old), len(new)) and old[same] == new[same]:
+            same += 1
+        self._counts.append((len(new) - same, old[same:]))
         self._game_so_far = line
 
     def keep_nothing(self) -> None:
         """Record a move that changed nothing; it can be undone like any other."""
-        self._counts.append(0)
+        self._counts.append((0, []))
 
     def _play(self, words: list[str]) -> str:
         seat, text = self.seat(words), " ".join(words[1:])
@@ -230,8 +251,6 @@ class GtpGame:
             # other before it would make two in a row.
             self.keep_nothing()
             return ""
-        if line.is_over:
-            raise Refusal("illegal move: the game is over")
         line = self.with_turn_of(seat)
         try:
             line.play(line.game.text_to_action(line.state, text))
@@ -246,8 +265,11 @@ class GtpGame:
         if not self._counts:  # a handicap cannot be undone either
             raise Refusal("cannot undo")
         line = self.line.copy()
-        for _action in range(self._counts.pop()):
+        added, taken_back = self._counts.pop()
+        for _action in range(added):
             line.undo()
+        for action in taken_back:
+            line.play(action)
         self._game_so_far = line
         return ""
 

@@ -10,6 +10,22 @@ from azcore.errors import GameError
 from azcore.game import Game, TranscriptFormat
 from azcore.storage.transcripts import formats_of
 
+# KataGo's names of rules, and whether a move may take its own stones under them. It reads them with
+# hyphens, underscores, spaces or nothing between words; KaTrain writes `new zealand`.
+NAMED_RULES = {
+    "tromptaylor": True,
+    "newzealand": True,
+    **dict.fromkeys(("chinese", "chineseogs", "chinesekgs", "japanese", "korean"), False),
+    **dict.fromkeys(("stonescoring", "ancientarea", "ancientterritory"), False),
+    **dict.fromkeys(("aga", "bga", "french", "agabutton"), False),
+}
+TERRITORY = ("japanese", "korean", "stonescoring", "ancientterritory")  # of those
+
+
+def rules_name(text: str) -> str:
+    """A name of rules as `NAMED_RULES` has it."""
+    return re.sub("[-_ ]", "", text.lower())
+
 
 class Refusal(Exception):  # noqa: N818 - a reply, not a fault
     """The error reply to send."""

@@ -55,6 +55,7 @@ class PositionServer(Server):
     numbers: tuple[str, ...]  # keywords of `go` that take a number
     overhead_option: str  # the name of the option for the milliseconds that a move costs
     no_action: str  # the answer where there is no legal action
+    end_words: tuple[str, ...] = ()  # what a GUI may write behind the moves of a game that is over
     centipawns_per_logit: float  # the score shown for one unit of ln(E / (1 - E))
 
     @abstractmethod
@@ -334,6 +335,8 @@ class PositionServer(Server):
         try:
             with game_faults():
                 start, actions = read_position(words, self.position_word)
+                while actions and actions[-1] in self.end_words:
+                    actions.pop()
                 self._given = self._follower.follow(self._given, start, actions)
         except (NotLoadedError, AbandonedError):
             raise

@@ -43,6 +43,7 @@ class UsiServer(PositionServer):
     )
     overhead_option = "MoveOverhead"
     no_action = "resign"
+    end_words = ("resign", "win", "pass")
     centipawns_per_logit = 600
 
     def _own_options(self) -> list[Option]:

@@ -270,6 +270,7 @@ def test_rules_and_komi_are_the_games_own() -> None:
         ({"initialPlayer": 3}, "initialPlayer", 'Must be "b" or "w"'),
         ({"analyzeTurns": [1]}, "analyzeTurns", "Invalid turn number: 1"),
         ({"analyzeTurns": 0}, "analyzeTurns", "Must specify an array of integers"),
+        ({"analyzeTurns": []}, "analyzeTurns", "Must specify at least one turn, got []"),
         ({"priorities": [1]}, "priorities", "Can only specify when also"),
         ({"analyzeTurns": [0], "priorities": []}, "priorities", "Must be of matching length"),
         ({"priority": 2**63}, "priority", "Must be a number between -2^62 and 2^62"),

@@ -32,9 +32,16 @@ def test_a_game_of_go(go5: Game) -> None:
         final_score -> = W+7.5
         play B pass -> =
         play W PASS -> =
-        play b A1 -> ? illegal move: the game is over
         final_score -> = W+7.5
         genmove b -> = pass
+        undo -> =
+        play b A1 -> =
+        play b C2 -> =
+        undo -> =
+        undo -> =
+        genmove b -> = pass
+        undo -> =
+        play w E5 -> =
         undo -> =
         undo -> =
         undo -> =
@@ -142,7 +149,7 @@ def test_any_game_can_be_played() -> None:
         play w b3 -> =
         genmove b -> = a3
         genmove w -> ? the game is over
-        lz-analyze w 10 -> ? the game is over
+        lz-analyze w 10 -> ? illegal move: the game is over
         undo -> =
         play b a3 -> =
         loadsgf x.sgf -> ? cannot load file: ...
@@ -282,22 +289,25 @@ def test_stones_rules_and_what_is_not_known(go5: Game) -> None:
     server = GtpServer(make_engine(go5, num_simulations=4), recorder := Recorder())
     asked = [
         *("play b C3", "play w A1", "play b C4", "play w E5", "final_status_list alive"),
-        *("kata-get-rules", "kata-set-rules chinese", 'kata-set-rules {"ko": "SIMPLE"}'),
+        *("kata-get-rules", "kata-set-rules japanese", 'kata-set-rules {"ko": "SIMPLE"}'),
         *("kata-set-rule suicide true", "kata-set-rules tromp-taylor", "kata-set-rule x 1"),
-        *("kgs-genmove_cleanup b", "kata-analyze b 1 ownership true", "boardsize 99"),
+        *("kata-get-rules", "kata-set-rules Chinese", "kata-get-rules", "kgs-genmove_cleanup b"),
+        *("kata-analyze b 1 ownership true", "boardsize 99"),
     ]
     assert server.run(iter(asked)) == 0
     told = [told.strip() for _, told in recorder.exchanges][4:]
     assert sorted(told[0].removeprefix("= ").split("\n")) == ["A1", "C4 C3", "E5"]
     assert json.loads(told[1].removeprefix("= "))["suicide"] is False
-    assert told[2].startswith("? rules are tromp-taylor or JSON")
+    assert told[2].startswith("? rules are named by area, such as chinese")
     assert told[3] == "? the rule ko is always POSITIONAL, got 'SIMPLE'"
     assert told[4:6] == ["=", "="]
-    assert server.engine.game.settings["suicide"] is True
     assert told[6].startswith("? there is no rule 'x'")
-    assert told[7].startswith("= ")
-    assert told[8] == "? no ownership is predicted here, only ownership false is possible"
-    assert told[9].startswith("? unacceptable size: go: board_size must be")
+    assert json.loads(told[7].removeprefix("= "))["suicide"] is True
+    assert told[8] == "="
+    assert json.loads(told[9].removeprefix("= "))["suicide"] is False
+    assert told[10].startswith("= ")
+    assert told[11] == "? no ownership is predicted here, only ownership false is possible"
+    assert told[12].startswith("? unacceptable size: go: board_size must be")
 
 
 def test_games_without_such_rules_say_so() -> None:

@@ -93,8 +93,9 @@ def test_positions_are_those_of_cshogi(make: Make) -> None:
     assert any("+" in move for move in moves)
     partner.say(f"position sfen {board.sfen()}")
     assert position(partner) == board.sfen()
-    partner.say(f"position sfen {START} moves 7g7f")
-    assert position(partner).endswith(" w - 2")
+    for end in ("", " resign", " win", " pass"):
+        partner.say(f"position sfen {START} moves 7g7f{end}")
+        assert position(partner).endswith(" w - 2")
 
 
 @pytest.mark.parametrize(
