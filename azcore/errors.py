@@ -65,6 +65,10 @@ class DivergedError(AzcoreError):
     """Training produced a loss or weights that are not finite; earlier checkpoints stay valid."""
 
 
+class FailedProgramError(AzcoreError):
+    """A program that plays cannot be started any more. The command's exit status is 1."""
+
+
 class LostProcessError(AzcoreError):
     """A process of self-play or of matches ended by itself, and starting it again did not help."""
 

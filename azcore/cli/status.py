@@ -13,7 +13,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from azcore import interrupts
 from azcore.commands import COMMANDS
-from azcore.errors import AzcoreError, FaultyGameError
+from azcore.errors import AzcoreError, FailedProgramError, FaultyGameError
 
 
 def run_command(command: str, config: dict[str, Any]) -> int:
@@ -33,6 +33,9 @@ def status_of(work: Callable[[], int]) -> int:
             return work()
     except FaultyGameError as error:
         print(f"azcore: {error}", file=sys.stderr)  # its lines and boards are for the author
+    except FailedProgramError as error:
+        tell(str(error))
+        return 1
     except (AzcoreError, OmegaConfBaseException) as error:
         tell(str(error))
     except MemoryError:

@@ -18,7 +18,7 @@ from azcore.errors import AzcoreError
 
 STARTING = 20.0  # seconds a program may take to start
 MOST_LINES = 1000  # of a GTP answer
-RESIGN = "resign"
+RESIGN, WIN = "resign", "win"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +44,7 @@ class Client(ABC):
     """
 
     takes_positions = True  # whether a game may begin in a position that is set up
+    name = ""  # what it calls itself
 
     @abstractmethod
     def choose(self, line: Line) -> int | None:
@@ -72,6 +73,12 @@ class GtpClient(Client):
         self._process = Process(command)
         self._settings: Mapping[str, Any] | None = None
         self._actions: list[int] = []  # those sent to the program
+        try:
+            is_taken, name = self._answer("name", STARTING)
+            self.name = name if is_taken else ""
+        except ProgramError:
+            self.close()
+            raise
 
     def choose(self, line: Line) -> int | None:
         self._tell(line)
@@ -112,6 +119,13 @@ class GtpClient(Client):
 
     def _ask(self, words: str, seconds: float) -> str:
         """Send a command and return the answer."""
+        is_taken, answer = self._answer(words, seconds)
+        if not is_taken:
+            raise self._process.fault(f"refuses {words!r}: {cut(answer)}")
+        return answer
+
+    def _answer(self, words: str, seconds: float) -> tuple[bool, str]:
+        """Send a command and return whether it was taken, and the answer."""
         deadline = monotonic() + seconds
         line = self._process.ask(words, lambda line: line.startswith(("=", "?")), deadline)
         answer = [line[1:].lstrip()]
@@ -119,9 +133,7 @@ class GtpClient(Client):
             if len(answer) == MOST_LINES:
                 raise self._process.fault(f"answers {words!r} without end: {cut(following)}")
             answer.append(following)
-        if line.startswith("?"):
-            raise self._process.fault(f"refuses {words!r}: {cut(answer[0])}")
-        return "\n".join(answer)
+        return line.startswith("="), "\n".join(answer)
 
 
 class UsiClient(Client):
@@ -168,6 +180,10 @@ class UsiClient(Client):
             raise self._process.fault("named no best move")
         if answer[1] == RESIGN:
             return None
+        if answer[1] == WIN and not line.game.can_declare_win(line.state):
+            raise self._process.fault(
+                "declares a win, which the rules of this game do not have here"
+            )
         return _understood(line, answer[1], self._process)
 
     def close(self) -> None:
@@ -180,6 +196,8 @@ class UsiClient(Client):
         def answers(line: str) -> bool:
             if line.startswith("option name "):
                 names.add(line.removeprefix("option name ").partition(" type ")[0].strip().lower())
+            elif line.startswith("id name "):
+                self.name = line.removeprefix("id name ").strip()
             return line.split()[:1] == [f"{self.protocol}ok"]
 
         self._process.ask(self.protocol, answers, monotonic() + STARTING)

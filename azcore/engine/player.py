@@ -11,16 +11,20 @@ from azcore.arena.players import RESIGNATION, Decision, Forfeit, Player
 from azcore.engine.clients import Client
 from azcore.engine.process import ProgramError
 from azcore.engine.thinker import Line
+from azcore.errors import FailedProgramError
 from azcore.game import Game
 
 log = logging.getLogger(__name__)
+
+MOST_FAILED_STARTS = 2
 
 
 class EnginePlayer(Player):
     """Asks a program for each action.
 
     A program that crashes, hangs or plays an illegal move loses that game, and the result states
-    the reason. A new copy is started for the next game.
+    the reason. A new copy is started for the next game; if two in a row cannot start, the match
+    ends.
 
     Args of the constructor:
         game: the game played.
@@ -46,6 +50,7 @@ class EnginePlayer(Player):
         self._clients: list[Client | None] = [None] * processes
         self._lines: dict[int, Line] = {}
         self._is_given_up = False  # pending answers are no longer wanted
+        self._failed_starts = 0  # since the last one that succeeded
 
     def begin(self, num_games: int, seed: int) -> None:
         self._lines, self._is_given_up = {}, False
@@ -80,6 +85,26 @@ class EnginePlayer(Player):
         with ThreadPoolExecutor(len(self._clients)) as pool:  # each may take a while
             list(pool.map(lambda client: client.close(), clients))
 
+    def _started(self) -> Client:
+        """A new copy.
+
+        Raises:
+            ProgramError: it cannot start, for the first time.
+            FailedProgramError: for the second.
+        """
+        try:
+            client = self._start()
+        except ProgramError as fault:
+            self._failed_starts += 1
+            if self._failed_starts >= MOST_FAILED_STARTS:
+                raise FailedProgramError(
+                    f"the player {self.name!r} could not be started twice in a row, so the match "
+                    f"ends: {fault}"
+                ) from fault
+            raise
+        self._failed_starts = 0
+        return client
+
     def _choose(self, place: int, rows: list[int]) -> dict[int, Decision]:
         """One copy's decisions, one after the other."""
         decisions: dict[int, Decision] = {}
@@ -87,7 +112,7 @@ class EnginePlayer(Player):
             try:
                 client = self._clients[place]
                 if client is None:
-                    client = self._clients[place] = self._start()
+                    client = self._clients[place] = self._started()
                 if self._is_given_up:
                     client.close()
                     return decisions

@@ -4,6 +4,9 @@ gnugo level=5                         a program of conf/programs
 stockfish nodes=1000 Skill_Level=0    with a limit, and an option of its protocol
 gtp gnugo --mode gtp                  any command, after the protocol it speaks
 uci nodes=200 my-engine --threads 1   limits and options stand before the command
+
+In results it has the name that `name=` gives; without it, a command has the one that the program
+calls itself, and others these words.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
     """The player that words name.
 
     Args:
-        text: as at the top of this file; also the player's name in results.
+        text: as at the top of this file.
         game: the game played.
         programs: the group of settings of that name.
 
@@ -66,6 +69,8 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
         told, more = rest[:split], rest[split:]
         require(bool(more), f"the player {text!r}", "a protocol and a command", text)
         program = Program(protocol=name, command=" ".join(more), level=None, install=None)
+    own = [word.removeprefix("name=") for word in told if word.startswith("name=")]
+    told = [word for word in told if not word.startswith("name=")]
     limits, options, levels = _read(text, told)
     command = command_of(program.command, program.install)
     if levels:
@@ -79,12 +84,14 @@ def program_player(text: str, game: Game, programs: Mapping[str, Any]) -> Engine
         return kind(command, options, limits)
 
     try:
-        start().close()  # unsupported options are reported before any game
+        client = start()  # unsupported options are reported before any game
     except ProgramError as error:
         raise SettingError(f"the player {text!r}: {error}") from error
+    client.close()
+    own += [" ".join(client.name.split())[:40]] if more else []
     return EnginePlayer(
         game=game,
-        name=text,
+        name=next(filter(None, own), text),
         start=start,
         processes=available_cores(),
         takes_positions=kind.takes_positions,

@@ -20,6 +20,7 @@ from azcore.errors import AmbiguousTextError, GameFileError, IllegalActionError,
 from azcore.game import Game
 
 LONGEST = 1 << 28  # bytes of a file: some millions of positions
+INITIAL = "startpos"  # UCI's and USI's word for the initial position
 UNREADABLE = (InvalidTextError, IllegalActionError, AmbiguousTextError)
 # Operations up to the end of a line; the last one's semicolon may be missing if it names moves.
 _OPERATIONS = re.compile(r"[A-Za-z]\w*(\s.*)?;|[ab]m\s.*")

@@ -38,13 +38,18 @@ from azcore.game import Game, Transcript, TranscriptFormat
 from azcore.settings import require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import require_start
-from azcore.storage.positions import UNREADABLE, position_lines, read_position, without_words
+from azcore.storage.positions import (
+    INITIAL,
+    UNREADABLE,
+    position_lines,
+    read_position,
+    without_words,
+)
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import own_starts
 from azcore.storage.transcripts import formats_by_suffix, read_transcripts
 
 RECORDS = ".azg"
-INITIAL = "startpos"  # UCI's and USI's word for the initial position
 
 
 @dataclass(frozen=True, kw_only=True)

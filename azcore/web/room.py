@@ -10,10 +10,11 @@ from typing import Any
 from azcore.assembly.web_settings import WebSettings
 from azcore.engine.settings import EngineSettings
 from azcore.engine.thinker import Limits, Line, Thinker, Thought
-from azcore.errors import AzcoreError, InvalidTextError
+from azcore.errors import AzcoreError, TranscriptError
 from azcore.game import Game, Transcript
 from azcore.game.contract import require_legal
 from azcore.search.settings import SearchSettings
+from azcore.storage.positions import INITIAL, UNREADABLE, read_position, without_words
 from azcore.storage.transcripts import conceded, format_named, formats_of
 from azcore.web import view
 from azcore.web.orders import (
@@ -264,7 +265,10 @@ class Room:
     def _load(self, order: Mapping[str, Any]) -> None:
         """A pasted game or position, whatever its format."""
         text = text_of(order, "text", LONGEST_TEXT).strip()
-        self._take(_read(self._game, text))
+        line, fault = _read(self._game, text)
+        self._take(line)
+        if fault is not None:
+            self._send({"what": "error", "says": f"read up to a fault: {fault}"})
 
     def _save(self, order: Mapping[str, Any]) -> None:
         game, line = self._game, self._whole
@@ -436,28 +440,39 @@ class Room:
         self._send({"what": "thought", "ply": self._ply, **plain})
 
 
-def _read(game: Game, text: str) -> Line:
-    """A line from a position or from a game in any of the game's formats.
+def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
+    """A line from a position or from a game in any of the game's formats; a fault that ends it.
 
     Raises:
         RefusedError: it is neither.
     """
     if not text:
         raise RefusedError("there is no text to read")
+    position, _, moves = without_words(text).partition(" moves ")
     try:
-        return Line(game, text)
-    except InvalidTextError as error:
+        start = None if position == INITIAL else read_position(game, position)[0]
+        line = Line(game, start)
+        for word in moves.split():
+            line.play(game.text_to_action(line.state, word))
+        return line, None
+    except UNREADABLE as error:
         why = [f"as a position: {error}"]
     for name, form in formats_of(game).items():
+        fault = None
         try:
-            found = form.read(text)
+            try:
+                found = form.read(text)
+            except TranscriptError as error:
+                if error.before is None:
+                    raise
+                found, fault = error.before, error
             line = Line(game, found.start_text)
             for action in found.actions:
                 line.play(action)
         except AzcoreError as error:
             why.append(f"as {name.upper()}: {error}")
         else:
-            return line
+            return line, fault
     raise RefusedError("this text cannot be read; " + "; ".join(why))
 
 

@@ -28,7 +28,7 @@ from azcore.engine.player import EnginePlayer
 from azcore.engine.process import Process, ProgramError, command_of
 from azcore.engine.programs import is_program, program_player
 from azcore.engine.thinker import Line
-from azcore.errors import AzcoreError
+from azcore.errors import AzcoreError, FailedProgramError
 
 PROGRAMS = yaml.safe_load((Path(__file__).parents[2] / "conf/programs/default.yaml").read_text())
 
@@ -80,7 +80,7 @@ def test_gtp_is_told_the_game_and_then_what_is_new(tmp_path: Path) -> None:
         line.play(game.text_to_action(line.state, text))
     assert client.choose(line) == 25
     client.close()
-    first = ["boardsize 5", "komi 3.5", "clear_board", "play b A1", "genmove w"]
+    first = ["name", "boardsize 5", "komi 3.5", "clear_board", "play b A1", "genmove w"]
     assert heard(tmp_path) == [*first, "play b B2", "genmove w"]
 
 
@@ -381,6 +381,38 @@ def test_words_that_name_no_program(words: str, told: str) -> None:
     with pytest.raises(AzcoreError) as error:
         program_player(words, azcore.make("go", board_size=5), {"ghost": ghost})
     assert told in str(error.value)
+
+
+def test_a_program_has_a_short_name(tmp_path: Path) -> None:
+    game = azcore.make("go", board_size=5)
+    words = " ".join(script(tmp_path, "for line in sys.stdin: say('= Deep  Thought\\n')"))
+    assert program_player(f"gtp {words}", game, PROGRAMS).name == "Deep Thought"
+    assert program_player(f"gtp name=mine {words}", game, PROGRAMS).name == "mine"
+    words = " ".join(script(tmp_path, "for line in sys.stdin: say('? none\\n')"))
+    assert program_player(f"gtp {words}", game, PROGRAMS).name == f"gtp {words}"
+
+
+def test_a_program_that_starts_no_more_ends_the_match(tmp_path: Path) -> None:
+    """It lost each game for the same reason."""
+    game = azcore.make("go", board_size=5)
+    words = " ".join(script(tmp_path, f"MOVES = ['C3']; REFUSES = False\n{GTP}"))
+    player = program_player(f"gtp name=mine {words}", game, PROGRAMS)
+    script(tmp_path, "say('cannot read its configuration'); sys.exit(3)")
+    player.begin(3, seed=1)
+    for row in range(3):
+        player.start(row, game.initial_state(), [])
+    with pytest.raises(FailedProgramError, match=r"'mine' could not be started twice in a row"):
+        player.choose([0, 1, 2])
+
+
+def test_a_win_that_the_rules_lack_is_no_move(tmp_path: Path) -> None:
+    game = azcore.make("shogi")
+    answers = {"usi": "usiok", "isready": "readyok", "go": "bestmove win"}
+    body = f"for line in sys.stdin: say({answers}.get(line.split()[0], ''))"
+    client = UsiClient(script(tmp_path, body), {}, MoveLimits())
+    with pytest.raises(ProgramError, match="declares a win, which the rules of this game do not"):
+        client.choose(Line(game))
+    client.close()
 
 
 def test_what_is_a_program() -> None:

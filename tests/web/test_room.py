@@ -171,6 +171,14 @@ def test_saved_games_and_positions_are_read_back(page: Page) -> None:
         assert page.hear("position")["text"] == before["text"]
 
 
+def test_what_others_write_is_read_as_far_as_it_can_be(page: Page) -> None:
+    page.open("search/chess", people=[0, 1])
+    for text in ("position startpos moves e2e4 e7e5", "[Fen ...]\n1. e4 e5 ± 2. Ke7 *"):
+        page.tell({"do": "load", "text": text})
+        assert page.hear("position", ply=2)["texts"] == ["e2e4", "e7e5"]
+    assert "read up to a fault: chess: move 2. " in page.hear("error")["says"]
+
+
 @pytest.mark.parametrize(
     ("order", "says"),
     [
