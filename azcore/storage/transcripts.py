@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import codecs
 import io
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -36,6 +38,7 @@ from azcore.storage.start_states import StartStates
 
 OPENING = "drawn at random"  # the comment on a move of an opening
 _PIECE = 1 << 16  # characters of a line that are read at once
+_CONTROLS = re.compile("[\x80-\x9f]")
 UTF_8 = "utf-8-sig"  # with a mark before it or without
 
 
@@ -210,14 +213,18 @@ def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | Tra
 
 
 def _readings(text: str, form: TranscriptFormat) -> Iterator[str]:
-    """The text, by each encoding that it may have."""
+    """The text, by each encoding that it may have: none that makes control characters of it."""
     try:
         text.encode()
         yield text
     except UnicodeEncodeError:
         data = text.encode("utf-8", "surrogateescape")
         for encoding in form.encodings:
-            yield data.decode(encoding, "replace")
+            with suppress(UnicodeDecodeError):
+                decoded = data.decode(encoding)
+                if _CONTROLS.search(decoded) is None:
+                    yield decoded
+        yield data.decode(form.encodings[0], "replace")
 
 
 def write_transcripts(

@@ -28,7 +28,7 @@ LONGEST_SGF = 1_000_000  # characters of a game: a thousand times a game's moves
 # quotes a game escapes its brackets.
 SGF_ROOT = re.compile(r"\(\s*;\s*(?:FF|GM|CA|AP|SZ)\[[^]\\\n]*\]")
 SGF_SIGN = re.compile(r"\\.?|[\[\]()]", re.DOTALL)  # a backslash takes the next sign with it
-SGF_START = re.compile(r"\(\s*;")
+SGF_START = re.compile(r"\(\s*(?:;|[A-Z]{2}\[|\Z)")  # one publisher leaves the first ; out
 RESULT = re.compile(r"\s*(?:(b|w)(?:lack|hite)?\s*(?:\+|win)|(0|draw|jigo|tie)\s*$)", re.IGNORECASE)
 WON = re.compile(
     "[\u9ed1\u9ed2\u767d](?=.*[\u80dc\u52dd])"
@@ -228,7 +228,8 @@ def _nodes(text: str) -> tuple[Node, list[Node]]:
     from sgfmill import sgf_grammar
 
     try:
-        tree = sgf_grammar.parse_sgf_game(text[:LONGEST_SGF].encode("utf-8", "replace"))
+        begun = re.sub(r"\A\(\s*(?=[A-Z])", "(;", text[:LONGEST_SGF])
+        tree = sgf_grammar.parse_sgf_game(begun.encode("utf-8", "replace"))
     except ValueError as error:
         why = str(error)
         if len(text) > LONGEST_SGF:

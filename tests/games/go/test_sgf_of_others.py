@@ -25,6 +25,7 @@ def read(folder: Path, data: bytes) -> list[Transcript | TranscriptError]:
     [
         ("CA[Shift_JIS]PB[ソ表]PW[十構]", "cp932", {"players": ("ソ表", "十構")}),  # holds \\ bytes
         ("PB[高尾紳路]PW[ゾロ]", "cp932", {"players": ("高尾紳路", "ゾロ")}),  # and ], undeclared
+        ("PB[申眞ソ]RE[257手完, 黒中押し勝ち]", "cp932", {"players": ("申眞ソ", ""), "outcome": 1}),
         ("CA[GB18030]PB[柯洁]RE[黑中盘胜]", "gb18030", {"players": ("柯洁", ""), "outcome": 1}),
         ("CA[big5]PB[許功蓋]", "big5", {"players": ("許功蓋", "")}),
         ("CA[EUC-KR]PB[이세돌]", "euc-kr", {"players": ("이세돌", "")}),
@@ -65,6 +66,8 @@ def test_what_is_odd_beside_the_moves_costs_nothing(
         ("(;SZ[9];B[ee];W[];B[];W[])", [40, 81, 81], None),  # the third pass is none
         ("(;SZ[9];AB[cc][gg]PL[White];W[ee])", [40], "w"),
         ("(;SZ[9]AB[cc];AW[gg]AE[cc]PL[Black];B[ee])", [40], "b"),
+        (f"(\n ;\nSZ[9]{MOVES}", [40, 24], None),
+        (f"(\nTE[1]\nSZ[9]{MOVES}", [40, 24], None),
         (f"From: x <a@b> (JST)\n\n(;SZ[9]{MOVES}", [40, 24], None),
         (f"(;SZ[9]C[see\n(;FF[4\\]SZ[19\\])]{MOVES}", [40, 24], None),
     ],
