@@ -495,6 +495,9 @@ class _CsaMoves:
         elif word in ("+", "-") and not self.begun:
             _check_csa_start(self._start, word, self._board)
             self.begun = True
+        elif _CSA_MOVE.fullmatch(word) and not (self.begun or self._start):
+            self.begun = True  # the usual start, which some leave out
+            self._play(word)
         elif word[0] == "%" and self.begun:
             self.end = self.end or word
         elif word[0] in "+-" and self.begun and not self.end:
@@ -528,7 +531,7 @@ def _rate(pattern: re.Pattern[str], text: str) -> float | None:
 
 def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
     usual = [line.replace(" ", "") for line in str(board.csa_pos()).splitlines()[:-1]]
-    if player != "+" or (lines != ["PI"] and [line.replace(" ", "") for line in lines] != usual):
+    if player != "+" or (lines not in ([], ["PI"]) and [line.replace(" ", "") for line in lines] != usual):
         raise TranscriptError(
             "shogi: only CSA games from the usual start (PI and +) can be read, "
             f"got {' '.join(lines)[:40]!r} and {player}",

@@ -457,7 +457,8 @@ def test_a_fault_leaves_the_game_before_it(game: Any, form: str) -> None:
     [
         ("", r"no start \(PI and \+\) in ''"),
         ("hello\n", "got 'hello' after 0 moves"),
-        ("+7776FU\n", "got '\\+7776FU' after 0 moves"),
+        ("P2\n+7776FU\n", "got '\\+7776FU' after 0 moves"),
+        ("-3334FU\n", "move 1 of the CSA game must be .*begins with \\+, got '-3334FU'"),
         ("P1-KY\n+\n+7776FU\n", "only CSA games from the usual start .* got 'P1-KY' and \\+"),
         ("PI82HI22KA\n-\n-3334FU\n", "only CSA games from the usual start"),
         ("PI\n-\n-3334FU\n", "only CSA games from the usual start"),
@@ -481,7 +482,7 @@ def test_csa_of_other_programs_is_read(game: Any) -> None:
     import cshogi
 
     moves = "'comment, +1234FU\n+7776FU  ,T3,-3334FU\nT12\n+8822UM\n'** 100\n%TORYO\nT1\n"
-    for start in ("PI\n+\n", "PI\nP+\nP-\n+\n", cshogi.Board().csa_pos()):
+    for start in ("", "+\n", "PI\n+\n", "PI\nP+\nP-\n+\n", cshogi.Board().csa_pos()):
         actions = actions_read(game, "csa", f"V2.2\nN+A, B\nN-C\n$EVENT:x,y\n{start}{moves}")
         state = game.initial_state()
         for action in actions:
