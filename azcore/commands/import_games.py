@@ -45,6 +45,7 @@ class ImportSettings:
     min_plies: int
     min_rating: float | None
     other_rules: bool
+    off_the_board: bool
 
     def __post_init__(self) -> None:
         require(self.min_plies >= 1, "import.min_plies", "1 or more", self.min_plies)
@@ -65,6 +66,12 @@ class ImportSettings:
             raise TranscriptError(
                 f"it must have the game's own rules, got {transcript.other_rules}",
                 f"other rules: {transcript.other_rules}",
+            )
+        if transcript.off_the_board and not self.off_the_board:
+            raise TranscriptError(
+                f"it must be decided on the board, got a game decided by "
+                f"{transcript.off_the_board}",
+                f"decided by {transcript.off_the_board}",
             )
         if lowest is not None:
             known = [rating for rating in transcript.ratings if rating is not None]

@@ -31,6 +31,7 @@ class Transcript:
     outcome: int | None = field(default=None, compare=False)  # by the result; view of seat 0
     ratings: tuple[float | None, float | None] = field(default=(None, None), compare=False)
     other_rules: str = field(default="", compare=False)  # in which it differs, such as "komi 0.5"
+    off_the_board: str = field(default="", compare=False)  # what decided it besides play: "time"
 
     def __post_init__(self) -> None:
         for name in self.headers:

@@ -235,6 +235,7 @@ TAGS = {
         *PGN_HEADERS.values(),
         *PGN_PLAYERS,
         *PGN_RATINGS,
+        "Termination",
     )
 }
 # Between comments: a parenthesis, a glyph, a word. The last comment may lack its end.
@@ -243,6 +244,12 @@ NUMBER = re.compile(r"^\d+[.…]+|^\d+$")
 EN_PASSANT = re.compile(r"e\.?p\.?$")
 # What no word but a move has: a square, castling (also in Cyrillic letters), a null move.
 MOVE = re.compile("[a-h][1-8]|[o0\u043e][-\u2013][o0\u043e]|--|Z0|0000", re.IGNORECASE)
+OFF_THE_BOARD = {  # by PGN's Termination
+    "time forfeit": "time",
+    "abandoned": "absence",
+    "forfeit": "forfeit",
+    **dict.fromkeys(("rules infraction", "adjudication", "death", "emergency"), "ruling"),
+}
 SPELLED = {  # results, as they are written
     **{f"1{sign}0": "1-0" for sign in "-:–"},
     **{f"0{sign}1": "0-1" for sign in "-:–"},
@@ -300,6 +307,7 @@ def read_pgn(game: Game, text: str) -> Transcript:
         start_text=start_text,
         outcome=OUTCOMES.get(result),
         ratings=(first_rating, second_rating),
+        off_the_board=OFF_THE_BOARD.get(headers.get("Termination", "").strip().lower(), ""),
     )
     if line.fault is not None:
         raise TranscriptError(str(line.fault), line.fault.reason, before=transcript)

@@ -203,6 +203,7 @@ def read_sgf(game: Go, text: str) -> Transcript:
         outcome=_outcome(result),
         ratings=(_rating(_text(root, "BR")), _rating(_text(root, "WR"))),
         other_rules=_other_rules(root, read, komi),
+        off_the_board=_off_the_board(result),
     )
     if line.fault is not None:
         raise TranscriptError(str(line.fault), line.fault.reason, transcript)
@@ -402,6 +403,11 @@ def _outcome(result: str) -> int | None:
     if found is None:
         return 0 if DRAWN.search(result) else None
     return 0 if found[2] else 1 if found[1].upper() == "B" else -1
+
+
+def _off_the_board(result: str) -> str:
+    found = re.search(r"\+\s*(t|f)(?:ime|orfeit)?\b", result, re.IGNORECASE)
+    return "" if found is None else "time" if found[1].lower() == "t" else "forfeit"
 
 
 def _rating(rank: str) -> float | None:

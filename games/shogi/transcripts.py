@@ -48,6 +48,10 @@ _KIF_OUTCOMES = {  # KIF's words for an end, in the view of the seat to move; No
 _KIF_ENDS = tuple(_KIF_OUTCOMES)
 _KIF_UNFINISHED = ("", "中断", "封じ手")
 _KIF_RESULT = re.compile(r"\s*まで.*手で\s*(?:(先手|下手|▲|☗)|(後手|上手|△|☖))の.*勝")
+_OFF_THE_BOARD = {
+    **dict.fromkeys(("切れ負け", "時間切れ", "%TIME_UP"), "time"),
+    **dict.fromkeys(("不戦敗", "不戦勝", "接続切れ"), "absence"),
+}
 _OTHER_START = "a handicap or another start"
 
 _BYTE_ORDER_MARK = "\ufeff"  # some editors write it first
@@ -194,6 +198,7 @@ def read_kif(game: Game, text: str) -> Transcript:
         result=None if end in _KIF_UNFINISHED else end,
         headers={n: _dashed(n, headers.get(key, "")) for n, key in _KIF_HEADERS.items()},
         outcome=winner if outcome is None else outcome,
+        off_the_board=_OFF_THE_BOARD.get(end, ""),
     )
     if fault is not None:
         raise TranscriptError(str(fault), fault.reason, transcript)
@@ -463,6 +468,7 @@ def read_csa(game: Game, text: str) -> Transcript:
         headers={n: _dashed(n, headers.get(key, "")) for n, key in _CSA_HEADERS.items()},
         outcome=_CSA_FOULS.get(end, outcome),
         ratings=(_rate(_CSA_RATES[0], text), _rate(_CSA_RATES[1], text)),
+        off_the_board=_OFF_THE_BOARD.get(end, ""),
     )
     if fault is not None:
         raise TranscriptError(str(fault), fault.reason, transcript)
@@ -531,7 +537,9 @@ def _rate(pattern: re.Pattern[str], text: str) -> float | None:
 
 def _check_csa_start(lines: list[str], player: str, board: Any) -> None:
     usual = [line.replace(" ", "") for line in str(board.csa_pos()).splitlines()[:-1]]
-    if player != "+" or (lines not in ([], ["PI"]) and [line.replace(" ", "") for line in lines] != usual):
+    if player != "+" or (
+        lines not in ([], ["PI"]) and [line.replace(" ", "") for line in lines] != usual
+    ):
         raise TranscriptError(
             "shogi: only CSA games from the usual start (PI and +) can be read, "
             f"got {' '.join(lines)[:40]!r} and {player}",

@@ -170,6 +170,24 @@ def test_board_komi_rules_and_ranks(azcore: CommandLine, tmp_path: Path) -> None
     assert not Path("i.azg").exists()
 
 
+def test_games_that_were_not_decided_on_the_board(azcore: CommandLine, tmp_path: Path) -> None:
+    for number, how in enumerate(("Time forfeit", "abandoned", "normal", "checkmate")):
+        Path(f"{number}.pgn").write_text(f'[Termination "{how}"]\n\n1. e4 e5 1-0\n')
+    line = ("import", "game=chess", ALL, "games=[*.pgn]")
+    azcore(*line, "out=all.azg")
+    assert len(records("all.azg")) == 4
+    status, output, _ = azcore(*line, "out=a.azg", "import.off_the_board=false")
+    assert (status, rows(output)) == (0, {"decided by time": 1, "decided by absence": 1})
+    for text, form, how in (
+        ("(;SZ[9]RE[B+T];B[aa])", "go sgf", "time"),
+        ("(;SZ[9]RE[W+Forfeit];B[aa])", "go sgf", "forfeit"),
+        ("(;SZ[9]RE[B+3.5];B[aa])", "go sgf", ""),
+        ("(;SZ[9]RE[B+R];B[aa])", "go sgf", ""),
+    ):
+        game = make(form.split()[0], board_size=9)
+        assert game.transcript_formats()[form.split()[1]].read(text).off_the_board == how
+
+
 def test_files_folders_and_patterns_each_file_once(azcore: CommandLine, tmp_path: Path) -> None:
     small = ("command=import", "game=go", "game.board_size=5", "game.komi=0.5", ALL, "out=e.azg")
     Path("in/deep").mkdir(parents=True)
