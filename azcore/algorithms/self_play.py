@@ -27,7 +27,7 @@ from azcore.selfplay.remote import RemoteCrew
 from azcore.selfplay.schedule import SelfPlaySettings
 from azcore.selfplay.sizes import with_games, with_workers
 from azcore.storage.run_directory import RunDirectory, Sizes
-from azcore.storage.run_settings import read_config
+from azcore.storage.run_settings import read_config, require_received_games
 from azcore.storage.starts import Starts
 
 
@@ -84,7 +84,9 @@ def _like(beside: Path, settings: RunSettings) -> tuple[str, Sizes] | None:
     for path in begun:
         other = RunDirectory(path.parent)
         try:
-            theirs = settings_from({**read_config(other), "device": "cpu"}, LearningSettings)
+            config = read_config(other)
+            require_received_games(config)
+            theirs = settings_from({**config, "device": "cpu"}, LearningSettings)
             sizes = other.read_sizes()
         except (AzcoreError, OSError):
             continue

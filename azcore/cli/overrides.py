@@ -255,9 +255,15 @@ def _going_on(
     Raises:
         SettingError: a change that cannot be made.
     """
-    from azcore.storage.run_settings import OF_MACHINE, flat, read_config
+    from azcore.storage.run_settings import (
+        OF_MACHINE,
+        flat,
+        read_config,
+        require_received_games,
+    )
 
     saved = read_config(run)
+    require_received_games(saved, {override.key_or_group for override in parsed(overrides)})
     composed = plain_settings(_with_overlays(config, overrides, saved))
     fixed_here = list(FIXED)
     if is_new:
@@ -419,7 +425,7 @@ def of_players(command: str, config: DictConfig, overrides: list[str]) -> DictCo
     """
     from azcore.assembly.entrants import game_of
     from azcore.commands.arena.tournament import wanted_players
-    from azcore.game.registry import installed_games
+    from azcore.game.registry import installed_games, require_received
 
     overridden = {override.key_or_group for override in parsed(overrides)}
     players: Any = {
@@ -444,9 +450,14 @@ def of_players(command: str, config: DictConfig, overrides: list[str]) -> DictCo
     if "game" not in overridden and config.game.name != identity["name"]:
         config = hydra.compose(command, [f"game={identity['name']}", *overrides])
     if config.game.name == identity["name"]:
-        for key, value in identity["settings"].items():
-            if f"game.{key}" not in overridden and key in config.game:
-                config.game[key] = value
+        own = {
+            key: value
+            for key, value in identity["settings"].items()
+            if f"game.{key}" not in overridden and key in config.game
+        }
+        require_received(identity["name"], own)
+        for key, value in own.items():
+            config.game[key] = value
     return config
 
 

@@ -16,7 +16,7 @@ from azcore.engine.lines import Writer, claim_stdin, claim_stdout, read_lines
 from azcore.engine.server import Engine, Loaded, Server
 from azcore.engine.settings import EngineSettings, engine_settings, thinking_search
 from azcore.errors import CheckpointError, SettingError
-from azcore.game.registry import make, unprepared
+from azcore.game.registry import make, require_received, unprepared
 from azcore.search.evaluators import UniformEvaluator
 
 SERVERS = {  # module and class by `engine.protocol` or `Game.protocol`
@@ -103,8 +103,10 @@ def loaded(config: Mapping[str, Any]) -> Loaded:
     path = checkpoint_of(config["checkpoint"])
     checkpoint = read_player(path)
     identity = checkpoint[KEY]["game"]
-    own = {**config, "game": {"name": identity["name"], **identity["settings"]}}
-    settings = settings_from(own, EvaluationSettings)
+    own = {"name": identity["name"], **identity["settings"]}
+    if own != config["game"]:  # which the command line gave, or which was looked at
+        require_received(identity["name"], identity["settings"])
+    settings = settings_from({**config, "game": own}, EvaluationSettings)
     network, step = network_of(checkpoint, path, settings.game)
     evaluator = settings.search_evaluator(network, step)
     return Loaded(settings.game, evaluator, predictor_of(network, settings.game, settings.device))

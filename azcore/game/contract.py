@@ -105,6 +105,20 @@ class Game(ABC):
         same = name == self.name.removesuffix(PLAIN_FORM)
         return same and {**identity, "name": self.name} == self.identity
 
+    @classmethod  # noqa: B027 - optional
+    def require_received(cls, settings: Mapping[str, Any]) -> None:
+        """Refuse settings that come from a file, such as a game record, before a game has them.
+
+        Anybody may have written the file. A game whose constructor refuses whatever would take
+        much time or memory, or would be more than data, needs nothing here.
+
+        Args:
+            settings: those from the file, perhaps not all.
+
+        Raises:
+            GameError: naming the value got and the value wanted.
+        """
+
     def __repr__(self) -> str:
         settings = "".join(f", {key}={value!r}" for key, value in self.settings.items())
         return f"make({self.name!r}{settings})"

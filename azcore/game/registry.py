@@ -9,6 +9,7 @@ package: `offer` makes it known to the running process.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint
 from typing import Any
@@ -69,6 +70,36 @@ def make(name: str, **settings: Setting) -> Game:
         folder = folder_of(type(game).__module__)
         raise faulty(name, f"cannot be made with {settings}", error, folder) from error
     return game
+
+
+def received(name: str, settings: Mapping[str, Any]) -> Game:
+    """As `make`, of a game that a file names, which anybody may have written.
+
+    Raises:
+        GameError: also where the game takes such settings from the command line alone.
+        FaultyGameError: see `make`.
+    """
+    require_received(name, settings)
+    return make(name, **settings)
+
+
+def require_received(name: str, settings: Mapping[str, Any]) -> None:
+    """Let a game refuse settings that come from a file; see `Game.require_received`.
+
+    Raises:
+        GameError: it does, or there is no such game.
+        FaultyGameError: the game's own code raises.
+    """
+    kind, module, _ = _class_of(name)
+    if not (isinstance(kind, type) and issubclass(kind, Game)):
+        return  # which `make` refuses
+    try:
+        kind.require_received(settings)
+    except AzcoreError:
+        raise
+    except Exception as error:
+        fault = f"cannot look at {settings}"
+        raise faulty(name, fault, error, folder_of(module)) from error
 
 
 def unprepared(name: str, **settings: Setting) -> Game:

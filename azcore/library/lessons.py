@@ -20,7 +20,7 @@ from azcore.storage.game_record import GameRecord
 from azcore.storage.referee import Referee
 from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory
-from azcore.storage.run_settings import read_config
+from azcore.storage.run_settings import read_config, require_received_games
 
 
 class Batches:
@@ -86,4 +86,6 @@ def learner(run: RunDirectory, steps: int, fresh: bool) -> LearnerModule:
 
 
 def _settings(run: RunDirectory) -> LearningSettings:
-    return settings_from({"device": "auto", **read_config(run)}, LearningSettings)
+    config = read_config(run)
+    require_received_games(config)
+    return settings_from({"device": "auto", **config}, LearningSettings)

@@ -15,7 +15,7 @@ from azcore.commands.info import facts
 from azcore.errors import GameError
 from azcore.game import Game
 from azcore.game.faults import game_faults
-from azcore.game.registry import make, offer
+from azcore.game.registry import offer, received
 from azcore.library.html import facts_of
 from azcore.library.settings import settings_of
 from azcore.networks import network_settings
@@ -100,7 +100,7 @@ def load(source: str | os.PathLike[str], *, game: Game | None = None) -> Player:
     checkpoint = read_checkpoint(path)
     if game is None:
         identity = checkpoint[KEY]["game"]
-        game = make(identity["name"], **identity["settings"])
+        game = received(identity["name"], identity["settings"])
     offer(game)
     with game_faults():
         network, step = network_of(checkpoint, path, game)

@@ -17,7 +17,7 @@ from azcore.commands.train import train_run
 from azcore.errors import CheckpointError, SettingError
 from azcore.game import Game, Setting
 from azcore.game.faults import game_faults
-from azcore.game.registry import make
+from azcore.game.registry import received
 from azcore.learner.module import LearnerModule
 from azcore.library import lessons
 from azcore.library.columns import Columns, printable
@@ -101,7 +101,7 @@ class Run:
             raise CheckpointError(
                 f"{self._run.config} must name a game, got {self.settings.get('game')!r:.100}"
             )
-        return make(own.pop("name"), **own)
+        return received(own.pop("name"), own)
 
     def _own_game(self) -> dict[str, Any]:
         """The settings of the game; empty if a damaged file has none."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from azcore.errors import AzcoreError
 from azcore.game import Game
-from azcore.game.registry import make
+from azcore.game.registry import received
 from azcore.pictures import Picture
 from azcore.report.chosen import Chooser, Chosen
 from azcore.report.games import MAX_PLIES, ended_by, filmed
@@ -68,7 +68,7 @@ class Films:
         record = self._chooser.record(chosen)
         name = json.dumps(record.game, sort_keys=True)
         if name not in self._referees:
-            self._referees[name] = Referee(make(record.game["name"], **record.game["settings"]))
+            self._referees[name] = Referee(received(record.game["name"], record.game["settings"]))
         self._referees[name].check(record, "a game to be shown")
         return film_of(self._referees[name].game, record)
 

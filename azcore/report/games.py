@@ -17,7 +17,7 @@ import torch
 
 from azcore.errors import AzcoreError
 from azcore.game import FloatArray, Game
-from azcore.game.registry import make
+from azcore.game.registry import received
 from azcore.pictures import Picture, film
 from azcore.report.chosen import Chooser, Chosen
 from azcore.report.predicted import Networks, Predicted, Weights, predicted
@@ -82,7 +82,7 @@ class Games:
     def _replayed(self, record: GameRecord, weights: Weights | None) -> Shown:
         name = json.dumps(record.game, sort_keys=True)
         if name not in self._referees:
-            game = make(record.game["name"], **record.game["settings"])
+            game = received(record.game["name"], record.game["settings"])
             self._referees[name] = Referee(game)
         self._referees[name].check(record, "a game of the report")
         return replayed(self._referees[name].game, record, weights, self._networks)

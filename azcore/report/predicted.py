@@ -16,7 +16,7 @@ import torch
 
 from azcore.errors import AzcoreError
 from azcore.game import FloatArray, Game
-from azcore.game.registry import make
+from azcore.game.registry import received
 from azcore.networks.predictor import NetworkPredictor
 from azcore.networks.saved import network_of
 from azcore.storage.checkpoint import KEY, read_checkpoint
@@ -96,7 +96,7 @@ class Networks:
         if self._last is None or self._last[0] != key:
             saved = read_checkpoint(path)
             identity = saved[KEY]["game"]
-            learned = make(identity["name"], **identity["settings"])
+            learned = received(identity["name"], identity["settings"])
             network, step = network_of(saved, path, learned)
             self._last = key, learned, NetworkPredictor(network, learned, self._device), step
         _, learned, predictor, step = self._last

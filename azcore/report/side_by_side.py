@@ -17,7 +17,7 @@ from typing import Any
 from azcore.arena.elo import fit_ratings
 from azcore.errors import AzcoreError, SettingError
 from azcore.game import Game
-from azcore.game.registry import make
+from azcore.game.registry import received
 from azcore.pictures import shared, title_of
 from azcore.report.figures import setting
 from azcore.report.films import Filmed, Films
@@ -160,7 +160,7 @@ def _game(config: Mapping[str, Any]) -> Game | None:
         return None
     settings = {key: value for key, value in given.items() if key != "name"}
     try:
-        return make(given["name"], **settings)
+        return received(given["name"], settings)
     except (AzcoreError, TypeError):
         return None
 

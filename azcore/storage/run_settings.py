@@ -6,12 +6,13 @@ write: these come from the command line that resumes the run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import yaml
 
 from azcore.errors import SettingError
+from azcore.game.registry import require_received
 from azcore.settings import require
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.untrusted import MAX_YAML, read_yaml, shortened
@@ -220,6 +221,33 @@ def read_config(run: RunDirectory) -> dict[str, Any]:
     if not isinstance(name, str):
         raise SettingError(f"{run.config}: game.name must be text, got {shortened(name)}")
     return config
+
+
+def require_received_games(config: Mapping[str, Any], named: Container[str] = ()) -> None:
+    """Let the games of a run from a file refuse their settings, see `Game.require_received`.
+
+    Args:
+        config: the run's own settings.
+        named: keys that the command line gives, too, so they are not the file's alone.
+
+    Raises:
+        GameError: one refuses them, or is not installed.
+    """
+    game = config["game"]
+    varied = (config.get("selfplay") or {}).get("game")
+    for group, own in (("game", game), ("selfplay.game", varied)):
+        if not isinstance(own, Mapping):
+            continue  # which building the run refuses
+        settings = {**game, **own}
+        name = settings.pop("name")
+        require_received(
+            name,
+            {
+                key: value
+                for key, value in settings.items()
+                if f"{group if key in own else 'game'}.{key}" not in named
+            },
+        )
 
 
 def _own(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -7,6 +7,7 @@ The first to move is seat 0, whichever player OpenSpiel calls it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +26,7 @@ from azcore.game import (
 )
 
 from .grid import PASS, Grid, grid_of
-from .loading import load
+from .loading import load, require_received
 
 MOST_PLIES = 10_000
 LARGEST = 255  # value of a plane, which is a byte
@@ -79,6 +80,12 @@ class OpenSpiel(Game):
                 seat_names=("first", "second"),
             )
         )
+
+    @classmethod
+    def require_received(cls, settings: Mapping[str, Any]) -> None:
+        """See `listed.py`."""
+        if isinstance(settings.get("id"), str):
+            require_received(settings["id"])
 
     # -- rules ----------------------------------------------------------------------------------
 

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from difflib import get_close_matches
 from math import prod
+from pathlib import Path
 from typing import Any
 
-from azcore.errors import GameError
+from azcore.errors import GameError, first_line
 from azcore.game.facts import MOST_ACTIONS
+
+from .listed import require_listed
+
+MOST_MEGABYTES = 2000  # of memory for an id that is not listed
+MOST_SECONDS = 10
+_tried: set[str] = set()  # ids that are not listed, which this process was given and has loaded
 
 
 def library() -> Any:
@@ -42,16 +51,76 @@ def load(spiel_id: str) -> Any:
         wanted = ", ".join(kinds[name].parameter_specification)
         raise GameError(f"openspiel: {name} needs values in brackets for some of: {wanted}")
     if "file" in spiel_id:  # a parameter such as filename; the id may be a stranger's
-        raise GameError(f"openspiel: azcore cannot play {spiel_id}: it is read from a file")
+        raise GameError(
+            f"openspiel: azcore cannot play {_shortened(spiel_id)}: it is read from a file"
+        )
+    unplayable = ""
+    if spiel_id != name and not _is_known(spiel_id):
+        unplayable = _try(spiel_id)
     try:
         game = pyspiel.load_game(spiel_id)
-        reason = _why_not(pyspiel, game)
+        reason = _why_not(pyspiel, game) or unplayable
     except Exception as error:  # a SpielError, or whatever C++ throws at a parameter
         reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise GameError(f"openspiel: {spiel_id} cannot be loaded: {reason}") from error
+        raise GameError(f"openspiel: {_shortened(spiel_id)} cannot be loaded: {reason}") from error
     if reason:
-        raise GameError(f"openspiel: azcore cannot play {spiel_id}: {reason}")
+        raise GameError(f"openspiel: azcore cannot play {_shortened(spiel_id)}: {reason}")
+    if spiel_id != name:
+        _tried.add(spiel_id)
     return game
+
+
+def require_received(spiel_id: str) -> None:
+    """Refuse an id from a file that is neither listed nor one that the command line gave, too.
+
+    Raises:
+        GameError: naming what is not listed.
+    """
+    if spiel_id not in _tried:
+        require_listed(spiel_id)
+
+
+def _is_known(spiel_id: str) -> bool:
+    try:
+        require_received(spiel_id)
+    except GameError:
+        return False
+    return True
+
+
+def _try(spiel_id: str) -> str:
+    """Load an id and play it in a process of its own, so that it cannot take this one along.
+
+    Returns:
+        why it cannot be played; empty: it can.
+
+    Raises:
+        GameError: it cannot be loaded, or takes too long or too much memory.
+    """
+    limits = map(str, (MOST_MEGABYTES, MOST_SECONDS))
+    program = [sys.executable, "-I", str(Path(__file__).with_name("trial.py"))]
+    try:
+        tried = subprocess.run(
+            [*program, spiel_id, *limits, *sys.path],
+            capture_output=True,
+            text=True,
+            timeout=MOST_SECONDS,
+            stdin=subprocess.DEVNULL,
+        )
+        reason = tried.stdout.strip()
+        if not tried.returncode:
+            return reason
+        most = f"{MOST_SECONDS} s and {MOST_MEGABYTES:,} MB"
+        reason = reason or f"OpenSpiel crashed, or had not loaded it within {most}"
+    except subprocess.TimeoutExpired:
+        reason = f"OpenSpiel had not loaded it within {MOST_SECONDS} s"
+    except (OSError, ValueError) as error:  # no argument of a program: too long, or with a zero
+        reason = first_line(error)
+    raise GameError(f"openspiel: {_shortened(spiel_id)} cannot be loaded: {reason}")
+
+
+def _shortened(spiel_id: str) -> str:
+    return spiel_id if len(spiel_id) <= 80 else f"{spiel_id[:80]}…"
 
 
 def _why_not(pyspiel: Any, game: Any) -> str:
@@ -79,4 +148,5 @@ def _why_not(pyspiel: Any, game: Any) -> str:
         return "it begins with a move of chance, want none"
     if start.is_terminal() or not start.legal_actions():
         return "it is over before the first move"
+    start.observation_tensor(start.current_player())  # raises where it does not fit its shape
     return ""

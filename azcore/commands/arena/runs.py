@@ -12,7 +12,7 @@ from azcore.assembly.parts import LearningSettings, settings_from
 from azcore.errors import CheckpointError, SettingError
 from azcore.storage.checkpoint import digest_of, read_checkpoint
 from azcore.storage.run_directory import RunDirectory, runs_inside
-from azcore.storage.run_settings import differences, read_config
+from azcore.storage.run_settings import differences, read_config, require_received_games
 from azcore.storage.table import Table
 
 
@@ -69,6 +69,8 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
     configs = {name: read_config(RunDirectory(path)) for name, (path, _) in found.items()}
     variants = {name: _variant(name) or found[name][1] for name in found}
     _require_comparable(configs, variants)
+    for config in configs.values():
+        require_received_games(config)
     steps = {name: _steps(found[name][0]) for name in found}
     last = max((step for at in steps.values() for step in at), default=0)
     if not last:

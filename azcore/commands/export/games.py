@@ -11,7 +11,7 @@ from azcore.commands.export.settings import ExportedGames, ExportedPicture, Gene
 from azcore.commands.result import write_result
 from azcore.errors import GameFileError
 from azcore.game import Game, TranscriptFormat
-from azcore.game.registry import make
+from azcore.game.registry import received
 from azcore.settings import require
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord, parse_frame
@@ -111,7 +111,7 @@ def _games(records: GameFile, first: int, count: int | None) -> Iterator[tuple[G
         where = f"{records.path}, byte {offset}"
         record = parse_frame(frame, where)
         if referee is None or referee.game.identity != record.game:
-            referee = Referee(make(record.game["name"], **record.game["settings"]))
+            referee = Referee(received(record.game["name"], record.game["settings"]))
         referee.check(record, where)
         yield referee.game, record
     require(

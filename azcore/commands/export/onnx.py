@@ -13,7 +13,7 @@ from azcore.commands.info import facts
 from azcore.commands.result import write_result
 from azcore.errors import SettingError
 from azcore.game import FloatArray, Game
-from azcore.game.registry import make
+from azcore.game.registry import received
 from azcore.networks.onnx_export import difference_from_torch, onnx_of
 from azcore.networks.saved import network_of
 from azcore.storage.checkpoint import KEY, read_checkpoint
@@ -31,7 +31,7 @@ def export_onnx(config: Config, settings: Exported) -> int:
     path, out = from_and_to(config, ".onnx")
     checkpoint = read_checkpoint(path)
     identity: dict[str, Any] = checkpoint[KEY]["game"]
-    game = make(identity["name"], **identity["settings"])
+    game = received(identity["name"], identity["settings"])
     network, _ = network_of(checkpoint, path, game)
     maximum = ", ".join(f"{value:g}" for value in game.observation_maximum)
     card = {
