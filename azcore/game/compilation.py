@@ -11,17 +11,26 @@ three traps of that cache:
 * Processes that start together would each compile the same functions. Here the first to need one
   compiles it while the others wait, and they load what it has compiled.
 
-The cache is in `azcore` in NUMBA_CACHE_DIR, or in `numba` of the user's cache directory.
+The cache is in `azcore` in NUMBA_CACHE_DIR, or in `numba` of the user's cache directory, or else in
+a private folder of the temporary directory. numba unpickles what it finds there, so nobody else may
+write to it. Code that cannot be loaded or kept is compiled all the same, and a sentence names the
+folder.
 """
 
 from __future__ import annotations
 
 import fcntl
 import hashlib
+import multiprocessing
 import os
+import pickle
+import re
 import shutil
+import stat
+import sys
 import tempfile
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import IO, Any
@@ -35,6 +44,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.experimental import function_type
 
 KEPT_VERSIONS = 60  # versions of sources whose compiled code stays cached
+DIGEST_BYTES = hashlib.sha256().digest_size
 
 types.Record.mangling_args = property(  # type: ignore[method-assign,assignment]
     lambda self: (f"Record{crc32(self.name.encode()):08x}", ())
@@ -54,18 +64,51 @@ def compiled(
     if config.DISABLE_JIT:
         return function
     directory = _cache_directory(tuple(sorted(str(source) for source in sources)))
+    dispatcher = None if directory is None else _cached(function, directory)
+    if dispatcher is None:
+        dispatcher = njit(nogil=True)(function)
+    if signature:  # compiled here and now, and for nothing else later
+        dispatcher.compile(signature)
+        dispatcher.disable_compile()
+    return dispatcher
+
+
+def _cached(function: Callable[..., Any], directory: Path) -> Any:
+    """A dispatcher that keeps its code in a directory; None: it cannot."""
     with global_compiler_lock:  # of this process: numba's setting is for all threads
         before = config.CACHE_DIR
         config.CACHE_DIR = str(directory)
         try:
             dispatcher: Any = njit(nogil=True, cache=True)(function)
+        except RuntimeError:  # numba finds no place that it can write to
+            dispatcher = None
         finally:
             config.CACHE_DIR = before
+    # It looks for other places by itself, which are no caches of ours.
+    if dispatcher is None or directory not in Path(dispatcher._cache.cache_path).parents:
+        _report(f"compiled code cannot be kept in {directory}, and is compiled at each start")
+        return None
+    _seal(dispatcher._cache._cache_file)
     _compile_in_turn(dispatcher, directory)
-    if signature:  # compiled here and now, and for nothing else later
-        dispatcher.compile(signature)
-        dispatcher.disable_compile()
     return dispatcher
+
+
+def _seal(file: Any) -> None:
+    """Let numba's file of code end with a digest: damaged machine code would end the process."""
+    dump = file._dump
+
+    def dump_with_digest(thing: object) -> bytes:
+        data: bytes = dump(thing)
+        return data + hashlib.sha256(data).digest()  # which unpickling ignores
+
+    def load_whole(name: str) -> Any:
+        data = Path(file._data_path(name)).read_bytes()
+        code, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+        if hashlib.sha256(code).digest() != digest:
+            raise ValueError(f"{name} must end with its digest")
+        return pickle.loads(code)
+
+    file._dump, file._load_data = dump_with_digest, load_whole
 
 
 def record_type(fields: list[Any]) -> np.dtype[Any]:
@@ -141,17 +184,35 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
     save = dispatcher._cache.save_overload
 
     def save_alone(signature: Any, data: Any) -> None:  # also a function that two others call
-        with (directory / "saving.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            save(signature, data)
+        try:
+            with (directory / "saving.lock").open("w") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX)
+                save(signature, data)
+        except Exception as error:  # a full disk, or an index that is damaged
+            _report(f"compiled code cannot be kept in {directory}: {_reason(error)}")
+
+    def load_whole(signature: Any, context: Any) -> Any:
+        try:
+            return load(signature, context)
+        except Exception as error:  # unpickling raises anything
+            _report(
+                f"compiled code in {directory} is damaged and is compiled again: {_reason(error)}"
+            )
+            with suppress(OSError):
+                os.unlink(dispatcher._cache._cache_file._index_path)
+            return None
 
     def load_or_wait(signature: Any, context: Any) -> Any:
         global _lock
-        found = load(signature, context)
+        found = load_whole(signature, context)
         if found is None and _lock is None:
-            _lock = (directory / f"{dispatcher.__name__}.lock").open("w")
-            fcntl.flock(_lock, fcntl.LOCK_EX)
-            found = load(signature, context)  # if another process has compiled it by now
+            try:
+                _lock = (directory / f"{dispatcher.__name__}.lock").open("w")
+                fcntl.flock(_lock, fcntl.LOCK_EX)
+            except OSError as error:
+                _report(f"compiled code cannot be kept in {directory}: {_reason(error)}")
+                return None
+            found = load_whole(signature, context)  # if another process has compiled it by now
         return found
 
     def compile_in_turn(signature: Any) -> Any:
@@ -170,21 +231,61 @@ def _compile_in_turn(dispatcher: Any, directory: Path) -> None:
     dispatcher.compile = compile_in_turn
 
 
+_reported = False  # whether a sentence has named a cache
+
+
+def _report(sentence: str) -> None:
+    """Print a sentence about a cache, once; processes that this one starts do not repeat it."""
+    global _reported
+    if not _reported and multiprocessing.parent_process() is None and sys.stderr is not None:
+        print(f"azcore: {sentence}", file=sys.stderr)
+    _reported = True
+
+
+def _reason(error: Exception) -> str:
+    return getattr(error, "strerror", None) or f"{type(error).__name__} {error}".strip()
+
+
 @cache
-def _cache_directory(sources: tuple[str, ...]) -> Path:
-    """The directory for code compiled from the current content of these files."""
-    digest = hashlib.sha256()
+def _cache_directory(sources: tuple[str, ...]) -> Path | None:
+    """The directory for code compiled from the current content of these files; None: none."""
+    digest = hashlib.sha256(b"each file ends with its digest")
     for source in sources:
         digest.update(Path(source).read_bytes())
     base = _writable_base()
+    if base is None:
+        return None
     directory = base / digest.hexdigest()[:16]
-    directory.mkdir(exist_ok=True)
-    os.utime(directory)
-    # Delete old versions, or the cache would grow with every edit.
-    versions = sorted(base.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-    for old in versions[KEPT_VERSIONS:]:
-        shutil.rmtree(old, ignore_errors=True)
+    try:
+        directory.mkdir(exist_ok=True)
+        os.utime(directory)
+        _delete_old_versions(base)
+    except OSError as error:
+        _report(f"compiled code cannot be kept in {directory}: {_reason(error)}")
+        return None
     return directory
+
+
+def _delete_old_versions(base: Path) -> None:
+    """Delete all but the latest versions, or the cache would grow with every edit."""
+    found = []
+    for path in base.iterdir():
+        with suppress(FileNotFoundError):  # another process deletes, too
+            state = path.lstat()
+            if re.fullmatch("[0-9a-f]{16}", path.name) and stat.S_ISDIR(state.st_mode):
+                found.append((state.st_mtime, path))
+    for _, old in sorted(found, reverse=True)[KEPT_VERSIONS:]:
+        if _holds_code_alone(old):
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _holds_code_alone(folder: Path) -> bool:
+    """Whether all files in a folder have names of numba's cache or of our locks."""
+    return all(
+        re.search(r"\.(nbi|nbc|lock)(\.tmp\.[0-9a-f]+)?$", name)
+        for _, _, files in os.walk(folder)
+        for name in files
+    )
 
 
 def user_caches() -> Path:
@@ -192,13 +293,28 @@ def user_caches() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"))
 
 
-def _writable_base() -> Path:
+def _writable_base() -> Path | None:
+    """Where versions are kept; None: code can be kept nowhere."""
     wanted = Path(config.CACHE_DIR or user_caches() / "numba") / "azcore"
-    for place in (wanted, Path(tempfile.gettempdir()) / f"azcore-numba-{os.getuid()}"):
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError:
-            continue
-        if os.access(place, os.W_OK):
-            return place
-    raise OSError(f"neither {wanted} nor the temporary directory can be written to")
+    with suppress(OSError):
+        wanted.mkdir(parents=True, exist_ok=True)
+        # As another user, perhaps by sudo, we do not run what the owner of this home has kept.
+        is_trusted = bool(config.CACHE_DIR) or wanted.stat().st_uid == os.geteuid()
+        if is_trusted and os.access(wanted, os.W_OK):
+            return wanted
+    # Anybody knows this name and can take it, with a folder or a link of his own.
+    place = Path(tempfile.gettempdir()) / f"azcore-numba-{os.getuid()}"
+    try:
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+        state = place.lstat()
+        if stat.S_ISDIR(state.st_mode) and state.st_uid == os.geteuid():
+            if stat.S_IMODE(state.st_mode) == 0o755:  # as it was made before it was private
+                place.chmod(0o700)
+            if not place.lstat().st_mode & 0o077:
+                return place
+        why = f"{place} is not a private folder of this user"
+    except OSError as error:
+        why = f"{place}: {_reason(error)}"
+    _report(f"compiled code cannot be kept, neither in {wanted}, nor in {why}")
+    return None
