@@ -1,7 +1,8 @@
 """A connection to a Ray cluster, or to one that is begun here for as long as the connection lasts.
 
 Ray pickles between its machines: whoever reaches a cluster can run code on it. One that is begun
-here listens on the loopback interface alone, and asks for a token.
+here listens on the loopback interface alone, and asks for a token that only this process and those
+of the cluster know. Its files are in a private folder, which is deleted with it.
 """
 
 from __future__ import annotations
@@ -10,10 +11,13 @@ import atexit
 import contextlib
 import os
 import re
+import secrets
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -28,6 +32,9 @@ ENVIRONMENT = {
 }
 # Ray's switch for systems whose firewalls ask about open ports; here it does the same.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
+# Ray's own would be a file in the home, perhaps readable by all. Ray keeps a process's first one.
+TOKEN = {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
+LONGEST_FOLDER = 20  # characters; Ray adds some 85, and the system allows a socket 107
 LOOK_AT_HEAD = 5.0  # seconds between looks whether the head is there
 # Seconds without the head after which Ray ends the process (Ray 2.60, ray_config_def.h), whatever
 # it is doing.
@@ -52,8 +59,12 @@ class RayCluster:
     """
 
     def __init__(self, address: str | None, cpus: int, wait: float) -> None:
-        for name, value in {**ENVIRONMENT, **({} if address else LOOPBACK)}.items():
+        own = {} if address else LOOPBACK
+        if not address and "RAY_AUTH_TOKEN_PATH" not in os.environ:
+            own = own | TOKEN
+        for name, value in {**ENVIRONMENT, **own}.items():
             os.environ.setdefault(name, value)
+        self._folder: str | None = None
         self.head = Head(None, 0.0)
         atexit.register(self._leave)  # before Ray's own, so it is called after that
         try:
@@ -69,13 +80,15 @@ class RayCluster:
             return
         if address:
             _require_answer(address, wait)
-        with signals_kept():
+        options: dict[str, Any] = {}
+        if not address:
+            is_long = len(tempfile.gettempdir()) > LONGEST_FOLDER
+            self._folder = tempfile.mkdtemp(prefix="azcore-ray-", dir="/tmp" if is_long else None)
+            options = {"num_cpus": cpus, "include_dashboard": False, "_temp_dir": self._folder}
+        with signals_kept(), contextlib.nullcontext() if address else _private_files():
             try:
                 ray.init(
-                    address=address or "local",
-                    log_to_driver=False,
-                    logging_level=50,
-                    **({} if address else {"num_cpus": cpus, "include_dashboard": False}),
+                    address=address or "local", log_to_driver=False, logging_level=50, **options
                 )
             except Exception as error:
                 where = f"backend.address={address or 'null'}"
@@ -112,6 +125,8 @@ class RayCluster:
                 return
             with signals_kept():
                 self.ray.shutdown()
+            if self._folder is not None:
+                shutil.rmtree(self._folder, ignore_errors=True)
 
 
 class Head:
@@ -221,6 +236,16 @@ def _reason(text: str) -> str:
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
     last = (errors or lines or ["no reason given"])[-1]
     return re.sub(r"^[\w.]*(Error|Exception): ", "", last)
+
+
+@contextlib.contextmanager
+def _private_files() -> Iterator[None]:
+    """Files of this process, and for good those of processes begun meanwhile, are this user's."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextlib.contextmanager

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,43 @@ def test_no_actor_outlives_a_killed_driver(cluster: Any) -> None:
         assert not gone(actors, 0)
         process.kill()
     assert gone(actors, PATIENCE)
+
+
+def test_what_a_ray_of_its_own_writes_is_private(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would be open to all: the token in the home, the sockets and logs in `/tmp/ray`."""
+    begun: dict[str, Any] = {}
+
+    def init(**options: Any) -> None:
+        begun.update(options, token=os.environ["RAY_AUTH_TOKEN"])
+        (Path(options["_temp_dir"]) / "session").mkdir(mode=0o777)
+
+    fake: Any = types.ModuleType("ray")
+    fake.init, fake.shutdown, fake.is_initialized = init, lambda: None, lambda: False
+    fake.get_runtime_context = lambda: types.SimpleNamespace(gcs_address="127.0.0.1:1")
+    fake._private = types.SimpleNamespace(worker=types.SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    monkeypatch.setattr("tempfile.tempdir", "/tmp")
+    for name in ("RAY_AUTH_TOKEN", "RAY_AUTH_TOKEN_PATH"):
+        monkeypatch.setenv(name, "")  # so that it is as before afterwards
+        monkeypatch.delenv(name)
+    umask = os.umask(0o022)
+    try:
+        cluster = RayCluster(None, 1, 1.0)
+        folder = Path(begun["_temp_dir"])
+        assert [path.stat().st_mode & 0o077 for path in (folder, folder / "session")] == [0, 0]
+        assert len(begun["token"]) == 64
+        cluster.close()
+        assert not folder.exists()
+        assert os.umask(0o022) == 0o022
+    finally:
+        os.umask(umask)
+    monkeypatch.setenv("RAY_AUTH_TOKEN_PATH", str(tmp_path))  # a person's own choice stays
+    monkeypatch.delenv("RAY_AUTH_TOKEN")
+    monkeypatch.setattr(fake, "init", lambda **_: None)
+    RayCluster(None, 1, 1.0).close()
+    assert "RAY_AUTH_TOKEN" not in os.environ
 
 
 def test_a_run_is_the_same_run(tmp_path: Path) -> None:
