@@ -7,7 +7,6 @@ resumed. `ladder=lesson` trains small games in turn within some minutes while a 
 
 from __future__ import annotations
 
-import csv
 import math
 import re
 import shlex
@@ -383,8 +382,7 @@ def _points(out: Path) -> tuple[tuple[int, int, int], int]:
     They are those of the first player, which is the run: others may meet each other too.
     """
     of_match = out.is_dir()
-    with (out / "matches.csv" if of_match else out).open() as file:
-        rows = list(csv.DictReader(file))
+    rows = list(tables.rows_of(out / "matches.csv" if of_match else out))
     own = [row for row in rows if row["player"] == rows[0]["player"]]
 
     def total(column: str) -> int:
@@ -398,10 +396,8 @@ def _points(out: Path) -> tuple[tuple[int, int, int], int]:
 
 def _hours(run: Path) -> float:
     """How long a run has trained; 0 for what is no run."""
-    if not (run / "metrics.csv").exists():
-        return 0.0
-    with (run / "metrics.csv").open() as file:
-        return max(float(row["seconds"]) for row in csv.DictReader(file)) / 3600
+    rows = tables.rows_of(run / "metrics.csv")
+    return max((float(row["seconds"]) for row in rows), default=0.0) / 3600
 
 
 def _print(recipes: Mapping[str, Recipe], results: tables.Table, folder: Path) -> None:

@@ -74,7 +74,7 @@ def _cells(run: Summary) -> list[str]:
     if run.rating is not None and run.rating_high is not None:
         rating = f"{run.rating:+.0f} ± {run.rating_high - run.rating:.0f}"
     time = "–" if run.seconds is None else _hours(run.seconds)
-    words = [run.name, ", ".join(run.tags) and f"[{', '.join(run.tags)}]", run.note]
+    words = [run.name, ", ".join(run.tags) and f"[{', '.join(run.tags)}]", run.note, run.fault]
     return [
         run.run,
         run.game,

@@ -8,6 +8,7 @@ scale: each is measured against random play of its own game, and as a share of i
 from __future__ import annotations
 
 import html
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -182,7 +183,8 @@ def foreseen(row: Row) -> float | None:
     loss, variance = cell(row, "value_loss"), cell(row, "value_target_variance")
     if loss is None or not variance:
         return None
-    return round(max(-0.25, 1 - loss / variance), 4)
+    share = 1 - loss / variance
+    return round(max(-0.25, share), 4) if math.isfinite(share) else None
 
 
 def _of(column: str) -> Callable[[Row], float | None]:
@@ -269,7 +271,10 @@ def cost(rows: Sequence[Row]) -> tuple[float, float] | None:
         seconds += (total - seconds_before) * playing
         games_before, seconds_before = games, total
     evaluations = cell(rows[-1], "evaluations") if rows else None
-    return (evaluations / plies, seconds / plies) if plies and evaluations else None
+    if not plies or not evaluations:
+        return None
+    found = evaluations / plies, seconds / plies
+    return found if all(map(math.isfinite, found)) else None
 
 
 def _evaluations_a_move(column: Column) -> str:
@@ -295,7 +300,7 @@ def halfway(values: Sequence[float | None], x: Sequence[float | None]) -> float 
     known = [(v, at) for v, at in zip(values, x, strict=True) if v is not None and at is not None]
     if len(known) < 2 or max(known)[0] <= known[0][0]:
         return None
-    middle = (known[0][0] + max(known)[0]) / 2
+    middle = known[0][0] / 2 + max(known)[0] / 2  # their sum may be no number
     return next(at for value, at in known if value >= middle)
 
 

@@ -32,6 +32,7 @@ class Summary:
     rated_step: int | None
     weights: str | None  # the file of the latest
     changed: float | None  # seconds since 1970, of its table
+    fault: str | None  # why its tables cannot be read
 
 
 def summary_of(path: Path) -> Summary:
@@ -44,8 +45,12 @@ def summary_of(path: Path) -> Summary:
     game = own.get("game")
     named = game.get("name") if isinstance(game, dict) else game
     notes = notes_in(own.get(NOTES))
-    metrics = last_of_each(read_rows(run.metrics), ("generation",))
-    matches = last_of_each(read_rows(run.matches), ("generation", "player", "opponent"))
+    fault = None
+    try:
+        metrics = last_of_each(read_rows(run.metrics), ("generation",))
+        matches = last_of_each(read_rows(run.matches), ("generation", "player", "opponent"))
+    except AzcoreError as error:
+        metrics, matches, fault = [], [], str(error)
     curve = rating_curve(matches, metrics, fit_ratings(scores(matches), ANCHOR))
     last = metrics[-1] if metrics else {}
     is_rated = bool(curve["value"])
@@ -65,6 +70,7 @@ def summary_of(path: Path) -> Summary:
         rated_step=_whole(curve["x"]["step"][-1]) if is_rated else None,
         weights=str(run.last_checkpoint) if run.last_checkpoint.is_file() else None,
         changed=run.metrics.stat().st_mtime if run.metrics.is_file() else None,
+        fault=fault,
     )
 
 

@@ -8,9 +8,9 @@ Letters: R rows of a table.
 from __future__ import annotations
 
 import csv
-import io
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ import numpy as np
 from azcore.arena.elo import MatchScore, PairScore, Rating, score_interval
 from azcore.errors import SettingError
 from azcore.report.figures import Chart
-from azcore.storage.table import MAX_COUNT
+from azcore.storage.table import MAX_COUNT, rows_of
 
 MAX_POINTS = 1000  # of a chart; a curve of more points looks no different
 MAX_RATED = 4000  # matches, the latest; a fit takes half a minute for as many players
@@ -29,18 +29,19 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     """Complete rows of a CSV file; none if there is no file.
 
     A last line without a line break is left out: its writer was stopped or is still writing.
+
+    Raises:
+        SettingError: it is too large for any run's, or cannot be read at all.
     """
+    rows: list[dict[str, str]] = []
     if not path.is_file():
-        return []
-    text = path.read_text(encoding="utf-8", errors="replace")
-    lines = io.StringIO(text[: text.rfind("\n") + 1])
-    rows = []
-    try:
-        for row in csv.DictReader(lines):
-            if None not in row and None not in row.values():
-                rows.append(row)
-    except csv.Error:  # not CSV from here on
-        pass
+        return rows
+    with suppress(csv.Error):  # not CSV from here on
+        rows.extend(
+            row
+            for row in rows_of(path, errors="replace")
+            if None not in row and None not in row.values()
+        )
     return rows
 
 

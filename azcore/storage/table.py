@@ -6,7 +6,7 @@ import csv
 import io
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -14,9 +14,45 @@ from azcore.errors import SettingError
 from azcore.storage.untrusted import read_text, shortened
 
 MAX_TABLE = 1 << 26  # bytes; one row per generation takes some 300
+# Cells, and for each row 8 more, which is what memory goes by; 150,000 rows of the widest table.
+MAX_CELLS = 1 << 23
 MAX_ROW = 1 << 16  # bytes
 MAX_COUNT = 2**53  # a float counts exactly up to here
 COUNTED = frozenset(("generation", "step", "trial"))  # columns of whole numbers, in any table
+
+
+def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
+    """The rows of a table of anybody's, without a last one whose line has no end yet.
+
+    Args:
+        path: of the file; no rows if there is none.
+        errors: see `read_text`.
+
+    Yields:
+        each row as `csv.DictReader` gives it: with too few or too many cells, None is among them.
+
+    Raises:
+        SettingError: the file is too large for any run's, or cannot be read.
+        csv.Error: it is no table from here on.
+    """
+    if not path.exists():
+        return
+    whole, ends, _ = read_text(path, MAX_TABLE, errors).rpartition("\n")
+    cells = length = 0
+
+    def lines() -> Iterator[str]:
+        nonlocal length
+        for line in io.StringIO(whole + ends, newline=""):
+            length += len(line)
+            if length > MAX_ROW:
+                raise SettingError(f"{path} must have rows of at most {MAX_ROW:,} characters")
+            yield line
+
+    for row in csv.DictReader(lines()):
+        cells, length = cells + len(row) + 8, 0
+        if cells > MAX_CELLS:
+            raise SettingError(f"{path} must have fewer rows and columns: no run's has so many")
+        yield row
 
 
 class Table:
@@ -63,12 +99,8 @@ class Table:
         Raises:
             SettingError: the file is not such a table.
         """
-        if not self.path.exists():
-            return []
-        whole, ends, _ = read_text(self.path, MAX_TABLE).rpartition("\n")
-        lines = io.StringIO(whole + ends, newline="")
         try:
-            rows = list(csv.DictReader(lines))
+            rows = list(rows_of(self.path))
         except csv.Error as error:
             raise SettingError(f"{self.path} must be a table in CSV: {error}") from error
         for number, row in enumerate(rows, 1):

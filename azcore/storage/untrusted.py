@@ -60,8 +60,13 @@ def _is_plain(value: object) -> bool:
     return value is None or isinstance(value, str)
 
 
-def read_text(path: Path, limit: int) -> str:
+def read_text(path: Path, limit: int, errors: str = "strict") -> str:
     """Read an untrusted text file.
+
+    Args:
+        path: the file.
+        limit: the most bytes that it may have.
+        errors: of decoding; `replace` reads whatever is not UTF-8.
 
     Raises:
         SettingError: it has more than `limit` bytes, is not UTF-8, or cannot be read.
@@ -70,10 +75,11 @@ def read_text(path: Path, limit: int) -> str:
         if not path.is_file():  # reading a pipe could block
             raise SettingError(f"{path} cannot be read: it is no file")
         with path.open("rb") as file:
-            data = file.read(limit + 1)
-        if len(data) > limit:
+            is_large = os.fstat(file.fileno()).st_size > limit
+            data = b"" if is_large else file.read(limit + 1)
+        if is_large or len(data) > limit:
             raise SettingError(f"{path} must have at most {limit:,} bytes")
-        return data.decode()
+        return data.decode(errors=errors)
     except OSError as error:
         raise SettingError(f"{path} cannot be read: {error.strerror}") from error
     except UnicodeDecodeError as error:

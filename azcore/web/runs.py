@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from azcore.arena.elo import fit_ratings
-from azcore.errors import AzcoreError, SettingError
+from azcore.errors import AzcoreError
 from azcore.pictures import shared
 from azcore.report.doctor import HISTORY, findings, numbers_of
 from azcore.report.figures import CHARTS, SECTIONS, chart_data
@@ -119,7 +119,7 @@ class Runs:
         with self._filming:
             try:
                 return render_side_by_side(runs)
-            except SettingError as error:
+            except (AzcoreError, OSError) as error:
                 raise RefusedError(str(error)) from error
 
     def _names(self) -> list[str]:
@@ -137,13 +137,17 @@ class Runs:
 
     def _listed(self, name: str) -> Plain:
         run = RunDirectory(self._folder / name)
-        curves = self._curves.of(run)
+        there = {"name": name, "age": _age(run)}
+        try:
+            curves = self._curves.of(run)
+        except RefusedError as error:
+            nothing = dict.fromkeys((*AXES, "rating", "player"))
+            return {**there, **nothing, "title": str(error)}
         last = {axis: next(reversed(curves["x"][axis]), None) for axis in AXES}
         rating = curves["rating"]
         return {
-            "name": name,
+            **there,
             "title": curves["title"],
-            "age": _age(run),
             **last,
             "rating": rating["value"][-1] if rating["value"] else None,
             "player": f"{run.path}@last" if (run.checkpoints / "last.ckpt").is_file() else None,
@@ -152,6 +156,8 @@ class Runs:
 
 class Kept:
     """What a function makes of runs, made again when a run's tables have changed.
+
+    That a run cannot be read is kept, too.
 
     It takes at most `SHARE` of a core's time for each run, however short the run's generations are.
 
@@ -166,18 +172,28 @@ class Kept:
         self._lock = threading.Lock()
 
     def of(self, run: RunDirectory) -> Any:
+        """What the function makes of a run.
+
+        Raises:
+            RefusedError: the run cannot be read.
+        """
         stamp = tuple(_stamp(path) for path in (run.metrics, run.matches, run.gate, run.members))
         with self._lock:
             made = self._made.get(run.path)
             if made is None or (made.stamp != stamp and time.monotonic() >= made.until):
                 began = time.thread_time()
-                what = self._make(run)
+                try:
+                    what = self._make(run)
+                except (AzcoreError, OSError) as error:
+                    what = RefusedError(f"cannot be read: {error}")
                 rest = min(LONGEST_REST, (time.thread_time() - began) / SHARE)
                 made = _Made(what, stamp, time.monotonic() + rest)
                 self._made.pop(run.path, None)
                 self._made[run.path] = made
                 while len(self._made) > self._most:
                     self._made.pop(next(iter(self._made)))
+            if isinstance(made.what, RefusedError):
+                raise RefusedError(str(made.what))
             return made.what
 
 

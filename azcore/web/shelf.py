@@ -210,7 +210,10 @@ def _entry(name: str, path: Path, player: str, group: str) -> Entry:
 
 def _seconds(run: RunDirectory) -> dict[int, float]:
     """How long a run had been going on after each generation, by optimizer steps; ascending."""
-    rows = last_of_each(read_rows(run.metrics), ("generation",))
+    try:
+        rows = last_of_each(read_rows(run.metrics), ("generation",))
+    except AzcoreError:  # its checkpoints play all the same
+        return {}
     found = {count(row, "step"): cell(row, "seconds") for row in rows}
     return dict(sorted((step, seconds) for step, seconds in found.items() if seconds is not None))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -43,6 +44,17 @@ def listed(azcore: CommandLine, *words: str) -> list[dict[str, Any]]:
     for run in found:
         assert run["run"] in output
     return found
+
+
+def test_a_run_whose_table_cannot_be_read_is_listed(runs: Path, azcore: CommandLine) -> None:
+    os.truncate(runs / "d/metrics.csv", 8 << 30)
+    found = {run["run"]: run for run in listed(azcore)}
+    assert set(found) == {"runs/a", "runs/b/c", "runs/d"}
+    assert found["runs/a"]["fault"] is None
+    assert found["runs/d"]["fault"].endswith("metrics.csv must have at most 67,108,864 bytes")
+    assert found["runs/d"]["step"] is None
+    status, _, errors = azcore("report", "run_dir=runs/d")
+    assert (status, errors.count("\n")) == (2, 1)
 
 
 def test_a_list_of_runs(runs: Path, azcore: CommandLine) -> None:

@@ -22,6 +22,7 @@ from azcore.report import games
 from azcore.report.chosen import Chooser
 from azcore.report.games import reason
 from azcore.report.report import Report, duration, json_for_script, write_report
+from azcore.report.side_by_side import cost, foreseen, halfway, render_side_by_side
 from azcore.report.tables import (
     MAX_POINTS,
     MAX_RATED,
@@ -33,6 +34,7 @@ from azcore.report.tables import (
 from azcore.storage.checkpoint import KEY, read_checkpoint, write_checkpoint
 from azcore.storage.game_file import GameFile
 from azcore.storage.game_record import GameRecord
+from azcore.storage.run_directory import RunDirectory
 from azcore.storage.targets import TARGETS
 
 METRICS = [
@@ -673,6 +675,33 @@ def test_numbers_that_count_nothing_have_a_report(run: Path, number: str) -> Non
     row = {**metrics_rows(1)[0], "step": number, "games": number, "seconds": "1"}
     write_rows(run / "metrics.csv", list(row), [row])
     page_of(run)
+
+
+ABSURD = ("1e308", "-1e308", "1.7e308", "1e-320", "5e-324", "-0.0", "1e20", "9007199254740992")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_absurd_numbers_have_a_page_side_by_side(tmp_path: Path, seed: int) -> None:
+    """They are finite, but what is calculated from them is not."""
+    rng = np.random.default_rng(seed)
+    runs = []
+    for name in "ab":
+        run = RunDirectory(tmp_path / name)
+        run.path.mkdir()
+        for path, columns in ((run.metrics, METRICS), (run.matches, MATCHES)):
+            with path.open("w", newline="") as file:
+                table = csv.writer(file)
+                table.writerow(columns)
+                table.writerows(rng.choice(ABSURD, len(columns)) for _ in range(9))
+        runs.append((name, run))
+    assert "</html>" in render_side_by_side(runs)
+
+
+def test_what_is_calculated_of_absurd_numbers_is_a_number_or_unknown() -> None:
+    assert foreseen({"value_loss": "-1e308", "value_target_variance": "1e-320"}) is None
+    assert halfway([1e308, 1.7e308], [1, 2]) == 2
+    rows = [{"games": "1", "seconds": "1", "game_length": "5e-324", "evaluations": "1e308"}]
+    assert cost(rows) is None
 
 
 def test_a_row_still_being_written_is_left_out(run: Path) -> None:

@@ -19,6 +19,7 @@ from azcore.commands.arena.comparison import comparison
 from azcore.commands.train import train
 from azcore.errors import CheckpointError, SettingError
 from azcore.learner.settings import ON_ONE_DEVICE, trainer_settings
+from azcore.report.tables import read_rows
 from azcore.storage.run_directory import OWN, RunDirectory, find_run
 from azcore.storage.run_settings import (
     ADDED,
@@ -354,6 +355,32 @@ def test_only_the_last_row_may_be_cut(tmp_path: Path) -> None:
     table.path.write_text("generation,step\n0\n1,8\n")
     with pytest.raises(SettingError, match="got more or fewer in row 1"):
         table.rows()
+
+
+def test_a_table_of_any_size_is_refused_before_it_is_in_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its size, or by its cells: a byte each takes 100 times as much memory as a byte."""
+    monkeypatch.setattr("azcore.storage.table.MAX_CELLS", 10_000)
+    path = tmp_path / "metrics.csv"
+    for content, size in (
+        (b"generation\n", 8 << 30),  # with a hole
+        (b"generation\n" + b"1\n" * 3000, None),
+        (
+            b",".join(b"%d" % column for column in range(5000)) + b"\n" + (b"," * 4999 + b"\n") * 3,
+            None,
+        ),
+        (b"generation\n" + b"," * 70_000 + b"\n", None),
+        (b"generation\n" + b'"\n",' * 20_000 + b"\n", None),
+    ):
+        path.write_bytes(content)
+        if size is not None:
+            os.truncate(path, size)
+        for read in (Table(path, ["generation"]).rows, lambda: read_rows(path)):
+            with pytest.raises(
+                SettingError, match=r"must have (at most 67,108,864 b|fewer rows|rows of)"
+            ):
+                read()
 
 
 # -- where files go -----------------------------------------------------------------------------

@@ -92,6 +92,25 @@ def test_the_list(place: str) -> None:
     assert (table["title"], table["player"], table["rating"]) == ("Unknown game", None, None)
 
 
+def test_a_run_that_cannot_be_read_is_one_line_of_the_list(place: str, runs: Path) -> None:
+    """It hid all others; and it is looked at once, not at each look at the list."""
+    (runs / "bad").mkdir()
+    with (runs / "bad/metrics.csv").open("w") as file:
+        file.truncate(8 << 30)
+    try:
+        found = {run["name"]: run for run in json.loads(get(place, "/runs.json")[1])}
+        assert set(found) == {"true", "deep/table", "bad"}
+        assert "must have at most 67,108,864 bytes" in found["bad"]["title"]
+        assert found["bad"]["step"] is None
+        assert found["true"]["step"] == 100
+        for path in ("/run.json?run=bad", "/report?run=bad", "/side-by-side?run=true&run=bad"):
+            status, words, _ = get(place, path)
+            assert (status, "must have at most" in words) == (404, True), path
+        assert get(place, "/players.json")[0] == 200
+    finally:
+        shutil.rmtree(runs / "bad")
+
+
 def test_curves_change_with_the_table(place: str, runs: Path) -> None:
     write(runs / "deep/table", 2)
     curves = json.loads(get(place, "/run.json?run=deep/table")[1])

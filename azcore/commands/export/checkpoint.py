@@ -18,6 +18,7 @@ from azcore.settings import require
 from azcore.storage.card import CARD, Card, require_card
 from azcore.storage.checkpoint import KEY, halved, read_checkpoint, write_checkpoint
 from azcore.storage.run_settings import ORIGIN
+from azcore.storage.table import rows_of
 
 MATCHES = "matches.csv"
 
@@ -118,12 +119,11 @@ def _results(player: str, folders: tuple[str, ...]) -> Iterator[str]:
 def _matches(player: str, path: Path) -> Iterator[tuple[str, int, int, int]]:
     """Opponent, games, wins and draws of each match of a player."""
     try:
-        rows: list[Mapping[str, str]] = list(csv.DictReader(path.read_text().splitlines()))
-        for row in rows:
+        for row in rows_of(path):
             games, drawn = int(row["games"]), int(row["draws"])
             if row["player"] == player:
                 yield row["opponent"], games, int(row["wins"]), drawn
             elif row["opponent"] == player:
                 yield row["player"], games, int(row["losses"]), drawn
-    except (OSError, KeyError, ValueError) as error:
+    except (csv.Error, KeyError, ValueError, TypeError) as error:
         raise SettingError(f"export.results: {path} cannot be read: {error}") from error
