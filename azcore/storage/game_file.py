@@ -190,6 +190,7 @@ class GameFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._end: int | None = None  # where it ends, as left by `append` or `truncate` here
 
     def _closed(self, end: int) -> Path:
         """The name of the closed part that ends at a place."""
@@ -314,9 +315,11 @@ class GameFile:
         """Append records and sync them to disk; close the file before if it is large.
 
         Raises:
-            GameFileError: writing fails, with the system's message; no game is there that was not.
+            GameFileError: writing fails, with the system's message; or the file has been removed or
+                changed since the last time. No game is there that was not.
         """
         try:
+            self.size()
             self.path.parent.mkdir(parents=True, exist_ok=True)
             part = _part(self.path)
             if part.end - part.before.place >= PART_BYTES:
@@ -327,6 +330,7 @@ class GameFile:
                     file.write(b"".join(record.to_bytes() for record in records))
                     file.flush()
                     os.fsync(file.fileno())
+                self._end = _part(self.path).end
             except OSError:
                 with contextlib.suppress(OSError):
                     os.truncate(self.path, before)
@@ -361,8 +365,19 @@ class GameFile:
             raise
 
     def size(self) -> int:
-        """The place where the next record begins."""
-        return _part(self.path).end
+        """The place where the next record begins.
+
+        Raises:
+            GameFileError: the file no longer ends where `append` or `truncate` has left it.
+        """
+        end = _part(self.path).end
+        if self._end not in (None, end):
+            raise GameFileError(
+                f"{self.path} must end at byte {self._end:,} of all records, where this process "
+                f"has left it, got {end:,}: it was removed or changed meanwhile, and nothing more "
+                "is written to it"
+            )
+        return end
 
     def require_size(self, size: int) -> None:
         """Refuse a file that ends before the place `size`.
@@ -390,6 +405,7 @@ class GameFile:
             part.path.replace(self.path)
         if part.end > size:
             os.truncate(self.path, part.physical(size))
+        self._end = size
         for path in self.path.parent.iterdir():  # closed later, also before a kill at this place
             if (end := self._end_of(path)) is not None and end > size:
                 path.unlink()

@@ -447,3 +447,21 @@ def test_a_disk_without_room_for_the_window_loses_nothing(
     assert read_checkpoint(tmp_path / "full/checkpoints/last.ckpt")["global_step"] == 4
     assert train({**config, "resume": "full"}) == 0
     assert fingerprint(tmp_path / "full") == fingerprint(tmp_path / "whole")
+
+
+def test_a_run_whose_records_are_removed_stops_at_the_next_games(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append, calls = GameFile.append, list[int]()
+
+    def removed_after_two(file: GameFile, records: Any) -> None:
+        append(file, records)
+        calls.append(1)
+        if len(calls) == 2:
+            file.path.unlink()
+
+    monkeypatch.setattr(GameFile, "append", removed_after_two)
+    with pytest.raises(GameFileError, match=r"must end at byte .* removed or changed meanwhile"):
+        train(tiny("trainer.max_steps=40", "run_dir=run"))
+    assert len(calls) == 2
+    assert not (tmp_path / "run/games/records.azg").exists()

@@ -134,6 +134,27 @@ def test_full_disk_is_one_sentence_and_leaves_whole_records(
     assert [record.game_index for record in file.read()] == [0]
 
 
+@pytest.mark.parametrize("change", ["removed", "cut", "emptied", "longer"])
+def test_records_that_change_while_they_are_written_are_not_written_on(
+    tmp_path: Path, change: str
+) -> None:
+    """A resume would miss games, or count bytes of a file that is gone."""
+    file = GameFile(tmp_path / "games/records.azg")
+    file.append([example(1)])
+    file.append([example(2)])
+    size = file.size()
+    if change == "removed":
+        shutil.rmtree(file.path.parent)
+    else:
+        os.truncate(file.path, {"cut": size - 9, "emptied": 0, "longer": size + 9}[change])
+    for use in (lambda: file.append([example(3)]), file.size):
+        with pytest.raises(GameFileError, match=r"was removed or changed meanwhile") as error:
+            use()
+        assert len(str(error.value).splitlines()) == 1
+    there = file.path.stat().st_size if file.path.exists() else None
+    assert there == {"removed": None, "cut": size - 9, "emptied": 0, "longer": size + 9}[change]
+
+
 def test_policy_target_is_normalised_visits() -> None:
     record = example()
     target = record.policy_target(2, 9)
@@ -586,7 +607,7 @@ def partialmethod_of(first: Any, call: Any) -> Any:
 
 def test_parts_that_somebody_sends_may_lie(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closing_at(1000, monkeypatch)
-    file = in_parts(tmp_path, 12)
+    file = GameFile(in_parts(tmp_path, 12).path)  # as it comes: this one has written nothing
     closed = sorted(set(tmp_path.iterdir()) - {file.path})
     last = file.path.read_bytes()
     first = GameFile(file.path).before_game(11)
