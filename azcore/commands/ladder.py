@@ -382,7 +382,9 @@ def _points(out: Path) -> tuple[tuple[int, int, int], int]:
     They are those of the first player, which is the run: others may meet each other too.
     """
     of_match = out.is_dir()
-    rows = list(tables.rows_of(out / "matches.csv" if of_match else out))
+    path = out / "matches.csv" if of_match else out
+    rows = list(tables.rows_of(path))
+    require(bool(rows), str(path), "a table with results", "none")
     own = [row for row in rows if row["player"] == rows[0]["player"]]
 
     def total(column: str) -> int:
