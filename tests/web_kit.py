@@ -14,7 +14,8 @@ from starlette.types import ASGIApp
 from websockets.sync.client import ClientConnection, connect
 
 from azcore.assembly.web_settings import WebSettings, web_settings
-from azcore.commands.web import listen, page, server_of
+from azcore.commands.web import listen, page
+from azcore.web.connections import server_of
 
 Message = dict[str, Any]
 PATIENCE = 60.0  # seconds for an answer on a busy machine
@@ -32,7 +33,7 @@ def served(config: dict[str, Any], token: str | None = None) -> Iterator[str]:
 def served_app(app: ASGIApp, settings: WebSettings) -> Iterator[str]:
     """The same of an application."""
     listening = listen(settings)
-    server = server_of(app)
+    server = server_of(app, settings.visitors)
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     until = time.monotonic() + PATIENCE

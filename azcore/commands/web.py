@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-import uvicorn
 from starlette.types import ASGIApp
 
 from azcore import interrupts
@@ -29,7 +28,8 @@ from azcore.errors import SettingError
 from azcore.search.settings import search_settings
 from azcore.selfplay.sizes import available_cores
 from azcore.storage.run_directory import holds_a_run_in_use
-from azcore.web.app import LARGEST_MESSAGE, make_app
+from azcore.web.app import make_app
+from azcore.web.connections import BACKLOG, server_of
 from azcore.web.inside import Inside
 from azcore.web.orders import Later, Tell
 from azcore.web.pace import Pace
@@ -38,7 +38,6 @@ from azcore.web.runs import Runs
 from azcore.web.sees import Sees
 from azcore.web.shelf import Shelf
 
-BACKLOG = 128  # connections that wait to be accepted
 _PATIENCE = 5.0  # seconds until a page beside a run is no longer asked to end
 
 
@@ -121,7 +120,7 @@ def _serve(
 ) -> None:
     app = page(config, settings)
     os.nice(settings.niceness)
-    server = server_of(app)
+    server = server_of(app, settings.visitors)
     if settings.open and _has_display():
         threading.Timer(0.5, webbrowser.open, [address]).start()
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn has shut down, and says so in this way
@@ -160,21 +159,6 @@ def page(config: Mapping[str, Any], settings: WebSettings) -> ASGIApp:
         return Sees(shelf=shelf, send=send)
 
     return make_app(shelf, Runs(runs), room, inside, sees, settings, settings.token)
-
-
-def server_of(app: ASGIApp) -> uvicorn.Server:
-    """A server that speaks HTTP and web sockets, and logs nothing but faults."""
-    return uvicorn.Server(
-        uvicorn.Config(
-            app,
-            ws="websockets-sansio",
-            ws_max_size=LARGEST_MESSAGE,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            timeout_graceful_shutdown=1,
-        )
-    )
 
 
 def listen(settings: WebSettings) -> socket.socket:

@@ -1,7 +1,8 @@
 """The server: who may come in, and the web socket between a page and its room.
 
 Every answer depends on the address alone, and no request has a body. Orders come over the web
-socket, as JSON of at most `LARGEST_MESSAGE` bytes, and only from a page of this very server.
+socket, as JSON of at most `LARGEST_MESSAGE` bytes (`connections.py`), and only from a page of this
+very server.
 """
 
 from __future__ import annotations
@@ -44,7 +45,6 @@ from azcore.web.view import Plain
 STATIC = Path(__file__).with_name("static")
 # Scripts that reports, which are whole in one file, share with the page.
 OF_REPORTS = [Path(report.__file__).with_name(name) for name in ("films.js", "films.css")]
-LARGEST_MESSAGE = 1 << 18  # bytes of an order: a pasted game
 MOST_WAITING = 64  # orders of a page that are not obeyed yet; more, and it is cut off
 MOST_UNREAD = 64  # messages that a page has not taken yet; more, and its orders wait
 VIEWS = ("/", "/inside", "/sees", "/watch")  # where a link with a token may lead
@@ -241,8 +241,8 @@ class Guard:
         if not self._is_our_host(headers):
             return "this server has another name"
         if connection.scope["type"] == "websocket":
-            origin = urlsplit(headers.get("origin", ""))
-            if origin.scheme not in ("http", "https") or origin.netloc != headers.get("host"):
+            scheme, _, host = headers.get("origin", "").partition("://")
+            if scheme not in ("http", "https") or host != headers.get("host"):
                 return "this server talks to its own page alone"
         if self._token is not None and not self._knows(connection.cookies.get(COOKIE)):
             return "open the address with the token that the server has printed"

@@ -255,9 +255,10 @@ def answer(place: str, path: str, **headers: str) -> tuple[int, str, dict[str, s
 
 
 def test_pages_of_other_sites_are_kept_out(place: str) -> None:
-    for origin in ("http://evil.example", "http://127.0.0.1:1", "null", None):
-        with pytest.raises(InvalidStatus), visit(place, origin=origin):
+    for origin in ("http://evil.example", "http://127.0.0.1:1", "null", "http://[", None):
+        with pytest.raises(InvalidStatus) as refused, visit(place, origin=origin):
             pass
+        assert refused.value.response.status_code == 403
     assert answer(place, "/", Host="evil.example")[0] == 403
     assert answer(place, "/players.json", Host="evil.example:80")[0] == 403
 
