@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import multiprocessing
 import os
 import secrets
@@ -38,6 +39,8 @@ from azcore.web.runs import Runs
 from azcore.web.sees import Sees
 from azcore.web.shelf import Shelf
 
+LARGE_ARRAY = 1 << 20  # bytes; a visitor's tree has several of some megabytes
+M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
 _PATIENCE = 5.0  # seconds until a page beside a run is no longer asked to end
 
 
@@ -118,6 +121,7 @@ def _settings(config: Mapping[str, Any]) -> WebSettings:
 def _serve(
     config: Mapping[str, Any], settings: WebSettings, listening: socket.socket, address: str
 ) -> None:
+    return_large_arrays()
     app = page(config, settings)
     os.nice(settings.niceness)
     server = server_of(app, settings.visitors)
@@ -125,6 +129,16 @@ def _serve(
         threading.Timer(0.5, webbrowser.open, [address]).start()
     with contextlib.suppress(KeyboardInterrupt):  # uvicorn has shut down, and says so in this way
         server.run(sockets=[listening])
+
+
+def return_large_arrays() -> None:
+    """Make glibc return each large array to the system when it is freed, for this process.
+
+    By default, each large array that is freed raises the size from which glibc maps memory, up to
+    32 MB. Smaller ones share heaps, in which the trees of visitors who come and go leave holes.
+    """
+    with contextlib.suppress(OSError, AttributeError):  # another C library
+        ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_ARRAY)
 
 
 def page(config: Mapping[str, Any], settings: WebSettings) -> ASGIApp:

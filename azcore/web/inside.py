@@ -54,12 +54,6 @@ class Inside:
         self._last: Simulation | None = None
         self._path: tuple[int, ...] = ()  # of the node that is shown
         self._title, self._has_network = "", False
-        self._orders: Orders = {
-            "open": self._open,
-            "jump": self._jump,
-            "look": self._look,
-            "value": self._value,
-        }
 
     def do(self, order: object) -> None:
         """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
@@ -71,6 +65,16 @@ class Inside:
     def close(self) -> None:
         """The search goes with the room."""
         self._steppers = {}
+
+    @property
+    def _orders(self) -> Orders:
+        """What obeys each order; an attribute would keep the room alive, which holds a tree."""
+        return {
+            "open": self._open,
+            "jump": self._jump,
+            "look": self._look,
+            "value": self._value,
+        }
 
     # -- orders ---------------------------------------------------------------------------------
 
@@ -293,22 +297,29 @@ class Inside:
             nodes[path] = node_at(search, 0, path)
             ready |= _children({path: nodes[path]})
 
-        def plain(path: tuple[int, ...], edge: EdgeView | None) -> Plain:
-            node = nodes[path]
-            below = [e for e in node.edges if (*path, e.action) in nodes]
-            hidden = sum(1 for e in node.edges if e.visits and (*path, e.action) not in nodes)
-            return {
-                "path": list(path),
-                "text": "" if edge is None else self._texts(path)[-1],
-                "n": node.visits if edge is None else edge.visits,
-                "q": node.mean if edge is None else edge.q,
-                "lit": path == lit[: len(path)],
-                "over": node.is_terminal,
-                "hidden": hidden,
-                "below": [plain((*path, e.action), e) for e in below],
-            }
+        return self._below((), None, nodes, lit)
 
-        return plain((), None)
+    def _below(
+        self,
+        path: tuple[int, ...],
+        edge: EdgeView | None,
+        nodes: Mapping[tuple[int, ...], NodeView],
+        lit: tuple[int, ...],
+    ) -> Plain:
+        """A node, which `edge` leads to, and the other `nodes` below it."""
+        node = nodes[path]
+        below = [e for e in node.edges if (*path, e.action) in nodes]
+        hidden = sum(1 for e in node.edges if e.visits and (*path, e.action) not in nodes)
+        return {
+            "path": list(path),
+            "text": "" if edge is None else self._texts(path)[-1],
+            "n": node.visits if edge is None else edge.visits,
+            "q": node.mean if edge is None else edge.q,
+            "lit": path == lit[: len(path)],
+            "over": node.is_terminal,
+            "hidden": hidden,
+            "below": [self._below((*path, e.action), e, nodes, lit) for e in below],
+        }
 
     def _shares(self, stepper: Stepper) -> Plain:
         """What a search has found: its choice, and the share of visits or of pi' by action."""

@@ -87,21 +87,6 @@ class Room:
         self._layer = "visits"
         self._turn = 0  # counts searches, so that the answer of an old one is known
         self._shown: Thought | None = None
-        self._orders: Orders = {
-            "open": self._open,
-            "play": self._play,
-            "jump": self._jump,
-            "undo": self._undo,
-            "look": self._look,
-            "seats": self._sit,
-            "strength": self._strengthen,
-            "analyse": self._analyse,
-            "hint": self._hint,
-            "point": self._point,
-            "resign": self._resign,
-            "load": self._load,
-            "save": self._save,
-        }
 
     def do(self, order: object) -> None:
         """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
@@ -116,6 +101,25 @@ class Room:
     def close(self) -> None:
         """Stop thinking; the tree goes with the room."""
         self._stop()
+
+    @property
+    def _orders(self) -> Orders:
+        """What obeys each order; an attribute would keep the room alive, which holds a tree."""
+        return {
+            "open": self._open,
+            "play": self._play,
+            "jump": self._jump,
+            "undo": self._undo,
+            "look": self._look,
+            "seats": self._sit,
+            "strength": self._strengthen,
+            "analyse": self._analyse,
+            "hint": self._hint,
+            "point": self._point,
+            "resign": self._resign,
+            "load": self._load,
+            "save": self._save,
+        }
 
     # -- orders ---------------------------------------------------------------------------------
 

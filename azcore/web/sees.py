@@ -35,7 +35,6 @@ class Sees:
         self._line: Line | None = None
         self._evaluator: Evaluator | None = None
         self._title = ""
-        self._orders: Orders = {"open": self._open, "turn": self._turn}
 
     def do(self, order: object) -> None:
         """Obey an order of the page; whatever is wrong with it becomes a message to the page."""
@@ -46,6 +45,11 @@ class Sees:
 
     def close(self) -> None:
         """Nothing goes on here."""
+
+    @property
+    def _orders(self) -> Orders:
+        """What obeys each order; an attribute would keep the room alive, which holds a tree."""
+        return {"open": self._open, "turn": self._turn}
 
     def _open(self, order: Mapping[str, Any]) -> None:
         name = text_of(order, "player", 1000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import queue
@@ -9,6 +10,7 @@ import threading
 import time
 import urllib.error
 import urllib.request
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,8 +32,10 @@ from azcore.search.evaluators import Evaluator, UniformEvaluator
 from azcore.search.predictions import Chances, Prediction
 from azcore.web import view
 from azcore.web.app import make_app
+from azcore.web.inside import Inside
 from azcore.web.room import Room
 from azcore.web.runs import Runs
+from azcore.web.sees import Sees
 from azcore.web.shared import SharedEvaluator
 from azcore.web.shelf import Shelf
 from web_kit import PATIENCE, Page, served, served_app, visit
@@ -524,3 +528,45 @@ def test_what_an_engine_decided_too_late_is_not_played(compose: Compose, tmp_pat
     room.do(decided.get(timeout=PATIENCE))
     room.close()
     assert len([m for m in told if m["what"] == "position"][-1]["texts"]) == 2
+
+
+def test_a_closed_room_is_freed_without_the_cyclic_collector(
+    compose: Compose, tmp_path: Path
+) -> None:
+    """Which does not know how large trees are, and so leaves hundreds of them in memory."""
+    config, game = compose("command=web", f"web.runs={tmp_path}"), azcore.make("tic_tac_toe")
+    shelf = Shelf(lambda *_: Loaded(game, UniformEvaluator(game)), tmp_path)
+    search, told = thinking_search(config), queue.Queue[dict[str, Any]]()
+    order = {"do": "open", "player": "search/tic_tac_toe", "people": [0, 1], "at": 3}
+
+    def visit_each() -> list[weakref.ref[Any]]:
+        decided: queue.Queue[object] = queue.Queue()
+        room = Room(
+            shelf=shelf,
+            search=search,
+            engine=engine_settings(config),
+            settings=web_settings(config),
+            send=told.put,
+            later=decided.put,
+        )
+        inside = Inside(shelf=shelf, search=search, gumbel=None, send=told.put)
+        guests = (room, inside, Sees(shelf=shelf, send=told.put))
+        for guest in guests:
+            guest.do({**order, "simulations": 20})
+            guest.do({"do": "nothing that is known"})
+        room.do({"do": "hint"})
+        room.do(decided.get(timeout=PATIENCE))
+        room.do({"do": "analyse", "on": True})
+        thinker, stepper = room._thinker, inside._stepper
+        assert thinker is not None
+        for guest in guests:
+            guest.close()
+        return [weakref.ref(each) for each in (*guests, thinker, thinker._search, stepper)]
+
+    visit_each()  # compiles, which leaves cycles that hold this first visit
+    gc.disable()
+    try:
+        assert [each() for each in visit_each()] == [None] * 6
+    finally:
+        gc.enable()
+    assert {message["what"] for message in told.queue} >= {"thought", "inside", "sees", "error"}
