@@ -41,10 +41,9 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     module, name = SERVERS[settings.protocol or game.protocol]
     engine = Engine(lambda: _load(config), search, settings, config["seed"])
     kind: type[Server] = getattr(import_module(module), name)
-    try:
-        status = kind(engine, Writer(out, settings.log)).run(read_lines(claim_stdin()))
-    except BrokenPipeError:  # the other side is gone
-        os._exit(0)
+    # Nobody is left to serve where the other side reads no more, even if it keeps our input open.
+    writer = Writer(out, settings.log, on_gone=lambda: os._exit(0))
+    status = kind(engine, writer).run(read_lines(claim_stdin()))
     # There is nothing to clean up, even while the engine loads. An orderly shutdown of torch and
     # OpenVINO takes most of a second, for which a GUI would wait.
     if status == 0:  # else a signal ended it, perhaps because the other side does not read

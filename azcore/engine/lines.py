@@ -138,6 +138,8 @@ class Writer:
     Args:
         out: the stream that the other side reads.
         log: a file for all lines, received ones marked `<` and sent ones `>`.
+        on_gone: called where the other side reads no more, on the thread that writes, which may be
+            that of a search; the error follows.
 
     Raises:
         SettingError: the log cannot be written to.
@@ -145,8 +147,10 @@ class Writer:
 
     PATIENCE = 5.0  # seconds that the last lines wait for the other side to read them
 
-    def __init__(self, out: TextIO, log: str | None = None) -> None:
-        self._out = out
+    def __init__(
+        self, out: TextIO, log: str | None = None, on_gone: Callable[[], None] = lambda: None
+    ) -> None:
+        self._out, self._on_gone = out, on_gone
         self._since: float | None = None  # when the current write began
         self._lock = threading.Lock()
         self._log: TextIO | None = None
@@ -162,8 +166,12 @@ class Writer:
         """Send one or several lines; no other thread's lines come in between."""
         with self._lock:
             self._since = time.monotonic()
-            self._out.write(text + "\n")
-            self._out.flush()
+            try:
+                self._out.write(text + "\n")
+                self._out.flush()
+            except BrokenPipeError:
+                self._on_gone()
+                raise
             self._since = None
             self._note(">", text)
 

@@ -155,6 +155,36 @@ def test_a_gui_that_stops_reading_is_not_waited_for(ending: str) -> None:
     assert time.perf_counter() - began < Writer.PATIENCE + 10
 
 
+@pytest.mark.parametrize(
+    ("game", "first", "then"),
+    [
+        ("go", b"lz-analyze 10\n", b""),  # the thread of a search writes
+        ("chess", b"isready\n", b"isready\nquit\n"),
+    ],
+)
+def test_an_engine_whose_output_alone_is_closed_ends(game: str, first: bytes, then: bytes) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "azcore", "engine", f"game={game}"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as engine:
+        assert engine.stdin is not None
+        assert engine.stdout is not None
+        assert engine.stderr is not None
+        engine.stdin.write(first)
+        engine.stdin.flush()
+        assert engine.stdout.readline()
+        engine.stdout.close()
+        engine.stdin.write(then)
+        engine.stdin.flush()
+        try:
+            assert engine.wait(20) == 0
+        finally:
+            engine.kill()
+        assert b"Error" not in engine.stderr.read()
+
+
 @pytest.mark.skipif(GNUGO is None, reason="GNU Go (gnugo) is not installed")
 def test_whole_games_against_gnugo() -> None:
     ours = Program(engine_command("search.num_simulations=50"))
