@@ -36,7 +36,7 @@ from azcore.storage.changes import changes_in_words
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import NOTES, notes_in, own_settings
 from azcore.web.orders import RefusedError
-from azcore.web.shelf import MOST_RUNS, in_words
+from azcore.web.shelf import MOST_RUNS, in_words, player_of
 from azcore.web.view import Plain
 
 AXES = ("seconds", "step", "games", "evaluations")
@@ -150,7 +150,7 @@ class Runs:
             "title": curves["title"],
             **last,
             "rating": rating["value"][-1] if rating["value"] else None,
-            "player": f"{run.path}@last" if (run.checkpoints / "last.ckpt").is_file() else None,
+            "player": player_of(name) if run.last_checkpoint.is_file() else None,
         }
 
 

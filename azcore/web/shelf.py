@@ -22,6 +22,7 @@ from azcore.web.pace import Pace
 from azcore.web.shared import SharedEvaluator
 
 NO_NETWORK = "search/"  # before a game's name: search without a network
+OF_RUN = "runs/"  # before a run's name in the folder of runs, whatever that is called
 TWIN = "_plain"  # the name of a compiled game's plain form ends in this; one of them is enough
 MOST_RUNS = 40  # the newest
 MOST_LOADED = 8  # networks in memory
@@ -106,6 +107,8 @@ class Shelf:
         entry = self.entry(name)
         with self._lock:
             checkpoint = None if entry.group == "search" else name
+            if entry.group == "runs":
+                checkpoint = self._path_of(name)
             key = name, self._age(entry)
             if key not in self._loaded:
                 game, evaluator, predictor = self._load(checkpoint, entry.game)
@@ -119,11 +122,15 @@ class Shelf:
         """When its file was written, since a run writes its last checkpoint again and again."""
         if entry.group != "runs":
             return 0.0
-        run, _, stem = entry.name.rpartition("@")
+        run, _, stem = self._path_of(entry.name).rpartition("@")
         try:
             return (RunDirectory(Path(run)).checkpoints / f"{stem}.ckpt").stat().st_mtime
         except OSError as error:
             raise SettingError(f"{entry.name} is not there any more") from error
+
+    def _path_of(self, name: str) -> str:
+        """The checkpoint of a run, as `checkpoint=` has it, by the name of its player."""
+        return str(self._runs / name.removeprefix(OF_RUN))
 
     def _shipped(self) -> list[Entry]:
         return [
@@ -141,11 +148,11 @@ class Shelf:
             run = RunDirectory(path.parent.parent)
             if path.parent.parent.is_symlink() or path.parent.is_symlink():
                 continue
-            name = str(run.path.relative_to(self._runs))
+            name = run.path.relative_to(self._runs).as_posix()
             known = self._read.get(path)
             try:
                 if known is None or known[0] != there[path]:
-                    known = there[path], _entry(f"{run.path}@last", path, name, "runs")
+                    known = there[path], _entry(player_of(name), path, name, "runs")
             except AzcoreError:
                 continue
             read[path] = known
@@ -158,7 +165,7 @@ class Shelf:
                 found.append(
                     replace(
                         newest,
-                        name=f"{run.path}@{stem}",
+                        name=player_of(name, stem),
                         player=f"{name}, {_moment(step, when)}",
                         run=name,
                         step=step,
@@ -188,6 +195,11 @@ class Shelf:
                 )
             )
         return found
+
+
+def player_of(run: str, stem: str = "last") -> str:
+    """The name of the player that is a checkpoint of a run in the folder of runs."""
+    return f"{OF_RUN}{run}@{stem}"
 
 
 def _written(path: Path) -> float | None:

@@ -86,7 +86,7 @@ def test_the_list(place: str) -> None:
     assert runs["true"]["title"] == "Tic tac toe"
     assert runs["true"]["step"] == 100
     assert runs["true"]["rating"] is not None
-    assert runs["true"]["player"].endswith("true@last")
+    assert runs["true"]["player"] == "runs/true@last"
     table = runs["deep/table"]
     assert (table["step"], table["seconds"], table["games"]) == (30, 15, 7)
     assert (table["title"], table["player"], table["rating"]) == ("Unknown game", None, None)
