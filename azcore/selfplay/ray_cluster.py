@@ -250,13 +250,19 @@ def _private_files() -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_kept() -> Iterator[None]:
-    """Ray puts a handler of its own in the place of ours."""
+    """Ray puts a handler of its own in the place of ours, which ends the process.
+
+    Raises:
+        KeyboardInterrupt: the signal came meanwhile, as our handler does.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
     kept = signal.getsignal(signal.SIGTERM)
     try:
         yield
+    except SystemExit:
+        raise KeyboardInterrupt from None
     finally:
         signal.signal(signal.SIGTERM, kept)
 

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import pickle
+import signal
 import socket
 import subprocess
 import sys
@@ -64,6 +65,15 @@ def cluster() -> Iterator[Any]:
         finally:
             ray.shutdown()
             cluster.shutdown()
+
+
+def test_a_signal_that_rays_handler_takes_interrupts_as_ours_does() -> None:
+    """Else a SIGTERM while Ray begins ends azcore with Ray's status, 15 or 1, not with 130."""
+    ours = signal.getsignal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt), signals_kept():
+        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
+        signal.raise_signal(signal.SIGTERM)
+    assert signal.getsignal(signal.SIGTERM) is ours
 
 
 def links(crew: RemoteCrew) -> list[RayLink]:
