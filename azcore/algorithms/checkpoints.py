@@ -114,6 +114,7 @@ class Checkpoints:
 
     def __init__(self, run: RunDirectory, team: Team) -> None:
         self._run, self._team = run, team
+        self.require_in_place = run.require_in_place
 
     def save(self, trainer: Trainer, rated_step: int | None) -> None:
         """Save the run.

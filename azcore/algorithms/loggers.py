@@ -13,8 +13,10 @@ returns a logger of Lightning.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -33,6 +35,26 @@ Maker = Callable[[RunDirectory], Logger]
 
 def tensorboard(run: RunDirectory) -> Logger:
     return loggers.TensorBoardLogger(run.logs, name="", version="")
+
+
+@contextlib.contextmanager
+def one_error_of_tensorboard() -> Iterator[None]:
+    """Keep the thread that writes TensorBoard's files from printing a traceback in the block.
+
+    Its next write or flush raises the same error, such as of a full disk, where azcore reports it.
+    """
+    hook = threading.excepthook
+
+    def print_others(failed: threading.ExceptHookArgs) -> None:
+        of_tensorboard = type(failed.thread).__module__.startswith("tensorboard.")
+        if not (of_tensorboard and isinstance(failed.exc_value, OSError)):
+            hook(failed)
+
+    threading.excepthook = print_others
+    try:
+        yield
+    finally:
+        threading.excepthook = hook
 
 
 def csv(run: RunDirectory) -> Logger:

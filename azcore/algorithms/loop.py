@@ -75,8 +75,10 @@ class Loop(Checkpoint):
         before = trainer.global_step
         self.clock.begins_to_play()
         self.data.self_play()  # new positions, unless the run resumed within this generation
+        self.checkpoints.require_in_place()  # the directory, which is written to from here on
         self.clock.begins_to_learn(trainer)  # fewer steps, or none, if the time is over
         yield  # learn: Lightning takes `learner.steps_per_generation` steps, by `LearnerModule`
+        self.checkpoints.require_in_place()
         self.clock.has_learned(trainer, self.team.agree(self.clock.is_up()) > 0)
         if trainer.global_step == before:  # there was no time for a step
             self.rating.rate(trainer, module)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Callable
@@ -43,7 +44,7 @@ def status_of(work: Callable[[], int]) -> int:
     except BrokenPipeError:
         raise
     except OSError as error:  # whatever else a disk or a file system refuses
-        tell(f"{error.filename or 'a file'}: {error.strerror or error}")
+        tell(f"{os.fsdecode(error.filename or 'a file')}: {error.strerror or error}")
     return 2
 
 

@@ -26,6 +26,7 @@ from azcore import interrupts
 from azcore.algorithms.checkpoints import require_way_back
 from azcore.algorithms.display import DISPLAYS, TrainingDisplay
 from azcore.algorithms.follower import follow_here
+from azcore.algorithms.loggers import one_error_of_tensorboard
 from azcore.algorithms.metrics import METRICS
 from azcore.algorithms.objects import NONE, Objects
 from azcore.algorithms.origin import (
@@ -47,7 +48,13 @@ from azcore.assembly.parts import Config, RunSettings, settings_from
 from azcore.commands.check.report import check_before_training
 from azcore.commands.export.games import write_games_of_generation
 from azcore.commands.export.settings import GenerationExport
-from azcore.errors import CheckpointError, FaultyGameError, LostProcessError, SettingError
+from azcore.errors import (
+    AzcoreError,
+    CheckpointError,
+    FaultyGameError,
+    LostProcessError,
+    SettingError,
+)
 from azcore.learner.settings import ON_ONE_DEVICE, TrainerSettings, trainer_settings
 from azcore.networks.saved import describe_run, require_resumable, require_same_run
 from azcore.report.report import write_report
@@ -149,6 +156,7 @@ def train_run(
             contextlib.suppress(Interrupted),
             contextlib.closing(run),
             _saying_what_is_kept(run, terminal, name),
+            one_error_of_tensorboard(),
             contextlib.ExitStack() as until_the_end,
         ):
             if (
@@ -414,6 +422,9 @@ def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str
     except (FaultyGameError, LostProcessError):
         if run.config.exists():
             terminal.say(f"stopped, {_what_was_saved(run, name)}", as_command=True)
+        raise
+    except (OSError, AzcoreError):
+        run.require_in_place()  # else that is why
         raise
 
 

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import re
 import time
 from collections.abc import Iterable, Iterator
@@ -156,6 +157,24 @@ class RunDirectory:
     def is_open(self) -> bool:
         """Whether this process holds the lock."""
         return self._lock is not None
+
+    def require_in_place(self) -> None:
+        """Refuse to write where the directory that this process uses is no longer.
+
+        Raises:
+            SettingError: it has been moved, removed or replaced since `open`.
+        """
+        if self._lock is None:
+            return
+        try:
+            here = os.path.samestat(os.fstat(self._lock.fileno()), (self.path / LOCK).stat())
+        except OSError:
+            here = False
+        if not here:
+            raise SettingError(
+                f"run_dir {self.path} has been moved, removed or replaced while this run used it, "
+                "so the run ends; resume=FOLDER resumes it where it is now"
+            )
 
     def close(self) -> None:
         """Release the lock."""

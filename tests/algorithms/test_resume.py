@@ -16,8 +16,11 @@ from typing import Any
 import pytest
 import torch
 
+from azcore.algorithms.clock import RunClock
+from azcore.algorithms.metrics import GenerationMetrics
+from azcore.algorithms.reports import GenerationReports
 from azcore.commands.train import train
-from azcore.errors import CheckpointError, GameFileError
+from azcore.errors import CheckpointError, GameFileError, SettingError
 from azcore.learner import data
 from azcore.storage import game_file
 from azcore.storage.checkpoint import is_whole, read_checkpoint
@@ -465,3 +468,32 @@ def test_a_run_whose_records_are_removed_stops_at_the_next_games(
         train(tiny("trainer.max_steps=40", "run_dir=run"))
     assert len(calls) == 2
     assert not (tmp_path / "run/games/records.azg").exists()
+
+
+@pytest.mark.parametrize("moment", ["before it plays", "before it learns", "before it reports"])
+def test_a_directory_that_is_moved_ends_the_run_in_one_sentence(
+    tiny: Tiny, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    kind, name, left = {
+        "before it plays": (GenerationReports, "show", 1),  # not after the last generation
+        "before it learns": (RunClock, "begins_to_learn", 2),
+        "before it reports": (GenerationMetrics, "report", 2),
+    }[moment]
+    real = getattr(kind, name)
+
+    def move(self: Any, *arguments: Any) -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            (tmp_path / "run").rename(tmp_path / "moved")
+        real(self, *arguments)
+
+    config = tiny("run_dir=run", "trainer.max_steps=8")
+    with monkeypatch.context() as patch:
+        patch.setattr(kind, name, move)
+        with pytest.raises(SettingError, match=r"run has been moved, removed or replaced"):
+            train(config)
+    written = {path.name for path in (tmp_path / "run").rglob("*") if path.is_file()}
+    assert written <= {"records.azg"}
+    assert train({**config, "resume": "moved"}) == 0
+    assert read_checkpoint(tmp_path / "moved/checkpoints/last.ckpt")["global_step"] == 8

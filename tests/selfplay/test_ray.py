@@ -70,9 +70,14 @@ def cluster() -> Iterator[Any]:
 def test_a_signal_that_rays_handler_takes_interrupts_as_ours_does() -> None:
     """Else a SIGTERM while Ray begins ends azcore with Ray's status, 15 or 1, not with 130."""
     ours = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), signals_kept():
-        signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
-        signal.raise_signal(signal.SIGTERM)
+
+    def begin() -> None:
+        with signals_kept():
+            signal.signal(signal.SIGTERM, lambda number, _: sys.exit(number))
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(KeyboardInterrupt):
+        begin()
     assert signal.getsignal(signal.SIGTERM) is ours
 
 
