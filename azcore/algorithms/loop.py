@@ -9,6 +9,7 @@ settings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 from lightning.pytorch import LightningModule, Trainer
 from lightning.pytorch.callbacks import Checkpoint
@@ -24,43 +25,24 @@ from azcore.learner.module import LearnerModule
 from azcore.learner.team import Team
 
 
+@dataclass(kw_only=True, eq=False)
 class Loop(Checkpoint):
     """Repeats generations until `trainer.max_steps` or `trainer.max_time`.
 
     A `Checkpoint` only because Lightning calls those callbacks last.
-
-    Args:
-        clock: knows whether the time is over.
-        data: the source of games and the window of them.
-        guard: knows whether training has diverged.
-        algorithm: chooses the network that plays.
-        rating: plays matches.
-        metrics: describes generations.
-        checkpoints: saves the run.
-        reports: shows it.
-        team: the ranks that learn.
-        close: ends self-play and matches, wherever they run.
     """
 
-    def __init__(
-        self,
-        *,
-        clock: RunClock,
-        data: SelfPlayData,
-        guard: DivergenceGuard,
-        algorithm: Algorithm,
-        rating: ArenaRating,
-        metrics: GenerationMetrics,
-        checkpoints: Checkpoints,
-        reports: GenerationReports,
-        team: Team,
-        close: Callable[[], None],
-    ) -> None:
-        self.clock, self.data, self.guard = clock, data, guard
-        self.algorithm, self.rating = algorithm, rating
-        self.metrics, self.checkpoints, self.reports = metrics, checkpoints, reports
-        self.team, self._close = team, close
-        self._turn: Iterator[None] | None = None  # the generation under way
+    clock: RunClock  # knows whether the time is over
+    data: SelfPlayData  # the source of games and the window of them
+    guard: DivergenceGuard  # knows whether training has diverged
+    algorithm: Algorithm  # chooses the network that plays
+    rating: ArenaRating  # plays matches
+    metrics: GenerationMetrics  # describes generations
+    checkpoints: Checkpoints  # saves the run
+    reports: GenerationReports  # shows it
+    team: Team  # the ranks that learn
+    close: Callable[[], None]  # ends self-play and matches, wherever they run
+    _turn: Iterator[None] | None = field(default=None, init=False)  # the generation under way
 
     def generation(self, trainer: Trainer, module: LearnerModule) -> Iterator[None]:
         """One generation: up to `yield` before the optimizer steps, and from there after them.
@@ -118,9 +100,9 @@ class Loop(Checkpoint):
         if self._turn is not None:  # no step was taken since the run resumed
             self.on_train_epoch_end(trainer, pl_module)
         # Before Lightning frees memory of a GPU, which networks at work still use.
-        self._close()
+        self.close()
 
     def on_exception(
         self, trainer: Trainer, pl_module: LightningModule, exception: BaseException
     ) -> None:
-        self._close()
+        self.close()
