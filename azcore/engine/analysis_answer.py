@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from azcore.engine.analysis_query import Query
+from azcore.engine.gtp_words import seats_by_word
 from azcore.engine.thinker import Line, Thought, Variation
 from azcore.game import FloatArray, texts_along
 from azcore.search.predictions import Prediction
@@ -19,8 +20,9 @@ def answer(query: Query, turn: int, thought: Thought, *, is_during_search: bool)
     of values. Leads and ownership are predictions of the network; the search does not average them.
     """
     line = query.lines[turn]
-    sign = {"BLACK": 1, "WHITE": -1, "SIDETOMOVE": 0}[query.view]
-    sign = sign * (1 if line.player == 0 else -1) or 1  # times a value in the mover's view
+    seats = seats_by_word(line.game)
+    # Times a value in the mover's view.
+    sign = 1 if seats.get(query.view.lower(), line.player) == line.player else -1
     tried = [variation for variation in thought.variations if variation.visits > 0]
     root = thought.prediction
     found: dict[str, Any] = {
@@ -32,7 +34,7 @@ def answer(query: Query, turn: int, thought: Thought, *, is_during_search: bool)
             for order, variation in enumerate(tried or thought.variations[:1])
         ],
         "rootInfo": {
-            "currentPlayer": "BW"[line.player],
+            "currentPlayer": "B" if line.player == seats["b"] else "W",
             **_rate(sign * thought.value, thought.simulations, sign),
             **_lead(root, sign),
             "visits": thought.simulations,

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from azcore.engine.gtp_game import PASS, TROMP_TAYLOR
-from azcore.engine.gtp_words import NAMED_RULES, rules_name, sgf_format
+from azcore.engine.gtp_words import NAMED_RULES, rules_name, seats_by_word, sgf_format
 from azcore.engine.thinker import Limits, Line
 from azcore.errors import AzcoreError
 from azcore.game import Game, Setting
@@ -246,11 +246,10 @@ class _Reader:
 
     def _seat(self, name: str, word: Any, wanted: str = 'Must be "b" or "w"') -> int:
         """The seat that a word names."""
-        names = ("b", "black"), ("w", "white")
-        for seat, own in enumerate(self._base.seat_names):
-            if isinstance(word, str) and word.lower() in (*names[seat], own.lower()):
-                return seat
-        raise QueryError(name, wanted)
+        seat = seats_by_word(self._base).get(word.lower()) if isinstance(word, str) else None
+        if seat is None:
+            raise QueryError(name, wanted)
+        return seat
 
     def _moves(self, name: str) -> list[tuple[int, str]]:
         """Seats and texts of `moves` or `initialStones`."""

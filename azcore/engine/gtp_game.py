@@ -14,6 +14,7 @@ from azcore.engine.gtp_words import (
     json_value,
     number,
     rules_name,
+    seats_by_word,
     sgf_format,
     whole,
 )
@@ -187,11 +188,7 @@ class GtpGame:
         return seat
 
     def named_seat(self, word: str) -> int | None:
-        names = [name.lower() for name in self.line.game.seat_names]
-        seats = {"b": 0, "black": 0, "w": 1, "white": 1}
-        seats |= {name[:1]: seat for seat, name in enumerate(names)}
-        seats |= {name: seat for seat, name in enumerate(names)}
-        return seats.get(word.lower())
+        return seats_by_word(self.line.game).get(word.lower())
 
     def has_pass(self) -> bool:
         game = self.line.game

@@ -22,6 +22,14 @@ NAMED_RULES = {
 TERRITORY = ("japanese", "korean", "stonescoring", "ancientterritory")  # of those
 
 
+def seats_by_word(game: Game) -> dict[str, int]:
+    """The seat that each word means: b and w of Go, but in chess White is the first to move."""
+    names = [name.lower() for name in game.seat_names]
+    seats = {"b": 0, "black": 0, "w": 1, "white": 1}
+    seats |= {name[:1]: seat for seat, name in enumerate(names)}
+    return seats | {name: seat for seat, name in enumerate(names)}
+
+
 def rules_name(text: str) -> str:
     """A name of rules as `NAMED_RULES` has it."""
     return re.sub("[-_ ]", "", text.lower())

@@ -428,3 +428,18 @@ def test_predictions_take_the_view_asked_for(go5: Game, view: str, sign: int) ->
     for move in found["moveInfos"]:
         assert move["scoreLead"] == -4.5 * sign
         assert move["ownership"][0] == -sign
+
+
+def test_white_moves_first_in_chess() -> None:
+    """Its colours are chess's own, in queries and in answers; a mate in one says who wins."""
+    game = azcore.make("chess")
+    moves = [["W", "f2f3"], ["B", "e7e5"], ["white", "g2g4"]]
+    query = {"id": "a", "moves": moves, "maxVisits": 60, "analyzeTurns": [3]}
+    rates = {}
+    for view in ("WHITE", "BLACK", "SIDETOMOVE"):
+        settings = {"overrideSettings": {"reportAnalysisWinratesAs": view}}
+        found = ask(game, query | settings)[-1]
+        assert found["rootInfo"]["currentPlayer"] == "B"
+        assert found["moveInfos"][0]["move"] == "d8h4"
+        rates[view] = found["moveInfos"][0]["winrate"]
+    assert rates == {"WHITE": 0.0, "BLACK": 1.0, "SIDETOMOVE": 1.0}
