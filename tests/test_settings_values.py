@@ -40,7 +40,7 @@ Compose = Callable[..., dict[str, Any]]
 Place = tuple[str | int, ...]
 VALUES = (-1, 0, math.nan, math.inf, -math.inf, 1e300, 1e-300, 10**20, 10**400, "x", True, [], {})
 SOMETIMES_FINE = (-1, 0, 10**20, "x", [], {})
-NAMES = ("run_dir", "resume", "init", "fork", "players", "checkpoint", "out", "name")
+NAMES = ("run_dir", "resume", "init", "fork", "players", "checkpoint", "out", "name", "result")
 NAMES += ("experiment",)
 # What reads the settings of each command that is not training.
 READERS: dict[str, Callable[[dict[str, Any]], object]] = {

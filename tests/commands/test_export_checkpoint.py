@@ -138,7 +138,10 @@ def test_nothing_is_overwritten(azcore: CommandLine, run: Path) -> None:
     assert errors == "azcore: out=there.ckpt: there is such a file already\n"
     for words, wanted in (
         ("out=there.bin", "out must be a file that ends in .ckpt, got 'there.bin'"),
-        ("export.results=[nowhere]", "export.results: nowhere/matches.csv cannot be read"),
+        (
+            "export.results=[nowhere]",
+            "export.results must be folders with matches of mine@last, got 'nowhere'",
+        ),
     ):
         status, _, errors = azcore(
             "command=export", "what=checkpoint", f"checkpoint={run}", "out=a.ckpt", words

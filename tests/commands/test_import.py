@@ -87,14 +87,13 @@ def test_many_games_of_one_file_and_the_reasons_why_some_are_left_out(
     # The mate has 7 plies, so it is too short here.
     assert "e.azg: 3 games with 30 positions, of 13 games in 1 file" in output
     assert rows(output) == {
-        "fewer than 10 plies": 3,
+        "fewer than 10 plies": 4,
         "no result": 1,
         "a move that is not legal": 1,
-        "a move that cannot be read": 1,
         "moves after the end": 1,
         "a handicap or another start": 1,
-        "other rules: variant Atomic": 1,
-        "not readable": 1,
+        "variant Atomic": 1,
+        "a { that is not closed": 1,
     }
     assert "many.pgn, game 5: chess: move 1... of the PGN game: Ke4 is not legal here" in output
     kept = records("e.azg")

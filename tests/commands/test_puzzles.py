@@ -119,7 +119,7 @@ def test_files_that_cannot_be_read(azcore: CommandLine, tmp_path: Path) -> None:
     for files, wanted in (
         ("[]", "puzzles.files must be files of positions with `bm` or `am`, got []"),
         ("[empty.epd]", "puzzles.files must be files that hold puzzles"),
-        ("[binary.epd]", "binary.epd, line 1: tic_tac_toe: a position looks like"),
+        ("[binary.epd]", "binary.epd, line 1: a position looks like"),
         ("[none.epd]", "none.epd: cannot read positions: No such file or directory"),
     ):
         words = ("command=puzzles", "game=tic_tac_toe", "players=[random]")

@@ -183,7 +183,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("case", "protocol"), CASES)
-def test_a_broken_program_costs_its_game_and_no_other(
+def test_a_broken_program_costs_its_game_and_then_the_match(
     tmp_path: Path, protocol: str, case: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body, told = BROKEN[case]
@@ -202,13 +202,15 @@ def test_a_broken_program_costs_its_game_and_no_other(
     player.start(1, game.initial_state(), [])
     threads = threading.active_count()
     began = time.monotonic()
-    decisions = player.choose([0, 1])
+    (decision,) = player.choose([0])
+    assert isinstance(decision, Forfeit)
+    with pytest.raises(FailedProgramError, match=told) as error:  # at its second start in a row
+        player.choose([1])
     assert time.monotonic() - began < 30
-    for decision in decisions:
-        assert isinstance(decision, Forfeit)
-        assert re.search(told, decision.reason), decision.reason
-        assert len(decision.reason) < 1000
-        assert decision.reason.isprintable()
+    for reason in (decision.reason, str(error.value)):
+        assert re.search(told, reason), reason
+        assert len(reason) < 1200
+        assert reason.isprintable()
     player.end()
     until = time.monotonic() + 20
     while threading.active_count() > threads:  # that wait for room, or for a program that is gone

@@ -701,6 +701,16 @@ def test_matches_begin_from_a_book(azcore: Command, tmp_path: Path) -> None:
     assert list(plain)[-1] == "termination"
 
 
+# It names itself, and ends at any other question.
+PROGRAM = """
+import sys
+for line in sys.stdin:
+    if "name" not in line:
+        sys.exit(3)
+    print("= a program\\n", flush=True)
+"""
+
+
 @pytest.mark.parametrize(
     ("line", "words", "told"),
     [
@@ -713,8 +723,8 @@ def test_matches_begin_from_a_book(azcore: Command, tmp_path: Path) -> None:
         ),
         (
             ".../.X./... w",
-            ("players=[random,gtp cat]",),
-            "arena.starts must be games from the initial position for gtp cat, whose protocol has "
+            (f'players=[random,"gtp name=mine {sys.executable} program.py"]',),
+            "arena.starts must be games from the initial position for mine, whose protocol has "
             "no words for a position to begin from, got book.txt, line 2",
         ),
     ],
@@ -723,6 +733,7 @@ def test_a_book_that_cannot_be_played_is_refused_before_anything_is_written(
     azcore: Command, tmp_path: Path, line: str, words: tuple[str, ...], told: str
 ) -> None:
     (tmp_path / "book.txt").write_text(f"# a book\n{line}\n")
+    (tmp_path / "program.py").write_text(PROGRAM)
     status, _, errors = azcore(
         "command=arena",
         "game=go",
@@ -739,9 +750,10 @@ def test_a_book_that_cannot_be_played_is_refused_before_anything_is_written(
 
 def test_a_rating_says_that_its_player_failed(azcore: Command, tmp_path: Path) -> None:
     arena = ("command=arena", "game=tic_tac_toe", "arena.games=2", "search.num_simulations=4")
-    program = f"gtp {sys.executable} -c exit(3)"
+    (tmp_path / "program.py").write_text(PROGRAM)
+    program = f"gtp name=mine {sys.executable} program.py"
     status, out, _ = azcore(*arena, f"run_dir={tmp_path / 'a'}", f'players=["{program}",random]')
     assert status == 0
-    assert f"{program} failed in 2 of its 2 games, which count as lost" in " ".join(out.split())
+    assert "mine failed in 2 of its 2 games, which count as lost" in " ".join(out.split())
     status, out, _ = azcore(*arena, f"run_dir={tmp_path / 'b'}", "players=[search:2,random]")
     assert "failed" not in out
