@@ -23,7 +23,7 @@ TERRITORY = ("japanese", "korean", "stonescoring", "ancientterritory")  # of tho
 
 
 def seats_by_word(game: Game) -> dict[str, int]:
-    """The seat that each word means: b and w of Go, but in chess White is the first to move."""
+    """The seat that each word means: b and w, or the names of its seats where a game has others."""
     names = [name.lower() for name in game.seat_names]
     seats = {"b": 0, "black": 0, "w": 1, "white": 1}
     seats |= {name[:1]: seat for seat, name in enumerate(names)}

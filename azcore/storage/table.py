@@ -45,7 +45,7 @@ def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
         for line in io.StringIO(whole + ends, newline=""):
             length += len(line)
             if length > MAX_ROW:
-                raise csv.Error(f"{path} must have rows of at most {MAX_ROW:,} characters")
+                raise csv.Error(f"a row has more than {MAX_ROW:,} characters")
             yield line
 
     for row in csv.DictReader(lines()):
