@@ -1614,9 +1614,9 @@ WIRING = [
     ),
     Fault(
         "a game with a fault is no start at all",
-        "azcore/storage/starts.py",
-        "        if found.before is None:\n",
-        "        if True:\n",
+        "azcore/storage/transcripts.py",
+        "    if found.before is None:\n",
+        "    if True:\n",
         ("tests/storage/test_starts.py",),
     ),
     Fault(

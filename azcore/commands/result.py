@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,12 +22,23 @@ def write_result(config: Config, **found: object) -> None:
     if config.get("result") is None:
         return
     path = Path(str(config["result"]))
+    write_json(path, _plain(found), f"result={path}")
+
+
+def write_json(path: Path, content: object, where: str) -> None:
+    """Write a file of JSON, atomically.
+
+    Raises:
+        SettingError: it cannot be written, beginning with `where`.
+    """
     new = path.with_name(f"{path.name}.tmp")
     try:
-        new.write_text(json.dumps(_plain(found), indent=1, allow_nan=False) + "\n")
+        new.write_text(json.dumps(content, indent=1) + "\n")
         new.replace(path)
     except OSError as error:
-        raise SettingError(f"result={path} cannot be written: {error.strerror}") from error
+        with suppress(OSError):
+            new.unlink()
+        raise SettingError(f"{where} cannot be written: {error.strerror}") from error
 
 
 def _plain(value: Any) -> Any:

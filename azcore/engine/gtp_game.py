@@ -20,7 +20,7 @@ from azcore.engine.gtp_words import (
 )
 from azcore.engine.lines import LONGEST_LINE
 from azcore.engine.server import Engine
-from azcore.engine.thinker import Line
+from azcore.engine.thinker import Line, shared_plies
 from azcore.errors import AzcoreError, GameError, IllegalActionError, InvalidTextError
 from azcore.game import Setting
 from azcore.storage.transcripts import encoding_of
@@ -203,7 +203,7 @@ class GtpGame:
     def with_turn_of(self, seat: int) -> Line:
         """A copy of the game with this seat to move, after a pass of the other if necessary.
 
-        A game that two passes have ended goes on without them.
+        A game that two passes ended continues without them.
 
         Raises:
             Refusal: this is not possible.
@@ -230,9 +230,7 @@ class GtpGame:
     def keep(self, line: Line) -> None:
         """Continue from this line; what it adds to the game and takes back counts as one move."""
         old, new = self.line.actions, line.actions
-        same = 0
-        while same < min(len(old), len(new)) and old[same] == new[same]:
-            same += 1
+        same = shared_plies(old, new)
         self._counts.append((len(new) - same, old[same:]))
         self._game_so_far = line
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import takewhile
 
-from azcore.engine.thinker import Line
+from azcore.engine.thinker import Line, shared_plies
 from azcore.errors import AzcoreError, IllegalActionError, InvalidTextError
 from azcore.game import Game
 
@@ -88,8 +87,7 @@ class Follower:
         """
         same = 0
         if old is not None and old.start == start:
-            pairs = zip(old.words, words, strict=False)
-            same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            same = shared_plies(old.words, words)
         if old is not None and old.start == start and same >= old.forgotten:
             given = old.cut(same)
         else:

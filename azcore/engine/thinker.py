@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,12 @@ class Line:
         line.game, line.start_text = self.game, self.start_text
         line.states, line.actions = list(self.states), list(self.actions)
         return line
+
+
+def shared_plies(first: Sequence[object], second: Sequence[object]) -> int:
+    """How many plies two games from the same position have in common, by actions or by texts."""
+    pairs = zip(first, second, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ from azcore.game.facts import (
     Symmetry,
 )
 from azcore.game.knowledge import Book, Solved, Tablebase
-from azcore.game.transcript import GameText, Transcript, TranscriptFormat
+from azcore.game.transcript import GameText, Transcript, TranscriptFormat, up_to_fault
 
 __all__ = [
     "Board",
@@ -48,4 +48,5 @@ __all__ = [
     "lead",
     "require_legal",
     "texts_along",
+    "up_to_fault",
 ]

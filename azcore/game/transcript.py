@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from azcore.errors import InvalidTextError
+from azcore.errors import InvalidTextError, TranscriptError
 
 HEADERS = ("event", "site", "date")  # those that every transcript format can hold
 LONGEST_GAME = 1_000_000  # characters of one game in a file: a thousand times a game's moves
@@ -89,6 +89,18 @@ def whole_text(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
         text.add(line)
     yield text.take()
+
+
+def up_to_fault(transcript: Transcript, fault: TranscriptError | None) -> Transcript:
+    """What a reader returns of a game whose moves it has read up to their end, or to a fault.
+
+    Raises:
+        TranscriptError: the fault, with the game before it.
+    """
+    if fault is not None:
+        fault.before = transcript
+        raise fault
+    return transcript
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -28,7 +28,7 @@ from azcore.storage.game_file import GameFile
 from azcore.storage.puzzles import read_puzzles
 from azcore.storage.referee import Referee
 from azcore.storage.starts import RECORDS
-from azcore.storage.transcripts import formats_by_suffix, read_transcripts
+from azcore.storage.transcripts import as_far_as_read, formats_by_suffix, read_transcripts
 
 
 class CountedBook(Book):
@@ -125,12 +125,12 @@ def _games(
             yield record.start, record.actions.tolist()
     else:
         for found in read_transcripts(path, game):
-            if not isinstance(found, TranscriptError):
-                yield found.start_text, found.actions
-            elif found.before is not None:
-                yield found.before.start_text, found.before.actions
+            try:
+                transcript = as_far_as_read(found)
+            except TranscriptError as error:
+                left_out.append(error)
             else:
-                left_out.append(found)
+                yield transcript.start_text, transcript.actions
 
 
 def _of_positions(game: Game, path: Path, left_out: list[AzcoreError]) -> Iterator[tuple[Any, int]]:

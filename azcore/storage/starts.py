@@ -47,7 +47,7 @@ from azcore.storage.positions import (
 )
 from azcore.storage.referee import Referee
 from azcore.storage.start_states import own_starts
-from azcore.storage.transcripts import formats_by_suffix, read_transcripts
+from azcore.storage.transcripts import as_far_as_read, formats_by_suffix, read_transcripts
 
 RECORDS = ".azg"
 
@@ -260,11 +260,8 @@ class _Reader:
 
     def _of_transcript(self, where: str, found: Transcript | TranscriptError) -> _Line:
         """A game by others, of which the plies before a fault count."""
-        if not isinstance(found, TranscriptError):
-            return self._of_game(where, found.start_text, found.actions)
-        if found.before is None:
-            raise found
-        return self._of_game(where, found.before.start_text, found.before.actions)
+        transcript = as_far_as_read(found)
+        return self._of_game(where, transcript.start_text, transcript.actions)
 
     def _of_position(self, where: str, line: str) -> _Line:
         """A line of a file of positions."""

@@ -33,7 +33,7 @@ def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
 
     Raises:
         SettingError: the file is too large for any run's, or cannot be read.
-        csv.Error: it is no table from here on.
+        csv.Error: the rest is not a table.
     """
     if not path.exists():
         return

@@ -186,6 +186,20 @@ def read_transcripts(
         yield TranscriptError(f"{path} holds no game", "no game in the file")
 
 
+def as_far_as_read(found: Transcript | TranscriptError) -> Transcript:
+    """A game, or what is before the fault that ends it.
+
+    Raises:
+        TranscriptError: nothing of it can be read.
+    """
+    if not isinstance(found, TranscriptError):
+        return found
+    if found.before is None:
+        raise found
+    before: Transcript = found.before
+    return before
+
+
 def encoding_of(head: bytes, form: TranscriptFormat) -> str:
     """The encoding of a file that begins so: by its mark or its own word; UTF-8 by default."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

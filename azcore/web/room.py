@@ -9,13 +9,13 @@ from typing import Any
 
 from azcore.assembly.web_settings import WebSettings
 from azcore.engine.settings import EngineSettings
-from azcore.engine.thinker import Limits, Line, Thinker, Thought
+from azcore.engine.thinker import Limits, Line, Thinker, Thought, shared_plies
 from azcore.errors import AzcoreError, TranscriptError
 from azcore.game import Game, Transcript
 from azcore.game.contract import require_legal
 from azcore.search.settings import SearchSettings
 from azcore.storage.positions import INITIAL, UNREADABLE, read_position, without_words
-from azcore.storage.transcripts import conceded, format_named, formats_of
+from azcore.storage.transcripts import as_far_as_read, conceded, format_named, formats_of
 from azcore.web import view
 from azcore.web.orders import (
     LONGEST_TEXT,
@@ -336,10 +336,7 @@ class Room:
     def _keep(self, line: Line) -> None:
         """The game goes on from a position, perhaps an earlier one."""
         self._stop()
-        old = self._whole.actions
-        same = 0
-        while same < min(len(old), len(line.actions)) and old[same] == line.actions[same]:
-            same += 1
+        same = shared_plies(self._whole.actions, line.actions)
         self._values = {ply: value for ply, value in self._values.items() if ply <= same}
         self._line, self._ply, self._resigned = line, len(line.actions), None
 
@@ -467,9 +464,7 @@ def _read(game: Game, text: str) -> tuple[Line, TranscriptError | None]:
             try:
                 found = form.read(text)
             except TranscriptError as error:
-                if error.before is None:
-                    raise
-                found, fault = error.before, error
+                found, fault = as_far_as_read(error), error
             line = Line(game, found.start_text)
             for action in found.actions:
                 line.play(action)

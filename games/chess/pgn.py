@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from azcore.errors import AmbiguousTextError, IllegalActionError, InvalidTextError, TranscriptError
-from azcore.game import Game, GameText, Transcript, TranscriptFormat
+from azcore.game import Game, GameText, Transcript, TranscriptFormat, up_to_fault
 
 from . import rules
 from .notation import (
@@ -309,9 +309,7 @@ def read_pgn(game: Game, text: str) -> Transcript:
         ratings=(first_rating, second_rating),
         off_the_board=OFF_THE_BOARD.get(headers.get("Termination", "").strip().lower(), ""),
     )
-    if line.fault is not None:
-        raise TranscriptError(str(line.fault), line.fault.reason, before=transcript)
-    return transcript
+    return up_to_fault(transcript, line.fault)
 
 
 def _rating(text: str) -> float | None:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, TypeAlias
 
 from azcore.errors import IllegalActionError, InvalidTextError, TranscriptError
-from azcore.game import GameText, Transcript, TranscriptFormat
+from azcore.game import GameText, Transcript, TranscriptFormat, up_to_fault
 
 from . import rules
 from .notation import (
@@ -30,9 +30,8 @@ SGF_ROOT = re.compile(r"\(\s*;\s*(?:FF|GM|CA|AP|SZ)\[[^]\\\n]*\]")
 SGF_SIGN = re.compile(r"\\.?|[\[\]()]", re.DOTALL)  # a backslash takes the next sign with it
 SGF_START = re.compile(r"\(\s*(?:;|[A-Z]{2}\[|\Z)")  # one publisher leaves the first ; out
 RESULT = re.compile(r"\s*(?:(b|w)(?:lack|hite)?\s*(?:\+|win)|(0|draw|jigo|tie)\s*$)", re.IGNORECASE)
-WON = re.compile(
-    "[\u9ed1\u9ed2\u767d](?=.*[\u80dc\u52dd])"
-)  # Chinese and Japanese: black or white ... wins
+# Chinese and Japanese: black or white ... wins; drawn.
+WON = re.compile("[\u9ed1\u9ed2\u767d](?=.*[\u80dc\u52dd])")
 DRAWN = re.compile("\u548c\u68cb|\u6301[\u68cb\u7881]|\u30b8\u30b4")
 NUMBER_WON = re.compile(r"\s*([+-]?[01])\.0+\s*$")  # of programs that write the outcome alone
 RANK = re.compile(r"\s*(\d{1,2})\s*(k|d|p|\u6bb5|\u7ea7|\u7d1a)", re.IGNORECASE)
@@ -183,15 +182,15 @@ def read_sgf(game: Go, text: str) -> Transcript:
         raise TranscriptError(
             f"go: the SGF game must be of Go, GM[1], got GM[{kind[:20]}]", "another game than Go"
         )
-    n = _size(root)
-    if n not in game.sizes:
+    size = _size(root)
+    if size not in game.sizes:
+        wanted = " or ".join(f"{n}x{n}" for n in game.sizes)
         raise TranscriptError(
-            f"go: the SGF board must be {' or '.join(f'{n}x{n}' for n in game.sizes)}, got {n}x{n}",
-            f"a board of {n}x{n}",
+            f"go: the SGF board must be {wanted}, got {size}x{size}", f"a board of {size}x{size}"
         )
     read = _komi(root)
     komi: float = game.komi if read is None or read not in game.komis else read
-    line = _MainLine(game, n, komi, [root, *nodes])
+    line = _MainLine(game, size, komi, [root, *nodes])
     result = _text(root, "RE")
     transcript = Transcript(
         actions=line.actions,
@@ -205,9 +204,7 @@ def read_sgf(game: Go, text: str) -> Transcript:
         other_rules=_other_rules(root, read, komi),
         off_the_board=_off_the_board(result),
     )
-    if line.fault is not None:
-        raise TranscriptError(str(line.fault), line.fault.reason, transcript)
-    return transcript
+    return up_to_fault(transcript, line.fault)
 
 
 def sgf_settings(text: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from azcore.errors import (
     InvalidTextError,
     TranscriptError,
 )
-from azcore.game import Game, GameText, Transcript, TranscriptFormat
+from azcore.game import Game, GameText, Transcript, TranscriptFormat, up_to_fault
 
 from . import notation, rules
 
@@ -200,9 +200,7 @@ def read_kif(game: Game, text: str) -> Transcript:
         outcome=winner if outcome is None else outcome,
         off_the_board=_OFF_THE_BOARD.get(end, ""),
     )
-    if fault is not None:
-        raise TranscriptError(str(fault), fault.reason, transcript)
-    return transcript
+    return up_to_fault(transcript, fault)
 
 
 class _KifMoves:
@@ -470,9 +468,7 @@ def read_csa(game: Game, text: str) -> Transcript:
         ratings=(_rate(_CSA_RATES[0], text), _rate(_CSA_RATES[1], text)),
         off_the_board=_OFF_THE_BOARD.get(end, ""),
     )
-    if fault is not None:
-        raise TranscriptError(str(fault), fault.reason, transcript)
-    return transcript
+    return up_to_fault(transcript, fault)
 
 
 class _CsaMoves:

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 import platform
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from azcore.assembly.parts import LearningSettings
-from azcore.errors import SettingError
+from azcore.commands.result import write_json
 from azcore.networks.probe import processor
 from azcore.selfplay.sizes import available_cores
 
@@ -111,13 +110,7 @@ def write_results(
         "failed": list(failed),
         "rows": [asdict(row) for row in rows],
     }
-    new = path.with_name(path.name + ".tmp")
-    try:
-        new.write_text(json.dumps(content, indent=1) + "\n")
-        new.replace(path)
-    except OSError as error:
-        new.unlink(missing_ok=True)
-        raise SettingError(f"{path.absolute()} cannot be written: {error.strerror}") from error
+    write_json(path, content, str(path.absolute()))
 
 
 def print_table(console: Console, title: str, rows: Sequence[Row], peers: Sequence[str]) -> None:
