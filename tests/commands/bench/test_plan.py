@@ -55,17 +55,20 @@ def test_a_plan_beside_a_run(
     azcore: CommandLine, tiny: Callable[..., dict[str, Any]], tmp_path: Path
 ) -> None:
     train_once(tiny("run_dir=run"))
-    short = ("plan.seconds=0.2", "plan.price=3", "trainer.max_time=00:00:00:01")
-    status, told, _ = azcore("command=bench", "bench.rows=[plan]", *TINY, "plan.run=run", *short)
+    short = ("plan.seconds=0.2", "plan.price=3", "plan.speedup=1e-6")  # so slow that time ends it
+    limit = "trainer.max_time=00:00:00:01"
+    status, told, _ = azcore("command=bench", "bench.rows=[plan]", *TINY, "plan.run=run", limit, *short)
     assert status == 0
     rows = json.loads((tmp_path / "bench.json").read_text())["rows"]
     found = {row["what"]: row["value"] for row in rows}
     assert [name for name in found if not name.startswith("plan_ratio")] == [
         *("plan_games", "plan_positions", "plan_evaluations", "plan_selfplay_hours"),
         *("plan_learner_hours", "plan_hours", "plan_records_mb", "plan_cost"),
+        "plan_steps_in_max_time",
     ]
+    assert found["plan_steps_in_max_time"] == 0
     assert found["plan_cost"] == pytest.approx(3 * found["plan_hours"], rel=1e-3)
-    assert {tuple(row["at"].items()) for row in rows} == {(("steps", 16),)}
+    assert {row["at"].get("steps", 16) for row in rows} == {16}
     assert 0.6 < found["plan_ratio_positions"] <= 1  # a run plays whole games, so a few more
     assert re.search(r"planned ÷ \d+ in run", told)
 
