@@ -90,10 +90,12 @@ def may_raise(frame: FrameType | None) -> bool:
 
 @atexit.register
 def _forget() -> None:
-    """Python removes its handlers as it ends; an alarm without one would kill the process."""
+    """Python removes its handlers as it ends; a signal without one would change the exit status."""
     global _is_over
     _is_over = True
     signal.setitimer(signal.ITIMER_REAL, 0)
+    if signal.getsignal(signal.SIGINT) is no_handler:
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # SIGTERM still ends a shutdown that hangs
 
 
 def _again(_signal: int, frame: FrameType | None) -> None:

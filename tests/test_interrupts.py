@@ -219,3 +219,23 @@ def test_a_signal_waits_where_what_it_raises_would_be_lost(where: str, first: st
     command = [sys.executable, "-c", SIGNALLED, where]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.stdout.split(), done.stderr) == ([first, "interrupted"], "")
+
+
+LATE = """
+import os, signal, sys
+from azcore import interrupts
+
+class Late:
+    def __del__(self, kill=os.kill, process=os.getpid(), number=signal.SIGINT):
+        kill(process, number)
+
+interrupts.watch()
+interrupts.end()
+late = Late()
+sys.exit(interrupts.STATUS)
+"""
+
+
+def test_one_that_comes_after_pythons_handlers_are_gone() -> None:
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
