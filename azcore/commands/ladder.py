@@ -23,6 +23,7 @@ from rich.table import Table
 from azcore import interrupts
 from azcore.arena.elo import score_interval
 from azcore.assembly.parts import Config
+from azcore.atomic import replacing
 from azcore.commands.command_line import run_line
 from azcore.commands.console import table_console
 from azcore.commands.puzzles import RESULTS
@@ -321,7 +322,8 @@ class Climb:
             if clock is not None:
                 clock.end()
             self.folder.mkdir(parents=True, exist_ok=True)
-            ended.write_text(done + "\n")
+            with replacing(ended) as file:
+                file.write(done + "\n")
         was = ended.read_text().strip()
         require(was == done, "ladder.folder", f"one in which {name} was made by {done}", was)
         return True

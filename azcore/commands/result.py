@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from azcore.assembly.parts import Config
+from azcore.atomic import replacing
 from azcore.errors import SettingError
 
 
@@ -26,18 +26,16 @@ def write_result(config: Config, **found: object) -> None:
 
 
 def write_json(path: Path, content: object, where: str) -> None:
-    """Write a file of JSON, atomically.
+    """Write a file of JSON: atomically, unless it is a link or no file, such as /dev/stdout.
 
     Raises:
         SettingError: it cannot be written, beginning with `where`.
     """
-    new = path.with_name(f"{path.name}.tmp")
     try:
-        new.write_text(json.dumps(content, indent=1) + "\n")
-        new.replace(path)
+        is_plain = not path.is_symlink() and (path.is_file() or not path.exists())
+        with replacing(path) if is_plain else path.open("w") as file:
+            file.write(json.dumps(content, indent=1) + "\n")
     except OSError as error:
-        with suppress(OSError):
-            new.unlink()
         raise SettingError(f"{where} cannot be written: {error.strerror}") from error
 
 

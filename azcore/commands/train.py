@@ -45,6 +45,7 @@ from azcore.algorithms.reports import no_report
 from azcore.algorithms.training import Training
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, RunSettings, settings_from
+from azcore.atomic import replacing
 from azcore.commands.check.report import check_before_training
 from azcore.commands.export.games import write_games_of_generation
 from azcore.commands.export.settings import GenerationExport
@@ -371,7 +372,8 @@ def _conclude(
     try:
         if run.metrics.is_file():
             result |= asdict(summary_of(run.path))
-            run.result.write_text(json.dumps(result, indent=1) + "\n")
+            with replacing(run.result) as file:
+                file.write(json.dumps(result, indent=1) + "\n")
         report = f"report {write_report(run.path, settings.device)}"
     except Exception as error:  # what was learned is saved, whatever a game's texts do
         report = no_report(error)

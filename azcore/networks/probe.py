@@ -13,7 +13,6 @@ import json
 import os
 import platform
 import statistics
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +26,7 @@ import numpy as np
 import torch
 from torch import nn
 
+from azcore.atomic import replacing
 from azcore.errors import SettingError
 from azcore.game import ByteArray, Game
 from azcore.game.compilation import user_caches
@@ -306,6 +306,5 @@ def _cache(key: str, ways: Sequence[Way], probe: Probe) -> None:
     path = cache_file()
     with suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False) as file:
+        with replacing(path) as file:
             json.dump(results, file, indent=1)
-        os.replace(file.name, path)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from azcore.arena.elo import fit_ratings
+from azcore.atomic import replacing
 from azcore.errors import AzcoreError, SettingError
 from azcore.game import Game
 from azcore.game.registry import received
@@ -75,11 +76,10 @@ def write_side_by_side(path: Path, runs: Sequence[tuple[str, RunDirectory]]) -> 
         SettingError: there are too few or too many, or a link is in the way.
         OSError: it cannot be written.
     """
-    page, part = render_side_by_side(runs), path.with_suffix(".part")
-    for each in (path, part):
-        require_no_link(each)
-    part.write_text(page, encoding="utf-8")
-    part.replace(path)
+    page = render_side_by_side(runs)
+    require_no_link(path)
+    with replacing(path) as file:
+        file.write(page)
 
 
 def render_side_by_side(runs: Sequence[tuple[str, RunDirectory]]) -> str:

@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import os
 import pickle
 import re
 import reprlib
@@ -30,6 +29,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from azcore.atomic import replacing
 from azcore.errors import AzcoreError, CheckpointError
 from azcore.storage.game_record import require_identity
 from azcore.storage.run_settings import completed_network
@@ -81,16 +81,11 @@ def write_checkpoint(checkpoint: dict[str, Any], path: Path) -> None:
     torch.save(checkpoint, buffer)
     data = buffer.getvalue()[:-2] + struct.pack("<H", _COMMENT)
     data += hashlib.sha256(data).hexdigest().encode()
-    temporary = path.with_name(path.name + ".tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
+        with replacing(path, "wb") as file:
             file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise CheckpointError(f"{path}: could not write a checkpoint: {error}") from error
 
 

@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
+from azcore.atomic import replacing
 from azcore.errors import GameFileError
 from azcore.storage.game_record import (
     FRAME,
@@ -251,22 +252,17 @@ class GameFile:
             record = parse_frame(frame, f"{part.path}, byte {offset}")
             count, positions = count + 1, positions + record.num_samples
             place += len(frame)
-        new = part.path.with_suffix(".azg.new")
         try:
             # Oldest first: at any moment the others hold all games from some place on.
             for older in parts[: parts.index(part)]:
                 older.path.unlink()
             if place == part.before.place:
                 return
-            with new.open("wb") as file:
+            with replacing(part.path, "wb") as file:
                 file.write(Forgotten(place, count, positions).to_bytes())
                 with part.open(place) as old:
                     shutil.copyfileobj(old, file)
-                file.flush()
-                os.fsync(file.fileno())
-            new.replace(part.path)
         except OSError as error:
-            new.unlink(missing_ok=True)
             raise GameFileError(
                 f"{self.path}: could not forget old games: {error.strerror}"
             ) from error
@@ -345,12 +341,11 @@ class GameFile:
         count, positions = part.before.games, part.before.positions
         for record in self.read(part.before.place, part.end):
             count, positions = count + 1, positions + record.num_samples
-        new, closed = self.path.with_suffix(".azg.new"), self._closed(part.end)
-        try:
-            with new.open("wb") as file:
-                file.write(Forgotten(part.end, count, positions).to_bytes())
-                file.flush()
-                os.fsync(file.fileno())
+        closed = self._closed(part.end)
+        with replacing(self.path, "wb") as file:
+            file.write(Forgotten(part.end, count, positions).to_bytes())
+            file.flush()
+            os.fsync(file.fileno())  # a full disk shows here, before a name has changed
             # It keeps its old name, too, until the next part has that: no moment is without games.
             closed.unlink(missing_ok=True)
             try:
@@ -358,11 +353,7 @@ class GameFile:
             except OSError:  # a file system without links
                 shutil.copyfile(self.path, closed)
                 _sync(closed)
-            new.replace(self.path)
-            _sync(self.path.parent)
-        except OSError:
-            new.unlink(missing_ok=True)
-            raise
+        _sync(self.path.parent)
 
     def size(self) -> int:
         """The place where the next record begins.

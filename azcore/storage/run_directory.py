@@ -37,6 +37,7 @@ from typing import TextIO
 
 import yaml
 
+from azcore.atomic import replacing
 from azcore.errors import CheckpointError, SettingError
 from azcore.settings import build, require
 from azcore.storage.untrusted import (
@@ -184,9 +185,8 @@ class RunDirectory:
 
     def save_sizes(self, sizes: Sizes) -> None:
         """Save what suited the machine, in one atomic write."""
-        new = self.sizes.with_suffix(".json.tmp")
-        new.write_text(json.dumps(sizes.known()) + "\n")
-        new.replace(self.sizes)
+        with replacing(self.sizes) as file:
+            file.write(json.dumps(sizes.known()) + "\n")
 
     def read_sizes(self) -> Sizes:
         """What suited the machine on which the run began; nothing before it is saved.

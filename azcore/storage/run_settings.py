@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from azcore.atomic import replacing
 from azcore.errors import SettingError
 from azcore.game.registry import require_received
 from azcore.settings import require
@@ -108,9 +109,8 @@ def save_config(run: RunDirectory, config: Mapping[str, Any]) -> None:
     text = yaml.dump(_own(config), Dumper=_Dumper, sort_keys=False)
     if len(text.encode()) > MAX_YAML:
         raise SettingError(f"{run.config} must have at most {MAX_YAML:,} bytes of settings")
-    new = run.config.with_suffix(".yaml.tmp")
-    new.write_text(text)
-    new.replace(run.config)
+    with replacing(run.config) as file:
+        file.write(text)
 
 
 def own_settings(run: RunDirectory) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
+from azcore.atomic import replacing
 from azcore.errors import SettingError
 from azcore.storage.untrusted import read_text, shortened
 
@@ -178,12 +179,10 @@ class Table:
         Raises:
             SettingError: writing fails.
         """
-        new = self.path.with_suffix(".csv.tmp")
         try:
-            with new.open("w", newline="", encoding="utf-8") as file:
+            with replacing(self.path) as file:
                 writer = csv.DictWriter(file, self.columns)
                 writer.writeheader()
                 writer.writerows(rows)
-            new.replace(self.path)
         except OSError as error:
             raise SettingError(f"{self.path} cannot be written to: {error.strerror}") from error

@@ -21,6 +21,7 @@ from typing import Protocol
 
 import numpy as np
 
+from azcore.atomic import replacing
 from azcore.errors import (
     AzcoreError,
     GameError,
@@ -138,11 +139,10 @@ def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript)
         GameFileError: writing fails; an older file is unchanged.
     """
     data = form.write(transcript).encode()
-    part = path.with_name(path.name + ".part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(data)
-        part.replace(path)
+        with replacing(path, "wb") as file:
+            file.write(data)
     except (OSError, ValueError) as error:  # ValueError: a path that no file can have
         why = error.strerror if isinstance(error, OSError) else error
         raise GameFileError(f"{path}: could not write a transcript: {why}") from error

@@ -74,3 +74,13 @@ def test_numbers_that_json_lacks_are_null(tmp_path: Path) -> None:
     write_result({"result": tmp_path / "a.json"}, a=float("nan"), b=(1, True, None), c=tmp_path)
     found = json.loads((tmp_path / "a.json").read_text())
     assert found == {"a": None, "b": [1, True, None], "c": str(tmp_path)}
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    from azcore.commands.result import write_result
+
+    link = tmp_path / "link"
+    link.symlink_to("/dev/null")
+    write_result({"result": link}, a=1)
+    assert link.is_symlink()
+    assert [*tmp_path.iterdir()] == [link]

@@ -36,6 +36,7 @@ from azcore.arena.match import MatchResult, play_match, require_pairs
 from azcore.arena.players import SearchPlayer
 from azcore.assembly.entrants import checkpoint_of
 from azcore.assembly.parts import Config, MatchSettings, settings_from
+from azcore.atomic import replacing
 from azcore.chance import Purpose, generator
 from azcore.commands.console import table_console
 from azcore.commands.result import write_result
@@ -522,5 +523,6 @@ def _folder(
         raise SettingError(f"run_dir {folder} holds a training run; a tuning needs one of its own")
     else:
         folder.mkdir(parents=True, exist_ok=True)
-        kept.write_text(text)
+        with replacing(kept) as file:
+            file.write(text)
     return folder

@@ -57,7 +57,9 @@ def test_a_plan_beside_a_run(
     train_once(tiny("run_dir=run"))
     short = ("plan.seconds=0.2", "plan.price=3", "plan.speedup=1e-6")  # so slow that time ends it
     limit = "trainer.max_time=00:00:00:01"
-    status, told, _ = azcore("command=bench", "bench.rows=[plan]", *TINY, "plan.run=run", limit, *short)
+    status, told, _ = azcore(
+        "command=bench", "bench.rows=[plan]", *TINY, "plan.run=run", limit, *short
+    )
     assert status == 0
     rows = json.loads((tmp_path / "bench.json").read_text())["rows"]
     found = {row["what"]: row["value"] for row in rows}
