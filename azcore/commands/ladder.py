@@ -113,7 +113,7 @@ def ladder(config: Config) -> int:
     if page := climb.write_page():
         print(f"side by side, in any browser and offline: {page}")
     _print(recipes, results, climb.folder)
-    write_result(config, folder=climb.folder, measured=results.rows())
+    write_result(config, folder=climb.folder, measured=results.rows(ROWS))
     return 0
 
 
@@ -258,7 +258,7 @@ class Climb:
         if not self._once(name, recipe.train, self.clock):
             return False
         self.places[RUN] = self.folder / name
-        done = [row["line"] for row in results.rows() if row["recipe"] == name]
+        done = [row["line"] for row in results.rows(ROWS) if row["recipe"] == name]
         for measure in recipe.measures:
             if " ".join(measure.line) in done:
                 continue
@@ -409,7 +409,7 @@ def _print(recipes: Mapping[str, Recipe], results: tables.Table, folder: Path) -
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in ("recipe", "measured", "95 % interval", "goal", "hours", ""):
         table.add_column(column, no_wrap=column != "")
-    rows = results.rows()
+    rows = results.rows(ROWS)
     for name, recipe in recipes.items():
         measured = [row for row in rows if row["recipe"] == name]
         for row in measured:

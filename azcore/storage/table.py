@@ -94,8 +94,11 @@ class Table:
                 file.buffer.truncate(end - len(tail) + tail.rfind(b"\n") + 1)
         file.seek(0, os.SEEK_END)
 
-    def rows(self) -> list[dict[str, str]]:
+    def rows(self, needed: Iterable[str] = ()) -> list[dict[str, str]]:
         """All complete rows, without a last one that was cut short when its writer stopped.
+
+        Args:
+            needed: columns that must be there.
 
         Raises:
             SettingError: the file is not such a table.
@@ -110,6 +113,8 @@ class Table:
                     f"{self.path} must have a value for each column, got more or fewer in row "
                     f"{number}"
                 )
+        for column in needed if rows else ():
+            self.text(rows[0], column)
         return rows
 
     def text(self, row: Mapping[str, str], column: str) -> str:

@@ -123,6 +123,13 @@ PREPARED = {
 }
 
 
+def test_a_table_that_is_not_its_own(tmp_path: Path) -> None:
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs/ladder.csv").write_text("generation,elo\n0,1\n")
+    with pytest.raises(SettingError, match=r"ladder\.csv must have a column recipe"):
+        ladder(config(tmp_path, []))
+
+
 def test_a_recipe_may_begin_with_games_by_others(
     within: list[str],
     tmp_path: Path,

@@ -230,7 +230,7 @@ class Tuning:
     @property
     def trials(self) -> list[dict[str, str]]:
         """The rows of tuning.csv."""
-        return self._table.rows()
+        return self._table.rows(self._table.columns)
 
     def run(self) -> None:
         """Play the trials that are missing."""
@@ -295,7 +295,7 @@ class Tuning:
         if not games:
             return None
         wanted = {"games": games, **constants}
-        for row in self._confirmation.rows():
+        for row in self._confirmation.rows(self._confirmation.columns):
             if all(self._confirmation.number(row, key) == value for key, value in wanted.items()):
                 return row
         seed = int(generator(Purpose.TUNING, self._seed, 0, ply=1).integers(2**31))
