@@ -1,6 +1,6 @@
 """The commands, each a file or a folder here and a root of `conf/`; no lower layer uses them.
 
-The root, `conf/NAME.yaml`, has all settings that affect the command, and begins with what it does.
+The root, `conf/NAME.yaml`, has all settings that affect the command; its first line describes it.
 """
 
 # Module and function, imported when called: --help needs no Lightning, an engine no torch.

@@ -1,4 +1,4 @@
-"""Command lines that a command runs, as a person would type them."""
+"""Runs command lines for a command, as a person would type them."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def run_line(
 ) -> bool:
     """Print a command line of azcore and run it to its end; False: it was interrupted.
 
-    Whatever ends this process ends that one too, after it has saved what it has.
+    A signal that ends this process also ends that one, after it has saved its work.
 
     Args:
-        words: behind `python -m azcore`.
-        asked_by: the command that asks for it, for errors.
-        every: seconds between two calls of `meanwhile`; None: it is not called.
+        words: after `python -m azcore`.
+        asked_by: the command that runs it, for errors.
+        every: seconds between two calls of `meanwhile`; None: never called.
         meanwhile: called while the line runs.
 
     Raises:
-        SettingError: it fails; it has said why.
+        SettingError: it fails; it has reported the reason.
     """
     line = f"python -m azcore {shlex.join(words)}"
     print(f"\n> {line}", flush=True)

@@ -8,10 +8,10 @@ PAGE = 160  # characters a line where no terminal sets the width
 
 
 def table_console(*, markup: bool = True, soft_wrap: bool = False) -> Console:
-    """Standard output; lines in a file or a pipe, which has no width, are not cut.
+    """Standard output; lines to a file or a pipe, which have no width, are not cut.
 
     Args:
-        markup: whether brackets are styles, as rich has them, or brackets.
+        markup: whether rich reads brackets as styles.
         soft_wrap: whether a terminal breaks long lines itself, so that paths are copied whole.
     """
     console = Console(highlight=False, markup=markup, soft_wrap=soft_wrap)

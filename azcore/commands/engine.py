@@ -1,7 +1,7 @@
 """`command=engine`: a checkpoint as an engine that GUIs and other programs talk to.
 
-Standard output carries the protocol and nothing else. The engine answers the handshake while it
-still loads the network.
+Standard output carries the protocol and nothing else. The engine answers the handshake while
+the network is still loading.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     """Speak the game's protocol on standard input and output until `quit`, then end the process.
 
     Raises:
-        AzcoreError: a setting cannot be used; the protocol reports a checkpoint's fault too.
+        AzcoreError: a setting cannot be used; the protocol also reports an unusable checkpoint.
     """
     out = claim_stdout()
     settings = _settings(config)
@@ -41,7 +41,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
     module, name = SERVERS[settings.protocol or game.protocol]
     engine = Engine(lambda: _load(config), search, settings, config["seed"])
     kind: type[Server] = getattr(import_module(module), name)
-    # Nobody is left to serve where the other side reads no more, even if it keeps our input open.
+    # Nobody is left to serve once the other side stops reading, even if it keeps our input open.
     writer = Writer(out, settings.log, on_gone=lambda: os._exit(0))
     status = kind(engine, writer).run(read_lines(claim_stdin()))
     # There is nothing to clean up, even while the engine loads. An orderly shutdown of torch and
@@ -54,7 +54,7 @@ def serve(config: Mapping[str, Any]) -> NoReturn:
 
 
 def _settings(config: Mapping[str, Any]) -> EngineSettings:
-    """The engine's settings, if its protocol has a use for all of it.
+    """The engine's settings, if its protocol can use all of them.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -75,7 +75,7 @@ def _load(config: Mapping[str, Any]) -> Loaded:
     if game.name != config["game"]["name"]:
         raise CheckpointError(
             f"{config['checkpoint']}: this checkpoint's game must be {config['game']['name']}, "
-            f"got {game.name}; game={game.name} speaks its protocol"
+            f"got {game.name}; set game={game.name} to speak its protocol"
         )
     settings_text = ", ".join(f"{key} {value}" for key, value in game.settings.items())
     judge = config["checkpoint"] or "no checkpoint=PATH: searching without a network"
@@ -103,7 +103,7 @@ def loaded(config: Mapping[str, Any]) -> Loaded:
     checkpoint = read_player(path)
     identity = checkpoint[KEY]["game"]
     own = {"name": identity["name"], **identity["settings"]}
-    if own != config["game"]:  # which the command line gave, or which was looked at
+    if own != config["game"]:  # set on the command line, or read from the checkpoint
         require_received(identity["name"], identity["settings"])
     settings = settings_from({**config, "game": own}, EvaluationSettings)
     network, step = network_of(checkpoint, path, settings.game)

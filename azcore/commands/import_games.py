@@ -1,10 +1,10 @@
-"""`command=import`: transcripts of games by others become one file of records to learn from.
+"""`command=import`: turns transcripts of games by others into one file of records to learn from.
 
     python -m azcore command=import games=[*.sgf] out=experts.azg
     python -m azcore algorithm=supervised supervised.games=[experts.azg]
 
-Each game is read, replayed by the rules and written before the next, so any number of them takes
-the same memory. Whatever cannot be used is left out and counted by its reason.
+Each game is read, replayed by the rules and written before the next, so memory does not grow with
+their number. Unusable games are left out and counted by reason.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from azcore.storage.transcripts import (
     read_transcripts,
 )
 
-MOST_REASONS = 25  # told apart; a file may bring any number
+MOST_REASONS = 25  # counted separately; a file may bring any number
 REST = "other reasons"
 
 
@@ -69,8 +69,7 @@ class ImportSettings:
             )
         if transcript.off_the_board and not self.off_the_board:
             raise TranscriptError(
-                f"it must be decided on the board, got a game decided by "
-                f"{transcript.off_the_board}",
+                f"it must be decided on the board, not by {transcript.off_the_board}",
                 f"decided by {transcript.off_the_board}",
             )
         if lowest is not None:
@@ -90,8 +89,10 @@ class Tally:
 
     games: int = 0
     positions: int = 0
-    left_out: dict[str, int] = field(default_factory=dict)  # by reason
-    first: dict[str, str] = field(default_factory=dict)  # the first of each, in a sentence
+    left_out: dict[str, int] = field(default_factory=dict)  # counts by reason
+    first: dict[str, str] = field(
+        default_factory=dict
+    )  # the first game left out for each reason, in a sentence
 
     def leave_out(self, error: TranscriptError, where: str = "") -> None:
         reason = error.reason
@@ -105,7 +106,7 @@ class Tally:
         return self.games + sum(self.left_out.values())
 
     def table(self) -> Table:
-        """The reasons, the most frequent one first."""
+        """The reasons, the most frequent first."""
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
         table.add_column("left out")
         table.add_column("games", justify="right", no_wrap=True)
@@ -157,7 +158,7 @@ def import_games(config: Mapping[str, Any]) -> int:
         if tally.games == 0:
             console.print(tally.table())
             raise GameFileError(
-                f"none of {tally.read:,} games can be used, and {out} is not written"
+                f"none of {tally.read:,} games can be used, so {out} was not written"
             )
     _conclude(console.print, tally, out, len(paths))
     write_result(
@@ -172,7 +173,7 @@ def import_games(config: Mapping[str, Any]) -> int:
 
 
 def files_of(patterns: Any, game: Game) -> list[Path]:
-    """The transcripts of a game that file names, folders and patterns name, each once.
+    """The transcripts of a game that files, folders and patterns name, each once.
 
     Raises:
         SettingError: one of them names none.
@@ -208,7 +209,7 @@ def _files(path: Path) -> Iterable[Path]:
 def _size(path: Path) -> int:
     try:
         return path.stat().st_size
-    except OSError:  # gone meanwhile, as its reader will find
+    except OSError:  # gone meanwhile, which its reader will report
         return 0
 
 
@@ -255,5 +256,5 @@ def _conclude(say: Callable[..., None], tally: Tally, out: str, files: int) -> N
 
 
 def _shown(text: str) -> Text:
-    """A text from anywhere, with signs that a terminal would obey spelled out."""
+    """An untrusted text, with characters that a terminal would obey escaped."""
     return Text("".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text))

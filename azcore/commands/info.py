@@ -1,4 +1,4 @@
-"""`command=info`: what a checkpoint is, where it comes from, and how well it plays."""
+"""`command=info`: describes a checkpoint, its origin and its strength."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def info(config: Config) -> int:
 
 
 def facts(path: Path, checkpoint: dict[str, Any]) -> dict[str, str]:
-    """Everything known of a checkpoint, by title: its content, its card and its run's tables."""
+    """Everything known about a checkpoint, by title: its content, its card and its run's tables."""
     own = checkpoint[KEY]
     game, network = dict(own["game"]), dict(own["network"])
     weights = sum(t.numel() for t in checkpoint["state_dict"].values() if t.is_floating_point())
@@ -69,7 +69,7 @@ def facts(path: Path, checkpoint: dict[str, Any]) -> dict[str, str]:
 
 
 def _changed(path: Path) -> str | None:
-    """The settings of the run that a checkpoint lies in, beside their defaults; None: unknown."""
+    """The non-default settings of a checkpoint's run; None: unknown."""
     run = _run_of(path)
     if run is None or not run.config.is_file():
         return None
@@ -78,11 +78,11 @@ def _changed(path: Path) -> str | None:
     except AzcoreError:
         return None
     words = changes_in_words(settings, "\n")
-    return words and f"{words}\nbeside the defaults of {base_in_words(settings)}"
+    return words and f"{words}\nother than the defaults of {base_in_words(settings)}"
 
 
 def _of_run(path: Path, step: int) -> dict[str, str]:
-    """What the tables of the run that a checkpoint lies in say about its step."""
+    """The row of a checkpoint's step in the tables of its run."""
     run = _run_of(path)
     if run is None or not run.metrics.is_file():
         return {}
@@ -95,7 +95,7 @@ def _of_run(path: Path, step: int) -> dict[str, str]:
 
 
 def _run_of(path: Path) -> RunDirectory | None:
-    """The run that a checkpoint lies in."""
+    """The run whose folder holds a checkpoint."""
     return RunDirectory(path.parent.parent) if path.parent.name == "checkpoints" else None
 
 
@@ -104,5 +104,5 @@ def _words(settings: dict[str, Any]) -> str:
 
 
 def _shown(text: str) -> str:
-    """The text without signs that could steer a terminal: it may come from a stranger."""
+    """An untrusted text without control characters that could steer a terminal."""
     return "".join(sign if sign.isprintable() or sign == "\n" else "?" for sign in text)

@@ -1,8 +1,8 @@
-"""`command=ladder`: recipes that anyone can rerun, each with the strength that it reaches.
+"""`command=ladder`: recipes that anyone can rerun, each with the strength it reaches.
 
-A recipe of `conf/ladder` is trained, and what comes out is measured, by the same command lines that
-a person would type. What was done already is not done again, so a long climb can be stopped and
-resumed. `ladder=lesson` trains small games in turn within some minutes while a class looks on.
+It trains each recipe of `conf/ladder` and measures the result, by the command lines that a person
+would type. It skips what is done already, so a long climb can be stopped and resumed.
+`ladder=lesson` trains small games one after another within minutes while a class watches.
 """
 
 from __future__ import annotations
@@ -37,8 +37,10 @@ from azcore.storage import table as tables
 from azcore.storage.card import commit
 from azcore.storage.run_directory import RunDirectory
 
-RUN = "RUN"  # the folder of the trained run in a line; a preparation is named in capitals too
-# Where a line of each command writes, as key and end of the path; one without command= trains.
+RUN = (
+    "RUN"  # stands for the trained run's folder in a line; preparations have names in capitals, too
+)
+# Where a line of each command writes, as key and suffix; a line without command= trains.
 OUTPUTS = {
     "train": ("run_dir", ""),
     "arena": ("run_dir", ""),
@@ -48,9 +50,9 @@ OUTPUTS = {
 PREPARES = ("train", "arena", "import")
 KEYS = ("goal", "prepare", "train", "measures", "share")  # of a recipe
 ALL = "all"
-REFRESH_SECONDS = 30.0  # between two writings of the page with the runs side by side
-LEAST_SECONDS = 10  # that a run trains, however long its start has taken
-OVERHEAD = 8.0  # seconds that a run takes to start and to end, until the first one has shown it
+REFRESH_SECONDS = 30.0  # between two updates of the page with the runs side by side
+LEAST_SECONDS = 10  # of training, however long the start took
+OVERHEAD = 8.0  # seconds to start and end a run, until the first run has been measured
 ROWS = [
     *("recipe", "measure", "share", "low", "high", "of", "least", "reached"),
     *("hours", "seed", "machine", "commit", "train", "line"),
@@ -59,7 +61,7 @@ ROWS = [
 
 @dataclass(frozen=True, kw_only=True)
 class Measure:
-    """A command line whose result is a share, and the share that is the goal."""
+    """A command line whose result is a share, and the share to reach."""
 
     line: tuple[str, ...]
     least: float
@@ -77,11 +79,11 @@ class Recipe:
 
     Args:
         goal: in words.
-        prepare: command lines by name, run in this order before training. Each writes to a place of
-            its own, which later lines name by the name in capitals.
+        prepare: command lines by name, run in this order before training. Each writes to its own
+            place, which later lines refer to by the name in capitals.
         train: the command line that trains it.
-        measures: of the run.
-        share: of `ladder.minutes`, beside the shares of the others.
+        measures: how to measure the run.
+        share: of `ladder.minutes`, relative to the shares of the other recipes.
     """
 
     goal: str
@@ -92,10 +94,10 @@ class Recipe:
 
 
 def ladder(config: Config) -> int:
-    """Climb the recipes that are asked for and print what was measured; 0, or 130.
+    """Climb the requested recipes and print the measurements; 0, or 130.
 
     Raises:
-        SettingError: a recipe cannot be used, or a command that it names fails.
+        SettingError: a recipe cannot be used, or one of its commands fails.
     """
     group = config["ladder"]
     recipes = recipes_from(group)
@@ -103,7 +105,7 @@ def ladder(config: Config) -> int:
     climb = Climb(Path(str(group["folder"])), config["seed"], list(wanted))
     results = tables.Table(climb.folder / "ladder.csv", ROWS)
     if wanted:
-        print(f"to watch and to play: {_web(climb.folder)}", flush=True)
+        print(f"watch and play with: {_web(climb.folder)}", flush=True)
     if wanted and minutes is not None:
         print(f"{' and '.join(wanted)}, {minutes:g} minutes", flush=True)
         climb.clock = Clock(60 * minutes, {name: each.share for name, each in wanted.items()})
@@ -111,14 +113,14 @@ def ladder(config: Config) -> int:
         if not climb.recipe(name, recipe, results):
             return interrupts.STATUS
     if page := climb.write_page():
-        print(f"side by side, in any browser and offline: {page}")
+        print(f"side by side, for any browser, offline: {page}")
     _print(recipes, results, climb.folder)
     write_result(config, folder=climb.folder, measured=results.rows(ROWS))
     return 0
 
 
 def _wanted(given: Any, recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
-    """The recipes to climb; of all, those whose game is installed."""
+    """The recipes to climb; `all` means those whose game is installed."""
     names = [str(given)] if isinstance(given, str | int) else list(given or ())
     if names != [ALL]:
         for name in names:
@@ -128,7 +130,7 @@ def _wanted(given: Any, recipes: Mapping[str, Recipe]) -> dict[str, Recipe]:
     for name, recipe in recipes.items():
         games = [word.partition("=")[2] for word in recipe.train if word.startswith("game=")]
         if games and games[-1] not in installed:
-            print(f"{name} is left out: there is no game {games[-1]} here")
+            print(f"{name} is left out: the game {games[-1]} is not installed")
         else:
             wanted[name] = recipe
     require(bool(wanted), "ladder.recipes", "for a game that is installed", list(recipes))
@@ -217,7 +219,7 @@ class Clock:
             self._ends[name] = self._began + seconds * share / sum(shares.values())
 
     def begin(self, name: str) -> str:
-        """The setting that ends a run which begins now at its time."""
+        """The setting that ends a run starting now in time."""
         self._since = time.monotonic()
         left = self._ends[name] - self._since - self._overhead
         self._seconds = max(LEAST_SECONDS, math.floor(left))
@@ -226,30 +228,30 @@ class Clock:
         return f"trainer.max_time={written}"
 
     def end(self) -> None:
-        """The run has ended, which may be before its time."""
+        """Record that a run has ended, perhaps early."""
         self._overhead = max(0.0, time.monotonic() - self._since - self._seconds)
 
 
 @dataclass
 class Climb:
-    """Where recipes are climbed, and what was done there already.
+    """Where recipes are climbed, and what is done there already.
 
     Args:
         folder: of runs and results.
         seed: of all command lines.
-        runs: the names of the runs, for the page with all of them side by side.
-        clock: divides the time among them; None: they take the time that they say.
+        runs: the names of the runs on the page side by side.
+        clock: divides the time among them; None: each takes the time of its recipe.
     """
 
     folder: Path
     seed: int
     runs: list[str]
     clock: Clock | None = None
-    places: dict[str, Path] = field(default_factory=dict)  # what stands for a name in capitals
+    places: dict[str, Path] = field(default_factory=dict)  # by name in capitals
 
     def recipe(self, name: str, recipe: Recipe, results: tables.Table) -> bool:
-        """Train and measure it, as far as that was not done already; False: interrupted."""
-        _require_puzzles(name, recipe)  # before the hours that it trains
+        """Train and measure it, unless done already; False: interrupted."""
+        _require_puzzles(name, recipe)  # before hours of training
         self.places = {}
         for key, line in recipe.prepare.items():
             if not self._once(f"{name}-{key}", line):
@@ -262,7 +264,7 @@ class Climb:
         for measure in recipe.measures:
             if " ".join(measure.line) in done:
                 continue
-            # Numbered as they are measured, so a measure that a recipe gets later overwrites none.
+            # Numbered by age, so a measure added to a recipe later overwrites none.
             done.append(" ".join(measure.line))
             out = self.folder / f"{name}-{len(done)}"
             if not run_line(self._line(measure.line, out), "ladder"):
@@ -291,7 +293,7 @@ class Climb:
         return True
 
     def write_page(self) -> Path | None:
-        """Write the page of the runs that there are so far; None: they are too few or too many."""
+        """Write the page of the runs so far; None: too few or too many."""
         runs = [(name, RunDirectory(self.folder / name)) for name in self.runs]
         begun = [(name, run) for name, run in runs if run.metrics.is_file()]
         if not FEWEST <= len(begun) <= MOST:
@@ -301,14 +303,14 @@ class Climb:
         return page
 
     def _refresh(self) -> None:
-        with suppress(Exception):  # a page is worth no run
+        with suppress(Exception):  # no page is worth losing a run
             self.write_page()
 
     def _once(self, name: str, line: Sequence[str], clock: Clock | None = None) -> bool:
-        """Run a line whose output is kept, unless that was done; False: it was interrupted.
+        """Run a line and keep its output, unless done already; False: interrupted.
 
         Raises:
-            SettingError: it was done by another line.
+            SettingError: another line made the output.
         """
         out, done = self.folder / name, " ".join([*line, *_seed(line, self.seed)])
         ended = self.folder / f"{name}.{'trained' if _command_of(line) == 'train' else 'made'}"
@@ -325,11 +327,11 @@ class Climb:
             with replacing(ended) as file:
                 file.write(done + "\n")
         was = ended.read_text().strip()
-        require(was == done, "ladder.folder", f"one in which {name} was made by {done}", was)
+        require(was == done, "ladder.folder", f"a folder where {done} made {name}", was)
         return True
 
     def _line(self, line: Sequence[str], out: Path) -> list[str]:
-        """A line with its places filled in; a file left by one that was interrupted is removed."""
+        """A line with its places filled in; removes the file of an interrupted line."""
         places = self.places
         words = [re.sub(r"\b[A-Z_]\w*\b", lambda m: str(places.get(m[0], m[0])), w) for w in line]
         key, _ = OUTPUTS[_command_of(line)]
@@ -340,29 +342,29 @@ class Climb:
 
 
 def _seed(line: Sequence[str], seed: int) -> list[str]:
-    """The seed's word of a line; reading games has no chance in it, and so no seed."""
+    """The seed's word of a line; importing games has no randomness and so no seed."""
     return [] if _command_of(line) == "import" else [f"seed={seed}"]
 
 
 def _told(recipe: Recipe, seed: int) -> str:
-    """All lines up to the trained run, as the table has them."""
+    """All lines up to the trained run, as in the table."""
     lines = [f"{name.upper()}: {' '.join(line)}" for name, line in recipe.prepare.items()]
     return "; ".join([*lines, " ".join([*recipe.train, f"seed={seed}"])])
 
 
 def _command_of(line: Sequence[str]) -> str:
-    """The command of a line, which is `train` where none is named."""
+    """The command of a line, by default `train`."""
     named = [word.partition("=")[2] for word in line if word.startswith("command=")]
     return named[-1] if named else "train"
 
 
 def _output(line: Sequence[str], out: Path) -> Path:
-    """Where a line writes, in the place that is given to it."""
+    """Where a line writes, within the given place."""
     return out.with_name(out.name + OUTPUTS[_command_of(line)][1])
 
 
 def _require_puzzles(name: str, recipe: Recipe) -> None:
-    """Refuse a recipe whose positions are not there.
+    """Refuse a recipe whose positions are missing.
 
     Raises:
         SettingError: naming the file.
@@ -374,14 +376,14 @@ def _require_puzzles(name: str, recipe: Recipe) -> None:
                 continue
             for file in value.strip("[]").split(","):
                 path = Path(file.strip(" '\""))
-                wanted = "files that are there (those of azcore are in its source, under examples)"
+                wanted = "existing files (azcore's are in its source, under examples)"
                 require(path.is_file(), f"ladder.recipes.{name}: puzzles.files", wanted, str(path))
 
 
 def _points(out: Path) -> tuple[tuple[int, int, int], int]:
-    """Wins, draws and losses, or solved, none and unsolved; and how many of them differ.
+    """Wins, draws and losses, or solved, 0 and unsolved; and how many are distinct.
 
-    They are those of the first player, which is the run: others may meet each other too.
+    Only those of the first player, the run: others may meet each other, too.
     """
     of_match = out.is_dir()
     path = out / "matches.csv" if of_match else out
@@ -399,7 +401,7 @@ def _points(out: Path) -> tuple[tuple[int, int, int], int]:
 
 
 def _hours(run: Path) -> float:
-    """How long a run has trained; 0 for what is no run."""
+    """How long a run has trained; 0 for anything else."""
     rows = tables.rows_of(run / "metrics.csv")
     return max((float(row["seconds"]) for row in rows), default=0.0) / 3600
 

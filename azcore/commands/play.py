@@ -1,4 +1,4 @@
-"""`command=play`: a person against a checkpoint, or against search alone, in a terminal.
+"""`command=play`: play against a checkpoint, or against search alone, in a terminal.
 
 The game draws the board. A person types a move in the game's notation or one of the words that
 `help` lists. The lines can also come from a file or another program.
@@ -27,21 +27,21 @@ from azcore.storage.commentary import TOP, Remark, write_remark
 from azcore.storage.transcripts import format_named, format_of_path, formats_of, write_transcript
 
 SEATS = {"first": (0,), "second": (1,), "both": (0, 1), "none": ()}  # those of people
-ROWS = 5  # moves in the table of an opinion
+ROWS = 5  # moves in the table of `opinion`
 PLIES = 8  # of a line that is shown
 DEGREES = ((0.1, "about even"), (0.3, "slightly better"), (0.6, "better"), (0.9, "much better"))
 
 HELP = """\
 A move is written as {example}. The other words:
   hint        the best move, and what may follow
-  opinion     who stands better, and the best moves in a table
+  opinion     who is better, and a table of the best moves
   undo        take back to your last decision
-  flip        change seats; `side first`, `second`, `both` or `none` says whose seats are people's
+  flip        change seats; `side first`, `second`, `both` or `none` sets the seats that people play
   board       draw the board again
   moves       every legal move
   new         begin a new game
   save FILE   write the game to a file{formats}
-  resign      give the game up
+  resign      resign the game
   quit        leave"""
 
 
@@ -118,7 +118,7 @@ def play(config: Mapping[str, Any]) -> int:
         with contextlib.ExitStack() as stack:
             stack.callback(thinker.stop)
             path = config["checkpoint"]
-            judge = "no network: checkpoint=PATH gives it one" if path is None else str(path)
+            judge = "no network; set checkpoint=PATH" if path is None else str(path)
             Session(game, thinker, settings, terminal, judge).run()
     except KeyboardInterrupt:
         terminal.say("")
@@ -132,7 +132,7 @@ class Terminal:
     def __init__(self) -> None:
         self.is_interactive = sys.stdin.isatty() and sys.stdout.isatty()
         self._console = Console()
-        for stream in (sys.stdin, sys.stdout):  # no input or name may raise an encoding error
+        for stream in (sys.stdin, sys.stdout):  # no input or name must raise an encoding error
             if hasattr(stream, "reconfigure"):
                 stream.reconfigure(errors="replace")
         if self.is_interactive:
@@ -191,7 +191,7 @@ class Session:
 
     def _begin(self) -> None:
         self._line = Line(self._game)
-        self._remarks: list[str] = []  # by ply, the engine's evaluations of its own moves
+        self._remarks: list[str] = []  # by ply: the engine's evaluations of its own moves
         self._resigned: int | None = None
 
     @property
@@ -221,11 +221,11 @@ class Session:
         if command is not None:
             command(rest.strip())
         elif self._is_over:
-            raise GameError("the game is over: new begins another one, undo goes back, quit leaves")
+            raise GameError("the game is over: new begins another, undo takes back, quit leaves")
         else:
             self._person_moves(line)
 
-    # -- what is shown --------------------------------------------------------------------------
+    # -- output ---------------------------------------------------------------------------------
 
     def _introduce(self) -> None:
         values = ", ".join(f"{key} {value}" for key, value in self._game.settings.items())
@@ -276,7 +276,7 @@ class Session:
         return " ".join(self._texts_of_line(actions, self._game.action_to_text))
 
     def _texts_of_line(self, actions: list[int], text: Callable[[Any, int], str]) -> list[str]:
-        """The texts of an expected line, in either of the game's notations."""
+        """An expected line as text, in either of the game's notations."""
         texts, state = [], self._line.state
         for action in actions[:PLIES]:
             texts.append(text(state, action))
@@ -325,14 +325,14 @@ class Session:
         self._line.play(action)
         self._remarks.append(remark)
 
-    # -- what a person can say ------------------------------------------------------------------
+    # -- what a person can type -----------------------------------------------------------------
 
     def _person_moves(self, line: str) -> None:
         try:
             action = self._game.text_to_action(self._line.state, line)
         except AzcoreError as error:
             why = str(error).removeprefix(f"{self._game.name}: ")
-            raise GameError(f"{why} (help lists what can be typed)") from error
+            raise GameError(f"{why} (type help for a list)") from error
         self._play(action, "")
         if self._is_over or self._line.player in self._people:  # else after the engine's move
             self._board("")
@@ -348,7 +348,7 @@ class Session:
     def _hint(self, _: str) -> None:
         thought = self._think()
         if self._is_over or thought.best is None:
-            raise GameError("there is no move to hint at: the game is over")
+            raise GameError("no hint: the game is over")
         best = thought.best
         follow = self._text_of_line(best.actions)
         seat = self._line.player
@@ -394,9 +394,9 @@ class Session:
 
     def _flip(self, rest: str) -> None:
         if rest:
-            raise GameError("flip takes no word; side first, second, both or none names seats")
+            raise GameError("flip takes no argument; type side first, second, both or none")
         if len(self._people) != 1:
-            raise GameError("flip changes seats when one is yours; side names others")
+            raise GameError("flip needs one seat of yours; type side to choose others")
         self._sit((1 - self._people[0],))
 
     def _side(self, rest: str) -> None:
@@ -439,7 +439,7 @@ class Session:
             path = path.with_name(path.name + form.suffix)
         form = format_of_path(self._game, path)
         if path.exists() and path.absolute() not in self._written:
-            raise GameFileError(f"{path} is there already; name another file")
+            raise GameFileError(f"{path} exists already; name another file")
         names = ["a person" if seat in self._people else "azcore" for seat in (0, 1)]
         resigned = self._resigned
         transcript = Transcript(
@@ -454,7 +454,7 @@ class Session:
 
 
 def seats_named(word: str, game: Game) -> tuple[int, ...] | None:
-    """The seats of people that a word names, perhaps by the game's name; None if it names none."""
+    """The seats that a word gives to people, also by the game's names; None: not such a word."""
     names = {name.lower(): (seat,) for seat, name in enumerate(game.seat_names)}
     return {**SEATS, **names}.get(word.lower())
 
@@ -465,7 +465,7 @@ def sides(game: Game) -> str:
 
 
 def in_words(value: float, game: Game, seat: int) -> str:
-    """A value in [-1, 1], view of `seat`, in words: the better side and its expected score."""
+    """Describe a value in [-1, 1], view of `seat`: the better side and its expected score."""
     value = round(value, 2) + 0.0  # no minus before a zero
     better = seat if value >= 0 else 1 - seat
     name = game.seat_names[better]

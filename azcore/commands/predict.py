@@ -45,7 +45,7 @@ def predict_games(config: Config) -> int:
         ("others", "the others", games.learned),
     ):
         if records:
-            with console.status(f"looking at {name}"):
+            with console.status(f"predicting {name}"):
                 prediction = predict(
                     evaluator, settings.game, records, supervised.held_out_positions
                 )

@@ -1,4 +1,4 @@
-"""`command=puzzles`: how many positions of a file players solve, with the interval of the share."""
+"""`command=puzzles`: how many positions of a file each player solves, with an interval."""
 
 from __future__ import annotations
 
@@ -70,10 +70,12 @@ def puzzles(config: Config) -> int:
     players = players_named(settings, wanted_players(config, "puzzles"))
     for player in players:
         if not player.takes_positions:
-            raise SettingError(f"{player.name} cannot be set a position: its protocol has no words")
+            raise SettingError(
+                f"{player.name} cannot play puzzles: its protocol cannot set up a position"
+            )
     out = None if config["out"] is None else Path(config["out"])
     if out is not None and out.exists():
-        raise SettingError(f"out={out}: there is such a file already")
+        raise SettingError(f"out={out} exists already; name another file")
     console = table_console()
     rows: list[tuple[str, int, int, float, float]] = []
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -99,7 +101,7 @@ def puzzles(config: Config) -> int:
         console.print(table)
         return interrupts.STATUS
     console.print(
-        f"{settings.arena.num_simulations} simulations a move unless a player says otherwise"
+        f"{settings.arena.num_simulations} simulations a move unless a player sets another number"
     )
     console.print(table)
     if left_out:
@@ -116,7 +118,7 @@ def _write(out: Path, rows: Sequence[tuple[str, int, int, float, float]]) -> Non
     """Write a row for each player.
 
     Raises:
-        SettingError: the disk refuses.
+        SettingError: the file cannot be written.
     """
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -129,7 +131,7 @@ def _write(out: Path, rows: Sequence[tuple[str, int, int, float, float]]) -> Non
 def _unsolved(
     player: Player, puzzles: Sequence[Puzzle], seed: int, console: Console
 ) -> list[tuple[Puzzle, int]]:
-    """The puzzles that a player does not solve, and what it plays there; no choice is -1."""
+    """The puzzles that a player does not solve, and its moves there; -1: no choice."""
     wrong: list[tuple[Puzzle, int]] = []
     with console.status("") as status:
         for at in range(0, len(puzzles), AT_ONCE):

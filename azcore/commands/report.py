@@ -18,7 +18,7 @@ def report(config: Config) -> int:
     """Write the page of the runs that `run_dir` names, and print its path; 0.
 
     Raises:
-        SettingError: there is no such run, they are too few or too many, or the page cannot be
+        SettingError: there is no such run, there are too few or too many, or the page cannot be
             written.
     """
     given, out = config["run_dir"], config["out"]
@@ -42,7 +42,7 @@ def report(config: Config) -> int:
 
 
 def _side_by_side(places: list[str], out: str | None) -> Path:
-    """Write the page of several runs, beside them or to `out`, which may be a folder."""
+    """Write the page of several runs, next to them or to `out`, which may be a folder."""
     named: dict[str, RunDirectory] = {}
     for name, path, _ in runs_inside(list(dict.fromkeys(places)), "run_dir"):
         named[name if name not in named else str(path)] = RunDirectory(path)

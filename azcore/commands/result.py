@@ -1,4 +1,4 @@
-"""`result=FILE.json`: what a command found, for scripts."""
+"""`result=FILE.json`: the result of a command, for scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from azcore.errors import SettingError
 
 
 def write_result(config: Config, **found: object) -> None:
-    """Write what a command found as one JSON object to the file that `result` names, if it does.
+    """Write a command's result as one JSON object to the file that `result` names, if any.
 
     Raises:
         SettingError: the file cannot be written.
@@ -40,7 +40,7 @@ def write_json(path: Path, content: object, where: str) -> None:
 
 
 def _plain(value: Any) -> Any:
-    """As JSON has it: paths are texts, and numbers that are not finite are null."""
+    """A value for JSON: paths become strings, and numbers that are not finite become null."""
     if isinstance(value, Mapping):
         return {str(key): _plain(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

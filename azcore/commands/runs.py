@@ -26,7 +26,7 @@ SORTS: dict[str, Callable[[Summary], float]] = {  # the highest comes first
 
 @dataclass(frozen=True, kw_only=True)
 class ListSettings:
-    """Which runs are listed, and in which order; see `conf/runs.yaml`."""
+    """Which runs to list, and in which order; see `conf/runs.yaml`."""
 
     folder: str
     game: str | None
@@ -57,7 +57,7 @@ def runs(config: Config) -> int:
     every = [summary_of(path) for _, path, _ in runs_inside([options.folder], "runs.folder")]
     found = sorted(filter(options.wants, every), key=SORTS[options.sort], reverse=True)
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for title in ("run", "game", "step", "games", "time", "rating", "written on it"):
+    for title in ("run", "game", "step", "games", "time", "rating", "notes"):
         is_number = title in ("step", "games", "time", "rating")
         table.add_column(title, justify="right" if is_number else "left", overflow="fold")
     for run in found:

@@ -1,4 +1,4 @@
-"""`command=train`: starts or resumes a run, and prints at the end what it saved.
+"""`command=train`: starts or resumes a run, and at the end prints what it saved.
 
 The loop itself is in `azcore.algorithms.loop`.
 """
@@ -81,7 +81,7 @@ from azcore.storage.run_settings import (
 from azcore.storage.table import Table
 from azcore.storage.transcripts import format_named
 
-BESIDE = "beside"  # the folder of the other runs of a sweep; no setting, and kept by no run
+BESIDE = "beside"  # the folder of a sweep's other runs; not a setting, so no run stores it
 
 
 class Interrupted(BaseException):
@@ -108,19 +108,21 @@ def train_run(
     display: Callable[..., TrainingDisplay] | None = None,
     objects: Objects = NONE,
 ) -> tuple[RunDirectory, int]:
-    """The same; also the run's directory.
+    """Train as `train` does; returns also the run's directory.
 
     Args:
-        config: as composed; `began` of `time.monotonic()`, from when on the run counts its time, is
-            now if it is missing.
-        display: makes the output from a console and the last step; None: what `log` names.
+        config: as composed; `began`, the `time.monotonic()` from which the run counts its time, is
+            now if missing.
+        display: builds the output from a console and the last step; None: as `log` names.
         objects: what a Python program passes to the run.
     """
     began = config.get("began") or time.monotonic()
     quiet_lightning()
     resume = config["resume"]
     if not resume and config[INIT] and config[FORK]:
-        raise SettingError(f"init and fork both say what a run begins from, got {config[INIT]} too")
+        raise SettingError(
+            f"init and fork both set what a run begins from, got init={config[INIT]} too"
+        )
     _require_here(trainer_settings(config["trainer"]))  # before anything is compiled
     if NOTES in config:
         require_notes(config[NOTES])
@@ -166,7 +168,7 @@ def train_run(
                 from azcore.commands.web import page_beside
 
                 until_the_end.enter_context(page_beside(config, run.path, terminal.say))
-            # Read before anything is built: settings cannot ask for more than it holds.
+            # Read before anything is built: settings cannot ask for more than the checkpoint holds.
             with _starting(run, config, origin, settings, terminal) as start:
                 training = Training(
                     settings=settings,
@@ -200,11 +202,11 @@ def train_run(
 
 @dataclass(frozen=True, kw_only=True)
 class _Start:
-    """What a run begins or goes on with; nothing: random weights."""
+    """What a run begins with or resumes from; empty: random weights."""
 
-    checkpoint: str | None = None  # from which Lightning goes on
+    checkpoint: str | None = None  # from which Lightning resumes
     weights: Mapping[str, Tensor] | None = None  # to begin with at step 0
-    first: dict[str, Any] | None = None  # a checkpoint of these weights that is to be kept
+    first: dict[str, Any] | None = None  # a checkpoint of these weights to keep
     origin: dict[str, Any] = field(default_factory=dict)  # see `azcore.algorithms.origin`
 
 
@@ -216,7 +218,7 @@ def _starting(
     settings: RunSettings,
     terminal: TrainingDisplay,
 ) -> Iterator[_Start]:
-    """Finds what the run begins or goes on with; what it copied is removed if what follows fails.
+    """Finds what the run begins with or resumes from; removes its copies if a later step fails.
 
     Raises:
         AzcoreError: that cannot be used.
@@ -244,10 +246,10 @@ def _going_on(
     settings: RunSettings,
     terminal: TrainingDisplay,
 ) -> _Start:
-    """A run that is resumed; one that was stopped before its first checkpoint begins again.
+    """A resumed run; if it was stopped before its first checkpoint, it begins again.
 
     Raises:
-        CheckpointError: what it is to go on with is missing or cannot be used.
+        CheckpointError: its checkpoint is missing or cannot be used.
     """
     checkpoint = _checkpoint_to_go_on_from(run, resume, settings, terminal)
     if checkpoint is None and origin.get("how") == INIT:
@@ -257,7 +259,7 @@ def _going_on(
 
 
 def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay) -> _Start:
-    """A run that begins with the weights of another.
+    """A run that begins with another's weights.
 
     Raises:
         CheckpointError: they cannot be used, or are of another game or network.
@@ -267,17 +269,17 @@ def _beginning_with(path: Path, settings: RunSettings, terminal: TrainingDisplay
     step = checkpoint["global_step"]
     others = of_other_settings(checkpoint, settings.game)
     told = f"{path}, step {step:,}" + (f",{others}" if others else "")
-    terminal.say(f"begins with the weights of {told}; optimizer and steps begin anew")
+    terminal.say(f"begins with the weights of {told}; optimizer and step count start over")
     return _Start(weights=weights, first=checkpoint, origin=origin_of(INIT, path, checkpoint))
 
 
 def _forking(
     run: RunDirectory, fork: str, settings: RunSettings, terminal: TrainingDisplay
 ) -> _Start:
-    """A new run with a copy of what another had at a checkpoint.
+    """A new run with a copy of another's state at a checkpoint.
 
     Raises:
-        AzcoreError: the other run cannot be gone on from, or cannot be copied.
+        AzcoreError: the other run cannot be resumed or copied.
     """
     path = checkpoint_of(fork)
     source = find_run(str(path), settings.game.name, FORK)
@@ -287,7 +289,7 @@ def _forking(
     checkpoint = read_checkpoint(path)
     run.open_new()
     copy_run(source, checkpoint, run)
-    terminal.say(f"a fork of {source.path}, which stays as it is")
+    terminal.say(f"a fork of {source.path}, which stays unchanged")
     return _Start(checkpoint=str(run.last_checkpoint), origin=origin_of(FORK, path, checkpoint))
 
 
@@ -375,7 +377,7 @@ def _conclude(
             with replacing(run.result) as file:
                 file.write(json.dumps(result, indent=1) + "\n")
         report = f"report {write_report(run.path, settings.device)}"
-    except Exception as error:  # what was learned is saved, whatever a game's texts do
+    except Exception as error:  # training is saved, whatever fails in a game's texts
         report = no_report(error)
     terminal.conclude(result)
     terminal.say(report)
@@ -397,7 +399,7 @@ def _conclude(
 
 
 def _what_was_saved(run: RunDirectory, name: str) -> str:
-    """What an interrupted run has saved, and how to resume it."""
+    """What an interrupted run saved, and how to resume it."""
     path = run.last_checkpoint
     saved = f"saved up to {path}" if path.exists() else "nothing saved"
     return f"{saved}; {_how_to_go_on(run, name)}"
@@ -418,7 +420,7 @@ def _word(key: str, run: RunDirectory) -> str:
 
 @contextlib.contextmanager
 def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str) -> Iterator[None]:
-    """If a game's own code fails or a process is lost, tell how the run can resume."""
+    """If a game's own code fails or a process is lost, print how to resume the run."""
     try:
         yield
     except (FaultyGameError, LostProcessError):
@@ -426,7 +428,7 @@ def _saying_what_is_kept(run: RunDirectory, terminal: TrainingDisplay, name: str
             terminal.say(f"stopped, {_what_was_saved(run, name)}", as_command=True)
         raise
     except (OSError, AzcoreError):
-        run.require_in_place()  # else that is why
+        run.require_in_place()  # if not, that is the reason
         raise
 
 
@@ -444,7 +446,7 @@ def _resignation_in_words(run: RunDirectory) -> str:
 def _transcripts(
     config: Config, settings: RunSettings, run: RunDirectory
 ) -> Callable[[list[GameRecord]], None]:
-    """A function that writes the transcripts of a generation that the settings ask for.
+    """A function that writes the transcripts that the settings ask for, a generation at a time.
 
     Raises:
         SettingError: a setting cannot be used.

@@ -1,4 +1,4 @@
-"""`command=web`: a page to play and analyse on, and the same page beside a run that trains."""
+"""`command=web`: a page to play and analyse on, also next to a training run."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from azcore.web.shelf import Shelf
 
 LARGE_ARRAY = 1 << 20  # bytes; a visitor's tree has several of some megabytes
 M_MMAP_THRESHOLD = -3  # of glibc's malloc.h
-_PATIENCE = 5.0  # seconds until a page beside a run is no longer asked to end
+_PATIENCE = 5.0  # seconds that the page next to a run has to end
 
 
 def serve_page(config: Mapping[str, Any]) -> int:
@@ -61,12 +61,12 @@ def serve_page(config: Mapping[str, Any]) -> int:
 
 @contextlib.contextmanager
 def page_beside(config: Mapping[str, Any], run: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Serve the page in a process of its own during the `with` block.
+    """Serve the page in a separate process during the `with` block.
 
     Args:
         config: as composed.
-        run: the folder of the run that goes on; the page has those beside it too.
-        say: told where the page is.
+        run: the folder of the current run; the page also has the runs next to it.
+        say: called with the address of the page.
 
     Raises:
         SettingError: a setting cannot be used, or the port is taken.
@@ -90,13 +90,13 @@ def page_beside(config: Mapping[str, Any], run: Path, say: Callable[[str], None]
         finally:
             process.terminate()
             process.join(_PATIENCE)
-            process.kill()  # nothing if it has ended
+            process.kill()  # no effect if it has ended
 
 
 def _serve_until_left(
     config: Mapping[str, Any], settings: WebSettings, listening: socket.socket, address: str
 ) -> None:
-    """Serve the page in a process of its own, which ends with the one that began it."""
+    """Serve the page in this process, which ends with the one that started it."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: os._exit(0))  # until the server handles them
     parent = multiprocessing.parent_process()
@@ -111,7 +111,7 @@ def _serve_until_left(
 
 
 def _settings(config: Mapping[str, Any]) -> WebSettings:
-    """The group `web`, with a token where one is needed."""
+    """The group `web`, with a token if it needs one."""
     settings = web_settings(config)
     if settings.token is None and not settings.is_private:
         return replace(settings, token=secrets.token_hex(12))
@@ -127,7 +127,7 @@ def _serve(
     server = server_of(app, settings.visitors)
     if settings.open and _has_display():
         threading.Timer(0.5, webbrowser.open, [address]).start()
-    with contextlib.suppress(KeyboardInterrupt):  # uvicorn has shut down, and says so in this way
+    with contextlib.suppress(KeyboardInterrupt):  # how uvicorn reports that it has shut down
         server.run(sockets=[listening])
 
 
@@ -142,7 +142,7 @@ def return_large_arrays() -> None:
 
 
 def page(config: Mapping[str, Any], settings: WebSettings) -> ASGIApp:
-    """The page as an application.
+    """The page as an ASGI application.
 
     Raises:
         AzcoreError: a setting cannot be used.
@@ -194,14 +194,14 @@ def listen(settings: WebSettings) -> socket.socket:
         if listening is not None:
             listening.close()
         raise SettingError(
-            f"web.host={settings.host} web.port={settings.port}: cannot listen there: "
+            f"web.host={settings.host} web.port={settings.port}: cannot listen: "
             f"{error.strerror or error}; web.port=0 takes any free port"
         ) from error
     return listening
 
 
 def _address(settings: WebSettings, port: int, path: str = "") -> str:
-    """Of a page; its path may end in a fragment."""
+    """The address of a page; its path may end in a fragment."""
     host = f"[{settings.host}]" if ":" in settings.host else settings.host
     path, hash_sign, fragment = path.partition("#")
     query = "" if settings.token is None else f"?{_query(token=settings.token)}"

@@ -165,7 +165,7 @@ def test_board_komi_rules_and_ranks(azcore: CommandLine, tmp_path: Path) -> None
     status, output, errors = azcore(*small, "games=[*.sgf]", "out=i.azg", "import.min_rating=10")
     assert status == 2
     assert rows(output)["rated below 10"] == 1
-    assert "azcore: none of 10 games can be used, and i.azg is not written" in errors
+    assert "azcore: none of 10 games can be used, so i.azg was not written" in errors
     assert not Path("i.azg").exists()
 
 
@@ -210,9 +210,9 @@ def test_files_folders_and_patterns_each_file_once(azcore: CommandLine, tmp_path
         (["out=e.azg"], "games must be transcripts, folders of them or patterns"),
         (["games=[a.pgn]"], "out must be the file of game records to write, such as experts.azg"),
         (["games=[a.pgn]", "out=e.pgn"], "out must be the file of game records to write"),
-        (["games=[a.pgn]", "out=there.azg"], "there.azg is there already: name another file"),
+        (["games=[a.pgn]", "out=there.azg"], "there.azg exists already: name another file"),
         (["games=[a.pgn]", "out=e.azg", "import.min_plies=0"], "min_plies must be 1 or more"),
-        (["games=[a.pgn]", "out=e.azg", "run_dir=x"], "out is the file that is written"),
+        (["games=[a.pgn]", "out=e.azg", "run_dir=x"], "out names the file to write"),
         (["games=[a.pgn]", "out=a.pgn/e.azg"], "could not write game records"),
     ],
 )
@@ -268,7 +268,7 @@ def test_a_file_written_meanwhile_stays(
     monkeypatch.setattr(command, "_take", another_writes)
     status, _, errors = azcore("command=import", "game=chess", "games=a.pgn", "out=e.azg")
     assert (status, Path("e.azg").read_bytes()) == (2, b"theirs")
-    assert "is there already" in errors
+    assert "exists already" in errors
 
 
 def test_a_long_file_takes_the_memory_of_one_game(tmp_path: Path, azcore: CommandLine) -> None:

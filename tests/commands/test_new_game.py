@@ -67,7 +67,7 @@ def test_refuses_names(tmp_path: Path, name: str, sentence: str) -> None:
 
 def test_overwrites_nothing(tmp_path: Path) -> None:
     (tmp_path / "pebbles").mkdir()
-    with pytest.raises(AzcoreError, match="pebbles exists already; nothing was written"):
+    with pytest.raises(AzcoreError, match="pebbles exists already; name another"):
         write_package("pebbles", tmp_path)
     assert list((tmp_path / "pebbles").iterdir()) == []
     (tmp_path / "file").write_text("")

@@ -121,7 +121,7 @@ def test_seats_change(screen: Screen) -> None:
     assert shown[1].startswith("You are O now.\nX plays ")
     assert shown[2].startswith("You are X now.\nO plays ")
     assert shown[3] == "Two people play.\n"
-    assert shown[4] == "flip changes seats when one is yours; side names others\n"
+    assert shown[4] == "flip needs one seat of yours; type side to choose others\n"
     assert shown[5] == "a side is one of first, second, both, none, X, O, got 'q'\n"
     assert shown[6].startswith("The engine plays both sides.\nX plays ")
     assert re.search(r"Game over: [^\n]*\.\n\Z", shown[6])
@@ -131,7 +131,7 @@ def test_the_engine_plays_itself(screen: Screen) -> None:
     start, over, again = answers(screen(["game=tic_tac_toe", "play.seat=none"], "x", "new"))[:3]
     assert "The engine plays itself." in start
     assert len(re.findall(r"(?m)^(X|O) plays ", start)) in range(5, 10)
-    assert over.startswith("the game is over: new begins another one")
+    assert over.startswith("the game is over: new begins another")
     assert len(re.findall(r"(?m)^(X|O) plays ", again)) in range(5, 10)
 
 
@@ -175,11 +175,11 @@ def test_values_in_words(value: float, seat: int, said: str) -> None:
         (["game=go", "game.board_size=5"], "c3\nc3", "C3 (action 12) is not legal here (help"),
         (["game=go", "game.board_size=5"], "save", "such as save game.sgf\n"),
         (["game=go", "game.board_size=5"], "save no/\0.sgf", "could not write a transcript"),
-        (["game=go", "game.board_size=5"], "flip now", "flip takes no word"),
-        (["game=chess"], "e5", "e5 is not legal here (help lists what can be typed)"),
+        (["game=go", "game.board_size=5"], "flip now", "flip takes no argument"),
+        (["game=chess"], "e5", "e5 is not legal here (type help for a list)"),
         (["game=chess"], "Nf3\na6\nNd4\na5\nNc3\nh5\nNb5", "Nb5 may mean any of N"),
         (["game=shogi"], "P*5e", "P*5e (action"),
-        (["game=tic_tac_toe"], "pass", "got 'pass' (help lists what can be typed)"),
+        (["game=tic_tac_toe"], "pass", "got 'pass' (type help for a list)"),
         (["game=tic_tac_toe"], "save x.sgf", "must end in .json, got 'x.sgf'\n"),
     ],
 )
@@ -212,7 +212,7 @@ def test_a_game_is_saved_with_what_the_engine_thought(screen: Screen, tmp_path: 
     lines = ["c3", "save a", "save mine.sgf", "save a.txt", "resign", "save a.sgf"]
     shown = answers(screen(five, *lines))
     assert shown[2] == "saved to a.sgf\n"
-    assert shown[3] == "mine.sgf is there already; name another file\n"
+    assert shown[3] == "mine.sgf exists already; name another file\n"
     assert shown[4] == "go: a transcript must end in .sgf, got 'a.txt'\n".removeprefix("go: ")
     assert shown[6] == "saved to a.sgf\n"  # its own file may be replaced
     assert (tmp_path / "mine.sgf").read_text() == "precious"

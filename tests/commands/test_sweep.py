@@ -93,7 +93,7 @@ def test_one_command_makes_all_and_goes_on_where_it_was(
     status, output, errors = experiment("compare.x=steps")
     assert (status, errors) == (0, "")
     assert output.count("is finished") == 4
-    assert "33 of the matches were played before" in output
+    assert "33 of the matches had been played before" in output
 
 
 def test_jobs_that_fail_cost_no_other_its_run(
@@ -111,7 +111,7 @@ def test_jobs_that_fail_cost_no_other_its_run(
     assert status == 2
     assert errors.count("azcore: learner.batch_size must be") == 2
     assert "ZeroDivisionError: a fault" in errors
-    assert "azcore: 3 of 4 jobs failed; the same command again does what is left\n" in errors
+    assert "azcore: 3 of 4 jobs failed; the same command runs the rest\n" in errors
     mine = tmp_path / "runs/experiments/mine"
     # c_init is swept by the experiment, so it is part of the name even with one value.
     names = [path.parent.name for path in mine.rglob("config.yaml")]
@@ -173,7 +173,7 @@ def test_a_plain_sweep_is_named_by_what_varies_and_not_compared(
     folders = {path.name for path in (tmp_path / "swept").iterdir() if path.is_dir()}
     assert folders == {"seed=1", "seed=2"}
     assert "ratings" not in output
-    assert output.count("evaluator, workers and games as of seed=1") == 1
+    assert output.count("evaluator, workers and games as in seed=1") == 1
 
 
 def test_a_fault_of_the_comparison_is_not_passed_over(

@@ -234,7 +234,9 @@ def test_constants_are_tuned_in_the_search_that_has_them(
     assert not any(searched)
     searched.clear()
     scale = "tune.parameters.search.gumbel.c_scale=[0.05,0.5]"
-    with pytest.raises(SettingError, match=r"null but for search.gumbel.c_scale, .* got 'puct.c_"):
+    with pytest.raises(
+        SettingError, match=r"null except for search.gumbel.c_scale, .* got 'puct.c_"
+    ):
         tune(tiny("command=tune", "search=gumbel", scale, *brief))
     alone = [f"tune.parameters.puct.{key}=null" for key in ("c_init", "first_play")]
     with pytest.raises(SettingError, match="search must be gumbel, whose constants are tuned"):
@@ -273,7 +275,7 @@ def test_the_same_constants_make_an_even_match(tiny: Tiny) -> None:
         ({"learner": {"l2": [1, 2]}}, "no setting learner.l2"),
         ({"puct": {"c_init": [2, 2]}}, r"from low to something higher, got \[2, 2\]"),
         ({"puct": {"c_init": [3, 2]}}, r"from low to something higher, got \[3, 2\]"),
-        ({"puct": {"c_init": [0, 2, "log"]}}, "above 0 where log is said"),
+        ({"puct": {"c_init": [0, 2, "log"]}}, "above 0 with log"),
         ({"puct": {"c_init": [1, 2, "lin"]}}, r"\[low, high\] or \[low, high, log\], got"),
         ({"puct": {"c_init": 2}}, r"\[low, high\] or \[low, high, log\], got 2"),
         ({"puct": {"virtual_loss": [1, 2.5]}}, "whole numbers"),

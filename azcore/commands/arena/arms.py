@@ -1,4 +1,4 @@
-"""What the arms of a comparison, its variants, have in common and what not, in sentences."""
+"""Sentences about what the variants (arms) of a comparison share and where they differ."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from azcore.storage.checkpoint import digest_of_weights, read_checkpoint
 from azcore.storage.run_directory import RunDirectory
 from azcore.storage.run_settings import flat
 
-# What a machine may choose for a run and what changes what it learns, with the key that sets it.
+# Sizes that azcore may choose for a machine and that change what a run learns, with their keys.
 CHOSEN = {
     "precision": "evaluator.precision",
     "backend": "evaluator.backend",
     "num_games": "selfplay.num_games",
     "workers": "selfplay.workers",
 }
-MOST_NAMED = 4  # runs in a sentence
+MOST_NAMED = 4  # runs named in one sentence
 
 
 def identical_arms(runs: Sequence[Run]) -> list[list[str]]:
@@ -36,7 +36,7 @@ def identical_arms(runs: Sequence[Run]) -> list[list[str]]:
 
 
 def unlike(runs: Sequence[Run], last: Mapping[str, MeanPoint]) -> Iterator[str]:
-    """How runs were not trained alike, beyond their settings.
+    """How the training of runs differed, beyond their settings.
 
     Args:
         runs: of all variants.
@@ -51,7 +51,7 @@ def unlike(runs: Sequence[Run], last: Mapping[str, MeanPoint]) -> Iterator[str]:
     found = []
     for size, key in CHOSEN.items():
         if len({repr(flat(run.config).get(key)) for run in runs}) > 1:
-            continue  # as they were told
+            continue  # the settings name it
         by_value: dict[object, list[str]] = {}
         for name, label in names.items():
             if size in sizes[name]:
@@ -60,13 +60,13 @@ def unlike(runs: Sequence[Run], last: Mapping[str, MeanPoint]) -> Iterator[str]:
             words = ", ".join(f"{value} in {listed(of)}" for value, of in by_value.items())
             found.append(f"{size} is {words}")
     if found:
-        yield f"not trained alike, by the runs' sizes.json: {'; '.join(found)}"
+        yield f"not trained alike, according to sizes.json of the runs: {'; '.join(found)}"
     steps: dict[int, list[str]] = {}
     for variant, point in last.items():
         steps.setdefault(max(entry.kept.step for entry in point.of), []).append(variants[variant])
     if len(steps) > 1:
         words = ", ".join(f"{step:,} of {listed(of)}" for step, of in steps.items())
-        yield f"not trained equally long: the last checkpoints are of steps {words}"
+        yield f"not trained equally long: the last checkpoints are at steps {words}"
 
 
 def table_of_settings(runs: Sequence[Run]) -> Iterator[Table]:
@@ -79,7 +79,7 @@ def table_of_settings(runs: Sequence[Run]) -> Iterator[Table]:
     arms = {names[run.variant]: configs[run.variant] for run in runs}
     bases = list(dict.fromkeys(map(base_in_words, arms.values())))
     of = f" of {bases[0]}" if len(bases) == 1 else ""
-    table = Table("variant", "settings", title=f"settings beside the defaults{of}")
+    table = Table("variant", "settings", title=f"settings other than the defaults{of}")
     for row in changes_of_arms(arms):
         table.add_row(*row)
     if table.rows:

@@ -10,12 +10,12 @@ It writes into the compared folder or `run_dir`:
 comparison_matches.csv   one row per match
 comparison_games.csv     every game of them
 ratings.csv              one row per checkpoint
-differences.csv          one row per two variants: how much stronger one is, and how sure that is
+differences.csv          one row per two variants: how much stronger one is, and how certainly
 comparison.txt           the tables and sentences that are printed
 figure.png, figure.svg   if matplotlib is installed
 
-With `supervised.games=[FILE.azg]` it also measures how well each checkpoint predicts the games that
-are held out, as Silver 2017, figure 3, does beside the ratings.
+With `supervised.games=[FILE.azg]` it also measures how well each checkpoint predicts the held-out
+games, which Silver 2017, figure 3, plots next to the ratings.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def comparison(config: Config) -> int:
         for kept in run.kept:
             if kept.cost(options.x) is None:
                 raise SettingError(
-                    f"{run.path}/metrics.csv has no {options.x} of step {kept.step}; arena.x="
-                    f"steps needs none"
+                    f"{run.path}/metrics.csv has no {options.x} for step {kept.step}; "
+                    f"arena.x=steps works without it"
                 )
     folder = _folder(config["run_dir"], options.runs)
     console = table_console(markup=False, soft_wrap=True)
@@ -191,12 +191,12 @@ def pairings(runs: Sequence[Run], rivals: int) -> Iterator[tuple[str, str]]:
 def _predict(
     runs: Sequence[Run], settings: SupervisedSettings, console: Console
 ) -> dict[str, Prediction]:
-    """How well each checkpoint predicts the games that are held out, without search.
+    """How well each checkpoint predicts the held-out games, without search.
 
-    Empty if none is.
+    Empty if no game is held out.
 
     Raises:
-        SettingError: the games cannot be read, or a run has learned from some of those.
+        SettingError: the games cannot be read, or a run has learned from some of them.
     """
     for run in runs:
         its = supervised_settings(run.config)
@@ -209,8 +209,8 @@ def _predict(
     games = read_games(settings, game)
     if not games.held_out:
         console.print(
-            f"nothing is predicted: supervised.held_out={settings.held_out:g} of "
-            f"{len(games.learned):,} games is none"
+            f"nothing to predict: supervised.held_out={settings.held_out:g} of "
+            f"{len(games.learned):,} games holds out none"
         )
         return {}
     kept = [(run, entry) for run in runs for entry in run.kept]
@@ -218,7 +218,7 @@ def _predict(
     with console.status("") as status:
         for number, (run, entry) in enumerate(kept, 1):
             status.update(f"predictions of {entry.name}, checkpoint {number} of {len(kept)}")
-            # Without the symmetries that a search may see positions in.
+            # Without the random symmetries that a search may apply to positions.
             evaluator = run.settings.evaluator(load_network(entry.path, game)[0])
             predictions[entry.name] = predict(
                 evaluator, game, games.held_out, settings.held_out_positions
@@ -264,7 +264,7 @@ def _play(
     wanted = [
         Pairing(
             players=(names.index(pair[0]), names.index(pair[1])),
-            seed=zlib.crc32(" ".join(pair).encode()),  # other openings in each match
+            seed=zlib.crc32(" ".join(pair).encode()),  # different openings in each match
             match=match_of(conditions, *((name, identities[name]) for name in pair)),
         )
         for pair in pairings(runs, options.rivals)
@@ -283,7 +283,7 @@ def _play(
     if interrupted:
         console.print(
             f"interrupted after {len(results)} of {len(wanted)} matches; the same command plays "
-            "the others"
+            "the rest"
         )
         return None
     return list(results.values())
@@ -313,7 +313,7 @@ def _write_ratings(path: Path, rated: Sequence[Rated], search: float) -> None:
 def _pairs(
     curves: Mapping[str, Sequence[MeanPoint]], pool: Pool, same: Sequence[Sequence[str]]
 ) -> dict[tuple[str, str], Difference]:
-    """The difference of the last means of each two variants, the stronger first.
+    """The difference between the last means of every two variants, the stronger first.
 
     Args:
         curves: by variant.
@@ -385,27 +385,28 @@ def _last(
     yield table
     if rated[0].prediction is not None:
         yield (
-            f"predictions without search, of {rated[0].prediction.positions:,} positions of "
-            f"{rated[0].prediction.games:,} games that are held out"
+            f"predictions without search, on {rated[0].prediction.positions:,} positions of "
+            f"{rated[0].prediction.games:,} held-out games"
         )
     yield (
         f"measured at {options.num_simulations} simulations a move, against random play, search "
         "without a network and each other"
     )
     if len(rated) == 1:
-        yield "the interval is of the distance from random play"
+        yield "the interval is that of the distance from random play"
     else:
         shift = pool.half_width_among([entry.kept.name for entry in rated], [RANDOM])
         yield (
-            "intervals are of checkpoints beside each other; all of them together may be "
+            "intervals compare checkpoints with each other; all of them together may be "
             f"{shift:.0f} Elo nearer to random play, or further from it"
         )
     if all(len(points[-1].of) == 1 for points in curves.values()):
-        yield "one seed: chance between seeds is not in these intervals"
+        yield "one seed: these intervals do not cover the variation between seeds"
     else:
         yield (
-            "several seeds: intervals have the chance between seeds (Student's t; of a difference, "
-            "with the seeds of both) and in the matches; without a second seed, the latter alone"
+            "several seeds: intervals cover the variation between seeds (Student's t; for a "
+            "difference, with the seeds of both) and in matches; without a second seed, only in "
+            "matches"
         )
 
 
@@ -414,7 +415,7 @@ def _between(
     pairs: Mapping[tuple[str, str], Difference],
     same: Sequence[Sequence[str]],
 ) -> Iterator[RichTable | str]:
-    """The differences between variants, and which of them have none."""
+    """The differences between variants, and which variants are equal."""
     names = labels(curves)
     if pairs:
         strongest = next(iter(pairs))[0]
@@ -422,7 +423,7 @@ def _between(
         table = RichTable(title="differences of the last checkpoints, Elo")
         table.add_column("variant")
         table.add_column("before")
-        for column in ("by", "95 % interval", "is the stronger"):
+        for column in ("by", "95 % interval", "likely stronger"):
             table.add_column(column, justify="right")
         for pair in shown:
             found = pairs[pair]
@@ -434,11 +435,11 @@ def _between(
             )
         yield table
         if len(shown) < len(pairs):
-            yield f"those of the strongest variant; differences.csv has all {len(pairs)}"
+            yield f"only pairs with the strongest variant; differences.csv has all {len(pairs)}"
     for group in same:
         yield (
-            f"{listed([names[variant] for variant in group])} have the same weights: what "
-            "they differ in had no effect on their training, so no difference is given"
+            f"{listed([names[variant] for variant in group])} have the same weights: "
+            "what differs in their settings had no effect on training, so no difference is given"
         )
 
 

@@ -1,4 +1,4 @@
-"""The figure of a comparison: Elo over cost, one colour per variant; predictions beside it.
+"""The figure of a comparison: Elo over cost, one colour per variant; next to it, predictions.
 
 It needs matplotlib, which comes with the extra `plot`.
 """
@@ -33,7 +33,7 @@ STYLES = (
     ("#000000", "X", (0, (1, 1))),
 )
 LABELS = {
-    "evaluations": "positions that a network judged, in self-play and gate matches",
+    "evaluations": "positions that a network evaluated, in self-play and gate matches",
     "steps": "optimizer steps",
     "seconds": "time of the run with its matches (minutes)",
 }
@@ -51,7 +51,7 @@ class Panel:
 PANELS = (
     Panel("rating", "rating (Elo above random play)"),
     Panel("predicted", "moves predicted in games by others (%)", 0.01),
-    Panel("value_error", "squared error of the value in those games"),
+    Panel("value_error", "squared error of the value in these games"),
 )
 
 
@@ -122,7 +122,7 @@ def _curve(
     x: str,
     label: str,
 ) -> None:
-    """One variant: a thin line a seed, a thick one for their mean, and its interval."""
+    """One variant: a thin line per seed, a thick one for their mean, and its interval."""
     colour, marker, dash = style
     scale = 1 / 60 if x == "seconds" else 1.0
     for name in dict.fromkeys(entry.run.name for entry in rated):

@@ -1,7 +1,7 @@
 """The files of `command=arena`: matches.csv, games.csv, ratings.csv and the figure.
 
-`games.csv` holds whole matches: those that it holds are not played again. `match` says which match
-a row of either table is of: a few digits of a hash of who plays, and how.
+`games.csv` holds whole matches, which are not played again. In both tables, `match` identifies the
+match of a row: a few digits of a hash of who plays, and how.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from azcore.settings import require
 from azcore.storage.start_states import StartStates
 from azcore.storage.table import Table
 
-LETTERS = 36  # of a player's name in a line of the figure
+LETTERS = 36  # of a player's name in the figure
 RATINGS = ["rank", "player", "elo", "low", "high", "games", "score", "draws", "los_next", "elo_k"]
 
 
@@ -35,7 +35,7 @@ MATCHES = [
     "losses",
     "distinct_games",
     "distinct_pairs",
-    "pairs_0",  # distinct pairs of games by the player's points in them
+    "pairs_0",  # distinct pairs of games, by the player's points in a pair
     "pairs_0.5",
     "pairs_1",
     "pairs_1.5",
@@ -94,26 +94,26 @@ class MatchFiles:
 
     @property
     def paths(self) -> list[Path]:
-        """All that is written here, with the names under which files are written first."""
+        """All files written here, and the temporary names under which they are written."""
         own = [self._matches.path, self._games.path]
         return own + [path.with_name(f"{path.name}.tmp") for path in own]
 
     def require_matches_of(self, wanted: Container[str]) -> None:
-        """Refuse a folder that holds other matches.
+        """Refuse a folder with other matches.
 
         Raises:
             SettingError: naming it.
         """
         if any(row.get("match") not in wanted for row in self._matches.rows()):
             raise SettingError(
-                f"run_dir {self.folder} holds matches of other players, or under other "
-                "conditions: name another folder"
+                f"run_dir {self.folder} holds matches of other players or under other "
+                "conditions; name another folder"
             )
 
     def played(
         self, wanted: Mapping[str, tuple[str, str]], is_whole: Callable[[MatchResult], bool]
     ) -> dict[str, MatchResult]:
-        """The matches that were played before; one that was cut short is removed.
+        """The matches played before; removes one that was cut short.
 
         Args:
             wanted: the players of each match, the first of them first.
@@ -163,7 +163,7 @@ class MatchFiles:
         )
 
     def add(self, match: str, result: MatchResult) -> None:
-        """Write down a match that has ended.
+        """Store a match that has ended.
 
         The player in the column `first` has seat 0, `outcome` is in its view, and `actions` are
         texts separated by spaces, including the opening.
@@ -200,11 +200,11 @@ class MatchFiles:
         rated: RatingList | None = None,
         sprt: SprtSettings | None = None,
     ) -> None:
-        """Write matches.csv: one row per pairing; `rated` None: the ratings are not known yet."""
+        """Write matches.csv: one row per pairing; `rated` None: without ratings yet."""
         rows = []
         for match, result in results.items():
             distinct = result.distinct
-            los: float | str = ""  # of a player whom no match connects to an anchor, too
+            los: float | str = ""  # also for a player that no match connects to an anchor
             if rated is not None and {result.first, result.second} <= set(rated.ratings):
                 los = round(rated.superiority(result.first, result.second), 4)
             rows.append(
@@ -221,7 +221,7 @@ class MatchFiles:
 
 
 def draw_ratings(path: Path, standings: Sequence[Standing]) -> str:
-    """Draw ratings.png; returns a sentence that names the file, or the missing package."""
+    """Draw ratings.png; returns a sentence naming the file or the missing package."""
     try:
         from matplotlib.figure import Figure  # of the optional extra `plot`
     except ImportError:

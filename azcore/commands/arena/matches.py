@@ -1,4 +1,4 @@
-"""The matches of a folder, one after the other; none of them is played twice."""
+"""The matches of a folder, one after another, none of them twice."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from azcore.game import Book, Tablebase
 from azcore.selfplay.backend import BackendSettings
 from azcore.storage.starts import Starts
 
-SECONDS_A_LINE = 60.0  # between two lines about a match, where they are all there is
+SECONDS_A_LINE = 60.0  # between two lines about a match, where no bar is shown
 DIGITS = 12  # of the hash that identifies a match
 
-# Plays a match: the places of both players, a seed, and a callback for how many games have ended.
+# Plays a match, given both players' indices, a seed and a callback for the number of games ended.
 PlayMatch = Callable[[int, int, int, Callable[[int], None]], MatchResult]
-# Called after each match: its number from 1, its result, its seconds; None: it was played before.
+# Called after each match: its number from 1, its result, its seconds (None: played before).
 Ended = Callable[[int, MatchResult, float | None], None]
 
 
@@ -39,7 +39,7 @@ class Pairing:
     """A match to be played.
 
     Args:
-        players: the place of each among all, the first of the match first.
+        players: their indices among all players, the first of the match first.
         seed: of openings and players.
         match: its identity, see `match_of`.
     """
@@ -56,11 +56,11 @@ def match_of(*parts: object) -> str:
 
 @dataclass(frozen=True)
 class Circumstances:
-    """Where games begin, and what knows how they end.
+    """Where games begin, and which tablebase ends them.
 
     Args:
         starts: positions; None: the initial one.
-        book: of openings; None: they are drawn by chance.
+        book: of openings; None: openings are random.
         tablebase: None: games are played to their end.
     """
 
@@ -103,7 +103,7 @@ def play_all(
     names = {match: (players[a].name, players[b].name) for match, (a, b) in places.items()}
     before = files.played(names, is_whole)
     if before:
-        console.print(f"{len(before)} of the matches were played before")
+        console.print(f"{len(before)} of the matches had been played before")
     results: dict[str, MatchResult] = {}
     bar = Progress(
         TextColumn("{task.description}"),
@@ -151,8 +151,8 @@ def player_of_matches(
     Args:
         settings: of the matches.
         backend: where to play.
-        entrants: what the players are made of.
-        players: made of them.
+        entrants: what the players are built from.
+        players: built from the entrants.
         circumstances: of all games.
         say: called with a sentence.
 
@@ -207,9 +207,9 @@ def player_of_matches(
 def _counter(
     bar: Progress, task: Any, before: int, title: str, games: int
 ) -> Callable[[int], None]:
-    """What is told how many games of a match have ended: moves the bar.
+    """A callback for the number of games of a match that have ended: it moves the bar.
 
-    Where the output is no terminal and there is no bar, such as in a log, a line a minute.
+    Where there is no bar, since the output is a log and not a terminal, it prints a line a minute.
     """
     told = time.monotonic()
 

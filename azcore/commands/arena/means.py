@@ -27,19 +27,19 @@ ANGLES = np.pi * ((np.arange(999) + 0.5) / 999 - 0.5)  # from -pi/2 to pi/2, to 
 
 @dataclass(frozen=True, kw_only=True)
 class Rated:
-    """A checkpoint and what was measured of it."""
+    """A checkpoint and its measurements."""
 
     run: Run
     kept: Kept
     rating: float  # Elo above random play
-    half: float  # of its 95 % interval among all checkpoints rated
+    half: float  # half its 95 % interval among all checkpoints rated
     prediction: Prediction | None = None  # of games by others, if there are any
 
     @property
     def values(self) -> dict[str, float]:
-        """By name: the `rating`, and of games by others what was `predicted` and the `value_error`.
+        """By name: the `rating`, and for games by others `predicted` and `value_error`.
 
-        Those are the share of moves that the network finds likeliest, and (z - v)^2.
+        These are the share of moves that the network finds likeliest, and (z - v)^2.
         """
         found = {"rating": self.rating}
         if self.prediction is not None:
@@ -50,9 +50,9 @@ class Rated:
 
 @dataclass(frozen=True, kw_only=True)
 class MeanPoint:
-    """A variant at one moment: its cost, and means over its seeds of what `Rated.values` names."""
+    """A variant at one moment: its cost, and means of `Rated.values` over its seeds."""
 
-    of: tuple[Rated, ...]  # one checkpoint a seed
+    of: tuple[Rated, ...]  # one checkpoint per seed
     x: float
     means: Mapping[str, Rating]
 
@@ -91,7 +91,7 @@ def mean_over_seeds(ratings: Sequence[float], own: float) -> Rating:
     Args:
         ratings: of the same moment in n runs that differ in the seed alone.
         own: half the 95 % interval of their mean from the matches alone, see `Pool.half_width`; 0
-            for what is measured on the same positions for all.
+            if all are measured on the same positions.
     """
     mean = statistics.fmean(ratings)
     n = len(ratings)
@@ -174,7 +174,7 @@ def mean_curves(rated: Sequence[Rated], pool: Pool, x: str) -> dict[str, list[Me
 
 @dataclass(frozen=True, kw_only=True)
 class Difference:
-    """By how much one mean rating is above another."""
+    """How far one mean rating is above another."""
 
     elo: Rating  # with its 95 % interval
     stronger: float  # probability that the difference is above 0

@@ -92,14 +92,14 @@ def _sentences(
     rated: RatingList,
     anchors: Mapping[str, float],
 ) -> Iterable[str]:
-    """What a reader of the tables should know."""
+    """Notes for the reader of the tables."""
     fixed = anchors_in_words(anchors)
-    yield f"Elo relative to {fixed}; LOS: how likely a player is stronger than the next one."
+    yield f"Elo relative to {fixed}; LOS: probability that a player is stronger than the next one."
     if rated.first_move is not None:
         move = rated.first_move
         yield f"Moving first is worth {move.value:+.0f} Elo ({move.low:+.0f} to {move.high:+.0f})."
     if rated.draws is not None:
-        yield f"Of games between equals {rated.draws:.0%} would be drawn."
+        yield f"Between equals, {rated.draws:.0%} of games would be drawn."
     failures: Counter[str] = Counter()
     for result in results:
         failures.update(result.failures)
@@ -109,7 +109,7 @@ def _sentences(
         )
         yield (
             f"{name} failed in {count} of its {games} games, which count as lost: its rating does "
-            "not measure its play. games.csv says what happened."
+            "not measure its play. games.csv has the reasons."
         )
     for result in results:
         pairs, distinct = len(result.games) // 2, result.distinct.pairs
@@ -129,7 +129,7 @@ def _sentences(
 
 
 def probability(share: float) -> str:
-    """Without a false certainty at both ends."""
+    """A probability as text, never a false 0 or 100 %."""
     if 0.001 <= share <= 0.999:
         return f"{share:.1%}"
     return ">99.9%" if share > 0.5 else "<0.1%"

@@ -63,7 +63,7 @@ def find_runs(folders: Iterable[str], device: str, count: int) -> list[Run]:
     for name, path, root in runs_inside(folders, "arena.runs"):
         if name in found and found[name][0].resolve() != path.resolve():
             raise SettingError(
-                f"arena.runs: {found[name][0]} and {path} are both called {name}; rename one"
+                f"arena.runs: {found[name][0]} and {path} are both named {name}; rename one"
             )
         found[name] = (path, root.resolve().name)
     configs = {name: read_config(RunDirectory(path)) for name, (path, _) in found.items()}
@@ -141,7 +141,7 @@ def _steps(path: Path) -> dict[int, Path]:
 
 
 def spread(steps: Iterable[int], targets: list[float]) -> dict[int, int]:
-    """The steps nearest to each target, each step once: {index of the target: step}."""
+    """The step nearest to each target, each step once: {index of the target: step}."""
     chosen: dict[int, int] = {}
     for level, target in enumerate(targets):
         step = min(steps, key=lambda at: abs(at - target))

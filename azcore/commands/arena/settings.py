@@ -39,7 +39,7 @@ class ComparisonSettings:
 
 
 def comparison_settings(values: Mapping[str, Any]) -> ComparisonSettings:
-    """The group `arena` of a comparison, or what a sweep has of it.
+    """The group `arena` of a comparison, or the part of it that a sweep has.
 
     Raises:
         SettingError: a setting cannot be used.

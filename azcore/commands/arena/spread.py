@@ -1,7 +1,7 @@
 """Matches of a tournament in several processes or in actors of a cluster, as `backend` says.
 
-Each member makes the players by itself, of the same checkpoints and texts, and plays some pairs of
-each match.
+Each member builds the players from the same checkpoints and texts, and plays some pairs of each
+match.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from azcore.selfplay.weights import Weights
 
 
 class ArenaWorkplace(Workplace):
-    """Where parts of matches are played, one at a time.
+    """Plays parts of matches, one at a time.
 
     Args:
         settings: of the matches.
-        entrants: what the players are made of.
+        entrants: what the players are built from.
 
     Attributes:
         players: in the order of the entrants.
-        tablebase: what knows how games end, if `arena.tablebase` names one.
+        tablebase: the one that `arena.tablebase` names, if any.
     """
 
     def __init__(self, settings: MatchSettings, entrants: Sequence[Entrant]) -> None:
@@ -44,7 +44,7 @@ class ArenaWorkplace(Workplace):
 
 
 def _no_weights(packed: bytes, version: int) -> Weights:
-    raise NotImplementedError("players of a tournament have their networks before a job comes")
+    raise NotImplementedError("players of a tournament have their networks before a job arrives")
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class ArenaRecipe(Recipe):
 
     Args:
         settings: of the tournament.
-        entrants: what the players are made of.
+        entrants: what the players are built from.
         threads: cores for the networks of a member.
     """
 
@@ -62,7 +62,7 @@ class ArenaRecipe(Recipe):
     threads: int
 
     def build(self, numbers: Sequence[int], process: int) -> Member:
-        Process.joins_group = True  # programs end with this process, however it does
+        Process.joins_group = True  # programs end with this process, however it ends
         evaluation = replace(self.settings.evaluation, threads=self.threads)
         device = device_of_member(self.settings.device, process)
         require_runnable(evaluation.backend, device)
@@ -75,7 +75,7 @@ class EntrantsPart(Job[Played]):
     """Some pairs of games between two of the players.
 
     Args:
-        players: their places among all.
+        players: their indices among all players.
         openings: where games begin.
         seed: of the players.
     """
@@ -103,16 +103,16 @@ def workplaces_of(
     entrants: Sequence[Entrant],
     say: Callable[[str], None],
 ) -> Workplaces:
-    """As many workplaces as `backend` says or this machine has cores; one for each pair at most.
+    """As many workplaces as `backend` asks for or this machine has cores, at most one per pair.
 
     Args:
         settings: of the tournament.
-        backend: elsewhere than in this process.
-        entrants: what the players are made of.
+        backend: any but in this process.
+        entrants: what the players are built from.
         say: called with a sentence.
 
     Raises:
-        SettingError: the backend cannot have them.
+        SettingError: the backend cannot provide them.
     """
     backend.require_device(settings.device.type)
     stated = backend.actors if backend.name == "ray" else backend.processes

@@ -1,4 +1,4 @@
-"""The rating list as lines, one per player."""
+"""The rating list, a line per player."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Standing:
     high: float
     total: MatchScore  # of its distinct games
     los_next: float | None  # likelihood that it is stronger than the next in the list
-    elo_k: float | None  # the rating by the clubs' rule, see `club_ratings`
+    elo_k: float | None  # the rating by the rule that clubs use, see `club_ratings`
 
 
 def standings_of(

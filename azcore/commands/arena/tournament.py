@@ -6,8 +6,7 @@ together. The results are printed and saved in a folder:
     ratings.csv   the list             matches.csv   one row per pairing
     ratings.png   the list as a plot   games.csv     every game, move by move
 
-After Ctrl-C, the matches played so far are rated; the same command in the same folder plays the
-others.
+After Ctrl-C it rates the matches played so far; the same command in the same folder plays the rest.
 """
 
 from __future__ import annotations
@@ -134,7 +133,7 @@ def tournament(config: Config) -> int:
 
 
 def _conditions(settings: MatchSettings) -> tuple[object, ...]:
-    """All that matches depend on besides their players."""
+    """Everything that matches depend on besides their players."""
     of_matches = replace(
         settings.arena, anchors=None, export=None, teaching_k=None, format=FORMATS[0]
     )
@@ -173,7 +172,7 @@ def wanted_players(config: Mapping[str, Any], command: str) -> list[str]:
 
 
 def require_positions(players: Sequence[Player], starts: Starts | None) -> None:
-    """Refuse starts that are positions where a player has no words for them.
+    """Refuse starts that are positions if a player's protocol cannot set them up.
 
     Raises:
         SettingError: naming the player and the position.
@@ -183,12 +182,12 @@ def require_positions(players: Sequence[Player], starts: Starts | None) -> None:
             if not player.takes_positions:
                 raise SettingError(
                     f"arena.starts must be games from the initial position for {player.name}, "
-                    f"whose protocol has no words for a position to begin from, got {place}"
+                    f"whose protocol cannot set up a position, got {place}"
                 )
 
 
 def known_of(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase | None]:
-    """The book and the tablebase that settings name.
+    """The book and the tablebase that the settings name.
 
     Raises:
         AzcoreError: one of them cannot be used.
@@ -199,7 +198,7 @@ def known_of(arena: ArenaSettings, game: Game) -> tuple[Book | None, Tablebase |
         book = read_book(game, arena.book, "arena.book", plies=arena.opening_plies)
     if arena.tablebase is not None:
         tablebase = game.tablebase(arena.tablebase)
-        wanted = f"null for {game.name}, which knows no tablebases"
+        wanted = f"null for {game.name}, which has no tablebases"
         require(tablebase is not None, "arena.tablebase", wanted, arena.tablebase)
     return book, tablebase
 
@@ -220,7 +219,7 @@ def anchors_of(arena: ArenaSettings, names: Sequence[str]) -> dict[str, float]:
     """The players with a given rating, and their ratings.
 
     Raises:
-        SettingError: a setting names somebody else.
+        SettingError: a setting names another player.
     """
     ratings = arena.anchors or {}
     for name in ratings:
@@ -229,7 +228,7 @@ def anchors_of(arena: ArenaSettings, names: Sequence[str]) -> dict[str, float]:
 
 
 def anchors_met(anchors: Mapping[str, float], results: Sequence[MatchResult]) -> dict[str, float]:
-    """The anchors that have played; the default one of those who have, where none has yet."""
+    """The anchors that have played; if none has, the default one of the players that have."""
     met = [name for result in results for name in (result.first, result.second)]
     return {name: anchors[name] for name in anchors if name in met} or _default_anchor(met)
 
@@ -244,15 +243,15 @@ def _print_what(
     arena, starts = settings.arena, circumstances.starts
     console.print(
         f"{matches} {plural(matches, 'match', 'matches')} of {arena.games} games, "
-        f"{arena.num_simulations} simulations a move unless a player says otherwise"
+        f"{arena.num_simulations} simulations a move unless a player sets another number"
         + (f", from {starts.in_words()}" if starts else "")
-        + (f", openings of {escape(str(arena.book))}" if circumstances.book else "")
+        + (f", openings from {escape(str(arena.book))}" if circumstances.book else "")
         + (f", ended by {escape(str(arena.tablebase))}" if circumstances.tablebase else "")
     )
 
 
 class _Shown:
-    """Prints each match that ends and writes its games as files, if settings say so."""
+    """Prints each match that ends, and writes its games as files if the settings ask for it."""
 
     def __init__(
         self,

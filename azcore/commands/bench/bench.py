@@ -1,6 +1,6 @@
 """The command: measures every row for azcore, each followed by the same row for the peers.
 
-Figures to compare are measured in turn within one run, and medians are reported, because machines
+Figures to compare are measured alternately within one run and reported as medians, because machines
 are shared and their speed drifts.
 """
 
@@ -48,7 +48,7 @@ class Task:
     """What to measure."""
 
     config: Config  # as composed
-    sized: Config  # the same with the benchmark's network and number of games
+    sized: Config  # `config` with the benchmark's network and number of games
     settings: LearningSettings  # of `sized`
     options: BenchSettings
 
@@ -73,7 +73,7 @@ def bench(config: Config) -> int:
         "selfplay": {**config["selfplay"], "num_games": options.num_games},
     }
     if "plan" in options.rows:
-        plan_settings(config)  # refused before anything is measured
+        plan_settings(config)  # refuse before anything is measured
     settings = settings_from(sized, LearningSettings)
     selfplay = with_workers(settings.selfplay, settings.device.type)
     network = build_network(settings.game, settings.network, settings.seed)
@@ -120,7 +120,7 @@ def bench(config: Config) -> int:
 
 
 class Progress:
-    """Shows progress on standard error: in one line of a terminal, else in a line per message."""
+    """Shows progress on standard error: one line on a terminal, else a line per message."""
 
     def __init__(self) -> None:
         self._console = Console(stderr=True, highlight=False)
@@ -148,7 +148,7 @@ def _title(settings: LearningSettings, options: BenchSettings, header: Mapping[s
     return (
         f"{game.name} ({facts}); {header['cpu']}, {header['cores']} cores, {header['device']}; "
         f"network of {options.channels} channels x {options.blocks} blocks in "
-        f"{header['precision']} by {header['backend']}, {games}, "
+        f"{header['precision']} on {header['backend']}, {games}, "
         f"{settings.search.num_simulations} simulations a move"
     )
 
@@ -191,9 +191,9 @@ def _learner(task: Task, say: Say) -> Iterator[Figure]:
 
 
 def _ready(task: Task, say: Say) -> Iterator[Figure]:
-    say("start, with what was compiled before")
+    say("start, with a warm numba cache")
     yield Figure("ready_s", ready_seconds(task.sized), "s")
-    say("start, with nothing compiled before")
+    say("start, with an empty numba cache")
     yield Figure("ready_cold_s", ready_cold_seconds(task.sized), "s")
 
 
@@ -219,7 +219,7 @@ def _growth(task: Task, say: Say) -> Iterator[Figure]:
         at = {"simulations": number}
         yield Figure("search_us_per_simulation", us, "us", at)
         yield Figure("search_growth", us / times[0], "ratio", at)
-    say("search by trees at once")
+    say("search by number of trees")
     times = search_by_trees(task.settings, options, options.growth_trees)
     for number, us in zip(options.growth_trees, times, strict=True):
         yield Figure("search_us_per_simulation", us, "us", {"trees": number})
@@ -230,7 +230,7 @@ def _growth(task: Task, say: Say) -> Iterator[Figure]:
 
 def _device(task: Task, say: Say) -> Iterator[Figure]:
     options = task.options
-    say("self-play before a simulated device")
+    say("self-play on a simulated device")
     at = {"evals_per_s": round(options.device_rate), "games": options.device_games}
     yield Figure(
         "simulated_device_ratio", simulated_device_ratio(task.settings, options), "ratio", at

@@ -1,4 +1,4 @@
-"""Runs other programs on azcore's work, each with a script in its own process.
+"""Runs other programs on azcore's work, each by a script in its own process.
 
 `benchmarks/peers` in azcore's sources has those of the peers that it knows, and describes what a
 script reads and writes.
@@ -21,7 +21,7 @@ from azcore.assembly.parts import LearningSettings
 from azcore.commands.bench.settings import BenchSettings, PeerSettings
 from azcore.errors import AzcoreError, SettingError
 
-_SCRIPTS = Path(__file__).parents[3] / "benchmarks" / "peers"  # in a checkout
+_SCRIPTS = Path(__file__).parents[3] / "benchmarks" / "peers"  # present in a checkout only
 _VERSIONS = """
 import json, sys
 from importlib.metadata import PackageNotFoundError, version
@@ -36,7 +36,7 @@ print(json.dumps(found))
 
 
 class PeerError(AzcoreError):
-    """A peer could not be measured; the text says why."""
+    """A peer could not be measured; the message has the reason."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -102,8 +102,8 @@ def _peer(
     if peer.script is None:
         if not (_SCRIPTS / f"{name}.py").is_file():
             raise SettingError(
-                f"bench.peers.{name}.script must be a path, got None: there is no "
-                f"{_SCRIPTS / name}.py, which azcore's sources have"
+                f"bench.peers.{name}.script must be a path, got None: "
+                f"{_SCRIPTS / name}.py exists in azcore's sources only"
             )
         command, folder = [python, "-m", f"{_SCRIPTS.name}.{name}"], _SCRIPTS.parent
     else:
@@ -144,8 +144,8 @@ def work_for(
         "num_simulations": options.num_simulations,  # a move, in the row `search`
         "opening_plies": options.opening_plies,  # random plies before it
         "selfplay_simulations": settings.search.num_simulations,  # a move, in `selfplay`, `ready`
-        "num_games": settings.selfplay.num_games,  # at once; a peer may do better with another
-        "batches": list(options.peer_batches),  # numbers of games that a peer may try for that
+        "num_games": settings.selfplay.num_games,  # at once; another number may suit a peer better
+        "batches": list(options.peer_batches),  # numbers of games that a peer may try
         "blocks": options.blocks,  # of the network
         "channels": options.channels,
     }
@@ -154,7 +154,7 @@ def work_for(
 def run_peer(
     peer: Peer, work: Mapping[str, Any], minutes: float, doing: Callable[[str], None]
 ) -> Iterator[dict[str, Any]]:
-    """The rows of a peer as they arrive: what, value, unit, note.
+    """A peer's rows as they arrive: what, value, unit, note.
 
     Args:
         peer: the program.
@@ -211,7 +211,7 @@ def _read_rows(
         process.stdin.write(json.dumps(work))
         process.stdin.close()
     except BrokenPipeError:
-        pass  # its exit status says more
+        pass  # its exit status is more informative
     for line in process.stdout:
         try:
             said = json.loads(line)
@@ -225,6 +225,6 @@ def _read_rows(
                 "note": str(said.get("note", "")),
             }
         except (ValueError, LookupError, TypeError) as error:
-            raise PeerError(f"{where}: {line.strip()!r} is no row") from error
+            raise PeerError(f"{where}: {line.strip()!r} is not a row") from error
         yield found
     process.wait()

@@ -12,7 +12,7 @@ from typing import Any
 from azcore.assembly.parts import Config
 from azcore.errors import AzcoreError
 
-# The cores are set before the import of torch, which counts them.
+# Set the cores before importing torch, which counts them.
 _CODE = """
 import json, os, sys
 function, cores, arguments = json.load(sys.stdin)
@@ -37,11 +37,11 @@ def in_new_process(
             arguments.
         config: the composed configuration.
         arguments: plain values.
-        cores: those it may use; empty: those of this process.
+        cores: that it may use; empty: those of this process.
         environment: variables to set.
 
     Raises:
-        AzcoreError: the process failed; what it wrote is on standard error.
+        AzcoreError: the process failed; its output is on standard error.
     """
     done = subprocess.run(
         [sys.executable, "-c", _CODE],
@@ -51,5 +51,5 @@ def in_new_process(
         env={**os.environ, **(environment or {})},
     )
     if done.returncode != 0:
-        raise AzcoreError(f"{function} in a process of its own ended with {done.returncode}")
+        raise AzcoreError(f"{function} in its own process exited with status {done.returncode}")
     return json.loads(done.stdout.splitlines()[-1])

@@ -25,7 +25,7 @@ def resident_mb(config: Config, options: BenchSettings) -> float:
 
 
 def resident_here(config: Config, seconds: float) -> float:
-    """The same for this process; `getrusage` would start from its parent's peak."""
+    """Peak resident memory of this process; `getrusage` would start from its parent's peak."""
     rate_here(config, seconds)
     lines = Path("/proc/self/status").read_text().splitlines()
     peak = next(line for line in lines if line.startswith("VmHWM:"))
@@ -35,7 +35,7 @@ def resident_here(config: Config, seconds: float) -> float:
 def full_trees_mb(config: Config, options: BenchSettings, num_games: int) -> tuple[float, float]:
     """MiB of the full trees of `num_games` games, and the legal actions assumed per position.
 
-    Their number is the mean over positions in the middle of random games.
+    That number is the mean over positions in the middle of random games.
     """
     settings = settings_from(config, LearningSettings)
     games = MiddleGames(

@@ -1,4 +1,4 @@
-"""`bench.rows=[plan]`: the time, games, disk and cost of a run, from what this machine does.
+"""`bench.rows=[plan]`: the time, games, disk and cost of a run, from measurements on this machine.
 
 Random weights play for a while, and the learner takes a few steps. What a run needs follows from
 its settings:
@@ -7,11 +7,11 @@ its settings:
     evaluations = positions × evaluations a position
     seconds     = evaluations / evaluations a second + steps × seconds a step
 
-Games of trained networks have other lengths, and rating matches take time that is not counted: with
-`plan.run` the plan says how far it is off for a run that was made.
+Games of trained networks have other lengths, and rating matches take time that is not counted;
+`plan.run` compares the plan with a finished run.
 
-The plan plays for `plan.seconds`. If fewer games have ended by then than are in play, those that
-have are the shortest, so a game's length is estimated from all plies: plies ÷ games that ended.
+The plan plays for `plan.seconds`. If fewer games have ended by then than are in play, the finished
+games are the shortest, so the length of a game is estimated from all plies: plies ÷ finished games.
 """
 
 from __future__ import annotations
@@ -59,19 +59,19 @@ class PlanSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Rates:
-    """What was measured: of self-play with random weights, and of the learner."""
+    """Measurements of self-play with random weights, and of the learner."""
 
     evaluations_per_s: float
-    evaluations_per_position: float  # positions: those that are learned from
+    evaluations_per_position: float  # positions: those learned from
     positions_per_game: float
     bytes_per_game: float  # on disk
     seconds_per_step: float
-    note: str = ""  # what is estimated, if games did not end in time
+    note: str = ""  # on what is estimated, if too few games ended in time
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What a run takes up to some step."""
+    """The cost of a run up to some step."""
 
     steps: int
     games: float
@@ -89,7 +89,7 @@ class Plan:
 
 
 def plan_settings(config: Config) -> tuple[PlanSettings, RunSettings, dict[str, float]]:
-    """How to plan, for which run, and what the run of `plan.run` had taken, if there is one.
+    """How to plan, for which run, and the cost of the run that `plan.run` names, if any.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -101,7 +101,7 @@ def plan_settings(config: Config) -> tuple[PlanSettings, RunSettings, dict[str, 
 
 
 def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]:
-    """What the run of these settings takes; with `plan.run` also planned ÷ was.
+    """The cost of a run with these settings; with `plan.run` also planned ÷ actual.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -136,13 +136,13 @@ def plan_figures(config: Config, say: Callable[[str], None]) -> Iterator[Figure]
 
 
 def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.0) -> Plan:
-    """What a run of these settings takes up to a step.
+    """The cost of a run with these settings up to a step.
 
     Args:
         rates: measured on this machine.
         settings: of the run.
         steps: optimizer steps.
-        speedup: how many times as fast the machine of the run is.
+        speedup: the speed of the run's machine, as a multiple of this one's.
     """
     learner, replay = settings.learner, settings.replay
     if replay.games_per_generation is not None:
@@ -154,7 +154,7 @@ def planned(rates: Rates, settings: RunSettings, steps: int, speedup: float = 1.
         games = positions / rates.positions_per_game
     evaluations = positions * rates.evaluations_per_position
     kept = games if replay.games_on_disk is None else min(games, replay.games_on_disk)
-    if replay.window_on_disk:  # a game takes less there than in its record
+    if replay.window_on_disk:  # where a game takes less than its record
         kept += min(games, replay.window_games)
     return Plan(
         steps=steps,
@@ -215,7 +215,7 @@ def _seconds_per_step(settings: RunSettings, records: list[GameRecord]) -> float
 
 
 def _taken(run: str) -> dict[str, float]:
-    """What a run had taken at the end of its table, by column.
+    """The cost of a run at the end of its table, by column.
 
     Raises:
         SettingError: there is no such run, or it has no generation yet.

@@ -11,7 +11,7 @@ from azcore.commands.bench.children import in_new_process
 from azcore.networks import build_network
 from azcore.search.mcts import Search
 
-STARTS = 3  # with numba's cache; the one without it compiles everything and is measured once
+STARTS = 3  # with numba's cache; without it everything is compiled, which is measured once
 
 
 def ready_seconds(config: Config) -> float:
@@ -20,7 +20,7 @@ def ready_seconds(config: Config) -> float:
 
 
 def ready_cold_seconds(config: Config) -> float:
-    """The same with an empty numba cache."""
+    """Seconds from the start of a process to its first move, with an empty numba cache."""
     with tempfile.TemporaryDirectory() as folder:
         return _start(config, {"NUMBA_CACHE_DIR": folder})
 

@@ -48,7 +48,7 @@ class Row:
     value: float
     unit: str
     peer: str | None = None  # None: azcore itself
-    note: str = ""  # how it was measured, if that differs between programs
+    note: str = ""  # on how it was measured, if programs differ in it
 
 
 def machine(settings: LearningSettings) -> dict[str, Any]:

@@ -16,10 +16,10 @@ from azcore.search.evaluators import Evaluator
 from azcore.search.mcts import Search
 from azcore.search.settings import SearchSettings
 
-TREES = 64  # searched together, if their number does not vary
-FEW_TREES = 8  # the same for large trees, so that they fit into memory
+TREES = 64  # searched together, where their number is fixed
+FEW_TREES = 8  # for large trees, so that they fit into memory
 ROUNDS = 5  # of a measurement, at least
-PARTS, STEP = 1021, 61  # of the random numbers, used in turn; coprime
+PARTS, STEP = 1021, 61  # of the random numbers, used one after another; coprime
 
 
 class FreeEvaluator(Evaluator):
@@ -106,7 +106,7 @@ def search_us_per_simulation(settings: LearningSettings, options: BenchSettings)
 def search_by_trees(
     settings: LearningSettings, options: BenchSettings, numbers: Sequence[int]
 ) -> list[float]:
-    """The same for several numbers of trees at once, measured in turn."""
+    """Microseconds per simulation for several numbers of trees at once, measured alternately."""
     search = replace(settings.search, num_simulations=options.num_simulations)
     return _in_turn([_games(settings, options, search, number) for number in numbers], options)
 
@@ -114,7 +114,7 @@ def search_by_trees(
 def search_by_simulations(
     settings: LearningSettings, options: BenchSettings, numbers: Sequence[int]
 ) -> list[float]:
-    """The same for several numbers of simulations in one tree, measured in turn.
+    """Microseconds per simulation for several sizes of a tree, measured alternately.
 
     Each tree begins empty, so that it holds exactly these simulations.
     """

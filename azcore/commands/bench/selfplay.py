@@ -23,11 +23,11 @@ from azcore.selfplay.actor import Actor
 from azcore.selfplay.sizes import with_workers
 from azcore.selfplay.speed import evaluations_per_s
 
-SLICE = 0.5  # seconds of one measurement, of many in turn
+SLICE = 0.5  # seconds of one of many alternating measurements
 
 
 def make_actor(settings: LearningSettings, evaluator: Evaluator) -> Actor:
-    """Self-play by the settings, run until the moves of its games are no longer in step."""
+    """Self-play by the settings, run until its games are no longer in step."""
     actor = Actor(
         game=settings.game,
         search=settings.search,
@@ -43,7 +43,7 @@ def make_actor(settings: LearningSettings, evaluator: Evaluator) -> Actor:
 def selfplay_and_network(
     settings: LearningSettings, options: BenchSettings
 ) -> tuple[float, float, float]:
-    """Evaluations/s of self-play and of the bare network in turn, and the median of their ratio.
+    """Evaluations/s of self-play and of the bare network, alternately, and their median ratio.
 
     The bare network has the batches, the precision and the threads of self-play.
     """
@@ -51,7 +51,7 @@ def selfplay_and_network(
     network = build_network(settings.game, settings.network, settings.seed)
     evaluator = settings.evaluator(network, len(shares))
     actor = make_actor(settings, evaluator)
-    alone = evaluator.for_another_thread()  # self-play has this one, and changes what it holds
+    alone = evaluator.for_another_thread()  # self-play uses and changes this one
     rng = np.random.default_rng(1)
     bare = [
         own.prepared(rng.integers(0, 2, (share, *settings.game.observation_shape), np.uint8))
@@ -98,9 +98,9 @@ def bare_rate(
 
 
 def selfplay_by_cores(config: Config, options: BenchSettings) -> tuple[list[int], list[float]]:
-    """Evaluations/s of self-play on 1, 2, 4 ... cores and on all of them, in turn, three times.
+    """Evaluations/s of self-play on 1, 2, 4 ... cores and on all of them, three rounds of each.
 
-    The number of games per core is the same each time.
+    The number of games per core is constant.
 
     Args:
         config: with the sizes that the benchmark measures.
@@ -146,7 +146,7 @@ def rate_here(config: Config, seconds: float) -> float:
 
 
 class _Device:
-    """The time at which a device that processes one batch after the other will be free."""
+    """The time at which a device that processes batches one after another will be free."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""What to measure, and which other programs too; the numbers are in `conf/bench`."""
+"""What to measure, and in which other programs; the numbers are in `conf/bench`."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class BenchSettings:
 class PeerSettings:
     """Another program that can be measured on the same work as azcore."""
 
-    script: str | None  # path; None: the one of its name in benchmarks/peers
+    script: str | None  # path; None: the script of its name in benchmarks/peers
     requires: tuple[str, ...]  # distributions that its Python must have
     games: dict[str, str]  # our name: its name, with our settings in braces
 

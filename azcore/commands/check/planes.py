@@ -17,10 +17,10 @@ def drawn_planes(observation: FloatArray, *, most: int | None, width: int) -> li
 
     Args:
         observation: float32 [C, H, W] of whole numbers.
-        most: the most boards to draw; the others are only named. None: no limit.
+        most: the most boards to draw; the rest are only named. None: no limit.
         width: columns of text to use, at least one board wide.
     """
-    constant: dict[int, list[int]] = {}  # value: planes that hold nothing else
+    constant: dict[int, list[int]] = {}  # value: planes that hold only this value
     varied: list[int] = []
     for plane, values in enumerate(observation.astype(np.int64)):
         if (values == values.flat[0]).all():
@@ -45,7 +45,7 @@ def drawn_planes(observation: FloatArray, *, most: int | None, width: int) -> li
 
 
 def named_planes(observation: FloatArray, names: Sequence[str], most: int | None) -> list[str]:
-    """What planes hold, a line each: those that are drawn, and constant ones that are not 0."""
+    """The meaning of planes, a line each: those drawn, and constant ones other than 0."""
     varied = [i for i, plane in enumerate(observation) if (plane != plane.flat[0]).any()][:most]
     full = [i for i, plane in enumerate(observation) if plane.all() and plane.min() == plane.max()]
     return [f"plane {plane}: {names[plane]}" for plane in sorted([*varied, *full])]

@@ -81,8 +81,8 @@ def check(config: Mapping[str, Any]) -> int:
         speed = _speed(game, config, report, settings)
     _print_table(console, ("speed on this machine", "value"), speed)
     console.print(
-        "The time of a game is an estimate of the start of training, when games are about as long\n"
-        "as random ones."
+        "The time of a game is an estimate for the start of training, when games are about as\n"
+        "long as random ones."
     )
     tables = {
         "checks": _identities(report),
@@ -98,7 +98,7 @@ def check(config: Mapping[str, Any]) -> int:
 def check_before_training(config: Mapping[str, Any], game: Game) -> None:
     """Run the kit briefly, so that a faulty game is reported before anything is written.
 
-    Games that come with azcore are left out: azcore's own tests check them.
+    It skips games that ship with azcore, which azcore's own tests check.
 
     Raises:
         ContractError: an identity does not hold.
@@ -138,7 +138,7 @@ def _facts(game: Game, report: Report) -> list[tuple[str, ...]]:
     played = "game" if report.games == 1 else "games"
     rows: list[tuple[str, ...]] = [
         ("actions", f"{game.num_actions:,}"),
-        ("actions that were ever legal", f"{report.ever_legal:,}"),
+        ("actions ever legal", f"{report.ever_legal:,}"),
         ("observation", shape),
         ("largest values of its planes", _maxima(game)),
         ("planes that stayed zero", ranges(~_used_planes(game))),
@@ -162,7 +162,7 @@ def _maxima(game: Game) -> str:
 
 
 def _perft_rows(game: Game, settings: CheckSettings) -> list[tuple[str, ...]]:
-    """Depth by depth, as long as the next one is expected to stay within the limits."""
+    """Depth by depth, while the next one should stay within the limits."""
     perft(game, 1)  # loads or compiles the loop
     rows: list[tuple[str, ...]] = []
     visited = 1  # positions whose actions are listed
@@ -194,7 +194,7 @@ def _print_observation(console: Console, game: Game, most: int | None) -> None:
         console.print("\n".join(named) + "\n", markup=False)
     for action in actions[len(actions) // 2 :]:
         state = game.step(state, action)
-    # The kit cannot know who should have won, so show it to the author.
+    # The kit cannot know who should have won, so the author has to look.
     verdict = {1: "seat 0 has won", 0: "a draw", -1: "seat 1 has won"}[game.outcome(state)]
     console.print(f"where that game ended: {verdict} ({game.termination(state)})", markup=False)
     console.print(game.render(state) + "\n", markup=False)

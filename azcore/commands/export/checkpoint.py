@@ -1,4 +1,4 @@
-"""`what=checkpoint`: a checkpoint as a small file to give away, with a card."""
+"""`what=checkpoint`: a checkpoint as a small file to share, with a card."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def from_and_to(config: Config, suffix: str) -> tuple[Path, Path]:
     path, out = checkpoint_of(config["checkpoint"]), Path(config["out"])
     require(out.suffix == suffix, "out", f"a file that ends in {suffix}", config["out"])
     if out.exists():
-        raise CheckpointError(f"out={out}: there is such a file already")
+        raise CheckpointError(f"out={out} exists already; name another file")
     return path, out
 
 
@@ -77,7 +77,7 @@ def _card(path: Path, checkpoint: dict[str, Any], settings: ExportedCheckpoint) 
 
 
 def _given_away(own: dict[str, Any]) -> dict[str, Any]:
-    """What a checkpoint says of itself, without the folders of this machine."""
+    """A checkpoint's own facts, without the folders of this machine."""
     named = dict(own)
     if ORIGIN in own:
         named[ORIGIN] = _without_folders(own[ORIGIN])
@@ -87,7 +87,7 @@ def _given_away(own: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_folders(value: Any) -> Any:
-    """The same with the names alone of absolute paths; a checkpoint keeps that of its run."""
+    """A value with absolute paths cut to their last names; a checkpoint keeps its run's path."""
     if isinstance(value, Mapping):
         return {key: _without_folders(each) for key, each in value.items()}
     if isinstance(value, list | tuple):

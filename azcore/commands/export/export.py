@@ -1,4 +1,4 @@
-"""What `command=export` writes: games, a picture, a network or a checkpoint to give away."""
+"""What `command=export` writes: games, a picture, a network or a checkpoint to share."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WRITERS = {
 
 
 def export(config: Config) -> int:
-    """Write what `what` asks for and print where; 0.
+    """Write what `what` names and print where; 0.
 
     Raises:
         AzcoreError: settings, records or the checkpoint cannot be used; files written before that

@@ -22,12 +22,14 @@ from azcore.storage.untrusted import require_no_link, require_no_links
 
 
 def export_games(config: Config, settings: ExportedGames) -> int:
-    """Write the games that the settings name, and print where; 0.
+    """Write the games that the settings select, and print where; 0.
 
     Raises:
         AzcoreError: settings or records cannot be used; files written before that stay.
     """
-    require(config["out"] is None, "out", "null: export.out is where games go", config["out"])
+    require(
+        config["out"] is None, "out", "null: export.out names the place of games", config["out"]
+    )
     require(config["checkpoint"] is None, "checkpoint", "null for games", config["checkpoint"])
     wanted = "a run directory or a file of game records"
     require(settings.games is not None, "export.games", wanted, settings.games)
@@ -39,7 +41,7 @@ def export_games(config: Config, settings: ExportedGames) -> int:
         form = format_named(game, settings.format)
         if record.game_index in numbers:
             raise GameFileError(
-                f"{records.path}: each game must have a number of its own, got two of "
+                f"{records.path}: each game must have its own number, got two with "
                 f"{record.game_index}: the file holds games of several runs"
             )
         numbers.add(record.game_index)
@@ -58,7 +60,7 @@ def export_games(config: Config, settings: ExportedGames) -> int:
 def write_games_of_generation(
     records: Path, game: Game, games: Iterable[GameRecord], settings: GenerationExport
 ) -> None:
-    """Write the first games of a generation next to the records; repeated, the same files.
+    """Write the first games of a generation next to the records; idempotent.
 
     Raises:
         AzcoreError: the game has no such format, or a file cannot be written.
@@ -75,12 +77,12 @@ def write_game(folder: Path, game: Game, record: GameRecord, form: TranscriptFor
 
 
 def beside(records: Path, form: TranscriptFormat) -> Path:
-    """The folder for transcripts if the settings name none."""
+    """The default folder for transcripts."""
     return records.parent / form.suffix.removeprefix(".")
 
 
 def record_of(settings: ExportedPicture) -> tuple[Game, GameRecord]:
-    """The game that the settings name, as a record.
+    """The game that the settings select, as a record.
 
     Raises:
         AzcoreError: there is none, or it cannot be read.

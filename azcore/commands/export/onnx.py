@@ -18,14 +18,14 @@ from azcore.networks.onnx_export import difference_from_torch, onnx_of
 from azcore.networks.saved import network_of
 from azcore.storage.checkpoint import KEY, read_checkpoint
 
-POSITIONS = 4  # in which the file is compared with torch
+POSITIONS = 4  # compared between the file and torch
 
 
 def export_onnx(config: Config, settings: Exported) -> int:
     """Write the network of `checkpoint` to `out`, and print its card; 0.
 
     Raises:
-        AzcoreError: a setting or the checkpoint cannot be used, or the file computes something else
+        AzcoreError: a setting or the checkpoint cannot be used, or the file computes other values
             than torch; nothing was written.
     """
     path, out = from_and_to(config, ".onnx")
@@ -50,7 +50,7 @@ def export_onnx(config: Config, settings: Exported) -> int:
         raise SettingError(f"out={out} cannot be written: {error.strerror}") from error
     for title, text in card.items():
         print(f"{title}: {text}")
-    print(f"checked against torch in {POSITIONS} positions: it differs by {difference:.1g} at most")
+    print(f"checked against torch in {POSITIONS} positions: largest difference {difference:.1g}")
     print(f"written to {out}, {len(content) / 1e6:.2f} MB")
     write_result(config, file=out, card=card, difference_from_torch=difference)
     return 0

@@ -20,7 +20,7 @@ NUMBERS = {
 
 @dataclass(frozen=True, kw_only=True)
 class Exported:
-    """What every `what` has; the comments are in `conf/what`."""
+    """The settings that every `what` has; the comments are in `conf/what`."""
 
     what: str
 
@@ -31,7 +31,7 @@ class Exported:
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedGames(Exported):
-    """Which games become files, and where."""
+    """Which games are written, and where."""
 
     games: str | None
     format: str | None
@@ -56,7 +56,7 @@ class ExportedPicture(Exported):
 
 @dataclass(frozen=True, kw_only=True)
 class ExportedCheckpoint(Exported):
-    """What the card says besides."""
+    """What else the card states."""
 
     recipe: str | None
     results: tuple[str, ...]
@@ -89,7 +89,7 @@ def export_settings(values: Mapping[str, Any]) -> Exported:
 
 @dataclass(frozen=True, kw_only=True)
 class GenerationExport:
-    """How many games of each generation of a run become files; the group `export` of training."""
+    """How many games per generation of a run are written; the group `export` of training."""
 
     format: str | None
     per_generation: int

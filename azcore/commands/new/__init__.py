@@ -1,8 +1,8 @@
-"""`command=new`: writes the package of a new game, which is complete and passes the kit.
+"""`command=new`: writes the package of a new game, complete and passing the kit.
 
 The template next to this file is itself such a package, for a game called `my_game`, and is linted,
-type-checked and tested unchanged; a new package is a copy with that name replaced. One of the kind
-`plain` has some files of another template in place of the compiled ones.
+type-checked and tested unchanged; a new package is a copy with that name replaced. For the kind
+`plain`, files of a second template replace the compiled ones.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from azcore.errors import GameError, SettingError
 from azcore.settings import require
 
 TEMPLATE = "package-template"  # with a hyphen, or builds would take it for a package of azcore
-KINDS = {  # folders of files, of which later ones replace earlier ones
+KINDS = {  # template folders; files of later ones replace those of earlier ones
     "compiled": (TEMPLATE,),
     "plain": (TEMPLATE, f"{TEMPLATE}-plain"),
 }
 TEMPLATE_NAME = "my_game"
-# Names that the template's game.py uses itself; a class of such a name would hide them. A Python
-# keyword such as None cannot name a class either.
+# Names that the template's game.py uses; a class of that name would hide them. A Python keyword
+# such as None cannot name a class either.
 _TAKEN = (
     *("Any", "Board", "BoolArray", "CompiledGame", "Facts", "FloatArray", "Game", "GameError"),
     *("IllegalActionError", "Rules", "State"),
@@ -49,12 +49,12 @@ def new_package(config: Mapping[str, Any]) -> int:
     name, place, kind = config["name"], config["new"], config["kind"]
     folder = place.get("path") if isinstance(place, dict) else place
     if name is None:
-        raise SettingError("command=new needs name=NAME, what the game is to be called")
+        raise SettingError("command=new needs name=NAME, the name of the game")
     require(isinstance(folder, str | int), "new.path", "a folder", folder)  # 7 is a name too
     require(kind in KINDS, "kind", f"one of {', '.join(KINDS)}", kind)
     # Hydra accepts ~ only in quotes, where no shell expands it.
     written = write_package(str(name), Path(os.path.expanduser(str(folder))), kind)
-    print(f"{written} holds a complete game, to be made into yours; next:")
+    print(f"{written} holds a complete game for you to change; next:")
     print(f"  pip install -e {shlex.quote(str(written))}")
     print(f"  python -m azcore command=check game={name}")
     print(f"  python -m azcore game={name}")
@@ -81,7 +81,7 @@ def write_package(name: str, folder: Path, kind: str = "compiled") -> Path:
     check_name(name)
     target = folder / name
     if target.exists() or target.is_symlink():
-        raise SettingError(f"{target} exists already; nothing was written")
+        raise SettingError(f"{target} exists already; name another")
     title = "".join(word.capitalize() for word in name.split("_"))
     words = {
         TEMPLATE_NAME: name,
@@ -107,14 +107,12 @@ def check_name(name: str) -> None:
     """
     # Python allows a _ at the end of a name; distributions do not.
     word = re.fullmatch("[a-z]([a-z0-9_]*[a-z0-9])?", name) and not keyword.iskeyword(name)
-    if not word or yaml.safe_load(name) != name:  # YAML takes `on` and `null` for other things
+    if not word or yaml.safe_load(name) != name:  # YAML reads `on` and `null` as other types
         raise SettingError(f"name must be a lower-case Python name such as my_game, got {name!r}")
     if name in {point.name for point in entry_points(group="azcore.games")}:
         raise GameError(f"a game named {name} is installed already; take another name")
     if name in sys.stdlib_module_names or _importable(name):
-        raise SettingError(
-            f"name must not be that of a Python package you have, got {name!r}; take another"
-        )
+        raise SettingError(f"name must not be that of an installed Python package, got {name!r}")
 
 
 def _importable(name: str) -> bool:

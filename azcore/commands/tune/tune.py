@@ -56,7 +56,7 @@ Constants = Mapping[str, float]  # by key, such as puct.c_init
 Match = Callable[[Constants, int, int], MatchResult]  # (constants tried, games, seed)
 
 GROUP = "search"
-# Numbers of the search without effect in a match, which uses the arena's simulations and no noise.
+# Search settings without effect in a match, which uses the arena's simulations and no noise.
 NOT_IN_MATCHES = (
     *("num_simulations", "dirichlet_fraction", "dirichlet_alpha", "gumbel.scale"),
     *("root_temperature", "forced_visits"),
@@ -138,9 +138,7 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
         if key not in known:
             if key not in kinds:
                 raise SettingError(unknown_key(key, known))
-            require(
-                False, where, f"of a number that matters in matches ({', '.join(known)})", given
-            )
+            require(False, where, f"for a number that affects matches ({', '.join(known)})", given)
         if given is None:
             continue
         numbers = given[:2] if isinstance(given, list | tuple) else []
@@ -158,7 +156,7 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
         low, high = numbers
         is_log, is_whole = len(given) == 3, kinds[key].startswith("int")
         require(low < high, where, "a range from low to something higher", given)
-        require(low > 0 or not is_log, where, "above 0 where log is said", given)
+        require(low > 0 or not is_log, where, "above 0 with log", given)
         are_whole = low == int(low) and high == int(high)
         require(are_whole or not is_whole, where, "whole numbers", given)
         found.append(Parameter(key=key, low=low, high=high, is_log=is_log, is_whole=is_whole))
@@ -167,7 +165,7 @@ def parameters_from(values: Mapping[str, Any]) -> list[Parameter]:
 
 
 def search_of(search: SearchSettings, parameters: Sequence[Parameter]) -> SearchSettings:
-    """The search whose constants these are: PUCT, as engines search, or Gumbel's.
+    """The search that these constants belong to: PUCT, as in engines, or Gumbel's.
 
     Raises:
         SettingError: there are constants of both, or of Gumbel's without it.
@@ -177,7 +175,7 @@ def search_of(search: SearchSettings, parameters: Sequence[Parameter]) -> Search
     if not of_gumbel:
         return replace(search, gumbel=None)
     require(search.gumbel is not None, "search", "gumbel, whose constants are tuned", "puct")
-    alone = f"null but for {', '.join(of_gumbel)}, since Gumbel's search ignores the others"
+    alone = f"null except for {', '.join(of_gumbel)}, since Gumbel's search ignores the others"
     require(keys == of_gumbel, "tune.parameters", alone, ", ".join(keys))
     return search
 
@@ -234,7 +232,9 @@ class Tuning:
 
     def run(self) -> None:
         """Play the trials that are missing."""
-        self._table.keep_before(len(self.trials))  # drops what a killed process began to write
+        self._table.keep_before(
+            len(self.trials)
+        )  # drops a row that a killed process left half-written
         for number in range(len(self.trials), self._options.trials):
             constants = self._proposal(number)
             result = self._match(constants, self._options.games, self._seed_of(number))
@@ -280,7 +280,7 @@ class Tuning:
         surface = Surface(
             np.array([self._unit(self._constants(row)) for row in rows]),
             np.array([self._table.number(row, "score") for row in rows]),
-            np.sqrt(variance / np.maximum(1, games / 2)),  # repeats tell nothing new
+            np.sqrt(variance / np.maximum(1, games / 2)),  # repeats add no information
         )
         highest = zip(self._parameters, surface.highest(), strict=True)
         constants = {p.key: p.from_unit(float(share)) for p, share in highest}
@@ -290,7 +290,7 @@ class Tuning:
         return np.array([p.to_unit(constants[p.key]) for p in self._parameters])
 
     def confirm(self, constants: Constants) -> dict[str, str] | None:
-        """The row of the last match, played if it is missing; None if none is wanted."""
+        """The row of the last match, played if missing; None if the settings ask for none."""
         games = self._options.confirming_games
         if not games:
             return None
@@ -321,7 +321,7 @@ def _row(result: MatchResult) -> dict[str, Any]:
 
 
 def _optuna() -> Any:
-    """The library, with its log messages kept off the terminal.
+    """Optuna, with its log messages kept off the terminal.
 
     Raises:
         SettingError: it is not installed.
@@ -353,7 +353,7 @@ def tune(config: Config) -> int:
     options = build(TuneSettings, given, "tune")
     settings, checkpoint = settings_from(config, MatchSettings), checkpoint_of(config["checkpoint"])
     settings = replace(settings, search=search_of(settings.search, parameters))
-    for share in (0.0, 1.0):  # refuse now rather than at the first such trial
+    for share in (0.0, 1.0):  # refuse now, not at the first such trial
         with_constants(settings.search, {p.key: p.from_unit(share) for p in parameters})
     console = table_console()
     with warnings.catch_warnings():
@@ -397,8 +397,8 @@ def _tune(
         return interrupts.STATUS
     _print_trials(console, parameters, tuning.trials)
     console.print(
-        f"by all {len(tuning.trials)} trials these score {_percent(estimate.value)} against the "
-        f"old ones [{_percent(estimate.low)}, {_percent(estimate.high)}]:"
+        f"from all {len(tuning.trials)} trials, these should score {_percent(estimate.value)} "
+        f"against the old ones [{_percent(estimate.low)}, {_percent(estimate.high)}]:"
     )
     console.print("  " + " ".join(f"{key}={value:g}" for key, value in constants.items()))
     if confirmed is not None:
@@ -408,7 +408,7 @@ def _tune(
             if low > 0.5
             else "worse than the old ones"
             if high < 0.5
-            else "no different from the old ones as far as these games tell"
+            else "not distinguishable from the old ones in these games"
         )
         console.print(
             f"in {confirmed['games']} fresh games, {confirmed['distinct_games']} distinct, "
@@ -510,7 +510,7 @@ def _folder(
         "parameters": {p.key: [p.low, p.high, "log" if p.is_log else ""] for p in parameters},
     }
     text = yaml.safe_dump(identity, sort_keys=False)
-    identity = yaml.safe_load(text)  # as it is read back: YAML has lists, no tuples
+    identity = yaml.safe_load(text)  # as read back: YAML has lists, not tuples
     name = hashlib.sha256(text.encode()).hexdigest()[:12]
     folder = Path(config["run_dir"] or RUNS / "tune" / settings.game.name / name).absolute()
     kept = folder / "settings.yaml"
@@ -520,7 +520,7 @@ def _folder(
         for key, value in identity.items():
             require(before.get(key) == value, f"{key} in {folder}", f"{before.get(key)}", value)
     elif (folder / "config.yaml").exists():
-        raise SettingError(f"run_dir {folder} holds a training run; a tuning needs one of its own")
+        raise SettingError(f"run_dir {folder} holds a training run; a tuning needs its own folder")
     else:
         folder.mkdir(parents=True, exist_ok=True)
         with replacing(kept) as file:

@@ -104,7 +104,7 @@ def test_tables_hold_every_checkpoint_and_match_once(
     assert 0.5 <= float(between["probability"]) <= 1.0
     line = next(line for line in output.splitlines() if line.count("gate.enabled=") == 2)
     assert float(line.split("│")[3]) == pytest.approx(float(between["elo"]), abs=0.6)
-    assert "several seeds: intervals have the chance between seeds" in output
+    assert "several seeds: intervals cover the variation between seeds" in output
     assert "one seed" not in output
     saved = (runs / "comparison.txt").read_text()
     assert "differences of the last checkpoints" in saved
@@ -262,7 +262,7 @@ def test_one_checkpoint_has_its_interval(
     assert compare(f"arena.runs=['{run}']", "arena.checkpoints=1") == 0
     ((below,), (above,)) = drawn[0]
     assert min(below, above) > 10
-    assert "the interval is of the distance from random play" in capsys.readouterr().out
+    assert "the interval is that of the distance from random play" in capsys.readouterr().out
     *_, last = csv.DictReader((run / "ratings.csv").read_text().splitlines()[:2])
     assert float(last["low"]) < float(last["rating"]) < float(last["high"])
 
@@ -294,12 +294,12 @@ def test_predictions_of_games_by_others(
     assert float(first["value_error"]) == pytest.approx(wanted.value_loss, abs=1e-4)
     assert len({row["value_error"] for row in (first, *others[:-2])}) > 1
     output = capsys.readouterr().out
-    assert f"of {wanted.positions} positions of {len(held_out)} games that are held out" in output
+    assert f"of {wanted.positions} positions of {len(held_out)} held-out games" in output
     line = next(line for line in output.splitlines() if "gate.enabled=true" in line)
     assert f"{float(others[0]['predicted']):.1%}" in line
     assert f"{float(others[0]['value_error']):.3f}" in line
     assert compare(*brief, games, "supervised.held_out=1e-9") == 0
-    assert "nothing is predicted: supervised.held_out=1e-09 of" in capsys.readouterr().out
+    assert "nothing to predict: supervised.held_out=1e-09 of" in capsys.readouterr().out
     assert "predicted" not in rows(runs / "ratings.csv")[0]
 
 
@@ -375,7 +375,7 @@ def test_arms_that_differ_in_nothing_or_in_more_than_they_say(
     brief = ["arena.checkpoints=1", "arena.rivals=0"]
     assert compare(*brief) == 0
     output = capsys.readouterr().out
-    assert "one seed: chance between seeds is not in these intervals\n" in output
+    assert "one seed: these intervals do not cover the variation between seeds\n" in output
     assert "arena.games=4 and gate.enabled=false have the same weights: what they differ" in output
     assert "not trained" not in output
     assert len(rows(runs / "differences.csv")) == 2
@@ -387,9 +387,9 @@ def test_arms_that_differ_in_nothing_or_in_more_than_they_say(
     assert compare(*brief) == 0
     output = capsys.readouterr().out
     told = "float32 in arena.games=4 and gate.enabled=false, bfloat16 in gate.enabled=true\n"
-    assert f"not trained alike, by the runs' sizes.json: precision is {told}" in output
+    assert f"not trained alike, according to sizes.json of the runs: precision is {told}" in output
     told = "8 of arena.games=4, 16 of gate.enabled=false and gate.enabled=true\n"
-    assert f"not trained equally long: the last checkpoints are of steps {told}" in output
+    assert f"not trained equally long: the last checkpoints are at steps {told}" in output
     assert "have the same weights" not in output
     # What was chosen is no surprise.
     edit(runs / "gate.enabled=true,seed=1", "precision: float32", "precision: bfloat16")
@@ -407,7 +407,7 @@ def test_of_many_arms_those_of_the_strongest_are_printed(
     monkeypatch.setattr(comparing, "MOST_PAIRS", 2)
     assert compare("arena.checkpoints=1", "arena.rivals=0") == 0
     output = capsys.readouterr().out
-    assert "those of the strongest variant; differences.csv has all 3\n" in output
+    assert "only pairs with the strongest variant; differences.csv has all 3\n" in output
     assert len({row["stronger"] for row in rows(runs / "differences.csv")[:2]}) == 1
     assert output.count(" before ") == 1
 
@@ -443,14 +443,14 @@ def test_runs_that_cannot_be_compared(
     (second / "config.yaml").write_text(config)
     metrics = (second / "metrics.csv").read_text()
     (second / "metrics.csv").write_text(metrics.replace("evaluations,", "older,", 1))
-    refused("metrics.csv has no evaluations of step 8; arena.x=steps needs none")
+    refused("metrics.csv has no evaluations for step 8; arena.x=steps works without it")
     (second / "metrics.csv").write_text(metrics)
     refused("arena.games must be an even number", "arena.games=3")
     refused("arena.checkpoints must be 1 or more, got 0", "arena.checkpoints=0")
     shutil.copytree(runs, runs.with_name("other"))
     both = compose(*COMPARISON, *BRIEF)
     both["arena"]["runs"] = ["mine", "other"]
-    with pytest.raises(SettingError, match=r"are both called gate\.enabled=false,seed=1"):
+    with pytest.raises(SettingError, match=r"are both named gate\.enabled=false,seed=1"):
         command.arena(both)
     for checkpoints in runs.glob("*/checkpoints"):
         shutil.rmtree(checkpoints)

@@ -133,7 +133,7 @@ def test_no_match_is_played_twice(azcore: Command, run: Path, tmp_path: Path) ->
     (tmp_path / "cut/ratings.csv").unlink()
     status, output, errors = azcore(*line, three, "run_dir=cut")
     assert (status, errors) == (0, "")
-    assert "1 of the matches were played before" in output
+    assert "1 of the matches had been played before" in output
     assert output.count(", played before") == 1
     for name in ("matches.csv", "ratings.csv", "games.csv"):
         assert (tmp_path / "cut" / name).read_bytes() == whole[name], name
@@ -574,7 +574,7 @@ def test_a_player_has_a_search_of_its_own(
         ("c_int=2", r"no setting search\.c_int; did you mean search\.c_init\?"),
         ("c_init=x", r"search\.c_init must be a number, got 'x'"),
         ("c_init=[", r"players: c_init must be a value, got '\['"),
-        ("gumbel.actions=3", r"search\.gumbel must be settings, of which actions is one, got None"),
+        ("gumbel.actions=3", r"search\.gumbel must be settings that include actions, got None"),
         ("solve=true transpositions=true", r"search\.solve must be false"),
         ("num_simulations=0", r"search\.num_simulations must be 1 or more, got 0"),
         ("c_init=2 quickly", "there is no such file or folder"),
@@ -724,8 +724,8 @@ for line in sys.stdin:
         (
             ".../.X./... w",
             (f'players=[random,"gtp name=mine {sys.executable} program.py"]',),
-            "arena.starts must be games from the initial position for mine, whose protocol has "
-            "no words for a position to begin from, got book.txt, line 2",
+            "arena.starts must be games from the initial position for mine, whose protocol "
+            "cannot set up a position, got book.txt, line 2",
         ),
     ],
 )

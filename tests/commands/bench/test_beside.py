@@ -68,7 +68,7 @@ def test_a_peer_does_the_same_work(
     ("code", "sentence"),
     [
         (f"print('{ROW}', flush=True); raise RuntimeError('boom')", "RuntimeError: boom"),
-        (f"print('{ROW}'); print('hello')", "'hello' is no row"),
+        (f"print('{ROW}'); print('hello')", "'hello' is not a row"),
         (f"print('{ROW}', flush=True); import time; time.sleep(60)", "bench.peer_minutes=0.02"),
     ],
     ids=["crash", "nonsense", "late"],

@@ -1,10 +1,10 @@
 """The rules of My game as ordinary Python: the state, and functions on it. Replace them with yours.
 
-The rules here make the package work from the start: two players put stones on an N × N board in
-turn, and the first with `in_a_row` of them in a line wins. Cells and actions have the same numbers,
-row by row from the top left.
+The rules here make the package work from the start: two players alternately put stones on an N × N
+board, and the first with `in_a_row` of them in a line wins. Cells and actions have the same
+numbers, row by row from the top left.
 
-Nothing is compiled. A state may be any object, such as a position of a library that knows the game;
+Nothing is compiled. A state may be any object, such as a position of an existing library;
 it holds everything that affects the rest of the game, and `step` leaves the old one as it was. That
 costs speed: `python -m azcore command=new kind=compiled` writes rules that azcore compiles.
 """

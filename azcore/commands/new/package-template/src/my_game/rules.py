@@ -1,8 +1,8 @@
 """The rules of My game: the fields of a state, and plain functions on it. Replace them with yours.
 
-The rules here make the package work from the start: two players put stones on an N × N board in
-turn, and the first with `in_a_row` of them in a line wins. Cells and actions have the same numbers,
-row by row from the top left.
+The rules here make the package work from the start: two players alternately put stones on an N × N
+board, and the first with `in_a_row` of them in a line wins. Cells and actions have the same
+numbers, row by row from the top left.
 
 azcore compiles these functions with numba. Pitfalls:
 
