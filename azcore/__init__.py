@@ -6,7 +6,7 @@
     run = azcore.train("name", minutes=5)
     azcore.arena([run, "random", "search:64"])
 
-docs/library.md explains these names, which are stable by promise. Inside: `azcore.game` defines the
+docs/library.md explains these names, which stay stable. Inside: `azcore.game` defines the
 contract that a game implements; `azcore.testing` checks it; `azcore.search` plays;
 `azcore.algorithms` follows the papers' loops; `azcore.cli` is the command line. The names below are
 imported on first use, so importing azcore costs nothing.
@@ -83,9 +83,9 @@ def __dir__() -> list[str]:
 
 
 class _Function(ModuleType):
-    """A package that is a function too: `azcore.search(...)` beside `azcore.search.mcts`.
+    """A package that is also a function: `azcore.search(...)` alongside `azcore.search.mcts`.
 
-    Importing anything in a package makes the package an attribute of azcore, whatever had its name.
+    Importing anything in a package binds the package to its name in azcore, whatever had that name.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -104,4 +104,4 @@ class _Function(ModuleType):
 
 
 for _name in ("arena", "search"):
-    import_module(f"azcore.{_name}").__class__ = _Function  # each holds a docstring alone
+    import_module(f"azcore.{_name}").__class__ = _Function  # each holds only a docstring

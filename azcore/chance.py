@@ -1,7 +1,7 @@
 """All random numbers of a run: counter-based generators, so that no generator state is saved.
 
 A purpose, the run's seed, an index (of a game, a batch or a match) and a ply identify each draw.
-The same four give the same numbers in any process at any time; different ones are independent.
+Equal ones give equal numbers in any process at any time; different ones are independent.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _STEP, _OTHER_STEP = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBB67AE8584CAA73B
 
 
 class Purpose(IntEnum):
-    """The use of the numbers. Changing a value changes the numbers that a run draws."""
+    """What the numbers are for. Changing a value changes the numbers that a run draws."""
 
     OPENING = 1  # random first plies of a self-play game
     ROOT_NOISE = 2  # Dirichlet noise of one move
@@ -42,9 +42,9 @@ def generator(purpose: Purpose, seed: int, index: int, ply: int = 0) -> np.rando
 
 
 class Generators:
-    """The generators of `generator`, made from a single one, in a seventh of the time.
+    """The generators of `generator`, made from a single one in a seventh of the time.
 
-    Each is valid until the next is asked for.
+    Each is valid until the next one is requested.
     """
 
     def __init__(self) -> None:

@@ -27,15 +27,15 @@ class FaultyGameError(GameError):
 
 
 class InvalidTextError(AzcoreError):
-    """Text that is not an action or a state at all, such as `z99`."""
+    """Text that is not an action or a state, such as `z99`."""
 
 
 class TranscriptError(InvalidTextError):
-    """A transcript that is no game of these settings, or none to learn from.
+    """A transcript that is not a game of these settings, or not one to learn from.
 
     Args:
         sentence: as for any error.
-        reason: why, in a few words that it shares with others of its kind, to count them by.
+        reason: a few words shared by errors of its kind, to count them by.
         before: a `Transcript` of the game up to the move that cannot be read or played; None: not
             even its start can be read.
     """
@@ -66,13 +66,13 @@ class DivergedError(AzcoreError):
 
 
 class FailedProgramError(AzcoreError):
-    """A program that plays cannot be started any more. The command's exit status is 1."""
+    """A program that plays can no longer be started. The command's exit status is 1."""
 
 
 class LostProcessError(AzcoreError):
-    """A process of self-play or of matches ended by itself, and starting it again did not help."""
+    """A process of self-play or of matches died, and restarting it did not help."""
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of what an error of another library says; its type if it says nothing."""
+    """The first line of another library's error message; without a message, the error's type."""
     return next(iter(str(error).splitlines()), type(error).__name__)

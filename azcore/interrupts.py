@@ -26,11 +26,11 @@ STATUS = 130  # exit status after Ctrl-C or SIGTERM, as in shells
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 _AS_ONE = 0.2  # seconds: the terminal and the parent process may both send the same Ctrl-C
-_PATIENCE = 3.0  # seconds after the first signal until we report what azcore waits for
-_RETRY = 0.01  # seconds until a handler that may not raise now is called again
-_GRACE = 1.0  # seconds after the second signal in which a shutdown under way may finish
+_PATIENCE = 3.0  # seconds after the first signal before azcore reports what it waits for
+_RETRY = 0.01  # seconds before calling again a handler that must not raise now
+_GRACE = 1.0  # seconds after the second signal for the current shutdown to finish
 
-_is_over = False  # whether the interpreter ends
+_is_over = False  # whether the interpreter is shutting down
 _is_tidy = False  # whether the first signal leaves the shutdown to the command
 _last_words: Callable[[], str] = str  # see `say_at_the_end`
 
@@ -46,7 +46,7 @@ def watch() -> None:
 
 
 def be_tidy() -> None:
-    """Raise KeyboardInterrupt on the first signal from now on, so that work under way is saved."""
+    """Raise KeyboardInterrupt on the first signal from now on, so that a command saves its work."""
     global _is_tidy
     _is_tidy = True
 
@@ -70,10 +70,10 @@ def interrupt(_signal: int, frame: FrameType | None) -> None:
 
 
 def may_raise(frame: FrameType | None) -> bool:
-    """Whether a signal handler may raise now; if not, the handler is called again shortly.
+    """Whether a signal handler may raise now; if not, it is called again shortly.
 
-    Python swallows what is raised in a finaliser or in a callback from C. The bindings of LLVM have
-    both, and one that is cut short there frees its memory twice.
+    Python swallows exceptions in a finaliser or in a callback from C. LLVM's bindings have both,
+    and interrupting them frees their memory twice.
 
     Args:
         frame: where the signal arrived.
@@ -90,7 +90,7 @@ def may_raise(frame: FrameType | None) -> bool:
 
 @atexit.register
 def _forget() -> None:
-    """Python removes its handlers as it ends; a signal without one would change the exit status."""
+    """Python removes its handlers as it exits; a signal without one would change the exit status."""
     global _is_over
     _is_over = True
     signal.setitimer(signal.ITIMER_REAL, 0)
@@ -105,9 +105,9 @@ def _again(_signal: int, frame: FrameType | None) -> None:
 
 
 def end() -> None:
-    """Raise nothing from now on: the command is over, and Python would print it as it ends.
+    """Raise nothing from now on: the command is over, and Python would print a traceback.
 
-    Signals reach the main thread alone, so on another there is nothing to do.
+    Only the main thread receives signals, so on another there is nothing to do.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -116,11 +116,11 @@ def end() -> None:
 
 
 def no_handler(_signal: int, _frame: FrameType | None) -> None:
-    """The handler while azcore is ending; SIG_IGN would miss a second signal."""
+    """The handler while azcore shuts down; SIG_IGN would miss a second signal."""
 
 
 def running() -> str:
-    """The place of each busy thread, in a line or two each."""
+    """Where each busy thread is, in a line or two each."""
     names = {thread.ident: thread.name for thread in threading.enumerate()}
     lines = []
     for ident, frame in sys._current_frames().items():
@@ -130,7 +130,7 @@ def running() -> str:
 
 
 def _place(innermost: FrameType) -> str:
-    """The rule or function that a thread is in; empty if it only waits."""
+    """The rule or function that a thread runs; empty if it only waits."""
     if innermost.f_globals.get("__name__") in ("threading", "selectors", "queue"):
         return ""
     # Compiled code has no frame of its own: its callers define a local function that names it.
@@ -159,7 +159,7 @@ def _read(pipe: int, terminal: list[int | list[bytes | int]] | None) -> None:
     while True:
         wait = first is not None and not has_spoken
         if not select.select([pipe], [], [], _PATIENCE if wait else None)[0]:
-            _say(f"azcore: waits for what is under way; once more ends it at once\n{running()}\n")
+            _say(f"azcore: finishing current work; another signal ends it at once\n{running()}\n")
             has_spoken = True
             continue
         if not any(number in SIGNALS for number in os.read(pipe, 64)):
@@ -174,9 +174,9 @@ def _read(pipe: int, terminal: list[int | list[bytes | int]] | None) -> None:
 
 
 def _end(terminal: list[int | list[bytes | int]] | None) -> None:
-    under_way = running()  # where it hangs now, before a tidy shutdown moves on
+    under_way = running()  # where it hangs now, before a tidy shutdown proceeds
     time.sleep(_GRACE)
-    _say(f"azcore: ended at once, in the midst of\n{under_way}\n{_last_words()}".rstrip() + "\n")
+    _say(f"azcore: ended at once, during\n{under_way}\n{_last_words()}".rstrip() + "\n")
     for child in _children(os.getpid()):
         with contextlib.suppress(OSError):
             os.kill(child, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Measures speeds on a machine that may do other things at the same time."""
+"""Measures speeds on a machine that may run other programs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TypeVar
 
 OF_OTHERS = 1 / 5  # of the best rate of all
-OF_ITS_OWN = 1 / 2  # of the best that the same was seen to do
-AGAIN = 2  # times that what is below these is measured again
+OF_ITS_OWN = 1 / 2  # of its own best rate
+AGAIN = 2  # repetitions of a measurement below these
 BUSY = 0.5  # of each core, used by others
 MINUTE = 60.0  # seconds over which the kernel averages the load
 
@@ -24,10 +24,10 @@ def undisturbed(
     again: Callable[[T], float],
     earlier: Mapping[T, float] | None = None,
 ) -> dict[T, float]:
-    """The median rate of each, or the best one where the median is implausible.
+    """The median rate of each, or the best one if the median is implausible.
 
-    A rate far below the others, or below what the same was seen to do, is one of a disturbed
-    machine, so it is measured again.
+    A rate far below the others, or below its own best, comes from a disturbed machine, so it is
+    measured again.
 
     Args:
         measured: rates, one or more of each.
@@ -47,8 +47,8 @@ def undisturbed(
 def is_busy() -> bool:
     """Whether others use more than `BUSY` of the machine's cores.
 
-    The load average of the last minute has a part of this process: one that has used u cores for t
-    seconds has added u (1 - exp(-t / 60)).
+    The load average of the last minute includes this process: using u cores for t seconds adds
+    u (1 - exp(-t / 60)).
     """
     try:
         load = os.getloadavg()[0]

@@ -1,7 +1,7 @@
-"""Finds what installed packages add to azcore: entry points, of a group for each kind.
+"""Finds what installed packages add to azcore: entry points, with a group for each kind.
 
 azcore's own games, networks and evaluators are found the same way. A package is imported only when
-a setting names something in it. A setting can name nothing but what is installed.
+a setting names something in it. A setting can name installed things only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def named(group: str, name: object, where: str, *others: str) -> EntryPoint:
         others: further values that the setting can have.
 
     Raises:
-        SettingError: there is none of that name.
+        SettingError: no entry point has that name.
     """
     points = installed(group)
     if not isinstance(name, str) or name not in points:
@@ -56,7 +56,7 @@ def loaded(point: EntryPoint, kind: type[T]) -> type[T]: ...
 @overload
 def loaded(point: EntryPoint, kind: None = None) -> Any: ...
 def loaded(point: EntryPoint, kind: type[Any] | None = None) -> Any:
-    """What an entry point names; its package is imported now.
+    """Import the object that an entry point names.
 
     mypy refuses an abstract class for `kind`, since a `type[T]` may be called; this one is not.
 
@@ -65,7 +65,7 @@ def loaded(point: EntryPoint, kind: type[Any] | None = None) -> Any:
         kind: a class of which it must be a subclass; None: it must be a function.
 
     Raises:
-        SettingError: it cannot be imported, or is something else.
+        SettingError: it cannot be imported, or is of another kind.
     """
     what = f"{point.name} in {point.group}"
     try:
@@ -82,7 +82,7 @@ def loaded(point: EntryPoint, kind: type[Any] | None = None) -> Any:
 
 
 def packages() -> set[str]:
-    """The packages that add anything to azcore."""
+    """The packages that extend azcore."""
     found = entry_points()
     groups = [group for group in found.groups if group.startswith(PREFIX)]
     points = [point for group in groups for point in found.select(group=group)]

@@ -1,8 +1,8 @@
 """Converts the plain values of a configuration to typed settings and refuses invalid ones.
 
 The numbers live in `conf/*.yaml` and nowhere else, each with a comment. Each part of azcore
-declares its settings as a frozen dataclass without defaults, which `build` fills. A missing,
-unknown or ill-typed key is thus reported in one clear sentence before any work starts.
+declares its settings as a frozen dataclass without defaults, which `build` fills. So azcore
+reports a missing, unknown or ill-typed key in one sentence before any work starts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def build(
             to those, dataclasses of this kind, or optional.
         values: one value for each field by name, and no others.
         where: the group's name in the configuration, for error messages.
-        homes: of fields that are in another group, its name.
+        homes: by field, the name of its group if it is in another one.
 
     Raises:
         SettingError: a key is unknown or missing, or a value has the wrong type or does not fit
@@ -64,7 +64,7 @@ def build_group(
         kind: as for `build`.
         config: groups by name.
         group: the name of one of them.
-        left_out: values of fields that the group has no key for in every command.
+        left_out: values for fields whose keys the group lacks in some commands.
         of_search: fields that the group `search` has, unless this one does.
 
     Raises:
@@ -78,7 +78,7 @@ def build_group(
 
 
 def altered(settings: T, changes: Mapping[str, Any], where: str) -> T:
-    """The same settings but for some.
+    """The settings with some changes.
 
     Args:
         settings: such as `build` makes.
@@ -86,7 +86,7 @@ def altered(settings: T, changes: Mapping[str, Any], where: str) -> T:
         where: as in `build`.
 
     Raises:
-        SettingError: as `build`, or a name is of a group that is null.
+        SettingError: as `build`, or a name belongs to a group that is null.
     """
     values = asdict(settings)  # type: ignore[call-overload]
     for key, value in changes.items():
@@ -97,7 +97,7 @@ def altered(settings: T, changes: Mapping[str, Any], where: str) -> T:
             if group not in inner:
                 raise SettingError(f"there is no setting {where}.{key}")
             inner = inner[group]
-            require(isinstance(inner, dict), place, f"settings, of which {name} is one", inner)
+            require(isinstance(inner, dict), place, f"settings that include {name}", inner)
         inner[name] = value
     return build(type(settings), values, where)
 
@@ -106,7 +106,7 @@ def unknown_key(key: str, keys: list[str]) -> str:
     """The error sentence for an unknown setting, with the closest existing one."""
     group, _, word = key.rpartition(".")
     beside = {name.rpartition(".")[2]: name for name in keys if name.rpartition(".")[0] == group}
-    # Within a group, compare only the last words: sharing the group's name is no similarity.
+    # Within a group, compare only the last words: a shared group is not a similarity.
     alike = get_close_matches(word, beside, n=3, cutoff=0.5)
     alike.sort(key=lambda name: sorted(name) != sorted(word))  # swapped letters first
     close = [beside[name] for name in alike]
@@ -122,7 +122,7 @@ def require(condition: bool, where: str, wanted: str, got: object) -> None:
         raise SettingError(f"{where} must be {wanted}, got {got!r}")
 
 
-Test = tuple[Callable[[Any], bool], str]  # of a value, and what it must be in words
+Test = tuple[Callable[[Any], bool], str]  # of a value, and a description of valid ones
 
 
 def require_each(settings: object, where: str, tests: Mapping[str, Test]) -> None:
@@ -131,7 +131,7 @@ def require_each(settings: object, where: str, tests: Mapping[str, Test]) -> Non
     Args:
         settings: a dataclass.
         where: its group in the configuration, for fields that have no dot.
-        tests: by field, whose group may stand before it.
+        tests: by field, optionally with its group before it.
     """
     for key, (fits, wanted) in tests.items():
         group, _, name = key.rpartition(".")

@@ -1,3 +1,3 @@
-"""The version of azcore: what files carry, engines answer and clusters compare."""
+"""The version of azcore, which files store, engines report and clusters compare."""
 
 __version__ = "0.2.0"

@@ -77,7 +77,7 @@ def test_a_second_one_ends_a_rule_that_never_returns(
         process.stdin.write(typed)
         process.stdin.flush()
         said = ended_by(process, signal.SIGINT, signal.SIGTERM)
-    assert "azcore: ended at once, in the midst of\n" in said
+    assert "azcore: ended at once, during\n" in said
     assert f": step ({tmp_path}/faulty/game.py, line " in said
     if arguments[0] == TRAIN[0]:
         assert "nothing saved; resume with: python -m azcore game=faulty resume=" in said

@@ -72,8 +72,8 @@ def test_some_settings_are_altered() -> None:
     [
         ({"part.cuont": 4}, r"no setting group\.part\.cuont; did you mean group\.part\.count\?"),
         ({"parts.count": 4}, r"no setting group\.parts\.count"),
-        ({"other.count": 4}, r"group\.other must be settings, of which count is one, got None"),
-        ({"part.count.x": 4}, r"group\.part\.count must be settings, of which x is one, got 3"),
+        ({"other.count": 4}, r"group\.other must be settings that include count, got None"),
+        ({"part.count.x": 4}, r"group\.part\.count must be settings that include x, got 3"),
         ({"part.count": "x"}, r"group\.part\.count must be a whole number, got 'x'"),
     ],
 )

@@ -160,7 +160,7 @@ def test_any_value_is_used_or_refused_in_a_sentence(compose: Compose) -> None:
         ("trainer.max_time", f"{10**20}:00:00:00", "days:hours:minutes:seconds"),
         ("trainer.log_every_n_steps", True, "a whole number, got True"),
         ("trainer.fast_dev_run", True, "cannot be set: an epoch is a generation"),
-        ("trainer.num_nodes", 2, "1, unless each node's environment says MASTER_ADDR"),
+        ("trainer.num_nodes", 2, "1, unless each node's environment sets MASTER_ADDR"),
         ("trainer.max_step", 2, "did you mean trainer.max_steps?"),
         ("evaluator.precision", "foo", "evaluator.precision must be one of"),
         ("evaluator.backend", "foo", "evaluator.backend must be one of"),

@@ -1,4 +1,4 @@
-"""What Hydra starts: a command line becomes the settings of one command, which is run."""
+"""The Hydra application: turns a command line into the settings of a command and runs it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _began: float | None = None  # of time.monotonic(), when the process began; None
 
 
 def _job(config: DictConfig) -> int:
-    """What one composed command line asks for; its exit status."""
+    """Run one composed command line; its exit status."""
     job = HydraConfig.get()
     command = str(job.job.config_name)
     overrides, swept = list(job.overrides.task), job.mode == RunMode.MULTIRUN
@@ -55,16 +55,16 @@ def _job(config: DictConfig) -> int:
 
 
 def _application(config: DictConfig) -> int:
-    """What Hydra calls with the composed settings."""
+    """Called by Hydra with the composed settings."""
     is_sweep = HydraConfig.get().mode == RunMode.MULTIRUN
     status = contained(lambda: _job(config))
-    if status == interrupts.STATUS or (status and not is_sweep):  # Ctrl-C means the whole sweep
+    if status == interrupts.STATUS or (status and not is_sweep):  # Ctrl-C ends the whole sweep
         sys.exit(status)
     return status
 
 
 def main(began: float | None = None) -> None:
-    """Entry point: one sentence and status 2 for whatever was asked wrongly.
+    """Entry point: reports any unusable request by one sentence and status 2.
 
     Args:
         began: of `time.monotonic()`, when the process began, from which a run counts its time.
@@ -72,9 +72,9 @@ def main(began: float | None = None) -> None:
     global _began
     _began = began
     os.environ.setdefault("HYDRA_FULL_ERROR", "1")  # errors come to us instead of being printed
-    # Threads of a network spin for some microseconds while they wait, then sleep. Spinning on, as
-    # is the default, evaluated 290 positions/s with one of two cores busy elsewhere, where this
-    # evaluated 4,600; on a quiet machine both 8,400. Read when torch is first imported.
+    # Threads of a network spin for some microseconds while they wait, then sleep. With one of 2
+    # cores busy elsewhere, this evaluated 4,600 positions/s; the default, to keep spinning, 290;
+    # on a quiet machine both evaluated 8,400. Read when torch is first imported.
     os.environ.setdefault("GOMP_SPINCOUNT", "10000")
     if sys.version_info >= (3, 14):
         # Hydra 1.3 passes an object as the help of an option; argparse now wants a string.
@@ -84,7 +84,9 @@ def main(began: float | None = None) -> None:
         command, words = command_of(sys.argv[1:], tell)
     except SettingError as error:
         refuse(str(error))
-    if isinstance(sys.stdout, io.TextIOWrapper):  # a locale may lack what we print, such as ±
+    if isinstance(
+        sys.stdout, io.TextIOWrapper
+    ):  # a locale may lack characters that we print, such as ±
         sys.stdout.reconfigure(errors="replace")
     is_named = {command, f"command={command}"} & set(sys.argv[1:])
     try:
@@ -97,7 +99,7 @@ def main(began: float | None = None) -> None:
             hydra.main("pkg://azcore.conf", command, version_base="1.3")(_application)()
     except OverrideParseException as error:
         refuse(unreadable(error.override))
-    except (HydraException, OmegaConfBaseException) as error:  # or a ${...} that leads nowhere
+    except (HydraException, OmegaConfBaseException) as error:  # or a ${...} that cannot be resolved
         refuse(composition_error(command, str(error), sys.argv[1:]))
     except (TypeError, ValueError):
         wrong = wrong_choice(sys.argv[1:])  # such as game=3
@@ -105,7 +107,7 @@ def main(began: float | None = None) -> None:
             raise
         refuse(wrong)
     except YAMLError as error:
-        refuse(f"a file of settings is no YAML: {error}")
+        refuse(f"a settings file is not valid YAML: {error}")
     except KeyboardInterrupt:
         sys.exit(interrupts.STATUS)
     except BrokenPipeError:  # the reader of our output went away

@@ -1,4 +1,4 @@
-"""Settings without a command line: what the library composes and a command obeys."""
+"""Settings without a command line: the library composes them, and a command obeys them."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from azcore.cli.plugins import register
 from azcore.cli.status import tell
 from azcore.errors import AzcoreError, SettingError
 
-OF_GAME = "selfplay.game."  # whose keys each game has for itself
+OF_GAME = "selfplay.game."  # whose keys differ between games
 
 
 def settings_for(
     arguments: Sequence[str], games: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, Any]:
-    """The settings that a command line of these arguments would hand to its command.
+    """The settings that a command line of these arguments would pass to its command.
 
     Args:
         arguments: `KEY=VALUE` each.
-        games: settings of games that are in no file of settings, by name.
+        games: settings of games without a settings file, by name.
 
     Raises:
-        SettingError: an argument cannot be read, or is not for its command.
+        SettingError: an argument cannot be read, or does not apply to its command.
         AzcoreError: what an argument names cannot be used.
     """
     register()
@@ -61,10 +61,10 @@ def settings_for(
 
 
 def understood(command: str, words: Sequence[str]) -> list[str]:
-    """The words of a command line as Hydra takes them.
+    """The words of a command line in the form that Hydra accepts.
 
-    Settings get the names of today, what is left to the machine gets a word of its own, and a
-    setting of the game for self-play need not be in any file.
+    Settings get their current names, choices left to the machine are spelled out, and a setting of
+    the game for self-play need not be in any file.
     """
     asked = with_scale(command, renamed(command, words, tell), tell)
     if not roots.has(command, "selfplay.game"):
@@ -73,7 +73,7 @@ def understood(command: str, words: Sequence[str]) -> list[str]:
 
 
 def beside_defaults(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a run with the defaults of those that are changed."""
+    """The settings of a run, with the defaults of those that differ."""
     register()
     with _apart(), _initialized():
         return with_defaults(dict(settings))
@@ -85,7 +85,7 @@ def _initialized() -> AbstractContextManager[None]:
 
 @contextmanager
 def _apart() -> Iterator[None]:
-    """Apart from what a program does with Hydra besides; messages initialize it again."""
+    """Isolated from a program's own use of Hydra; messages initialize Hydra again."""
     theirs = GlobalHydra.instance().hydra
     GlobalHydra.instance().clear()
     try:

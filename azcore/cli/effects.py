@@ -1,6 +1,7 @@
-"""Settings of a run that count only beside others; one that changes nothing is refused.
+"""Settings of a run that need others to have an effect; one without effect is refused.
 
-A choice of a group has only the keys that it uses. This is for what depends on a switch beside it.
+A choice of a group has only the keys that it uses. This covers keys that depend on a switch
+elsewhere.
 """
 
 from __future__ import annotations
@@ -18,12 +19,12 @@ Settings = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Condition:
-    """What keys need so that they change anything."""
+    """What keys need to have an effect."""
 
-    keys: tuple[str, ...]  # and those below them
+    keys: tuple[str, ...]  # including those below them
     holds: Callable[[Settings], bool]
     wanted: str  # completes "KEY changes something only with"
-    but: tuple[str, ...] = ()  # keys below them for which it does not matter
+    but: tuple[str, ...] = ()  # keys below them that do not need it
 
 
 def _learns(target: str) -> Condition:
@@ -34,7 +35,7 @@ def _learns(target: str) -> Condition:
     )
 
 
-# Those of `azcore.storage.targets`, which a test compares: that file imports the compiler.
+# Equal to those of `azcore.storage.targets`, as a test checks: that file imports the compiler.
 TARGETS = ("ownership", "score", "material", "reply", "soft_policy", "later_values", "plies_left")
 CONDITIONS = (
     Condition(
@@ -125,7 +126,7 @@ CONDITIONS = (
 
 
 def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
-    """Refuse words of a command line that would change nothing.
+    """Refuse words of a command line that would have no effect.
 
     Args:
         settings: of a run, as plain values.
@@ -149,7 +150,7 @@ def require_effective(settings: Settings, overrides: Sequence[str]) -> None:
 
 
 def _wanted_by(key: str, settings: Settings) -> str | None:
-    """What a setting needs, so that it changes anything; None: nothing more."""
+    """What a setting lacks to have an effect; None: nothing."""
     for condition in CONDITIONS:
         is_of = any(f"{key}.".startswith(f"{own}.") for own in condition.keys)
         if is_of and key not in condition.but and not condition.holds(settings):

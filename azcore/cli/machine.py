@@ -1,4 +1,4 @@
-"""What a command line leaves to the machine: `scale` of a run that begins on one with a GPU."""
+"""Choices that a command line leaves to the machine: the `scale` of a new run on a GPU."""
 
 from __future__ import annotations
 
@@ -6,27 +6,27 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 SCALE = "scale=workstation"
-WITHOUT_BF16 = "trainer.precision=32-true"  # for cards that would only imitate it
+WITHOUT_BF16 = "trainer.precision=32-true"  # for cards that would only emulate it
 DEVICES = ("nvidiactl", "dxg")  # in /dev; asking torch takes seconds
-# Words that choose or bring sizes.
+# Words that set sizes.
 OWN = ("scale", "resume", "fork", "init", "preset", "experiment")
 
 
 def with_scale(command: str, words: Sequence[str], tell: Callable[[str], None]) -> list[str]:
-    """The words of a command line, with a scale if they name none and this machine has a GPU.
+    """The words of a command line, with a scale added if they name none and there is a GPU.
 
     Args:
-        command: that they are for.
+        command: whose words they are.
         words: `KEY=VALUE` each, and flags.
-        tell: called with a sentence where it does.
+        tell: called with a sentence about an added scale.
     """
     keys = {word.partition("=")[0].lstrip("+~") for word in words}
     is_on_cpu = {"device=cpu", "trainer.accelerator=cpu"} & set(words)
     if command != "train" or keys & set(OWN) or is_on_cpu or not (scale := _scale_of_gpu()):
         return list(words)
-    tell(f"{SCALE}, as this machine has a GPU; scale=laptop is the small one")
+    tell(f"using {SCALE}, as this machine has a GPU; scale=laptop is smaller")
     settings = (i for i, word in enumerate(words) if "=" in word and not word.startswith("-"))
-    first = next(settings, len(words))  # flags and their values stay where they are
+    first = next(settings, len(words))  # flags and their values keep their places
     return [*words[:first], *scale, *words[first:]]
 
 

@@ -1,4 +1,4 @@
-"""The sentences about a command line that cannot be read or composed."""
+"""The error sentences for a command line that cannot be read or composed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from azcore.cli import roots
 from azcore.cli.plugins import package_folders
 from azcore.commands import COMMANDS
 
-METHOD = "method"  # the group of which several files can be chosen
-ELSEWHERE = {  # what other programs call a setting
+METHOD = "method"  # the group that allows several choices
+ELSEWHERE = {  # names of settings in other programs
     "verbose": "log",
     "quiet": "log",
     "num_workers": "selfplay.workers",
@@ -34,70 +34,70 @@ ELSEWHERE = {  # what other programs call a setting
     "simulations": "search.num_simulations",
     "gpus": "trainer.devices",
 }
-# What says it in another command, by command and the beginning of a key.
+# What to use instead in another command, by command and the beginning of a key.
 INSTEAD: Mapping[str, Mapping[str, str]] = {
     "train": {
         "checkpoint": "resume=RUN resumes a run, init=RUN begins another with its weights",
         "name": "game=NAME chooses a game, and run.name names the run",
-        "peers": "players=[...] are who plays in command=arena",
+        "peers": "players=[...] names the players in command=arena",
     },
     "arena": {
         "network": "a checkpoint brings its own",
-        "peers": "players=[...] are who plays in command=arena",
-        "selfplay.opening_plies": "arena.opening_plies is the number there",
-        "selfplay.start_plies": "arena.start_plies are the numbers there",
-        "selfplay.starts": "arena.starts are the files there",
+        "peers": "players=[...] names the players in command=arena",
+        "selfplay.opening_plies": "use arena.opening_plies there",
+        "selfplay.start_plies": "use arena.start_plies there",
+        "selfplay.starts": "use arena.starts there",
     },
     "play": {
         "network": "a checkpoint brings its own",
         "engine.book": "command=engine has books and tablebases",
         "engine.tablebase": "command=engine has books and tablebases",
-        "engine.move_overhead": "play.seconds is the time there",
-        "engine.time_share": "play.seconds is the time there",
-        "players": "checkpoint=PATH is who plays against you",
+        "engine.move_overhead": "use play.seconds there",
+        "engine.time_share": "use play.seconds there",
+        "players": "checkpoint=PATH names your opponent",
     },
     "web": {
-        "checkpoint": "the page lists who can be played",
-        "engine.max_simulations": "web.max_simulations is the number there",
-        "engine.memory_mb": "web.memory_mb is the number there",
+        "checkpoint": "the page lists the opponents",
+        "engine.max_simulations": "use web.max_simulations there",
+        "engine.memory_mb": "use web.memory_mb there",
         "engine.move_overhead": "a visitor chooses the seconds",
-        "engine.report_seconds": "web.report_seconds is the number there",
+        "engine.report_seconds": "use web.report_seconds there",
         "engine.time_share": "a visitor chooses the seconds",
-        "run_dir": "web.runs is the folder of runs there",
+        "run_dir": "web.runs names the folder of runs there",
     },
     "engine": {"network": "a checkpoint brings its own"},
     "export": {
-        "games": "export.games is what is read",
-        "run_dir": "export.games is what is read and export.out where files go",
+        "games": "export.games names the input",
+        "run_dir": "export.games names the input and export.out the output",
     },
     "import": {
-        "export": "out is the file that is written",
+        "export": "out names the file to write",
         "run_dir": "out is the file that is written",
-        "supervised.games": "games=[...] are the files that are read",
+        "supervised.games": "games=[...] names the files to read",
     },
     "predict": {"network": "a checkpoint brings its own"},
     "puzzles": {
-        "arena.starts": "puzzles.files are the files there",
+        "arena.starts": "use puzzles.files there",
         "run_dir": "out is the file that is written",
     },
     "ladder": {
-        "game": "ladder.recipes are what is trained",
-        "run_dir": "ladder.folder is where runs are",
-        "trainer.max_time": "ladder.minutes is the time there",
+        "game": "ladder.recipes names what to train",
+        "run_dir": "ladder.folder names the folder of runs",
+        "trainer.max_time": "use ladder.minutes there",
     },
-    "tune": {"arena.games": "tune.games is the number there"},
-    "bench": {"run_dir": "bench.path is the file that is written"},
+    "tune": {"arena.games": "use tune.games there"},
+    "bench": {"run_dir": "bench.path names the file to write"},
     "check": {
         "name": "game=NAME chooses a game",
-        "peers": "players=[...] are who plays in command=arena",
+        "peers": "players=[...] names the players in command=arena",
     },
-    "report": {"game": "a run says what it plays"},
-    "new": {"game": "name=NAME is what the new game is called"},
+    "report": {"game": "a run determines its game"},
+    "new": {"game": "name=NAME names the new game"},
 }
 
 
 def parsed(overrides: Sequence[str]) -> list[Override]:
-    """The words of a command line, understood."""
+    """The words of a command line, parsed."""
     return OverridesParser.create().parse_overrides(list(overrides))
 
 
@@ -105,14 +105,14 @@ def of_another_command(command: str, key: str, line: str) -> str:
     """The sentence for a setting that a command does not have.
 
     Args:
-        command: that was asked for.
+        command: of the command line.
         key: of the setting, or a group.
-        line: what the command line says.
+        line: the argument of the command line.
     """
     others = [each for each in COMMANDS if each != command and roots.uses(each, key)]
-    whose = f"for command={', '.join(others)}" if others else "no setting"
+    whose = f"for command={', '.join(others)}" if others else "not a setting"
     if command == "train" and not others and roots.has(command, key):
-        whose = "for sweeps alone"
+        whose = "for sweeps only"
     told = INSTEAD.get(command, {})
     place = next((words for at, words in told.items() if f"{key}.".startswith(f"{at}.")), "")
     sentence = f"{key} is {whose}, got {line} with command={command}"
@@ -128,13 +128,13 @@ def unreadable(argument: str) -> str:
         return f"cannot read the argument {argument!r}; {_list_in_quotes(argument)}"
     bare = value.replace("'", "").replace('"', "")
     return (
-        f"cannot read the argument {argument!r}; put its value in quotes, which a shell passes on "
-        f"when written as '{key}=\"{bare}\"'"
+        f"cannot read the argument {argument!r}; put its value in quotes that a shell "
+        f"preserves: '{key}=\"{bare}\"'"
     )
 
 
 def _list_in_quotes(argument: str) -> str:
-    """How a list is to be written that the shell has cut at a space, or whose texts need quotes."""
+    """How to write a list that the shell has split at a space, or whose texts need quotes."""
     words = sys.argv[sys.argv.index(argument) :] if argument in sys.argv else [argument]
     end = next((i for i, word in enumerate(words) if word.endswith("]")), None)
     if end is None:
@@ -143,8 +143,8 @@ def _list_in_quotes(argument: str) -> str:
     texts = [text.strip().strip("'\"") for text in value[1:-1].split(",")]
     items = [text if re.fullmatch(r"[\w./@:+-]+", text) else f'"{text}"' for text in texts]
     return (
-        "a shell ends an argument at a space and keeps quotes to itself, so the whole must be in "
-        f"quotes: {shlex.quote(f'{key}=[' + ','.join(items) + ']')}"
+        "a shell splits arguments at spaces and removes quotes, so quote the whole: "
+        f"{shlex.quote(f'{key}=[' + ','.join(items) + ']')}"
     )
 
 
@@ -157,8 +157,8 @@ def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:
     if many := re.search(r"Ambiguous value for argument '([^']+)'", text):
         key, _, value = many.group(1).partition("=")
         return (
-            f"{key}={value} is several values, which only a sweep takes (add -m); a list is "
-            f"'{key}=[{value}]', and one text with a comma '{key}=\"{value}\"'"
+            f"{key}={value} gives several values, which only a sweep accepts (add -m); write a "
+            f"list as '{key}=[{value}]' and one text with a comma as '{key}=\"{value}\"'"
         )
     if missing := re.search(r"Could not (?:find|load) '((?:hydra/)?\w+)/([^']*)'", text):
         group, name = missing.groups()
@@ -181,9 +181,9 @@ def composition_error(command: str, text: str, arguments: Sequence[str]) -> str:
 
 
 def wrong_choice(arguments: Sequence[str]) -> str | None:
-    """The sentence for the first argument that chooses no file of its group by name, if any does.
+    """The sentence for the first argument whose value names no file of its group, if any.
 
-    Hydra has no sentence for it: a number or a list ends its composition somewhere.
+    Hydra has no message for it: a number or a list makes its composition fail somewhere.
     """
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
         groups = GlobalHydra.instance().config_loader().list_groups("")
@@ -211,15 +211,15 @@ def _no_settings(point: EntryPoint) -> str:
     """The sentence for a game that is installed and has no settings file."""
     package = point.module.partition(".")[0]
     if not package_folders(package):
-        return f"game {point.name} is installed as {point.value}, but there is no package {package}"
+        return f"game {point.name} is installed as {point.value}, but package {package} is missing"
     return (
-        f"game {point.name} is installed, but its package lacks conf/game/{point.name}.yaml, which "
-        f"holds its name and settings"
+        f"game {point.name} is installed, but its package lacks conf/game/{point.name}.yaml "
+        f"with its name and settings"
     )
 
 
 def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
-    """The sentence for a key that is no setting of the command, with the nearest one."""
+    """The sentence for a key that the command does not have, with the nearest one."""
     from azcore.settings import unknown_key
     from azcore.storage.run_settings import flat
 
@@ -229,13 +229,13 @@ def _unknown(command: str, key: str, arguments: Sequence[str]) -> str:
     if choices := roots.choices_with(command, key):
         return f"{key} is for {' or '.join(choices)}, got {line}"
     with hydra.initialize_config_module("azcore.conf", version_base="1.3"):
-        # The choices of files alone, as game=NAME: what these hold is what can be set.
+        # The choices of files alone, as game=NAME: their contents can be set.
         groups = GlobalHydra.instance().config_loader().list_groups("")
         choices = [c for c in arguments if re.fullmatch(rf"({'|'.join(groups)})=[\w-]+", c)]
         choices = [c for c in choices if not c.startswith(f"{key}=")]
         config: Any = OmegaConf.to_container(hydra.compose(command, choices))
     known = [name for name in flat(config) if roots.has(command, name)]
-    if "." in key:  # of a group, as what is meant
+    if "." in key:  # of a group, and so is the key that is meant
         return unknown_key(key, [name for name in known if "." in name])
     if (meant := ELSEWHERE.get(key)) in known:
         return f"there is no setting {key}; did you mean {meant}?"

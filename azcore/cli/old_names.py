@@ -1,6 +1,6 @@
-"""Words of older command lines: each is taken for what it is called now, with a word on it.
+"""Names of older command lines: each is accepted under its current name, with a message.
 
-They go with version 0.4.
+Version 0.4 will remove them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ RENAMED: Mapping[str, Mapping[str, str]] = {  # by command
     "play": {"play.num_simulations": "search.num_simulations", **_LEAVES},
     "web": {"web.num_simulations": "search.num_simulations", **_LEAVES},
 }
-# What overlays of training once said of the search in commands that play.
+# What overlays of training once set for the search in commands that play.
 _PAPER = ["search=puct", "puct.c_init=1.5", "puct.c_base=1.0e+30", "puct.count_parent_visit=false"]
 OVERLAYS: Mapping[str, Sequence[str]] = {
     "algorithm=azcore": ["search=gumbel"],
@@ -35,8 +35,8 @@ OVERLAYS: Mapping[str, Sequence[str]] = {
     "scale=workstation": [],
     "scale=paper": ["puct.value_range=[0.0,1.0]"],
 }
-# Commands that are a kind of another now: that one, what chooses the kind, and settings whose name
-# is another there.
+# Commands that are now part of another: that one, the setting that selects them, and settings
+# that have other names there.
 KINDS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "compare": (
         "arena",
@@ -51,7 +51,7 @@ KINDS: Mapping[str, tuple[str, str, Mapping[str, str]]] = {
     "plan": ("bench", "bench.rows=[plan] bench.path=plan.json", {}),
     "publish": ("export", "what=checkpoint", {"publish": "export"}),
 }
-SIDE_BY_SIDE = "compare.side_by_side=true"  # which is command=report now
+SIDE_BY_SIDE = "compare.side_by_side=true"  # now command=report
 VALUED = ("--config-dir", "-cd", "--package", "-p", "--info", "-i")  # a value follows
 PLAY = ("arena", "puzzles", "tune", "engine", "play", "web", "predict")
 
@@ -59,14 +59,14 @@ PLAY = ("arena", "puzzles", "tune", "engine", "play", "web", "predict")
 def command_of(
     words: Sequence[str], tell: Callable[[str], None] = lambda sentence: None
 ) -> tuple[str, list[str]]:
-    """The command of a command line, and the other words; of several `command=` the last counts.
+    """The command of a command line, and the other words; the last of several `command=` counts.
 
     Args:
         words: of the command line.
-        tell: called with a sentence where the command is a kind of another now.
+        tell: called with a sentence if the command is now part of another.
 
     Raises:
-        SettingError: there is no such command, or the first word is another.
+        SettingError: the command does not exist, or the first word names a different one.
     """
     named = [word.partition("=")[2] for word in words if word.startswith("command=")][-1:]
     rest = [word for word in words if not word.startswith("command=")]
@@ -78,7 +78,7 @@ def command_of(
         named.append(first)
     elif rest[:1] == [first] and "=" not in first and not named:
         raise SettingError(
-            f"cannot read the argument {first!r}; it must be KEY=VALUE, or before all others a "
+            f"cannot read the argument {first!r}; it must be KEY=VALUE or, in first place, a "
             f"command: {', '.join(COMMANDS)}"
         )
     command = named[-1] if named else "train"
@@ -90,12 +90,12 @@ def command_of(
 
 
 def _kind(command: str, words: list[str], tell: Callable[[str], None]) -> tuple[str, list[str]]:
-    """A command that is a kind of another now, as that one."""
+    """A command that is now part of another, as that one."""
     now, choice, names = KINDS[command]
     if command == "compare" and SIDE_BY_SIDE in words:
         now, choice, names = "report", "", {"run_dir": "out", "compare.runs": "run_dir"}
         words = [word for word in words if word != SIDE_BY_SIDE]
-    tell(f"command={command} is {' '.join(filter(None, (f'command={now}', choice)))} now")
+    tell(f"command={command} is now {' '.join(filter(None, (f'command={now}', choice)))}")
     changed = choice.split()
     for word in words:
         key, equals, value = word.partition("=")
@@ -107,10 +107,10 @@ def _kind(command: str, words: list[str], tell: Callable[[str], None]) -> tuple[
 
 
 def renamed(command: str, words: Sequence[str], tell: Callable[[str], None]) -> list[str]:
-    """The words with the names that their settings have now.
+    """The words with the current names of their settings.
 
     Args:
-        command: that they are for.
+        command: whose words they are.
         words: `KEY=VALUE` each.
         tell: called with a sentence for each that changes.
     """
@@ -130,21 +130,21 @@ def _renamed(command: str, word: str, tell: Callable[[str], None], compares: boo
         return
     if command in PLAY and word in OVERLAYS:
         now = [new for new in OVERLAYS[word] if _has(command, new)]
-        tell(f"{word} is {' '.join(now) or 'nothing'} in command={command} now")
+        tell(f"{word} is now {' '.join(now) or 'without effect'} in command={command}")
         yield from now
         return
     name = key.lstrip("+~")
     new = _names_now(command).get(name, name)
-    if compares and name in _SEARCH:  # which a comparison has
+    if compares and name in _SEARCH:  # a comparison has these
         new = name
     if new != name:
-        tell(f"{name} is {new} now")
+        tell(f"{name} is now {new}")
     yield f"{key[: len(key) - len(name)]}{new}={value}"
 
 
 @cache
 def _names_now(command: str) -> Mapping[str, str]:
-    """Every name that has changed, with the one of today."""
+    """Every name that has changed, with the current one."""
     of_puct = {f"search.{each}": f"puct.{each}" for each in keys_of_group("puct")}
     if command == "tune":
         within = "tune.parameters."

@@ -1,4 +1,4 @@
-"""What a command line sets, held against the command, the run and the checkpoint it names."""
+"""Checks what a command line sets against the command, the run and the checkpoint it names."""
 
 from __future__ import annotations
 
@@ -37,38 +37,38 @@ FIXED = (
     "supervised.targets",
     "plugins.algorithm",
 )
-OF_ITS_OWN = ("seed",)  # which a fork may change nevertheless
-OF_A_FORK = ("learner.optimizer",)  # what it may not change besides, lest it be known too late
+OF_ITS_OWN = ("seed",)  # which a fork may still change
+OF_A_FORK = ("learner.optimizer",)  # what a fork may not change either; else it would fail late
 NAMES = ("run_dir", "resume", "init", "fork", "checkpoint", "out")  # of files
 TRAIN = "train"  # the root of runs
 
 
 def require_used(command: str, overrides: list[str], *, swept: bool) -> None:
-    """Refuse what Hydra lets pass, though the command has no use for it.
+    """Refuse settings that Hydra accepts but the command does not use.
 
     Raises:
-        SettingError: naming the key, and what works in its place where something does.
+        SettingError: naming the key and, if there is one, its replacement.
     """
     words = parsed(overrides)
     keys = {override.key_or_group for override in words}
     for override in words:
         key, line = override.key_or_group, override.input_line
-        if key == METHOD and override.is_add():  # which Hydra drops beside a list
-            names = f"{METHOD} takes all names in one list, such as {METHOD}=[a,b]"
+        if key == METHOD and override.is_add():  # Hydra drops it if there is a list
+            names = f"{METHOD} must have all names in one list, such as {METHOD}=[a,b]"
             raise SettingError(f"{names}, got {line}")
-        if key.partition("/")[0] == "preset":  # of which a missing one is passed over
+        if key.partition("/")[0] == "preset":  # Hydra ignores a missing one
             known = GlobalHydra.instance().config_loader().get_group_options(key)
             if override.value() not in known:
                 raise SettingError(f"{key} must be one of {', '.join(known)}, got {line}")
         after_sweep = command == "train" and f"{key}.".startswith("compare.")
         if not roots.has(command, key) or (after_sweep and not swept):
             raise SettingError(of_another_command(command, key, str(line)))
-        # What says already which game it is.
+        # These determine the game already.
         for other in ("export.games", "checkpoint") if command == "export" else ():
             if key.partition(".")[0] == "game" and other in keys:
-                reason = "records say what was played"
+                reason = "records determine the game"
                 if other == "checkpoint":
-                    reason = "a checkpoint knows its game"
+                    reason = "a checkpoint determines the game"
                 told = f"{key} is not for command=export with {other}, got {line}"
                 raise SettingError(f"{told}; {reason}")
 
@@ -98,7 +98,7 @@ OF_PLAN = (
 
 
 def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> None:
-    """Refuse what the kind of a command that is asked for has no use for.
+    """Refuse settings that the requested kind of a command does not use.
 
     Raises:
         SettingError: naming the key, and the kind that uses it.
@@ -122,18 +122,18 @@ def require_of_kind(command: str, config: DictConfig, overrides: list[str]) -> N
 def settings_of(
     command: str, config: DictConfig, overrides: list[str], *, shared: Container[str] = ()
 ) -> dict[str, Any]:
-    """What composed settings come to for a command, as plain values.
+    """The composed settings as a command needs them, as plain values.
 
-    A resumed run, a fork and the players of a match bring settings of their own.
+    A resumed run, a fork and the players of a match have their own settings.
 
     Args:
-        command: that they are for.
+        command: to run.
         config: the composed settings.
         overrides: words of its command line.
-        shared: those that it shares with others of a sweep, of which one may need them.
+        shared: words that it shares with other jobs of a sweep, one of which may need them.
 
     Raises:
-        AzcoreError: what they name cannot be used, or cannot be changed in this way.
+        AzcoreError: they name something that cannot be used, or cannot be changed in this way.
     """
     settings = _settings_of(command, config, overrides)
     if command == TRAIN:
@@ -161,7 +161,7 @@ def _settings_of(command: str, config: DictConfig, overrides: list[str]) -> dict
 
 
 def with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a run with the defaults of those that are changed, for those who read them.
+    """The settings of a run, with the defaults of those that differ, for display.
 
     See `azcore.storage.changes`.
     """
@@ -189,7 +189,7 @@ def with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
         HydraException,
         OmegaConfBaseException,
         SettingError,
-    ):  # there are none, as of openspiel
+    ):  # a game without settings, such as openspiel
         return settings
     has = flat(settings)
     changed |= {key: default for key, default, _ in differences(plain, settings) if key in has}
@@ -199,8 +199,8 @@ def with_defaults(settings: dict[str, Any]) -> dict[str, Any]:
 def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
     """The settings to resume with: the run's own with this command line's changes, and the rest.
 
-    Whatever the command line says that the run has already is no change, so the command line that
-    began a run resumes it when `resume=latest` is added.
+    A value that the run has already is not a change, so the command line that began a run resumes
+    it with `resume=latest` added.
 
     Raises:
         SettingError: a change that a resumed run cannot make.
@@ -221,15 +221,15 @@ def resumed(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
             f"resume={resume} resumes in the run's own folder, got run_dir={composed['run_dir']}"
         )
     settings = _going_on(config, overrides, run, f"resume={config.resume}", is_new=False)
-    # The latest run was found here; looked for again, it could be another one.
+    # Keep the latest run found here; a second look could find another.
     return {**settings, "resume": str(run.path) if resume == "latest" else resume}
 
 
 def forked(config: DictConfig, overrides: list[str]) -> dict[str, Any]:
-    """The settings of a fork: those of the run that it goes on from, and what is said beside them.
+    """The settings of a fork: those of the run that it continues, with the command line's changes.
 
     Raises:
-        SettingError: a change that it cannot make.
+        SettingError: a change that a fork cannot make.
     """
     from azcore.assembly.entrants import checkpoint_of
     from azcore.storage.run_directory import find_run
@@ -247,10 +247,10 @@ def _going_on(
     Args:
         config: composed of the defaults and the command line.
         overrides: of the command line.
-        run: whose settings are kept.
-        asked: what the command line says of it, for errors.
-        is_new: it goes on as another run, where files of groups can be chosen, and some settings
-            change that depend on no state.
+        run: whose settings to keep.
+        asked: the argument that names it, for errors.
+        is_new: it continues as a new run, which may choose files of groups and change some settings
+            that do not depend on state.
 
     Raises:
         SettingError: a change that cannot be made.
@@ -276,12 +276,12 @@ def _going_on(
         key, line = override.key_or_group, override.input_line
         chosen = _chosen(override) if key in groups else []
         if key.partition(".")[0] not in saved and key not in groups:
-            continue  # none of the run's
-        own = f"{asked} {'goes on' if is_new else 'resumes'} with the run's own {key}, got {line}"
+            continue  # not the run's
+        own = f"{asked} {'continues' if is_new else 'resumes'} with the run's own {key}, got {line}"
         if override.is_delete() or key == "experiment":
             raise SettingError(f"{own}; only single settings can change")
         if key == "game" and chosen:
-            touched = ["game.name"]  # says which run is the latest
+            touched = ["game.name"]  # determines which run is the latest
         elif chosen or key == METHOD:
             touched = [at for name in chosen for at in flat(_contents(key, name))]
             if key == METHOD and not is_new:
@@ -293,7 +293,7 @@ def _going_on(
             ]
         else:
             touched = [at for at in wanted if f"{at}.".startswith(f"{key}.")]
-        # Where its own name differs, as of a scale, that says it best.
+        # If its own name differs, as for a scale, report that.
         for at in sorted(touched, key=lambda at: at != key):
             if at.partition(".")[0] not in saved or wanted.get(at) == has.get(at):
                 continue
@@ -311,7 +311,7 @@ def _going_on(
             _set(saved, at, wanted[at])
     if foreign:
         raise SettingError(
-            f"{run.config} has trainer.{min(foreign)}, which no run can set; take it out there"
+            f"{run.config} has trainer.{min(foreign)}, which no run can set; remove it there"
         )
     for key in ("trainer", "export"):
         saved[key] = {**composed[key], **saved.get(key, {})}
@@ -321,17 +321,17 @@ def _going_on(
 def _with_overlays(
     config: DictConfig, overrides: list[str], saved: Mapping[str, Any]
 ) -> DictConfig:
-    """The settings composed anew with a run's algorithm and scale, where none are named.
+    """The settings composed again with a run's algorithm and scale, if none are named.
 
-    So that the defaults of the day do not pass for changes, and methods are held against the
-    algorithm that they were added to.
+    This way current defaults do not count as changes, and methods are compared with the algorithm
+    that they were added to.
     """
     named = {override.key_or_group for override in parsed(overrides)}
     loader = GlobalHydra.instance().config_loader()
     missing = [
         f"{key}={saved[key]}"
         for key in ("algorithm", "scale")
-        # The name of a file, and nothing else that a run from a stranger may hold there.
+        # Only the name of a file: the run may come from a stranger.
         if key not in named
         and saved.get(key) != config.get(key)
         and saved.get(key) in loader.get_group_options(key)
@@ -342,14 +342,14 @@ def _with_overlays(
 
 
 def _chosen(override: Override) -> list[str]:
-    """The files of a group that an override names; none if it sets values of the group."""
+    """The files of a group that an override names; empty if it sets values of the group."""
     value: Any = None if override.is_delete() else override.value()
     names = value if isinstance(value, list) else [value]
     return [name for name in names if isinstance(name, str)]
 
 
 def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
-    """The keys at which a run has what a method sets that is not chosen: it may be its own."""
+    """The keys where a run has the value of an unchosen method, which may be its own value."""
     from azcore.storage.run_settings import flat
 
     names = GlobalHydra.instance().config_loader().get_group_options(METHOD)
@@ -364,12 +364,12 @@ def _of_other_methods(chosen: list[str], has: Mapping[str, Any]) -> list[str]:
 
 
 def _contents(group: str, choice: str, before: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """What a file of settings holds; of one that chooses files of other groups, what it changes.
+    """The content of a settings file or, if it chooses files of other groups, its changes.
 
     Args:
         group: where the file is.
         choice: its name.
-        before: the settings without any choice, by key; None: they are composed if needed.
+        before: the settings without any choice, by key; None: compose them if needed.
     """
     from azcore.storage.run_settings import flat
 
@@ -393,7 +393,7 @@ def _set(settings: dict[str, Any], key: str, value: Any) -> None:
 
 
 def choose_pretrained(config: DictConfig) -> None:
-    """Write the name of the network that ships where `pretrained` stands alone.
+    """Replace a bare `pretrained` by the name of the network that ships for the game.
 
     Raises:
         SettingError: none ships for the game.
@@ -418,10 +418,10 @@ def choose_pretrained(config: DictConfig) -> None:
 
 
 def of_players(command: str, config: DictConfig, overrides: list[str]) -> DictConfig:
-    """The settings with the game of the first checkpoint that plays, where it was not chosen.
+    """The settings with the game of the first checkpoint that plays, unless `game=` chose one.
 
-    A checkpoint knows its game, so `game=` and `game.*` need not be said again for it. The game's
-    own settings of search come with it, since all is composed again.
+    A checkpoint determines its game, so `game=` and `game.*` need not be repeated. Composing again
+    brings the game's own search settings.
     """
     from azcore.assembly.entrants import game_of
     from azcore.commands.arena.tournament import wanted_players
@@ -436,7 +436,7 @@ def of_players(command: str, config: DictConfig, overrides: list[str]) -> DictCo
     if identity is None:
         return config
     if identity["name"] not in installed_games() or "${" in str(identity["settings"]):
-        raise GameError(f"a checkpoint is of {identity}, which is no game that is installed")
+        raise GameError(f"a checkpoint plays {identity}, which is not an installed game")
     if command == "play":  # the others compare the whole game with each checkpoint's
         own = {"name": identity["name"], **identity["settings"]}
         named = {"name"} if "game" in overridden else set()
@@ -464,8 +464,8 @@ def of_players(command: str, config: DictConfig, overrides: list[str]) -> DictCo
 def of_engine(config: DictConfig, overrides: list[str]) -> DictConfig:
     """The settings with the game of the engine's checkpoint, unless `game=` chose one.
 
-    A game that is chosen need not be looked up, which takes a second. A checkpoint that cannot be
-    used is for the engine to report, in words of its protocol.
+    A chosen game saves the lookup, which takes a second. The engine itself reports an unusable
+    checkpoint, by its protocol.
     """
     if any(override.key_or_group == "game" for override in parsed(overrides)):
         return config

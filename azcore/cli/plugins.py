@@ -23,7 +23,7 @@ from azcore.plugins import packages
 
 
 class PluginConfigs(SearchPathPlugin):
-    """Lets each package that adds something to azcore bring its own `conf` folder."""
+    """Lets each package that extends azcore bring its own `conf` folder."""
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         for package in sorted(packages()):
@@ -34,18 +34,18 @@ class PluginConfigs(SearchPathPlugin):
 
 @cache  # once is enough
 def register() -> None:
-    """Tell Hydra of these places and of the table, before it composes anything.
+    """Register these places and the table with Hydra, before it composes anything.
 
     Raises:
         SettingError: azcore's own settings are not where it was imported from. Python looks in the
-            current folder first: there it finds the sources, whose `conf` only an installation of
-            them provides.
+            current folder first and may find sources there, whose `conf` only their installation
+            provides.
     """
     if find_spec("azcore.conf") is None:
         sources = Path(__file__).parents[2]
         raise SettingError(
-            f"azcore is run from {sources}, whose sources are not installed: run it in another "
-            f"folder, or pip install -e {sources}"
+            f"azcore runs from the sources in {sources}, which are not installed: run it in "
+            f"another folder, or pip install -e {sources}"
         )
     Plugins.instance().register(PluginConfigs)
     for name, settings in methods().items():
@@ -64,7 +64,7 @@ def methods() -> dict[str, dict[str, Any]]:
 
 
 def keys_of_method(name: str) -> list[str]:
-    """The settings of one of azcore's methods; of a plugin's none."""
+    """The settings of one of azcore's methods; empty for a plugin's."""
     if name in methods():
         return list(methods()[name])
     file = files("azcore.conf").joinpath("method", f"{name}.yaml")
@@ -80,7 +80,7 @@ def keys_of_method(name: str) -> list[str]:
 
 
 def package_folders(package: str) -> list[Path]:
-    """Where a package lies; nothing of it is run, so a mistake in one game stops no other."""
+    """A package's folder, found without running its code: a fault affects only its game."""
     try:
         spec = find_spec(package)
     except (ImportError, ValueError):

@@ -1,4 +1,4 @@
-"""The root of each command, `conf/NAME.yaml`: what it has, and what `--help` shows of it."""
+"""The root of each command, `conf/NAME.yaml`: its settings, and what `--help` shows."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import yaml
 
 from azcore.commands import COMMANDS
 
-UNUSED = {"check": {"backend"}}  # groups that are there for overlays alone
-PACKAGE = "# @package "  # begins a file whose keys are elsewhere than its folder says
-OVERLAY = f"{PACKAGE}_global_"  # one that sets keys of other groups
+UNUSED = {"check": {"backend"}}  # groups that only overlays need
+PACKAGE = "# @package "  # begins a file whose keys do not belong to the group of its folder
+OVERLAY = f"{PACKAGE}_global_"  # a file that sets keys of other groups
 USAGE = """azcore: state the rules of a board game, get an AlphaZero player
 
 azcore [COMMAND] [KEY=VALUE ...]       (or python -m azcore ...)
@@ -24,16 +24,16 @@ azcore [COMMAND] [KEY=VALUE ...]       (or python -m azcore ...)
 {commands}
 
 Often used
-  game=NAME                          what is played, and game.KEY=VALUE its own settings
+  game=NAME                          the game; game.KEY=VALUE sets its own settings
   scale=laptop|workstation|paper     sizes; smoke: every stage of a run in half a minute
   network.blocks=6 network.channels=64
-  method=[playout_cap,warmup]        methods later than the papers, in any number
+  method=[playout_cap,warmup]        any number of methods later than the papers
   search.num_simulations=100         simulations a move
   trainer.max_time=00:00:10:00       stop after ten minutes (days:hours:minutes:seconds)
-  trainer.max_steps=5000             or after so many optimizer steps
+  trainer.max_steps=5000             or after this many optimizer steps
   seed=2 run_dir=runs/mine resume=latest
   init=RUN                           begin with the weights of another run
-  fork=RUN@step-400                  go on from there in a run of its own
+  fork=RUN@step-400                  continue from there as a new run
   experiment=papers_networks         a comparison of the papers: all its runs, and the figure
 
 azcore COMMAND --help shows the settings of a command; --cfg job prints their values."""
@@ -51,13 +51,13 @@ def usage() -> str:
 
 
 def usage_of(command: str) -> str:
-    """A command's settings with their comments, as the files have them."""
+    """A command's settings with their comments, as in the files."""
     parts = [f"azcore {command} [KEY=VALUE ...]", "", what_it_does(command)]
     for group, choice, package in _groups(command):
         if not has(command, package or group):
             continue
         choices = _choices_of(command, group)
-        whole = bool(package) or (command, group) in _OF_COMMAND  # its choices say different things
+        whole = bool(package) or (command, group) in _OF_COMMAND  # its choices differ
         shown = choices if whole else [choice] if choice in choices else []
         texts = (_with_those_it_begins_with(f"{group}/{each}") for each in shown)
         text = "\n".join(texts)
@@ -68,7 +68,7 @@ def usage_of(command: str) -> str:
 
 
 def _with_those_it_begins_with(name: str) -> str:
-    """The text of a choice; of an overlay nothing, which sets keys of other groups."""
+    """The text of a choice; empty for an overlay, which sets keys of other groups."""
     text = _text(name)
     if text.startswith(OVERLAY):
         return ""
@@ -82,15 +82,15 @@ def _with_those_it_begins_with(name: str) -> str:
 
 
 def has(command: str, key: str) -> bool:
-    """Whether a command has a group, or a setting outside groups, of the name before the dot."""
+    """Whether a command has a group, or a setting outside groups, named before the dot."""
     name = key.partition(".")[0].partition("/")[0]
     return name in _names(command) and name not in UNUSED.get(command, ())
 
 
 def uses(command: str, key: str) -> bool:
-    """Whether a command has a setting, or a group, of whatever choices it has."""
+    """Whether a command has a setting or a group, with any choices."""
     if command == "train" and f"{key}.".startswith("compare."):
-        return False  # for what follows a sweep
+        return False  # it is for what follows a sweep
     return any(f"{each}.".startswith(f"{key}.") for each in keys_of(command))
 
 
@@ -125,12 +125,12 @@ def _settings_by_choice(command: str) -> Iterator[tuple[str, set[str]]]:
 
 
 def _has_settings(group: str, choice: str) -> bool:
-    """Whether a choice is a file here, rather than in another package, and no overlay."""
+    """Whether a choice is a file of azcore and not an overlay."""
     name = f"{group}/{choice}"
     return _conf().joinpath(f"{name}.yaml").is_file() and not _text(name).startswith(OVERLAY)
 
 
-# Groups whose choices belong to different commands, and the choices of one that has several.
+# Groups whose choices belong to different commands, with the choices of each command.
 APART = {"arena", "check", "compare", "engine", "supervised", "web"}
 _OF_COMMAND = {("arena", "arena"): ["tournament", "comparison"]}
 
@@ -144,12 +144,12 @@ def _choices_of(command: str, group: str) -> list[str]:
 
 
 def _flat_file(name: str) -> set[str]:
-    """The settings of a choice, and of those that it begins with."""
+    """The settings of a choice, with those of the files that it includes."""
     return set(_flat(_values(name))).union(*(_flat_file(each) for each in _files_before(name)))
 
 
 def _files_before(name: str) -> list[str]:
-    """The files that one begins with, other than choices of groups."""
+    """The files that a file includes, other than choices of groups."""
     first = _parsed(name).get("defaults", [])
     own = [each for each in first if isinstance(each, str) and each != "_self_"]
     folder = f"{name.rpartition('/')[0]}/".lstrip("/")
@@ -183,19 +183,19 @@ def _names(command: str) -> frozenset[str]:
     groups = set()
     for group, choice, package in _groups(command):
         groups.add(package or group.partition("/")[0])
-        if _package_of(f"{group}/{choice}"):  # chosen by the group's name all the same
+        if _package_of(f"{group}/{choice}"):  # still chosen by the group's name
             groups.add(group)
     own = {key for root in _files(command) for key in _values(root)}
     return frozenset(groups | own | {"hydra"})
 
 
 def _files(name: str) -> list[str]:
-    """A root and those that it begins with, in the order in which later ones override."""
+    """A root and those that it includes; later ones override earlier ones."""
     return [*(file for each in _files_before(name) for file in _files(each)), name]
 
 
 def _groups(name: str) -> Iterator[tuple[str, str, str]]:
-    """Each group of a root, the choice there, and its place in the settings if that differs."""
+    """Each group of a root, its choice, and its place in the settings if that differs."""
     for each in _parsed(name)["defaults"]:
         if isinstance(each, str):
             yield from () if each == "_self_" else _groups(each)
@@ -208,7 +208,7 @@ def _groups(name: str) -> Iterator[tuple[str, str, str]]:
 
 
 def _package_of(name: str) -> str:
-    """Where a file says that its keys are; empty: where its folder says."""
+    """The package that a file declares for its keys; empty: the group of its folder."""
     if not _conf().joinpath(f"{name}.yaml").is_file():
         return ""
     first = _text(name).partition("\n")[0]
@@ -227,7 +227,7 @@ def _choices(group: str) -> list[str]:
 
 @cache
 def _parsed(name: str) -> dict[str, Any]:
-    """A file's content; nobody may change it."""
+    """A file's content, which callers must not change."""
     return yaml.safe_load(_text(name)) or {}
 
 

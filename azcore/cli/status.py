@@ -1,4 +1,4 @@
-"""From input that cannot be used to one sentence and an exit status."""
+"""Maps unusable input to one sentence and an exit status."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from azcore.errors import AzcoreError, FailedProgramError, FaultyGameError
 def run_command(command: str, config: dict[str, Any]) -> int:
     """Run a command with its settings; its exit status."""
     run: Callable[[dict[str, Any]], int] = resolve_name(COMMANDS[command])
-    interrupts.be_tidy()  # before this, nothing is under way but imports
-    interrupts.say_at_the_end(str)  # nothing yet; in a sweep it was of the job before
+    interrupts.be_tidy()  # before this, only imports run
+    interrupts.say_at_the_end(str)  # nothing yet; in a sweep, drop the previous job's
     return run(config)
 
 
 def status_of(work: Callable[[], int]) -> int:
-    """The exit status of a piece of work; 2 and a sentence for input that cannot be used."""
-    from azcore.game.faults import game_faults  # brings numba, for which --help need not wait
+    """The exit status of some work; 2 and a sentence for unusable input."""
+    from azcore.game.faults import game_faults  # imports numba, for which --help should not wait
 
     try:
         with game_faults():
@@ -43,13 +43,13 @@ def status_of(work: Callable[[], int]) -> int:
         tell("these settings need more memory than this machine has")
     except BrokenPipeError:
         raise
-    except OSError as error:  # whatever else a disk or a file system refuses
+    except OSError as error:  # anything else that a disk or a file system refuses
         tell(f"{os.fsdecode(error.filename or 'a file')}: {error.strerror or error}")
     return 2
 
 
 def contained(work: Callable[[], int]) -> int:
-    """The same; 1 and a traceback for a fault of the program, which costs a sweep no other job."""
+    """Also 1 and a traceback for a bug, so that a sweep continues with its other jobs."""
     try:
         return status_of(work)
     except (BrokenPipeError, HydraException):
@@ -60,7 +60,7 @@ def contained(work: Callable[[], int]) -> int:
 
 
 def tell(sentence: str) -> None:
-    """One line; signs that a terminal would obey, in a name of anyone's, are spelled out."""
+    """Print one line, with characters escaped that a terminal would obey: names are untrusted."""
     words = " ".join(sentence.split())
     shown = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in words)
     print(f"azcore: {shown}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A sweep: its folders, its runs that are there already, and what follows its last job."""
+"""A sweep: its folders, its existing runs, and what follows its last job."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from azcore.errors import SettingError
 
 
 class Sweep(Callback):
-    """What the jobs of a sweep share: how their folders are called, and what follows the last one.
+    """What the jobs of a sweep share: how to name their folders, and what follows the last one.
 
-    A job that fails stops no other; the sweep's exit status tells of it.
+    A failed job does not stop the others; the sweep's exit status reports it.
     """
 
     def __init__(self) -> None:
@@ -29,7 +29,7 @@ class Sweep(Callback):
     def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
         """Name a job's folder by the keys that vary, whatever else the command line sets.
 
-        So the same sweep finds its runs again, and settings that changed meanwhile are noticed.
+        So the same sweep finds its runs again and notices settings that changed meanwhile.
         """
         overrides = parsed(list(config.hydra.overrides.task))
         varied = set(OmegaConf.select(config, "hydra.sweeper.params") or {})
@@ -47,10 +47,7 @@ class Sweep(Callback):
         status = max(self._statuses, default=0)
         if status:
             failed = sum(status != 0 for status in self._statuses)
-            tell(
-                f"{failed} of {len(self._statuses)} jobs failed; the same command again does what "
-                "is left"
-            )
+            tell(f"{failed} of {len(self._statuses)} jobs failed; the same command runs the rest")
         if OmegaConf.select(config, "compare.after_sweep"):
             own = [str(key) for key in config if key != "hydra"]
             plain = plain_settings(OmegaConf.masked_copy(config, own))
@@ -63,17 +60,17 @@ class Sweep(Callback):
 
 
 def begun(config: dict[str, Any], beside: str) -> dict[str, Any] | None:
-    """The settings of a sweep's job that trains: to resume its run, if there is one.
+    """The settings of a training job of a sweep, which resume its run if it exists.
 
     Args:
         config: of the job.
         beside: the folder of the sweep.
 
     Returns:
-        None if that run is finished.
+        None if the run is finished.
 
     Raises:
-        SettingError: it was made with other settings.
+        SettingError: the run has other settings.
     """
     from azcore.commands.train import BESIDE, is_finished
     from azcore.storage.run_directory import RunDirectory
