@@ -1,7 +1,7 @@
 """The part that differs between the papers' loops: the source of the games.
 
-A package adds another by an entry point of group `azcore.algorithms`, a subclass of `Algorithm` or
-of one of azcore's own.
+A package adds another by an entry point of group `azcore.algorithms`: a subclass of `Algorithm` or
+of one of azcore's algorithms.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from azcore.learner.sources import GameSource
 from azcore.selfplay.jobs import Workplaces
 from azcore.storage.run_directory import RunDirectory
 
-# Maps the network in training and the optimizer steps behind it to the network that plays the next
-# generation's games and the steps behind that one.
+# Maps the network in training and its optimizer steps to the network that plays the next
+# generation's games and that network's steps.
 WhoPlays = Callable[[nn.Module, int], tuple[nn.Module, int]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Surroundings:
-    """What an algorithm may use of its run."""
+    """The parts of a run that an algorithm may use."""
 
-    network: nn.Module  # that learns, with its first weights
+    network: nn.Module  # the one that learns, with its first weights
     settings: RunSettings
-    run: RunDirectory  # for files of its own
+    run: RunDirectory  # for its own files
     terminal: TrainingDisplay  # for progress and messages
     workplaces: Callable[[], Workplaces]  # returns where matches are played
     clock: RunClock
@@ -50,22 +50,22 @@ class Algorithm(Callback, ABC):
 
     @abstractmethod
     def source(self, self_play: Callable[[WhoPlays], GameSource]) -> GameSource:
-        """The source of its games.
+        """Return the source of its games.
 
         Args:
-            self_play: makes a source in which the network of a `WhoPlays` plays itself.
+            self_play: makes a source in which the network that a `WhoPlays` names plays itself.
         """
 
     def publish(self, trainer: Trainer, module: LearnerModule) -> None:
-        """Choose the network that plays the next games, now that a generation was learned from.
+        """Choose the network that plays the next games, after learning from a generation.
 
-        Where a run stops within a generation, it is called then, and again at the end.
+        A run that stops within a generation calls it then, and again at the generation's end.
         """
 
     @abstractmethod
     def metrics(self) -> dict[str, float]:
         """Its numbers of the generation that just ended, for metrics.csv and the loggers.
 
-        `evaluations`: the number it needed in addition to self-play's. Those that metrics.csv has
-        no column for go to the loggers alone.
+        `evaluations`: the number it needed in addition to self-play's. Numbers without a column in
+        metrics.csv go to the loggers alone.
         """

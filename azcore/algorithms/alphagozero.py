@@ -6,8 +6,8 @@
         it plays a match against the best player; with a score above 55 % it becomes the best
         everything is saved, including the best player
 
-With `schedule=overlap` the run goes on during the match, and the candidate is the weights of the
-step after which it began; the result is taken when a generation ends.
+With `schedule=overlap` the run continues during the match, and the candidate has the weights of the
+step after which it began; the result counts when a generation ends.
 
 `loop.py` has the loop. Any run can use the paper's other methods, and conf/algorithm enables them
 for this one: resignation (`azcore.selfplay.resignation`), and a random symmetry for each evaluation
@@ -40,15 +40,15 @@ from azcore.storage.checkpoint import like
 from azcore.storage.table import Table
 
 # Columns of gate.csv; the matches behind ratings are in matches.csv. The verdict is that of the
-# sequential test, empty where all games were to be played.
+# sequential test, empty if all games had to be played.
 GATES = [*MATCHES, "promoted", "verdict"]
 
 
 class AlphaGoZero(Algorithm):
     """The best player so far, and the gate that a candidate must pass to replace it.
 
-    The first best player has the weights that the run begins with. The run has gate.csv, and the
-    best player's checkpoint.
+    The first best player has the weights that the run begins with. The run directory holds gate.csv
+    and the best player's checkpoint.
     """
 
     def __init__(self, around: Surroundings) -> None:
@@ -92,11 +92,11 @@ class AlphaGoZero(Algorithm):
             self._begin(pl_module, under_way, waits=not self._settings.overlaps)
 
     def publish(self, trainer: Trainer, module: LearnerModule) -> None:
-        """Let the candidate play for its place, and take the result of a match that is over."""
+        """Begin the candidate's match, and take the result of a match that is over."""
         self._score, self._evaluations = None, 0
         moment = Moment(self._data.finished_generation, trainer.global_step)
         is_last = trainer.should_stop or moment.step >= trainer.max_steps
-        # Stopped midway, it is due after the resume.
+        # If the run stops midway, the match is due after the resume.
         is_due = (
             self._data.between_generations
             and (moment.generation + 1) % self._settings.gate.every_generations == 0
@@ -112,7 +112,7 @@ class AlphaGoZero(Algorithm):
         """Begin the candidate's match: most visits, no noise (Methods "Evaluator").
 
         Args:
-            pl_module: that learns.
+            pl_module: the module that learns.
             moment: of the candidate's weights.
             waits: play it on this thread, with progress on the terminal, and take its result.
         """
@@ -148,7 +148,7 @@ class AlphaGoZero(Algorithm):
             self._matches.begin(moment, play, waits=waits)
         except TimeIsUpError:
             self._matches.moment = None
-            self._terminal.say("trainer.max_time is over: the gate match is left out")
+            self._terminal.say("trainer.max_time is over: skipping the gate match")
             return
         if waits:
             self._take(pl_module)

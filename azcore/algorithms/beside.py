@@ -1,6 +1,6 @@
-"""Matches that go on beside the run: only their result touches it.
+"""Matches played while the run continues: only their result affects it.
 
-A checkpoint says of which weights they are, so that a resumed run can begin them again.
+A checkpoint stores whose weights play, so that a resumed run can begin the matches again.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ Result = TypeVar("Result")
 class Moment(NamedTuple):
     """When a run had certain weights."""
 
-    generation: int  # that ended with them
+    generation: int  # the one that ended with them
     step: int
 
 
 class Beside(Generic[Result]):
-    """Matches of the weights of one moment at a time, until their result is taken.
+    """Matches of the weights of one moment at a time, until the run takes their result.
 
     Args:
         name: of what is under way, such as `rating`.
 
     Attributes:
-        moment: of the weights that are matched; after a resume, of those that are to be; None: of
-            none.
+        moment: of the weights that play or, after a resume, that have to play again; None: no
+            match.
     """
 
     def __init__(self, name: str) -> None:
@@ -42,7 +42,7 @@ class Beside(Generic[Result]):
 
     @property
     def is_begun(self) -> bool:
-        """Whether there are matches whose result was not taken."""
+        """Whether there are matches whose result the run has not taken."""
         return self._begun is not None
 
     @property
@@ -55,8 +55,8 @@ class Beside(Generic[Result]):
 
         Args:
             moment: of their weights.
-            work: plays them.
-            waits: play them on this thread, before this returns; an error is raised at once.
+            work: plays the matches.
+            waits: play them on this thread before returning; raises an error at once.
         """
         self.moment = moment
         if not waits:
@@ -70,7 +70,7 @@ class Beside(Generic[Result]):
         """Wait for the result and take it.
 
         Raises:
-            BaseException: what went wrong.
+            BaseException: as raised by the matches.
         """
         assert self._begun is not None
         assert self.moment is not None
@@ -86,7 +86,7 @@ class Beside(Generic[Result]):
         """Restore a moment.
 
         Raises:
-            CheckpointError: it is none.
+            CheckpointError: it is not a moment.
         """
         found = like(state, Moment(0, 0)._asdict(), f"the {self._name} under way")
         try:
@@ -95,14 +95,14 @@ class Beside(Generic[Result]):
             raise CheckpointError(f"a {self._name} under way lacks its moment: {error}") from None
 
     def require_past(self, data: SelfPlayData, step: int) -> None:
-        """Refuse a restored moment that the run has not had yet.
+        """Refuse a restored moment that lies ahead of the run.
 
         Args:
             data: knows the generation.
-            step: that the run is at.
+            step: of the run.
 
         Raises:
-            CheckpointError: it has not.
+            CheckpointError: it lies ahead.
         """
         loader = data.loader
         if self.moment is None:

@@ -1,10 +1,10 @@
 """Checkpoints: saved at the end of a generation, thinned with age, and resumed from.
 
 last.ckpt    everything needed to resume, written at the end of each generation
-step-N.ckpt  weights that were rated. Whole at first, so that a run can go back there; with age
-             fewer stay whole, and the others keep only their weights: see `is_kept_whole`
+step-N.ckpt  weights that were rated. Whole at first, so that a run can go back there; with age,
+             fewer stay whole and the rest keep only their weights: see `is_kept_whole`
 
-Only finite values are saved, so each checkpoint is fit to continue from.
+Only finite values are saved, so a run can continue from each checkpoint.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from azcore.storage.run_directory import RunDirectory, unused
 class DivergenceGuard(Callback):
     """Ends a run whose loss or weights are no longer finite, before they are used or saved.
 
-    The loop lets it check when a generation ends; it does not wait for a GPU before then.
+    The loop calls it when a generation ends, so it never waits for a GPU before then.
 
     Args:
         run: its last checkpoint is named in the error.
@@ -69,7 +69,7 @@ class DivergenceGuard(Callback):
         last = self._run.last_checkpoint
         saved = "nothing was saved before"
         if last.exists():
-            saved = f"{last} is from before and good: resume with lower learner.learning_rates"
+            saved = f"{last} is from before that: resume it with lower learner.learning_rates"
         raise DivergedError(
             f"training diverged: at step {step:,}, with learning rate {rate:.3g}, the {what} must "
             f"be finite, got inf or nan; {saved}"
@@ -85,7 +85,7 @@ class SafeCheckpointIO(TorchCheckpointIO):
     """Lightning's checkpoint files through azcore's functions: whole, checked, never executed.
 
     Args:
-        team: the ranks, which get what this one reads.
+        team: the ranks, to which this one sends what it reads.
     """
 
     def __init__(self, team: Team) -> None:
@@ -109,7 +109,7 @@ class Checkpoints:
 
     Args:
         run: the directory to save to.
-        team: the ranks, which wait here for what this one does alone.
+        team: the ranks, which wait here while this one saves.
     """
 
     def __init__(self, run: RunDirectory, team: Team) -> None:
@@ -132,7 +132,7 @@ class Checkpoints:
         link(run.last_checkpoint, run.step_checkpoint(trainer.global_step))
         rated = [path for step, path in run.step_checkpoints().items() if step > 0]
         for number, path in enumerate(rated, 1):
-            # One or two per rating; reading all of them would take longer each time.
+            # Thins one or two per rating; reading all would take longer each time.
             if is_kept_whole(number, len(rated) - 1) and not is_kept_whole(number, len(rated)):
                 write_checkpoint(weights_alone(read_checkpoint(path)), path)
 
@@ -152,24 +152,24 @@ def require_way_back(run: RunDirectory, to: Path, checkpoint: Mapping[str, Any])
     """Refuse to go back to a checkpoint that does not match its name or is not whole.
 
     Raises:
-        CheckpointError: naming the whole ones if this one is not.
+        CheckpointError: naming the whole checkpoints if this one is not whole.
     """
     step = checkpoint["global_step"]
     if to.stem != f"step-{step}":
-        raise CheckpointError(f"{to} must be of the step in its name, got step {step}")
+        raise CheckpointError(f"{to} must hold the step in its name, got step {step}")
     if not is_whole(checkpoint):
         whole = [p for p in run.step_checkpoints().values() if is_whole(read_checkpoint(p))]
         names = ", ".join(sorted(path.name for path in whole)) or "none"
         raise CheckpointError(
-            f"{to} holds weights alone, a run can resume from whole checkpoints: {names}"
+            f"{to} holds weights alone; a run can resume from whole checkpoints: {names}"
         )
 
 
 def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
-    """Make an earlier checkpoint the last; move what the run did since to a folder.
+    """Make an earlier checkpoint the last; move the run's later files to a folder.
 
-    It is called once everything in the checkpoint has been restored, so that a refused checkpoint
-    changes nothing. If it is killed midway, the same call does the rest. `AlphaGoZero` writes the
+    The caller first restores everything in the checkpoint, so that a refused checkpoint changes
+    nothing. If the process is killed midway, the same call does the rest. `AlphaGoZero` writes the
     best player's file again.
     """
     checkpoint = read_checkpoint(to)
@@ -189,7 +189,7 @@ def rewind(run: RunDirectory, to: Path, say: Callable[[str], None]) -> None:
     write_checkpoint(checkpoint, last)
     for path in later:
         path.unlink()
-    say(f"back at step {step:,}; what the run did after it is set aside in {aside}")
+    say(f"back at step {step:,}; the run's later files are now in {aside}")
 
 
 def link(source: Path, target: Path) -> None:

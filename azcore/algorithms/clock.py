@@ -1,15 +1,15 @@
-"""`trainer.max_time`: what a run has taken by the clock, and what is left of it.
+"""`trainer.max_time`: the time that a run has taken, and the time that is left.
 
-The time of a run is that since its command began, summed over all its parts. With a limit, it is
-looked at between two rounds of self-play, after each optimizer step and during matches, so that a
-run ends in time with its last rating made and its weights saved:
+The time of a run counts from the start of its command, summed over all its parts. With a limit, the
+run checks it between two rounds of self-play, after each optimizer step and during matches, so that
+it ends in time with its last rating made and its weights saved:
 
-    self-play ends early     as many steps follow as its games so far pay for
+    self-play ends early     as many steps follow as its games so far allow
     learning ends early      the generation is resumed at that step
-    a match ends early       it is left out
+    a match ends early       it is discarded
 
-What was cut short is a count in the checkpoint, and a resumed run makes up for it. Without a limit
-nothing depends on the clock.
+The checkpoint counts what was cut short, and a resumed run makes up for it. Without a limit nothing
+depends on the clock.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from azcore.storage.checkpoint import like
 
 CLOSING = 3.0  # seconds to write a checkpoint and the report
 RATED = 0.1  # share of the time that ratings may take
-UNKNOWN = 0.1  # share of the time that a generation's steps are thought to take, before the first
-MOST_KEPT = 0.5  # share of the time that is kept for what follows self-play, at most
+UNKNOWN = 0.1  # share of the time assumed for a generation's steps, before the first
+MOST_KEPT = 0.5  # share of the time reserved for what follows self-play, at most
 
 
 class TimeIsUpError(Exception):
-    """There is no time left for this."""
+    """No time is left for this."""
 
 
 class RunClock(Callback):
@@ -48,15 +48,15 @@ class RunClock(Callback):
     ) -> None:
         self.max_seconds, self._began, self._say = max_seconds, began, say
         self.to_rate: Callable[[], float] = lambda: 0.0  # seconds that the last rating will take
-        self.cuts = True  # generations short; False: it is looked at between them alone
-        self.data: SelfPlayData  # knows how many steps its games pay for
+        self.cuts = True  # generations short; False: checked between generations alone
+        self.data: SelfPlayData  # knows how many steps its games allow
         self._before = 0.0  # seconds of earlier parts
         self._is_over = False
         self._steps, self._learning = 0, 0.0  # taken in this part, and the seconds they took
         self._playing, self._games = 0.0, 0  # seconds of self-play in this part, and its games
         self._since = 0.0
 
-    # -- looking at it ----------------------------------------------------------------------------
+    # -- checks -----------------------------------------------------------------------------------
 
     def elapsed(self) -> float:
         """Seconds of the run until now."""
@@ -71,14 +71,14 @@ class RunClock(Callback):
         return self.elapsed() / self.max_seconds if self.max_seconds else 0.0
 
     def seconds_per_game(self) -> float:
-        """Of self-play in this part of the run, all games of it at once."""
+        """Seconds per game of self-play in this part of the run, with all its games at once."""
         return self._playing / max(1, self._games)
 
     def must_learn(self, share: float) -> bool:
-        """Whether self-play has to end now, so that all that follows finds its time.
+        """Whether self-play has to end now to leave time for what follows.
 
         Args:
-            share: of a generation's games that there are, and so of its steps.
+            share: of a generation's games that have ended, and so of its steps.
         """
         if self.max_seconds is None or not self.cuts:
             return False
@@ -88,7 +88,7 @@ class RunClock(Callback):
         return self._is_up(min(1.0, share) * whole + self.to_rate() + CLOSING)
 
     def is_up(self) -> bool:
-        """Whether no step may follow."""
+        """Whether the run must take no further step."""
         return self._is_over or self._is_up(self.to_rate() + CLOSING)
 
     def _is_up(self, kept: float) -> bool:
@@ -97,7 +97,7 @@ class RunClock(Callback):
         return self.elapsed() + min(kept, MOST_KEPT * self.max_seconds) >= self.max_seconds
 
     def require_time(self, until: float = math.inf) -> None:
-        """End what is under way if the run's time is over.
+        """End the current work if the run's time is over.
 
         Args:
             until: seconds of the run, if it has to end earlier.
@@ -119,7 +119,7 @@ class RunClock(Callback):
         self._since = time.monotonic()
 
     def begins_to_learn(self, trainer: Trainer) -> None:
-        """Self-play has ended: as many steps follow as its games pay for."""
+        """Self-play has ended: limit the steps to what its games allow."""
         now = time.monotonic()
         self._playing, self._since = self._playing + now - self._since, now
         self._games += len(self.data.new_games)
@@ -129,13 +129,13 @@ class RunClock(Callback):
             games = self.data.total_games
             self._say(
                 f"trainer.max_time is over after {self.elapsed():.0f} s, before "
-                + ("a game has ended" if not games else "games have ended that pay for a step")
+                + ("a game has ended" if not games else "enough games have ended for a step")
                 + ": no step is taken"
             )
             self.end(trainer)
 
     def has_learned(self, trainer: Trainer, stop: bool) -> None:
-        """A generation has ended; `stop`: the run with it, as all ranks have agreed."""
+        """A generation has ended; `stop`: so has the run, as all ranks have agreed."""
         self._learning += time.monotonic() - self._since
         if stop:
             self.end(trainer)
@@ -160,12 +160,12 @@ class RunClock(Callback):
 
     @property
     def state_key(self) -> str:
-        return "Timer"  # Lightning's, whose state this is
+        return "Timer"  # the key of Lightning's own timer
 
     def state_dict(self) -> dict[str, Any]:
         if self.max_seconds is None:
             return {"time_elapsed": {"train": self.elapsed()}} if self._before else {}
-        # One that was ended a little before its limit has had its time.
+        # A run that ended shortly before its limit counts as finished.
         seconds = max(self.elapsed(), self.max_seconds) if self._is_over else self.elapsed()
         return {"time_elapsed": {"train": seconds}}
 

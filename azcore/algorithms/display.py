@@ -19,8 +19,10 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn
 
 from azcore.selfplay.crew import ActorStatistics
 
-SILENCE = 30.0  # seconds without a line in a log, until one says how far things are
-HEARTBEAT = 30.0  # seconds without a finished game until a line says so; twice that for the next
+SILENCE = 30.0  # seconds without a line in a log before one reports progress
+HEARTBEAT = (
+    30.0  # seconds without a finished game before a line reports it; twice as long for the next
+)
 
 
 @dataclass
@@ -32,7 +34,7 @@ class TrainingDisplay:
 
     console: Console
     max_steps: int
-    rating: str = ""  # that is new since the last line
+    rating: str = ""  # if new since the last line
     left: Callable[[], float | None] = lambda: None  # seconds until the limit
 
     def __post_init__(self) -> None:
@@ -67,10 +69,10 @@ class TrainingDisplay:
         self.say(text)
 
     def conclude(self, result: Mapping[str, Any]) -> None:
-        """The run has ended; `result` is what its `result.json` holds."""
+        """The run has ended; `result` is the content of `result.json`."""
 
     def show(self, description: str, done: float, total: float, unit: str) -> None:
-        """Update the progress bar; where there is none, print a line after a silence."""
+        """Update the progress bar; without one, print a line after a silence."""
         left = self.left()
         words = "" if left is None else f"left {timedelta(seconds=round(left))}"
         if not self.console.is_terminal:
@@ -137,7 +139,7 @@ class TrainingDisplay:
 
 
 class QuietDisplay(TrainingDisplay):
-    """Prints warnings, commands to type, and what follows the end of the run."""
+    """Prints only warnings, commands to type, and what follows the end of the run."""
 
     _has_ended = False
 
@@ -156,12 +158,12 @@ class QuietDisplay(TrainingDisplay):
 
 
 class JsonDisplay(TrainingDisplay):
-    """Prints an object a line, for programs; its `kind` says which.
+    """Prints one JSON object per line, for programs. Its `kind` is one of these.
 
     message, warning    `text`
     progress            `what`, `done`, `total`, `unit`, `left`: after a silence
     generation          a row of metrics.csv, `rating` if it is new, `left`
-    result              what `result.json` holds
+    result              the content of `result.json`
     """
 
     def say(self, text: str, *, as_command: bool = False) -> None:
@@ -199,12 +201,12 @@ DISPLAYS = {"normal": TrainingDisplay, "quiet": QuietDisplay, "json": JsonDispla
 
 @dataclass
 class Heartbeat:
-    """Says in the terminal that games are under way, where none ends for long.
+    """Reports that games are in progress when none has ended for long.
 
-    A game that never ends, or whose `max_game_length` is far too high, would train in silence.
+    Without it a game that never ends, or whose `max_game_length` is far too high, trains silently.
 
     Args:
-        what: goes on, such as self-play.
+        what: is in progress, such as self-play.
         say: prints a line.
         longest: returns the plies of the longest game in play.
         max_game_length: of the game.
@@ -219,13 +221,13 @@ class Heartbeat:
     _wait: float = field(default=0.0, init=False)  # seconds without a game to the next line
 
     def beat(self, made: float) -> None:
-        """Note what has been made so far, by which it is known that a game has ended."""
+        """Record what has been made so far; a change means that a game has ended."""
         now = time.monotonic()
         if made != self._made:
             self._made, self._since, self._wait = made, now, HEARTBEAT
         elif now - self._since >= self._wait:
             self.say(
-                f"{self.what} goes on: no game has ended for {now - self._since:.0f} s; the "
+                f"{self.what} continues: no game has ended for {now - self._since:.0f} s; the "
                 f"longest has {self.longest():,} plies, max_game_length is "
                 f"{self.max_game_length:,}"
             )
@@ -236,7 +238,7 @@ def fitted(parts: list[str], width: int | None) -> str:
     """Join parts into lines that fit a terminal's width.
 
     Args:
-        parts: none of them is broken.
+        parts: kept whole.
         width: in characters; None: all on one line, for programs that read it.
     """
     lines: list[str] = []
@@ -259,7 +261,7 @@ def _new_games(row: dict[str, float]) -> list[str]:
 
 
 def _resignation(row: dict[str, float]) -> list[str]:
-    """How many games were resigned, and how often wrongly, as games played to their end show."""
+    """The share of resigned games, and of wrong resignations among games played to the end."""
     if "resign_threshold" not in row:
         return []
     wrong = f"{row.get('resign_false_positives', 0):.1%} of {row['resign_measured']:.0f} wrongly"
@@ -277,7 +279,7 @@ def _held_out(row: dict[str, float]) -> list[str]:
 
 
 def _members(statistics: ActorStatistics, step: int) -> list[str]:
-    """The parts of the line about all processes or actors of self-play."""
+    """The parts of the line about the processes or actors of self-play."""
     members, seconds = statistics.members, statistics.seconds or 1.0
     rates = [member.evaluations / seconds for member in members]
     restarted = sum(member.restarted for member in members)

@@ -1,7 +1,7 @@
-"""What ranks 1 and up of a learner on several devices do: they learn.
+"""Ranks 1 and up of a learner on several devices: they only learn.
 
-Settings, games and checkpoints come from rank 0. The Trainer is the one of rank 0 but for all that
-writes, measures or plays.
+Settings, games and checkpoints come from rank 0. The Trainer is that of rank 0 without everything
+that writes, measures or plays.
 """
 
 from __future__ import annotations
@@ -42,20 +42,20 @@ from azcore.learner.team import Team
 from azcore.networks import build_network
 from azcore.storage.checkpoint import read_checkpoint
 
-_AFTER = 3.0  # seconds by which a rank that has lost another speaks later than that one
+_AFTER = 3.0  # seconds by which a rank that lost another reports later than that one
 
 
 def tell_followers(team: Team, settings: RunSettings, *, resumes: bool) -> None:
-    """What rank 0 says first: the settings of the run, and whether a checkpoint follows."""
+    """The first message of rank 0: the settings of the run, and whether a checkpoint follows."""
     if team.is_many:
         team.send(json.dumps({"config": settings.config, "resumes": resumes}).encode())
 
 
 def follow(team: Team, place: Place) -> None:
-    """Learn to the end of the run, among ranks that have met.
+    """Learn to the end of the run, with ranks already connected.
 
     Raises:
-        AzcoreError: something of the run is missing here.
+        AzcoreError: a part of the run is missing here.
     """
     quiet_lightning()
     said = json.loads(team.receive())
@@ -95,7 +95,7 @@ def follow(team: Team, place: Place) -> None:
 
 
 def _without_search(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings of a rank that searches nothing, wherever rank 0 does."""
+    """The settings for a rank that does not search, wherever rank 0 does."""
     return {
         **config,
         "device": "cpu",
@@ -110,21 +110,21 @@ class _Following(Callback):
         self._team, self._data = team, data
 
     def on_fit_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if self._team.agree(0.0):  # the run has had its time
+        if self._team.agree(0.0):  # the run's time is over
             trainer.should_stop = True
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         self._data.receive_games()
 
     def on_train_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        if self._team.agree(0.0):  # its time is over
+        if self._team.agree(0.0):  # the generation's time is over
             trainer.should_stop = True
         self._team.meet()
         trainer.strategy.barrier()
 
 
 class _Received(TorchCheckpointIO):
-    """The checkpoint that rank 0 has read, and the window that goes with it."""
+    """The checkpoint that rank 0 has read, and its window."""
 
     def __init__(self, team: Team, data: ReceivedGames) -> None:
         self._team, self._data = team, data
@@ -141,10 +141,10 @@ class _Received(TorchCheckpointIO):
 
 
 def follow_here(place: Place, device_type: str) -> int:
-    """A rank that a person, torchrun or Slurm has begun; with it begin the others of its node.
+    """A rank that a person, torchrun or Slurm started; it starts the others of its node.
 
     Raises:
-        AzcoreError: a rank is lost, or something of the run is missing here.
+        AzcoreError: a rank is lost, or a part of the run is missing here.
     """
     ranks = Ranks(place, device_type)
     with ranks.gathered():
@@ -153,10 +153,10 @@ def follow_here(place: Place, device_type: str) -> int:
 
 
 def serve(descriptor: int) -> None:
-    """What a process does that `ranks.py` has begun.
+    """The main function of a process that `ranks.py` started.
 
     Args:
-        descriptor: of the connection to the process that it belongs to.
+        descriptor: of the connection to its parent process.
     """
     connection = Connection(descriptor)
     with contextlib.suppress(EOFError, OSError):  # that process is gone
@@ -172,11 +172,11 @@ def serve(descriptor: int) -> None:
             connection.send_bytes(_words(error, place.rank))
             raise
         connection.send(DONE)
-        os._exit(0)  # threads of torch need not end
+        os._exit(0)  # without waiting for threads of torch
 
 
 def _words(error: BaseException, rank: int) -> bytes:
-    """An error as rank 0 raises it."""
+    """An error in the form that rank 0 raises."""
     if not isinstance(error, AzcoreError):
         found = traceback.format_exception_only(error)
         error = AzcoreError(f"rank {rank} of the learner has failed: {' '.join(found)}")

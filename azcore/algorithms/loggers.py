@@ -1,7 +1,7 @@
-"""Where a run's curves go besides its own metrics.csv: the loggers of Lightning, by name.
+"""Where a run's curves go besides metrics.csv: Lightning's loggers, by name.
 
     tensorboard   event files in logs/
-    csv           tables in logs/csv, a version for each time the run is started
+    csv           tables in logs/csv, a version for each start of the run
     wandb         Weights & Biases, project azcore (azcore[wandb]); files in wandb/
     mlflow        MLflow, experiment azcore (azcore[mlflow]); files in logs/mlflow
 
@@ -39,7 +39,7 @@ def tensorboard(run: RunDirectory) -> Logger:
 
 @contextlib.contextmanager
 def one_error_of_tensorboard() -> Iterator[None]:
-    """Keep the thread that writes TensorBoard's files from printing a traceback in the block.
+    """Within the block, keep the thread that writes TensorBoard's files from printing a traceback.
 
     Its next write or flush raises the same error, such as of a full disk, where azcore reports it.
     """
@@ -72,7 +72,7 @@ def mlflow(run: RunDirectory) -> Logger:
     _require_library("mlflow", "mlflow", "mlflow-skinny")
     uri = os.environ.get("MLFLOW_TRACKING_URI")
     if not uri:
-        # Files need no server and no database. MLflow 3 keeps them for those who ask.
+        # Files need neither server nor database. MLflow 3 supports them on request.
         os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")
         uri = f"file:{(run.logs / 'mlflow').absolute()}"
     return loggers.MLFlowLogger(experiment_name=PROJECT, run_name=run.path.name, tracking_uri=uri)
@@ -93,10 +93,10 @@ def logger_of(name: Any, run: RunDirectory) -> Logger:
         logger = make(run)
     except SettingError:
         raise
-    except Exception as error:  # of a library, or of a package by others
-        raise SettingError(f"logger={name} cannot be made: {error}") from error
+    except Exception as error:  # of a library, or of a third-party package
+        raise SettingError(f"logger={name} cannot be created: {error}") from error
     require(
-        isinstance(logger, Logger), f"what logger={name} makes", "a Logger of Lightning", logger
+        isinstance(logger, Logger), f"the result of logger={name}", "a Logger of Lightning", logger
     )
     return logger
 
@@ -105,7 +105,7 @@ def _require_library(name: str, *packages: str) -> None:
     """Refuse a logger whose library is not installed.
 
     Raises:
-        SettingError: none of the packages is there.
+        SettingError: none of the packages is installed.
     """
     for package in packages:
         try:

@@ -1,6 +1,6 @@
-"""The loop that all algorithms share. Begin here to see what a run does, and in which order.
+"""The loop that all algorithms share. Read it first to see what a run does, and in which order.
 
-`Loop.generation` is one turn of it. Lightning's `fit`, whose epoch is a generation, starts it
+`Loop.generation` is one iteration. Lightning's `fit`, whose epoch is a generation, starts it
 before the optimizer steps and continues it after them. `alphazero.py`, `alphagozero.py` and
 `supervised.py` have what each algorithm changes; `training.py` builds the parts of a run from its
 settings.
@@ -52,27 +52,27 @@ class Loop(Checkpoint):
             module: the network that learns.
 
         Raises:
-            AzcoreError: the run cannot go on; what it has saved stays.
+            AzcoreError: the run cannot continue; what it has saved stays.
         """
         before = trainer.global_step
         self.clock.begins_to_play()
         self.data.self_play()  # new positions, unless the run resumed within this generation
         self.checkpoints.require_in_place()  # the directory, which is written to from here on
-        self.clock.begins_to_learn(trainer)  # fewer steps, or none, if the time is over
+        self.clock.begins_to_learn(trainer)  # fewer steps, or none, if time is short
         yield  # learn: Lightning takes `learner.steps_per_generation` steps, by `LearnerModule`
         self.checkpoints.require_in_place()
         self.clock.has_learned(trainer, self.team.agree(self.clock.is_up()) > 0)
-        if trainer.global_step == before:  # there was no time for a step
+        if trainer.global_step == before:  # no time for a step
             self.rating.rate(trainer, module)
             self.checkpoints.save(trainer, self.rating.rated_step)
             return
         self.guard.check(trainer, module)  # end a run whose loss or weights are not finite
-        self.algorithm.publish(trainer, module)  # which plays next: the latest, or a gate decides
+        self.algorithm.publish(trainer, module)  # who plays next: the latest, or a gate decides
         self.rating.rate(trainer, module)  # matches with earlier weights, if they are due
         self.metrics.report(trainer, module)  # metrics.csv, curves, a line on the terminal
         self.checkpoints.save(trainer, self.rating.rated_step)  # from which a run resumes exactly
         if not trainer.should_stop and trainer.global_step < trainer.max_steps:
-            self.reports.show()  # report.html, which is written again after the end
+            self.reports.show()  # report.html, written once more after the end
 
     # -- Lightning calls ---------------------------------------------------------------------------
 
@@ -82,7 +82,7 @@ class Loop(Checkpoint):
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if not self.data.between_generations or self.data.was_cut:
-            # Lightning starts no epoch that was begun before.
+            # Lightning does not start an epoch that had begun before.
             self.on_train_epoch_start(trainer, pl_module)
 
     def on_train_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -99,7 +99,7 @@ class Loop(Checkpoint):
     def on_train_end(self, trainer: Trainer, pl_module: LightningModule) -> None:
         if self._turn is not None:  # no step was taken since the run resumed
             self.on_train_epoch_end(trainer, pl_module)
-        # Before Lightning frees memory of a GPU, which networks at work still use.
+        # Before Lightning frees memory of a GPU that networks still use.
         self.close()
 
     def on_exception(

@@ -49,12 +49,12 @@ METRICS = [
     "explained_variance",  # of new games' outcomes, by the values of their searches
     "window_age",  # optimizer steps since the weights of the window's games, on average
     "gradient_norm",  # of the generation's last batch
-    "dead_channels",  # share of those behind a batch norm, on that batch
+    "dead_channels",  # share of the channels behind a batch norm, on that batch
     "evaluations_per_s",
     "remembered_share",
     "members",  # processes or actors of self-play; none: threads
-    "restarts",  # of them, ever
-    "version_lag",  # steps behind the learner of the weights that play, the most
+    "restarts",  # of members, since the run began
+    "version_lag",  # how many steps the oldest weights in play are behind the learner
     "search_share",
     "network_share",
     "learner_share",
@@ -74,8 +74,8 @@ MEMBERS = [
     "member",
     "games_per_s",
     "evaluations_per_s",
-    "version_lag",  # steps behind the learner of the weights that play
-    "restarts",  # ever
+    "version_lag",  # how many steps the weights in play are behind the learner
+    "restarts",  # since the run began
 ]
 
 # In TensorBoard, by groups, without the values that the learner logs itself.
@@ -115,7 +115,7 @@ CURVES = {
 
 
 class Hyperparameters(Callback):
-    """Logs the run's settings beside the curves, such as for TensorBoard's table of runs.
+    """Logs the run's settings alongside the curves, for example for TensorBoard's table of runs.
 
     Args:
         settings: by name.
@@ -131,7 +131,7 @@ class Hyperparameters(Callback):
         for logger in trainer.loggers:
             if isinstance(logger, TensorBoardLogger):
                 logger.hparams.update(self._settings)  # for hparams.yaml
-                # Lightning would also write a value of the rating, which is not known yet.
+                # Lightning would also write a rating, which is still unknown.
                 parts = hparams(self._settings, {RATING: 0.0})  # type: ignore[no-untyped-call]
                 for part in parts:
                     logger.experiment._get_file_writer().add_summary(part)
@@ -144,9 +144,9 @@ class GenerationMetrics(Callback):
 
     Args:
         run: the directory of metrics.csv and members.csv.
-        data: provides the games to describe.
-        algorithm: adds columns of its own.
-        terminal: for a line on each generation, and a sentence for each thing that begins to look
+        data: has the games to describe.
+        algorithm: adds its own columns.
+        terminal: for a line on each generation, and a sentence whenever something begins to look
             wrong.
     """
 
@@ -157,7 +157,7 @@ class GenerationMetrics(Callback):
         self._data, self._algorithm, self._terminal = data, algorithm, terminal
         self._doctor = RunDoctor([])
         self._seconds = 0.0  # of the whole run, resumed parts included
-        self._evaluations = 0  # the same
+        self._evaluations = 0  # of the whole run, resumed parts included
         self._since = 0.0
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
@@ -231,7 +231,7 @@ class GenerationMetrics(Callback):
         self._terminal.generation(row)
         self._terminal.members(stats, trainer.global_step)
         for sentence in self._doctor.examine(row):
-            self._terminal.warn(f"look at this: {sentence}")
+            self._terminal.warn(f"warning: {sentence}")
 
     def state_dict(self) -> dict[str, Any]:
         return {"seconds": self._seconds, "evaluations": self._evaluations}

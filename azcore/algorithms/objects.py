@@ -1,6 +1,6 @@
-"""What a Python program passes to a run that no setting names: a learner, and callbacks.
+"""Objects that a Python program passes to a run: a learner, and callbacks.
 
-A run saves their names. Resumed without them it would be another run, so azcore refuses that.
+A run saves their names. Without them a resumed run would differ, so azcore refuses that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Objects:
 
     @property
     def names(self) -> dict[str, list[str]]:
-        """The names of their classes, which a run saves; without a key where there are none."""
+        """The names of their classes, which a run saves; no key for those that were not passed."""
         kind = self.learner
         learner = [] if kind is None or kind is LearnerModule else [kind.__name__]
         callbacks = [type(each).__name__ for each in self.callbacks or ()]
@@ -40,11 +40,11 @@ class Objects:
         return {key: names for key, names in found.items() if names}
 
     def require_those_of(self, run: object, names: Mapping[str, Sequence[str]]) -> None:
-        """Refuse to continue a run without what it had.
+        """Refuse to continue a run without the objects that it had.
 
         Args:
             run: its name.
-            names: those it has saved.
+            names: that it has saved.
 
         Raises:
             SettingError: naming what is missing.

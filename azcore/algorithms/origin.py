@@ -1,11 +1,11 @@
-"""What a run began from, if not from nothing: the weights of another run, or all that it had.
+"""What a run began from, if not from random weights: the weights or the state of another run.
 
     init=RUN        the weights alone: another algorithm, optimizer and schedule, from step 0 on;
-                    and other settings of the game, such as its size, if the network fits them
-    fork=RUN@step-8 weights, optimizer, games in play and records: it goes on as that run would
+                    and other settings of the game, such as its size, if the network fits
+    fork=RUN@step-8 weights, optimizer, games in play and records: it continues as that run would
 
-Either makes a new run in a directory of its own and leaves the other run as it is. What it began
-from is written into its settings and each of its checkpoints.
+Both create a new run in its own directory and leave the other run unchanged. The new run's settings
+and each of its checkpoints name its origin.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ INIT, FORK = "init", "fork"
 
 
 def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run keeps of its origin, in plain values.
+    """A run's record of its origin, in plain values.
 
     Args:
         how: `INIT` or `FORK`.
@@ -55,11 +55,11 @@ def origin_of(how: str, path: Path, checkpoint: Mapping[str, Any]) -> dict[str, 
 
 
 def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) -> None:
-    """Refuse to resume a run by a command line that would begin it from elsewhere.
+    """Refuse to resume a run with another origin than it had.
 
     Args:
         config: of the command line.
-        origin: that the run has written down; empty if it began anew.
+        origin: that the run has stored; empty if it began with random weights.
 
     Raises:
         AzcoreError: naming both.
@@ -67,7 +67,7 @@ def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) ->
     began = (origin.get("how"), origin.get("checkpoint"))
     for how in (INIT, FORK):
         if config[how] and began != (how, str(checkpoint_of(config[how]).resolve())):
-            words = f"from {began[0]}={began[1]}" if origin else "anew"
+            words = f"from {began[0]}={began[1]}" if origin else "from random weights"
             raise CheckpointError(
                 f"resume={config['resume']}: the run began {words:.300}, got {how}={config[how]}"
             )
@@ -76,11 +76,11 @@ def require_same_origin(config: Mapping[str, Any], origin: Mapping[str, Any]) ->
 def initial_weights(
     path: Path, game: Game, expected: Mapping[str, Any]
 ) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """The weights that play in a checkpoint, to begin with, and the checkpoint.
+    """The weights that play in a checkpoint, for a run to begin with, and the checkpoint.
 
     Args:
         path: of the checkpoint.
-        game: the game that will be learned.
+        game: the game to learn.
         expected: the new run's own description, see `describe_run`.
 
     Raises:
@@ -104,11 +104,12 @@ def initial_weights(
 
 
 def of_other_settings(checkpoint: Mapping[str, Any], game: Game) -> str:
-    """` of board_size 7 (here 9)`: what differs in the game of some weights; empty if nothing does.
+    """` of board_size 7 (here 9)`: how the game of some weights differs; empty if it does not.
 
     Args:
         checkpoint: as `read_checkpoint` returns it.
-        game: the game that will be learned.
+        game: the game to learn.
+
     """
     theirs, ours = checkpoint[KEY]["game"]["settings"], game.settings
     different = [
@@ -127,7 +128,7 @@ def _require_same(got: Mapping[str, Any], wanted: Mapping[str, Any], what: str) 
     """Refuse settings that differ.
 
     Raises:
-        CheckpointError: naming the first that does, and both values.
+        CheckpointError: naming the first that differs, and both values.
     """
     for key in {**wanted, **got}:
         here, there = wanted.get(key), got.get(key)
@@ -135,7 +136,7 @@ def _require_same(got: Mapping[str, Any], wanted: Mapping[str, Any], what: str) 
             _require_same(there, here, f"{what}, {key}")
         elif here != there:
             raise CheckpointError(
-                f"{what} must have {key} {here!r:.80} as this run has, got {short_repr.repr(there)}"
+                f"{what} must have {key} {here!r:.80} like this run, got {short_repr.repr(there)}"
             )
 
 
@@ -145,20 +146,20 @@ def keep_first_weights(run: RunDirectory, checkpoint: Mapping[str, Any]) -> None
 
 
 def copy_run(source: RunDirectory, checkpoint: dict[str, Any], target: RunDirectory) -> None:
-    """Copy what a run had at a checkpoint into an empty run directory, without its settings.
+    """Copy a run's state at a checkpoint into an empty run directory, without its settings.
 
     The other run may be training meanwhile: its records grow, and its other files are replaced as a
-    whole. Records that are closed or dropped just now are told as missing, and the same call again
-    finds them.
+    whole. Records that it closes or drops just then are reported as missing; another call finds
+    them.
 
     Args:
-        source: the run to go on from.
+        source: the run to continue from.
         checkpoint: one of its whole checkpoints.
         target: an open run directory.
 
     Raises:
-        CheckpointError, GameFileError: the records that the checkpoint counts on are missing.
-        SettingError: the other run contains a link, through which something else would be read.
+        CheckpointError, GameFileError: the checkpoint's records are missing.
+        SettingError: the other run contains a link, which could lead to other files.
     """
     source.require_no_links()
     step = checkpoint["global_step"]
@@ -185,7 +186,7 @@ def copy_run(source: RunDirectory, checkpoint: dict[str, Any], target: RunDirect
 
 
 def remove_copy(run: RunDirectory) -> None:
-    """Undo `copy_run`, for a run that does not begin."""
+    """Undo `copy_run` for a run that does not start."""
     for path in (
         *(run.records, run.sizes, run.metrics, run.matches, run.gate),
         *(run.last_checkpoint, run.first_checkpoint, *run.step_checkpoints().values()),

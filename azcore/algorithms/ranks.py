@@ -1,12 +1,12 @@
-"""The processes of a learner on several devices: who begins them, where they meet, how they end.
+"""The processes of a learner on several devices: how they start, connect and end.
 
-    trainer.devices=4                        this process is rank 0 and begins ranks 1 to 3
+    trainer.devices=4                        this process is rank 0 and starts ranks 1 to 3
     trainer.devices=4 trainer.num_nodes=2    the same command on each node; the first process of a
-                                             node begins the node's others
-    torchrun, or srun of Slurm               has begun them all, the command once for each rank
+                                             node starts the node's others
+    torchrun, or srun of Slurm               has started them all, the command once for each rank
 
-Rank 0 is the run. The others know no run directory, no terminal and no self-play: `follower.py`.
-A rank that is lost ends the run with one sentence, and the end of the run ends all ranks.
+Rank 0 is the run. The others have no run directory, terminal or self-play: see `follower.py`.
+Losing a rank ends the run with one sentence, and the end of the run ends all ranks.
 """
 
 from __future__ import annotations
@@ -52,12 +52,12 @@ from azcore.selfplay.sizes import available_cores
 from azcore.settings import require
 from azcore.storage.checkpoint import short_reason
 
-# Ranks of other nodes may come while rank 0 still compiles and measures. Afterwards no rank waits
-# in the default group for longer than a step, or a first compilation, takes another.
+# Ranks of other nodes may arrive while rank 0 still compiles and measures. Afterwards no rank waits
+# in the default group longer than another takes for a step or a first compilation.
 _ARRIVAL = timedelta(hours=1)
-_NUDGE = 5.0  # seconds after a rank is lost until rank 0, which has not noticed, is interrupted
-_PATIENCE = 60.0  # seconds from then on until its process ends, whatever it waits for
-_FAREWELL = 30.0  # seconds that the others have to end, once all steps are taken
+_NUDGE = 5.0  # seconds after the loss of a rank until it interrupts an unaware rank 0
+_PATIENCE = 60.0  # seconds from then on until that process ends, whatever it waits for
+_FAREWELL = 30.0  # seconds for the others to end after the last step
 _OF_NODES = ("MASTER_ADDR", "MASTER_PORT", "NODE_RANK")  # Lightning's and torch's names
 
 
@@ -70,8 +70,8 @@ class Place:
     local: int = 0  # number on its node
     node: int = 0
     devices: int = 1  # ranks of a node
-    meeting: str = ""  # as torch's `init_method`; empty: a file that rank 0 makes
-    is_begun: bool = False  # by another program, as all ranks are
+    meeting: str = ""  # as torch's `init_method`; empty: a file that rank 0 creates
+    is_begun: bool = False  # by another program, which starts all ranks
 
     @property
     def is_on_one_node(self) -> bool:
@@ -79,10 +79,10 @@ class Place:
 
 
 def place_here(settings: TrainerSettings) -> Place:
-    """The place of the process that a command line has begun.
+    """The place of the process that a command line started.
 
     Raises:
-        SettingError: what begins the ranks says nothing of it, or something else than the settings.
+        SettingError: the launcher's environment lacks it or contradicts the settings.
     """
     if settings.ranks == 1:
         return Place()
@@ -96,8 +96,8 @@ def place_here(settings: TrainerSettings) -> Place:
     require(
         not missing,
         "trainer.num_nodes",
-        f"1, unless each node's environment says {', '.join(_OF_NODES)}, or torchrun or srun "
-        "begins the ranks",
+        f"1, unless each node's environment sets {', '.join(_OF_NODES)}, or torchrun or srun "
+        "starts the ranks",
         f"{settings.num_nodes} without {', '.join(missing)}",
     )
     found = LightningEnvironment()
@@ -116,15 +116,15 @@ def place_here(settings: TrainerSettings) -> Place:
 
 
 def _begun_by(name: str, found: ClusterEnvironment, place: Place) -> Place:
-    """The place that another program has given to this process.
+    """The place that another program assigned to this process.
 
     Raises:
-        SettingError: it has begun another number of ranks.
+        SettingError: it has started another number of ranks.
     """
     require(
         found.world_size() == place.size,
         "trainer.devices x trainer.num_nodes",
-        f"{found.world_size()}, as many ranks as {name} has begun",
+        f"{found.world_size()}, as many ranks as {name} has started",
         place.size,
     )
     meeting = "env://"  # torchrun keeps the place itself
@@ -141,13 +141,13 @@ def _begun_by(name: str, found: ClusterEnvironment, place: Place) -> Place:
 
 
 def learns_on(settings: TrainerSettings) -> str:
-    """`cuda` or `cpu`, where ranks learn."""
+    """`cuda` or `cpu`: where ranks learn."""
     is_gpu = settings.accelerator != "cpu" and torch.cuda.is_available()
     return "cuda" if is_gpu else "cpu"
 
 
 class Ranks:
-    """The ranks that this process begins, and its way to all.
+    """Starts ranks, and connects this process to all of them.
 
     Args:
         place: of this process.
@@ -157,23 +157,23 @@ class Ranks:
     def __init__(self, place: Place, device_type: str) -> None:
         self.place, self._device_type = place, device_type
         self.team = Team(place.rank, place.size)
-        self.lost: AzcoreError | None = None  # what has become of a rank
+        self.lost: AzcoreError | None = None  # the loss of a rank
         self._children: list[_Child] = []
         self._is_over, self._is_nudged = threading.Event(), False
         self._main = threading.current_thread()
 
     def require_whole(self) -> None:
-        """Raise what has become of a rank, if one is lost."""
+        """Raise the error of a lost rank, if any."""
         if self.lost is not None:
             raise self.lost
 
     @contextlib.contextmanager
     def gathered(self) -> Iterator[None]:
-        """Within, all ranks are there; afterwards, those that this process has begun are gone.
+        """Within the block, all ranks are connected; afterwards, those started here are gone.
 
         Raises:
             LostProcessError: one of them is lost.
-            AzcoreError: one of them cannot go on.
+            AzcoreError: one of them cannot continue.
         """
         if not self.team.is_many:
             yield
@@ -212,20 +212,20 @@ class Ranks:
 
     @contextlib.contextmanager
     def _telling_of_the_lost(self) -> Iterator[None]:
-        """Make one sentence of whatever the loss of a rank does to this process."""
+        """Turn every effect of a lost rank on this process into one sentence."""
         try:
             yield
         except AzcoreError:
             raise
         except BaseException as error:
-            if is_of_connection(error):  # why it was cut takes a moment to be known
+            if is_of_connection(error):  # the reason becomes known a moment later
                 end = time.monotonic() + _NUDGE
                 while self._children and self.lost is None and time.monotonic() < end:
                     time.sleep(0.05)
                 self._is_over.set()
                 if self.lost is None:
                     raise LostProcessError(
-                        f"a rank of the learner is lost, as the connection to it says: "
+                        f"a rank of the learner is lost; the connection to it failed: "
                         f"{short_reason(error)}"
                     ) from error
             elif not self._is_nudged:
@@ -235,14 +235,14 @@ class Ranks:
             raise self.lost from error
 
     def _has_lost(self, error: AzcoreError) -> None:
-        """Called on a thread once a rank has ended before all was done."""
+        """Called on a thread when a rank has ended too early."""
         if self._is_over.is_set() or self.lost is not None:
             return
         self.lost = error
         if self._is_over.wait(_NUDGE):
             return
         is_main = self._main is threading.main_thread()
-        if is_main and callable(signal.getsignal(signal.SIGTERM)):  # it plays, or waits in vain
+        if is_main and callable(signal.getsignal(signal.SIGTERM)):  # it plays, or waits forever
             self._is_nudged = True
             signal.pthread_kill(self._main.ident or 0, signal.SIGTERM)
         if not self._is_over.wait(_PATIENCE):
@@ -254,10 +254,10 @@ class Ranks:
 
 
 def connect(team: Team, place: Place, device_type: str) -> None:
-    """Meet the other ranks.
+    """Connect to the other ranks.
 
-    Those that azcore has begun on one node meet by a file and talk on the loopback interface. Those
-    of torchrun or Slurm meet at the address that these name, which others may reach.
+    Ranks that azcore started on one node meet through a file and use the loopback interface. Ranks
+    of torchrun or Slurm meet at the address that those programs name, which others may reach.
     """
     if place.is_on_one_node:
         interface = "lo0" if sys.platform == "darwin" else "lo"
@@ -279,7 +279,7 @@ def connect(team: Team, place: Place, device_type: str) -> None:
 
 
 def is_of_connection(error: BaseException) -> bool:
-    """Whether torch has lost another rank; gloo says so by a RuntimeError."""
+    """Whether torch has lost another rank, which gloo reports by a RuntimeError."""
     return isinstance(error, dist.DistError) or (
         isinstance(error, RuntimeError)
         and any(word in str(error) for word in ("gloo", "Connection", "NCCL"))
@@ -287,18 +287,18 @@ def is_of_connection(error: BaseException) -> bool:
 
 
 class _Child:
-    """A rank that this process has begun, and the thread that hears of its end.
+    """A rank that this process started, and the thread that waits for its end.
 
     Args:
         place: of the rank.
         device_type: where it learns.
-        has_lost: called on that thread if the rank ends before all is done.
+        has_lost: called on that thread if the rank ends too early.
     """
 
     def __init__(
         self, place: Place, device_type: str, has_lost: Callable[[AzcoreError], None]
     ) -> None:
-        self.is_ready = threading.Event()  # it has begun and is about to meet the others
+        self.is_ready = threading.Event()  # it has started and is about to connect to the others
         self._place, self._has_lost = place, has_lost
         self._errors = tempfile.TemporaryFile()  # noqa: SIM115  (as long as the process)
         environment = dict(os.environ)
@@ -322,7 +322,7 @@ class _Child:
         self._thread.start()
 
     def _hear(self) -> None:
-        """Wait for its words: None, it is ready; an error; `DONE`; the end of the connection."""
+        """Wait for its messages: None, it is ready; an error; `DONE`; the end of the connection."""
         try:
             while True:
                 said = pickle.loads(self._connection.recv_bytes())
@@ -342,7 +342,7 @@ class _Child:
             self._process.wait(_NUDGE)
         status = self._process.poll()
         if status is None:
-            return "is silent"
+            return "does not respond"
         how = f"ended by signal {-status}" if status < 0 else f"ended with status {status}"
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").split("\n")
@@ -350,20 +350,20 @@ class _Child:
         return how + (f": {last:.300}" if last and status > 0 else "")
 
     def wait(self, seconds: float) -> None:
-        """Let it end by itself."""
+        """Wait for its end."""
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
 
     def end(self) -> None:
-        """End it, if it has not ended."""
+        """Kill it if it has not ended."""
         end_with_its_programs(self._process)
         if self._thread is not threading.current_thread():
-            self._thread.join()  # nothing is left to hear
+            self._thread.join()  # no message is left
             self._connection.close()
             self._errors.close()
 
 
-DONE = "done"  # the last word of a rank that has learned to the end
+DONE = "done"  # the last message of a rank that has learned to the end
 
 
 def threads_of(place: Place) -> int:
@@ -375,13 +375,13 @@ def threads_of(place: Place) -> int:
 
 
 def quiet_lightning() -> None:
-    """Keep Lightning's notes on hardware and its products off the terminal."""
+    """Keep Lightning's notes on hardware and products off the terminal."""
     logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
     # Lightning 2.6 uses torch's tree functions in a way that torch 2.13 deprecates.
     warnings.filterwarnings("ignore", message=".*LeafSpec.* is deprecated")
     # One process plays the games; workers would each need a copy of the window.
     warnings.filterwarnings("ignore", message=".*does not have many workers")
-    # Such as the timer of a run that is resumed without trainer.max_time.
+    # For example the timer, in a run resumed without trainer.max_time.
     warnings.filterwarnings(
         "ignore", message=".*callbacks used to create the checkpoint need to be"
     )
@@ -402,11 +402,11 @@ def lightning_trainer(
 
     Args:
         settings: of the run.
-        learner: the same.
+        learner: of the run.
         place: of the rank.
-        callbacks: in the order in which they are called.
+        callbacks: in calling order.
         checkpoints: reads and writes them.
-        logger: False on all ranks but one.
+        logger: False on all ranks but rank 0.
 
     Raises:
         SettingError: Lightning refuses the settings.
@@ -435,10 +435,9 @@ def lightning_trainer(
 
 
 class _Ranked(DDPStrategy):
-    """DDP among ranks that are there already.
+    """DDP among ranks that are connected already.
 
-    Batch norm's averages are no part of what DDP sends: `SynchronisedNorm` and `Together` see to
-    them.
+    DDP does not send batch norm's averages: `SynchronisedNorm` and `Together` handle them.
     """
 
     def __init__(self, place: Place) -> None:
@@ -449,7 +448,7 @@ class _Ranked(DDPStrategy):
 
 
 class _Environment(ClusterEnvironment):
-    """Tells Lightning the place of this process; it would connect the ranks, if they were not."""
+    """Gives Lightning the place of this process, so that it does not connect the ranks itself."""
 
     def __init__(self, place: Place) -> None:
         super().__init__()
@@ -491,12 +490,12 @@ class _Environment(ClusterEnvironment):
 
 
 class Together(Callback):
-    """What all ranks do alike, before other callbacks.
+    """What all ranks do, before other callbacks.
 
     Args:
         team: the ranks.
         time_share: on rank 0, the share of the run's time that has passed.
-        threads: with which a rank learns on a CPU.
+        threads: of a rank that learns on a CPU.
     """
 
     def __init__(self, team: Team, time_share: Callable[[], float], threads: int) -> None:
@@ -505,14 +504,14 @@ class Together(Callback):
         self._on_sigterm: Any = signal.SIG_DFL
 
     def time_share(self) -> float:
-        """The share that all ranks have agreed on for this step, from which the rate follows."""
+        """The share that all ranks have agreed on for this step; it sets the learning rate."""
         return self._share
 
     def setup(self, trainer: Trainer, pl_module: LightningModule, stage: str) -> None:
         self._on_sigterm = signal.getsignal(signal.SIGTERM)
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
-        # Lightning's handler would tell all ranks, which may wait for something else.
+        # Lightning's handler would signal all ranks, which may wait for something else.
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, self._on_sigterm)
         self.on_train_epoch_start(trainer, pl_module)  # not called in the middle of one
@@ -534,7 +533,7 @@ class Together(Callback):
 
 
 class Meeting(Callback):
-    """After other callbacks: the ranks wait here for the first ratings, of rank 0 alone."""
+    """After other callbacks: the ranks wait here for the first ratings, which rank 0 makes."""
 
     def __init__(self, team: Team) -> None:
         self._team = team

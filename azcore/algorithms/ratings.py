@@ -1,12 +1,12 @@
 """Ratings of the weights in training.
 
 Opponents: `random` (any legal action, the anchor of the ratings), `search` (PUCT with uniform
-evaluations and the same number of simulations), the weights that were rated last before, and those
-halfway through the ratings so far. The first weights are rated as an opponent in the first rating,
-the last ones when the run ends.
+evaluations and the same number of simulations), the weights rated last before, and those halfway
+through the ratings so far. The first weights are rated as an opponent in the first rating, the last
+ones when the run ends.
 
-With `trainer.max_time` ratings take a tenth of the time at most: one that is due waits until it can
-be paid for, and the last one has as many games as there is time for.
+With `trainer.max_time` ratings take a tenth of the time at most: a rating waits until it fits in,
+and the last one has as many games as there is time for.
 
 As in any rating list, pairs of games count, and pairs that repeat each other count once. The first
 mover's advantage is estimated along with the ratings: see `azcore.arena.elo`.
@@ -53,8 +53,8 @@ MATCHES = [
     "pairs",  # distinct ones, see `PairScore.to_text`
     "seconds",
 ]
-FEWER_AT_ONCE = 2.0  # times as long as in self-play a game takes in a match, of fewer at once
-SURE_WIN = 0.99  # a baseline beaten with this score is not played again in this run
+FEWER_AT_ONCE = 2.0  # the time of a game in a match, with fewer at once, relative to self-play
+SURE_WIN = 0.99  # a baseline beaten with this score plays no further match in this run
 
 
 def match_row(
@@ -72,7 +72,7 @@ def match_row(
 
 
 def match_scores(table: Table) -> list[PairScore]:
-    """The results in matches.csv, whose players are checkpoints of the run.
+    """The results in matches.csv, whose first players are checkpoints of the run.
 
     Raises:
         SettingError: the table contains something else.
@@ -94,8 +94,8 @@ def match_scores(table: Table) -> list[PairScore]:
 class ArenaRating(Callback):
     """Rates the weights every `arena.every_generations` generations, and when the run ends.
 
-    With `schedule=overlap` the run goes on while a rating's matches are played; their results are
-    taken at the end of the first generation after them.
+    With `schedule=overlap` the run continues during a rating's matches; their results count at the
+    end of the first generation after them.
 
     Args:
         settings: of the run.
@@ -123,9 +123,11 @@ class ArenaRating(Callback):
         self._table = Table(run.matches, MATCHES)
         self._matches = Beside[list[SpreadMatch]]("rating")
         self.rated_step: int | None = None  # of the weights rated last, since the process began
-        self._is_owed = False  # a rating that was due and could not be paid for
-        self._until = math.inf  # seconds of the run, when the rating under way has to end
-        self._known: dict[tuple[int, int], tuple[int, float, float | None]] = {}  # by the table
+        self._is_owed = False  # whether a rating was due for which there was no time
+        self._until = math.inf  # seconds of the run at which the current rating has to end
+        self._known: dict[
+            tuple[int, int], tuple[int, float, float | None]
+        ] = {}  # by the table's stamp
 
     def on_train_start(self, trainer: Trainer, pl_module: LightningModule) -> None:
         match_scores(self._table)  # refuses a faulty table before anything in it is changed
@@ -140,7 +142,7 @@ class ArenaRating(Callback):
             self._begin_again(pl_module, self._matches.moment)
 
     def rate(self, trainer: Trainer, module: LearnerModule) -> None:
-        """Play the matches of the newest weights, if they are due."""
+        """Play the matches of the newest weights if they are due."""
         moment = Moment(self._data.finished_generation, trainer.global_step)
         is_last = trainer.should_stop or moment.step >= trainer.max_steps
         every = self._settings.arena.every_generations
@@ -159,7 +161,7 @@ class ArenaRating(Callback):
             self._begin(module, moment, seed, player, waits=waits, games=games)
 
     def expected_seconds(self) -> float:
-        """What the last rating of a run with a limit will take."""
+        """Seconds that the last rating of a run with a limit will take."""
         limit = self._clock.max_seconds
         if limit is None or self._settings.arena.every_generations is None:
             return 0.0
@@ -176,14 +178,14 @@ class ArenaRating(Callback):
         return self._affordable(a_game, RATED * limit - spent) * a_game
 
     def _games_in_time(self, *, is_last: bool) -> int:
-        """How many games a match may have now, by the clock; 0: there is no time for a rating."""
+        """How many games a match has time for; 0: no time for a rating."""
         clock, most = self._clock, self._settings.arena.games
         if clock.max_seconds is None:
             return most
         measured, spent = self._measured_per_game(), self._spent()
         a_game = self._guessed_per_game() if measured is None else measured
         a_game *= len(self._names_of_opponents())
-        if not is_last:  # another one is to follow at the end
+        if not is_last:  # another will follow at the end
             whole = most * a_game
             within = min(RATED * clock.elapsed(), RATED * clock.max_seconds - whole)
             self._until = clock.elapsed() + max(1.0, RATED * clock.max_seconds / 2 - spent)
@@ -198,28 +200,28 @@ class ArenaRating(Callback):
         return games
 
     def _affordable(self, a_game: float, seconds: float) -> int:
-        """Pairs of games of each match that so many seconds pay for, in games."""
+        """Games of each match, in whole pairs, that fit into these seconds."""
         most = self._settings.arena.games
         return min(most, int(max(0.0, seconds) / max(a_game, 1e-9)) // 2 * 2)
 
     def _measured_per_game(self) -> float | None:
-        """Seconds of a game of the latest matches; None: there was none."""
+        """Seconds per game in the latest matches; None: no match yet."""
         rows = self._table.rows()[-3:]
         games = sum(self._table.whole(row, "games") for row in rows)
         seconds = sum(self._table.number(row, "seconds") for row in rows)
         return seconds / games if games else None
 
     def _guessed_per_game(self) -> float:
-        """The same before there was a match, from what a game of self-play takes."""
+        """Seconds per game before the first match, estimated from self-play."""
         settings = self._settings
-        if settings.supervised.enabled:  # all games, if they take a tenth of the time together
+        if settings.supervised.enabled:  # assume that all games together take a tenth of the time
             matches = settings.arena.games * len(self._names_of_opponents())
             return RATED * (self._clock.max_seconds or 0.0) / matches
         more = settings.arena.num_simulations / settings.search.num_simulations
         return self._clock.seconds_per_game() * more * FEWER_AT_ONCE
 
     def _spent(self) -> float:
-        """Seconds of all ratings of the run."""
+        """Seconds that all ratings of the run took."""
         return sum(self._table.number(row, "seconds") for row in self._table.rows())
 
     def _seed(self, moment: Moment) -> int:
@@ -243,12 +245,12 @@ class ArenaRating(Callback):
         """Begin the matches of a player's rating.
 
         Args:
-            pl_module: that learns.
+            pl_module: the module that learns.
             moment: of the player's weights.
             seed: of the matches.
             player: to rate.
             waits: play them on this thread, with progress on the terminal, and take the result.
-            games: of a match; None: as the settings say.
+            games: of a match; None: as in the settings.
         """
         opponents = self._opponents()
         self.rated_step = moment.step
@@ -256,7 +258,7 @@ class ArenaRating(Callback):
 
         def play() -> list[SpreadMatch]:
             played = []
-            with suppress(TimeIsUpError):  # a match that was begun is left out
+            with suppress(TimeIsUpError):  # discards a match that had begun
                 for opponent in opponents:
                     played.append(self._play(player, opponent, seed, each, shown=waits))
             return played
@@ -266,7 +268,7 @@ class ArenaRating(Callback):
             self._take(pl_module)
 
     def _begin_again(self, pl_module: LearnerModule, moment: Moment) -> None:
-        """Begin the matches that were under way at the checkpoint from which the run resumes.
+        """Begin again the matches in progress at the checkpoint from which the run resumes.
 
         Raises:
             CheckpointError: those weights cannot play.
@@ -277,7 +279,7 @@ class ArenaRating(Callback):
             link(last, checkpoint)  # the run was killed in between
         if not checkpoint.exists():
             self._matches.moment = None
-            self._terminal.say(f"the rating of step {step:,} is left out: {checkpoint} is missing")
+            self._terminal.say(f"skipping the rating of step {step:,}: {checkpoint} is missing")
             return
         simulations = self._settings.arena.num_simulations
         player = contenders.saved(self._settings, checkpoint, checkpoint.stem, simulations)
@@ -342,7 +344,7 @@ class ArenaRating(Callback):
         return contenders.saved(settings, path, name, settings.arena.num_simulations)
 
     def _names_of_opponents(self) -> list[str]:
-        """Baselines that are not yet clearly beaten, and weights that were rated before."""
+        """Baselines not yet clearly beaten, and weights rated before."""
         scores = match_scores(self._table)
         last = {score.opponent: score.total.score for score in scores}
         names = [name for name in ("random", "search") if last.get(name, 0.0) < SURE_WIN]
@@ -354,7 +356,7 @@ class ArenaRating(Callback):
         return [*names, *dict.fromkeys(rated[-1:] + rated[(len(rated) - 1) // 2 :][:1])]
 
     def state_dict(self) -> dict[str, Any]:
-        """The rating under way, whose weights are in the checkpoint of its step."""
+        """The current rating, whose weights are in the checkpoint of its step."""
         return self._matches.state_dict()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""Writes the report of a run while it goes on."""
+"""Writes the report of a run while it trains."""
 
 from __future__ import annotations
 
@@ -16,29 +16,31 @@ SHARE = 0.01  # of the run's time that its reports may take
 class GenerationReports:
     """Writes report.html at the end of each generation, once the checkpoint is there.
 
-    While another report would take more than its share of the time since the last one, it waits for
-    a later generation.
+    It skips a generation if the report would take more than its share of the time since the last
+    one.
 
     Args:
         run_dir: of the run.
-        device: where the network is asked about the games shown.
-        say: told once if the report cannot be written.
+        device: where the network evaluates the games shown.
+        say: called once if the report cannot be written.
     """
 
     def __init__(self, run_dir: Path, device: torch.device, say: Callable[[str], None]) -> None:
         self._report = Report(run_dir, device)
         self._say: Callable[[str], None] | None = say
-        self._seconds = 0.0  # that the last report took
+        self._seconds = 0.0  # of writing the last report
         self._since = time.perf_counter()
 
     def show(self) -> None:
-        """Write the report, unless the last one was written a moment ago."""
+        """Write the report, unless the last one is recent."""
         began = time.perf_counter()
         if self._seconds > SHARE * (began - self._since):
             return
         try:
             self._report.write()
-        except Exception as error:  # a report is no reason to stop, whatever a game's texts do
+        except (
+            Exception
+        ) as error:  # a failed report, such as by a game's texts, must not stop the run
             if self._say is not None:
                 self._say(no_report(error))
             self._say = None
@@ -47,6 +49,6 @@ class GenerationReports:
 
 
 def no_report(error: Exception) -> str:
-    """Says that a report could not be written, and why."""
+    """A sentence that reports why no report was written."""
     reason = error.strerror if isinstance(error, OSError) else repr(error)
     return f"no report: {reason:.200}"

@@ -23,7 +23,7 @@ from azcore.settings import require
 
 
 class Supervised(Algorithm):
-    """Learns from given games, without self-play; some of them are held out for predictions.
+    """Learns from given games, without self-play; holds out some of them to measure predictions.
 
     Raises:
         SettingError, GameFileError: the games cannot be used.
@@ -35,12 +35,12 @@ class Supervised(Algorithm):
         require(
             settings.replay.window_start is None,
             "replay.window_start",
-            "null with algorithm=supervised, whose games are all there from the start",
+            "null with algorithm=supervised, which has all games from the start",
             settings.replay.window_start,
         )
         games = read_games(settings.supervised, settings.game)
         if not any(record.root_values.any() for record in games.learned):
-            told = "for these games, whose positions nobody has searched"
+            told = "for these games, whose positions were not searched"
             share, later = settings.replay.root_value_share, "network.auxiliary.later_values"
             require(share == 0, "replay.root_value_share", f"0 {told}", share)
             without = f"false {told}: method=without_later_values"
@@ -53,7 +53,7 @@ class Supervised(Algorithm):
         return self._source
 
     def publish(self, trainer: Trainer, module: LearnerModule) -> None:
-        """Measure how well the network predicts the games that are held out."""
+        """Measure how well the network predicts the held-out games."""
         if self._held_out:
             self._prediction = predict(
                 self._settings.evaluator(module.playing),

@@ -65,7 +65,9 @@ from azcore.storage.replay import ReplayBuffer
 from azcore.storage.run_directory import RunDirectory, Sizes
 from azcore.storage.run_settings import ORIGIN
 
-MOST_GENERATION = 3  # a generation that takes more than this part of the run's time is worth a word
+MOST_GENERATION = (
+    3  # warn of a generation that takes more than one in so many parts of the run's time
+)
 
 
 class Training:
@@ -78,11 +80,11 @@ class Training:
         terminal: for progress and messages.
         began: of `time.monotonic()`, from when on its time is counted.
         on_games: called with the games of each generation once they are on disk.
-        hyperparameters: settings that loggers list beside the curves.
-        weights: those to begin with; None: random ones.
-        origin: where they are from, which every checkpoint tells.
+        hyperparameters: settings that loggers list alongside the curves.
+        weights: to begin with; None: random ones.
+        origin: of the weights, which every checkpoint stores.
         objects: what a Python program passes to the run.
-        beside: a folder of runs whose sizes it takes, where its settings leave them open.
+        beside: a folder of runs whose sizes it reuses where its settings leave them open.
 
     Raises:
         AzcoreError: a setting cannot be used.
@@ -136,8 +138,10 @@ class Training:
         workers = settings.selfplay.workers
         assert workers is not None
         unpack = unpacker(settings, copy.deepcopy(network))
-        self._workplaces: Workplaces = ThreadWorkplaces(  # here, unless a crew has others
-            Workplace(game, unpack, workers), workers
+        self._workplaces: Workplaces = (
+            ThreadWorkplaces(  # in this process, unless a crew has others
+                Workplace(game, unpack, workers), workers
+            )
         )
         if self._team.is_many and settings.learner.sync_batch_norm:
             network = synchronised(network)
@@ -172,7 +176,7 @@ class Training:
         try:
             self._trainer = self._make_trainer()
         except BaseException:
-            self.close()  # processes of self-play would live as long as this one
+            self.close()  # else processes of self-play would live as long as this one
             raise
         terminal.say(settings.learner.schedule_in_words(trainer.max_steps, trainer.max_seconds))
         terminal.say(f"memory {source.in_words()}{self._window_in_words()}{self._cache_in_words()}")
@@ -225,7 +229,7 @@ class Training:
             team=self._team,
             close=self.close,
         )
-        # The clock is first: it lets the others know that a step is the last.
+        # The clock comes first: it lets the others know that a step is the last.
         callbacks: list[Callback] = [self._clock]
         callbacks += [self._together] if self._team.is_many else []
         callbacks += [
@@ -266,7 +270,7 @@ class Training:
         )
 
     def _progress(self, source: GameSource, terminal: TrainingDisplay) -> Progress:
-        """What happens in the terminal while a generation's games are played."""
+        """Show self-play in the terminal while a generation's games are played."""
         if self._settings.supervised.enabled:
             return lambda made, wanted, unit: terminal.show("self-play", made, wanted, unit)
         trainer = self._settings.trainer
@@ -289,8 +293,8 @@ class Training:
             if limit is not None and seconds > limit / MOST_GENERATION and not is_warned:
                 is_warned = True
                 terminal.warn(
-                    f"a generation takes more than a third of trainer.max_time; a smaller "
-                    f"learner.steps_per_generation than {steps} makes it shorter"
+                    f"a generation takes more than a third of trainer.max_time; lower "
+                    f"learner.steps_per_generation, now {steps}, to shorten it"
                 )
             return not self._clock.must_learn(made / max(1, wanted))
 
@@ -298,7 +302,7 @@ class Training:
 
     def _self_play(self, who_plays: WhoPlays) -> GameSource:
         settings, network = self._settings, self._module.playing
-        if settings.backend.name != "inline":  # this process has time while others begin
+        if settings.backend.name != "inline":  # this process is idle while others start
             threading.Thread(target=_compile_sampling, args=(settings,), daemon=True).start()
         crew = crew_of_run(settings, network, self._starts, self._terminal.say)
         self._workplaces = crew.workplaces() or self._workplaces
@@ -313,18 +317,18 @@ class Training:
         return kind(crew=crew, window=self._window, weights_in_play=weights_in_play)
 
     def close(self) -> None:
-        """End self-play and matches, wherever they run; once more has no effect."""
+        """End self-play and matches, wherever they run; idempotent."""
         self._data.source.close()
         self._workplaces.close()
 
     def _begin(self, checkpoint: str | None) -> None:
-        """Rewind the run and cut off records, only now that everything has been restored."""
+        """Rewind the run and truncate records, only after everything has been restored."""
         if checkpoint is not None and Path(checkpoint) != self._run.last_checkpoint:
             rewind(self._run, Path(checkpoint), self._terminal.say)
         self._data.cut_records()
 
     def _time_share(self) -> float:
-        """The same for all ranks, where there are several."""
+        """The share of the run's time that has passed, as all ranks agree on it."""
         return self._together.time_share() if self._team.is_many else self._clock.share()
 
     def _window_in_words(self) -> str:
@@ -359,10 +363,10 @@ class Training:
 
 
 class _Beginning(Callback):
-    """Knows whether everything in a checkpoint has been restored.
+    """Calls a function once everything in a checkpoint has been restored.
 
     Args:
-        then: called once, at that moment.
+        then: the function, called once.
     """
 
     def __init__(self, then: Callable[[], None]) -> None:
@@ -373,18 +377,18 @@ class _Beginning(Callback):
         self.now()
 
     def now(self) -> None:
-        """Call `then` unless it was called before; also used when no step is left to train."""
+        """Call `then` unless it was called before; also when no step is left to train."""
         if not self.is_over:
             self.is_over = True
             self._then()
 
 
 def _ranks_in_words(trainer: TrainerSettings, learner: LearnerSettings) -> str:
-    """How a step's batch is shared out; empty if it is not."""
+    """How a step's batch is divided; empty if it is not."""
     ranks, parts = trainer.ranks, trainer.accumulate_grad_batches
     told = []
     if ranks > 1:
-        norm = "over all of them" if learner.sync_batch_norm else "over each rank's own"
+        norm = "over all of them" if learner.sync_batch_norm else "over each rank alone"
         told.append(f"learns on {ranks} ranks, batch norm {norm}; each holds the replay window")
     if ranks * parts > 1:
         passes = f"{parts} passes of " if parts > 1 else ""
@@ -399,7 +403,7 @@ def _words(settings: Mapping[str, Any]) -> str:
 
 
 def _compile_sampling(settings: RunSettings) -> None:
-    """Compile the code that draws batches; if this fails, the first batch compiles it."""
+    """Compile the code that draws batches; if that fails, the first batch compiles it."""
     with suppress(Exception):
         compile_sampling(
             ReplayBuffer(

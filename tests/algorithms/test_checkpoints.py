@@ -181,7 +181,7 @@ def test_going_back_to_what_no_run_goes_on_from_changes_nothing(tiny: Tiny, tmp_
         (_of_another_optimizer, "momentum 0 must be"),
         (_of_more_records, "must hold at least .* bytes of records"),
         (_of_another_batch, "batch must be 0 to 3"),
-        (_of_another_step, "must be of the step in its name, got step 12"),
+        (_of_another_step, "must hold the step in its name, got step 12"),
     ):
         path.write_bytes(good)
         checkpoint = read_checkpoint(path)

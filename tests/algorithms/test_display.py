@@ -85,7 +85,7 @@ def printed(log: str) -> list[str]:
     terminal = display.DISPLAYS[log](console=Console(file=out, width=80), max_steps=200_000)
     with terminal:
         terminal.say("self-play begins")
-        terminal.warn("look at this: values are flat")
+        terminal.warn("warning: values are flat")
         if log == "quiet":  # such as after a fault of a game
             terminal.say("stopped; resume with: azcore resume=run", as_command=True)
         terminal.rating = "+1 ± 1 Elo"
@@ -97,7 +97,7 @@ def printed(log: str) -> list[str]:
 
 def test_quiet_prints_warnings_and_the_end() -> None:
     assert printed("quiet") == [
-        "look at this: values are flat",
+        "warning: values are flat",
         "stopped; resume with: azcore resume=run",
         "report report.html",
     ]
@@ -132,9 +132,9 @@ def test_a_line_says_when_no_game_ends_for_long(monkeypatch: pytest.MonkeyPatch)
         clock.now += seconds
         heart.beat(0)
     assert lines == [
-        "self-play goes on: no game has ended for 31 s; the longest has 1,234 plies, "
+        "self-play continues: no game has ended for 31 s; the longest has 1,234 plies, "
         "max_game_length is 10,000",
-        "self-play goes on: no game has ended for 61 s; the longest has 2,000 plies, "
+        "self-play continues: no game has ended for 61 s; the longest has 2,000 plies, "
         "max_game_length is 10,000",
     ]
     heart.beat(12)  # one has ended: all begins anew
@@ -158,7 +158,9 @@ def test_a_run_knows_how_long_its_games_are(
     told = capsys.readouterr().out
     assert told.index("self-play begins; the first generation needs") < told.index("generation 0")
     if backend == "inline":  # of other processes it is told four times a second
-        assert re.search("the match with [a-z]+ goes on: no game has ended for 0 s; the lon", told)
+        assert re.search(
+            "the match with [a-z]+ continues: no game has ended for 0 s; the lon", told
+        )
     longest = re.findall(
         r"self-play goes on: .*; the longest has (\d+) plies, max_game_length is 9", told
     )

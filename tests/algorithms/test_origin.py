@@ -104,13 +104,13 @@ def test_an_average_begins_with_the_given_weights(tiny: Tiny, run: str) -> None:
     ("change", "told"),
     [
         ("network.channels=8", "the network of these weights must have channels 8 .*, got 4"),
-        ("network=sep_res", "must have name 'sep_res' as this run has, got 'dual_res'"),
+        ("network=sep_res", "must have name 'sep_res' like this run, got 'dual_res'"),
         ("game=tic_tac_toe_plain", "must have name 'tic_tac_toe_plain' .*, got 'tic_tac_toe'"),
         ("init=nowhere", "nowhere: cannot read this checkpoint"),
         ("init=run@step-3", r"run@step-3 finds no run/checkpoints/step-3.ckpt; .* step-8"),
         ("init=run@all", "checkpoint must be one, got run@all, which are 3"),
         ("init=run/config.yaml", "not an azcore checkpoint"),
-        ("fork=run", "init and fork both say what a run begins from"),
+        ("fork=run", "init and fork both set what a run begins from"),
     ],
 )
 def test_weights_that_cannot_be_begun_with(tiny: Tiny, run: str, change: str, told: str) -> None:
@@ -217,7 +217,7 @@ def test_a_fork_goes_on_as_its_run_would(azcore: CommandLine, tiny: Tiny, run: s
         before = contents(f"half-{stop}")
         status, output, _ = azcore(f"fork=half-{stop}", "game=tic_tac_toe", f"run_dir=other-{stop}")
         assert status == 0, output
-        assert "which stays as it is" in output
+        assert "which stays unchanged" in output
         other = Path(f"other-{stop}")
         assert fingerprint(other) == fingerprint(Path(run))
         assert contents(f"half-{stop}") == before
@@ -320,7 +320,7 @@ def test_what_a_fork_needs_must_be_there(azcore: CommandLine, run: str) -> None:
     records.write_bytes(records.read_bytes()[:-50])
     status, _, errors = azcore("fork=run", "game=tic_tac_toe", "run_dir=other")
     assert status == 2
-    assert "games that the checkpoint counts on are missing" in errors
+    assert "games that the checkpoint needs are missing" in errors
     assert not Path("other/checkpoints/last.ckpt").exists()
     Path("run/checkpoints/last.ckpt").unlink()
     for name, told in (

@@ -501,7 +501,7 @@ def test_killed_at_random_moments_it_loses_no_finished_game(
             members = children(process.pid) if backend else []
             if backend:
                 os.kill(rng.choice(members), signal.SIGKILL)
-                assert "is started again" in wait_for(process, "is started again")[-1]
+                assert "restarting it" in wait_for(process, "restarting it")[-1]
                 members = children(process.pid)
                 wait_for(process, " generation ")
             time.sleep(rng.uniform(0, 0.5))

@@ -94,7 +94,7 @@ LIES = [
     (_set("callbacks", "GenerationMetrics", "seconds", to=None), "seconds must be like"),
     (_set("SelfPlayData", "record_bytes", to=-1), "record_bytes must be 1 or more, got -1"),
     (_set("SelfPlayData", "record_bytes", to=True), "record_bytes must be 1 or more, got True"),
-    (_set("SelfPlayData", "record_bytes", to=5), "the record is cut short|no game record begins"),
+    (_set("SelfPlayData", "record_bytes", to=5), "the record is truncated|no game record begins"),
     (_set("SelfPlayData", "total_positions", to=7), "must hold 7 positions"),
     (_set("SelfPlayData", "source", to={}), "cannot resume from this checkpoint: KeyError"),
     (_set("loops", "fit_loop", to={}), "cannot resume from this checkpoint: KeyError"),
@@ -110,15 +110,24 @@ LIES = [
     (_set("state_dict", "network.more", to=torch.zeros(1)), "is not one of this network's"),
     (_set("latest_weights", to={}), "latest weights cannot be used: the tensor"),
     (_set("latest_weights", to=[1]), "latest weights cannot be used"),
-    (_in_play("actions", [0]), "a game in play of this checkpoint has parts"),
-    (_in_play("actions", "odd"), "a game in play of this checkpoint has parts"),
-    (_in_play("actions", "\xff\xff"), "a game in play of this checkpoint has parts"),
-    (_in_play("visits", [[[0], [1]]]), "a game in play of this checkpoint has parts"),
-    (_in_play("visit_offsets", "\7\0\0\0"), "a game in play of this checkpoint has parts"),
-    (_in_play("visit_counts", ""), "a game in play of this checkpoint has parts"),
-    (_in_play("opening_plies", -1), "a game in play of this checkpoint has parts"),
-    (_in_play("surprises", "\0\0\x80\xbf"), "a game in play of this checkpoint has parts"),
-    (_in_play("root_values", "\0\0\xc0\x7f"), "a game in play of this checkpoint has parts"),
+    (_in_play("actions", [0]), "a game in play of this checkpoint has inconsistent parts"),
+    (_in_play("actions", "odd"), "a game in play of this checkpoint has inconsistent parts"),
+    (_in_play("actions", "\xff\xff"), "a game in play of this checkpoint has inconsistent parts"),
+    (_in_play("visits", [[[0], [1]]]), "a game in play of this checkpoint has inconsistent parts"),
+    (
+        _in_play("visit_offsets", "\7\0\0\0"),
+        "a game in play of this checkpoint has inconsistent parts",
+    ),
+    (_in_play("visit_counts", ""), "a game in play of this checkpoint has inconsistent parts"),
+    (_in_play("opening_plies", -1), "a game in play of this checkpoint has inconsistent parts"),
+    (
+        _in_play("surprises", "\0\0\x80\xbf"),
+        "a game in play of this checkpoint has inconsistent parts",
+    ),
+    (
+        _in_play("root_values", "\0\0\xc0\x7f"),
+        "a game in play of this checkpoint has inconsistent parts",
+    ),
 ]
 
 

@@ -360,7 +360,7 @@ def test_ctrl_c_says_how_to_go_on(tmp_path: Path) -> None:
 
 
 def test_a_run_that_forgets_its_oldest_games_goes_on_alike(tiny: Tiny, tmp_path: Path) -> None:
-    """Killed and resumed after it has forgotten, and back to a checkpoint whose games are gone."""
+    """Killed and resumed after it has dropped, and back to a checkpoint whose games are gone."""
     short = ("replay.window_games=6", "replay.games_on_disk=6", "trainer.max_steps=40")
     rated = "arena.every_generations=1"
     assert train(tiny("run_dir=whole", rated, *short)) == 0
@@ -376,7 +376,7 @@ def test_a_run_that_forgets_its_oldest_games_goes_on_alike(tiny: Tiny, tmp_path:
     run = RunDirectory(tmp_path / "whole")
     early = next(p for p in run.step_checkpoints().values() if is_whole(read_checkpoint(p)))
     before = fingerprint(run.path)
-    with pytest.raises((CheckpointError, GameFileError), match="has forgotten"):
+    with pytest.raises((CheckpointError, GameFileError), match="has dropped"):
         train(tiny(f"resume={early}", rated, *short))
     assert fingerprint(run.path) == before
 

@@ -282,7 +282,7 @@ def _cut(path: Path) -> None:
             "seed=1",
             r"teacher.azg, byte 0: records must be of .*tic_tac_toe'.*got .*plain",
         ),
-        (_cut, "seed=1", "the record is cut short"),
+        (_cut, "seed=1", "the record is truncated"),
         (Path.unlink, "seed=1", "supervised.games must be files of game records .*'teacher.azg'"),
         (Path.touch, "supervised.games=[]", "supervised.games must be a list of .azg files"),
         (Path.touch, "supervised.held_out=0", "supervised.held_out must be between 0 and 1"),
