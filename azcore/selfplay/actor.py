@@ -7,8 +7,8 @@ every layer.
 
 If the weights do not change, a game depends only on them, the resignation threshold, the seed and
 its index, up to the network's rounding in batches: random numbers come from counters. A game that
-branches off depends on the game before it in its place as well. A search tree never outlives the
-weights that evaluated it. `azcore.selfplay.crew` says which games end in a call of `play`.
+branches off also depends on the game before it in its slot. A search tree never outlives the
+weights that evaluated it. `azcore.selfplay.crew` explains which games end in a call of `play`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Actor(Crew):
     """Plays games against itself.
 
     Args:
-        game: the game to play, which records name.
+        game: the game to play, named in records.
         variant: the game as self-play plays it, which may forbid actions that `game` allows.
         search: how each move is searched, root noise included.
         settings: number of games and workers, and how moves are chosen.
@@ -41,7 +41,7 @@ class Actor(Crew):
         evaluator: evaluates leaves; `set_evaluator` replaces it.
         record_surprise: whether records say how much each search surprised the network.
         starts: what games begin from, of `variant`; None: the initial position.
-        numbers: which of the run's workers are here; None: all of them.
+        numbers: of the run's workers that are here; None: all.
     """
 
     def __init__(
@@ -110,8 +110,8 @@ class Actor(Crew):
             worker.set_evaluator(own, weights_version, resign_threshold)
 
     def begin_round(self, worker: int) -> Future[list[GameRecord]]:
-        # Never on this thread, which is the learner's and has all cores: an evaluator may give its
-        # own a share of them.
+        # Never on this thread, which is the learner's and has all cores: an evaluator may limit its
+        # own thread to some of them.
         return self._pool.submit(self.play_round, worker)
 
     def close(self) -> None:

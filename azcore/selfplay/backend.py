@@ -23,10 +23,10 @@ class BackendSettings:
     name: str
     processes: int | None  # None: one for each worker
     restarts: int
-    address: str | None  # of a Ray cluster; None: one of this run's own
+    address: str | None  # of a Ray cluster; None: the run starts its own
     actors: int | None  # None: one for each worker
     num_cpus: float | None  # of an actor; None: one for each of its workers
-    num_gpus: float  # the same
+    num_gpus: float  # of an actor
     wait: float  # seconds
 
     def __post_init__(self) -> None:
@@ -47,11 +47,11 @@ class BackendSettings:
             "actors": (lambda n: 1 <= n <= MOST_ACTORS, f"1 to {MOST_ACTORS:,}, or null"),
         }
         require_each(self, "backend", tests)
-        self._require_of("process", "which has no processes of its own", "processes")
+        self._require_of("process", "which has no separate processes", "processes")
         self._require_of("ray", "which has no actors", "address", "actors", "num_cpus", "num_gpus")
 
     def on(self, device_type: str) -> BackendSettings:
-        """These settings for a device, as torch names it, without `auto`."""
+        """These settings for a device, as torch names it, with `auto` resolved."""
         if self.name != "auto":
             return self
         is_shared = device_type == "cuda" or self.processes is not None
@@ -69,7 +69,7 @@ class BackendSettings:
             )
 
     def members_for(self, workers: int) -> int:
-        """The number of processes or actors for so many workers; 0: they run in this process.
+        """The number of processes or actors for these workers; 0: they run in this process.
 
         Raises:
             SettingError: more of them than workers.
@@ -86,7 +86,7 @@ class BackendSettings:
         return members
 
     def require_device(self, device_type: str) -> None:
-        """Check that Ray's actors have what the run's process measures its network on.
+        """Check that Ray's actors have the kind of device that the run measures its network on.
 
         Raises:
             SettingError: one has a GPU, and the other has none.

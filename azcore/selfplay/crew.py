@@ -3,10 +3,10 @@
     crew.set_weights(weights, resign_threshold)
     records = crew.play(num_positions)       # finished games only; the others stay in play
 
-Workers play rounds of `selfplay.round_waves` waves. After each round the crew knows whether there
+Workers play rounds of `selfplay.round_waves` waves. After each round the crew checks whether there
 are enough games, and one worker may be a round ahead of another. So the games that end in a call of
 `play` depend on the number of games and of workers, never on timing or place: `Actor` runs the
-workers on threads of this process, `RemoteCrew` in processes of their own or in a cluster, and both
+workers on threads of this process, `RemoteCrew` in separate processes or in a cluster, and both
 return the same games.
 """
 
@@ -31,11 +31,11 @@ from azcore.storage.game_record import GameRecord
 class Amount(NamedTuple):
     """An amount of self-play."""
 
-    games: int  # finished ones
+    games: int  # finished
     positions: int  # to learn from, in these games
 
     def with_more(self, games: list[GameRecord]) -> Amount:
-        """This amount plus these games."""
+        """This amount with these games added."""
         positions = sum(record.num_samples for record in games)
         return Amount(self.games + len(games), self.positions + positions)
 
@@ -44,13 +44,13 @@ NOTHING = Amount(0, 0)
 
 
 class MemberStatistics(NamedTuple):
-    """The work of a part of the crew that is elsewhere, since the last reset."""
+    """The work of a remote part of the crew since the last reset."""
 
     name: str  # of the part
-    games: int  # finished ones
+    games: int  # finished
     evaluations: int
     version: int  # of its weights
-    restarted: int  # how often it was lost and begun again, ever
+    restarted: int  # how often it was lost and started again, in total
 
 
 @dataclass
@@ -61,14 +61,16 @@ class ActorStatistics:
     remembered: int = 0  # positions whose evaluation was cached
     seconds: float = 0.0
     network_seconds: float = 0.0  # per worker, on average
-    members: list[MemberStatistics] = field(default_factory=list)  # none in this process
+    members: list[MemberStatistics] = field(
+        default_factory=list
+    )  # empty if all run in this process
 
 
 class Crew(ABC):
     """The workers of a run. Do not use a crew again after it has raised an error.
 
     Attributes:
-        game: the game as self-play plays it.
+        game: in the form that self-play uses.
         settings: number of games and workers, and how moves are chosen.
     """
 
@@ -83,17 +85,17 @@ class Crew(ABC):
         """Continue with newer weights; a search in progress starts again with them.
 
         Args:
-            weights: of the network that plays from now on.
+            weights: of the network to play with.
             resign_threshold: v, see `azcore.selfplay.resignation`; None: no resignation.
         """
 
     @abstractmethod
     def begin_round(self, worker: int) -> Future[list[GameRecord]]:
-        """Begin a round of an idle worker; its result is the games that end in it."""
+        """Begin a round of an idle worker; the future returns the games that end in it."""
 
     @abstractmethod
     def leave_rounds(self) -> None:
-        """Make all workers leave their rounds at once; they play no more."""
+        """Make all workers leave their rounds at once, for good."""
 
     @abstractmethod
     def bytes_needed(self, legal_actions: int) -> int:
@@ -101,7 +103,7 @@ class Crew(ABC):
 
     @abstractmethod
     def longest_in_play(self) -> int:
-        """Plies of the longest game in play, or of one that was a moment ago."""
+        """Plies of the longest game in play, possibly slightly out of date."""
 
     @property
     @abstractmethod
@@ -118,7 +120,7 @@ class Crew(ABC):
 
     @abstractmethod
     def load_worker_states(self, states: list[dict[str, Any]]) -> None:
-        """Restore the games in play, as many as there are.
+        """Restore the games in play, whose number must match.
 
         Raises:
             CheckpointError: one of them cannot have been played this way.
@@ -126,10 +128,10 @@ class Crew(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Free what the workers hold outside this process; they play no more."""
+        """Free what the workers hold outside this process; final."""
 
     def workplaces(self) -> Workplaces | None:
-        """Where jobs can be done besides self-play; None: not where this crew is."""
+        """Where jobs can run alongside self-play; None: this crew cannot run any."""
         return None
 
     # -- playing ----------------------------------------------------------------------------------
@@ -241,7 +243,7 @@ class Crew(ABC):
 
 
 class RoundsUnderWay:
-    """Rounds of a crew's workers. To wait for one costs the same however many there are.
+    """Rounds of a crew's workers. The cost of waiting for one does not grow with their number.
 
     Args:
         crew: whose rounds they are.
@@ -254,7 +256,7 @@ class RoundsUnderWay:
 
     @property
     def count(self) -> int:
-        """How many have begun and not been returned by `ended`."""
+        """How many have begun and were not yet returned by `ended`."""
         return len(self._begun)
 
     def begin(self, worker: int) -> None:
@@ -263,7 +265,7 @@ class RoundsUnderWay:
         begun.add_done_callback(lambda done: self._ended.put((worker, done)))
 
     def ended(self) -> list[tuple[int, Future[list[GameRecord]]]]:
-        """Wait until a round has ended; all that have, each with its worker."""
+        """Wait until a round has ended; returns all that have, each with its worker."""
         ended = [self._ended.get()]
         while not self._ended.empty():
             ended.append(self._ended.get())
@@ -272,20 +274,20 @@ class RoundsUnderWay:
         return ended
 
     def wait(self) -> None:
-        """Wait until all have ended, wherever an interrupt has left the queue."""
+        """Wait until all have ended, whatever state an interrupt left the queue in."""
         wait(self._begun.values())
 
 
 def without_ended(state: dict[str, Any], ended: Collection[int]) -> dict[str, Any]:
-    """A crew's state in which games that have ended since make room for new ones.
+    """A crew's state in which new games replace those that have ended since.
 
     Args:
         state: the games in play at a checkpoint.
         ended: indices of games that ended after it.
 
     Returns:
-        The state with None in their places; no later game gets the index of one of them. Games that
-        began after the checkpoint and have not ended are lost, so long ones somewhat more often.
+        The state with None in place of those games; no later game reuses their indices. Games that
+        began after the checkpoint and have not ended are lost, which affects long games more often.
     """
     step = len(state["workers"])
     workers = [

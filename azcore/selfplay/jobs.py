@@ -1,8 +1,8 @@
-"""Jobs: work besides self-play, such as parts of a match, done wherever games are played.
+"""Jobs: work besides self-play, such as parts of a match, done where games are played.
 
 A job is pickled and travels to a workplace: a thread of this process, a process of a crew, or an
-actor of a cluster. It depends on nothing but itself and the weights that come with it: one that was
-lost is done again elsewhere, with the same result.
+actor of a cluster. It depends only on itself and the weights sent with it, so a lost job can be
+done again elsewhere with the same result.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from azcore.selfplay.weights import Weights
 
 Result = TypeVar("Result")
 _Key = tuple[bytes, int]  # a digest of weights, and their version
-Tell = Callable[[int], None]  # called with how much of a job is done
+Tell = Callable[[int], None]  # called with the progress of a job
 
 
 class Job(ABC, Generic[Result]):
-    """Work that can be pickled, and so can its result."""
+    """Work that can be pickled, as can its result."""
 
     @abstractmethod
     def do(self, place: Workplace, weights: Sequence[bytes], tell: Tell) -> Result:
         """Do the work, on any thread.
 
         Args:
-            place: has what it needs.
+            place: provides what it needs.
             weights: packed, see `Weights.packed`.
-            tell: called with how much is done; raises `LeftWorkplaceError` where nobody waits for
-                the result any more.
+            tell: called with its progress; raises `LeftWorkplaceError` if nobody waits any more for
+                the result.
         """
 
 
@@ -44,24 +44,24 @@ class LeftWorkplaceError(Exception):
 
 
 class Workplace:
-    """Where jobs are done: what they need there.
+    """What jobs need at the place where they are done.
 
     Attributes:
-        game: as below.
-        unpack: the same.
+        game: see below.
+        unpack: see below.
 
     Args:
-        game: that records name, without the settings of self-play's own.
-        unpack: makes weights of packed ones and their version, with a network of their own.
-        at_once: how many jobs are done there at once, which share its cores.
+        game: the one named in records, without settings of self-play.
+        unpack: makes weights, with their own network, from packed ones and their version.
+        at_once: the number of concurrent jobs, which share the cores.
     """
 
     def __init__(self, game: Game, unpack: Callable[[bytes, int], Weights], at_once: int) -> None:
         self.game = game
         self.unpack, self._at_once = unpack, at_once
         self._lock = threading.Lock()  # of both below
-        self._evaluators: dict[_Key, Evaluator] = {}  # that jobs under way have asked for
-        self._users: Counter[_Key] = Counter()  # how many jobs that is
+        self._evaluators: dict[_Key, Evaluator] = {}  # used by running jobs
+        self._users: Counter[_Key] = Counter()  # number of those jobs
         self._own = threading.local()  # .keys: of the job on a thread
         self._is_left = False
 
@@ -100,7 +100,7 @@ class Workplace:
             return self._evaluators[key].for_another_thread()
 
     def leave(self) -> None:
-        """Let jobs that are under way end soon, with an error."""
+        """Let running jobs end soon, with an error."""
         self._is_left = True
 
 
@@ -108,14 +108,14 @@ class Workplaces(ABC):
     """All workplaces of a run.
 
     Attributes:
-        count: how many jobs are done at once; those of one number, one after another.
+        count: of concurrent jobs; jobs of one number are done one after another.
     """
 
     count: int
 
     @abstractmethod
     def published(self, packed: bytes) -> Any:
-        """Weights in the form in which `begin` takes them, for any number of jobs."""
+        """Weights in the form that `begin` accepts, for any number of jobs."""
 
     @abstractmethod
     def begin(
@@ -127,20 +127,20 @@ class Workplaces(ABC):
             number: of the workplace, 0 to `count` - 1.
             job: to do.
             weights: published ones.
-            tell: called, on any thread, with how much is done; in a cluster, only the result
-                tells.
+            tell: called, on any thread, with the progress; never called in a cluster, which reports
+                only results.
         """
 
     @abstractmethod
     def close(self) -> None:
-        """Let jobs that are under way end soon, with an error; do no more."""
+        """Let running jobs end soon, with an error; begin no more."""
 
 
 class ThreadWorkplaces(Workplaces):
     """Threads of this process.
 
     Args:
-        place: what jobs need; made for `count` at once.
+        place: what jobs need; built for `count` at once.
         count: of threads.
     """
 

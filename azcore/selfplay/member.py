@@ -1,8 +1,7 @@
-"""Members: what another process has of a run's work, and what it can be asked.
+"""Members: the part of a run's work in another process, and the requests it answers.
 
-A member is built of a `Recipe` and the numbers of its workers, and holds nothing that would be
-missed: whoever asks it knows all that was asked. How requests come and answers go is no matter of
-this file.
+A member is built from a `Recipe` and the numbers of its workers, and holds nothing irreplaceable:
+its caller remembers all requests. How requests and answers travel is not the concern of this file.
 """
 
 from __future__ import annotations
@@ -22,13 +21,13 @@ from azcore.selfplay.worker import WorkerStatistics
 from azcore.storage.game_record import GameRecord
 
 Request = tuple[int, str, tuple[Any, ...]]  # its number, the name of a method of `Member`, values
-# That number; True: what the method returned, False: its error, None: how much of a job is done.
+# That number; True: the method's result, False: its error, None: the progress of a job.
 Answer = tuple[int, bool | None, Any]
-TELL = 0.25  # seconds between two answers of the last kind, at least
+TELL = 0.25  # least seconds between two reports of progress
 
 
 class Round(NamedTuple):
-    """What a worker did in a round."""
+    """The result of a worker's round."""
 
     records: list[GameRecord]
     statistics: WorkerStatistics
@@ -36,26 +35,27 @@ class Round(NamedTuple):
 
 
 class Member:
-    """What a request can ask for.
+    """The methods that a request can call.
 
     Args:
-        workplace: has what jobs need.
+        workplace: provides what jobs need.
+
     """
 
     def __init__(self, workplace: Workplace) -> None:
         self._workplace = workplace
 
     def job(self, tell: Tell, worker: int, job: Job[Any], *weights: bytes) -> Any:
-        """The `worker`, counted among those of this process, is the one beside which it is done."""
+        """Do a job alongside this `worker`, counted among those of this process."""
         return self._workplace.do(job, weights, tell)
 
     def leave(self) -> None:
-        """Leave all that is under way at once."""
+        """Leave all current work at once."""
         self._workplace.leave()
 
 
 class Recipe(ABC):
-    """Builds a member in another process; pickled, it travels there."""
+    """Builds a member in another process, to which it is sent pickled."""
 
     @abstractmethod
     def build(self, numbers: Sequence[int], process: int) -> Member:
@@ -68,11 +68,11 @@ class Recipe(ABC):
 
 
 class MemberOfCrew(Member):
-    """One with workers of self-play.
+    """A member with self-play workers.
 
     Args:
         actor: has the workers of this process.
-        workplace: has what jobs need, and makes weights of packed ones.
+        workplace: provides what jobs need, and unpacks weights.
     """
 
     def __init__(self, actor: Actor, workplace: Workplace) -> None:
@@ -89,7 +89,7 @@ class MemberOfCrew(Member):
         self._actor.set_weights(self._workplace.unpack(packed, version), resign_threshold)
 
     def states(self) -> bytes:
-        """Pickled already: the crew keeps them for the case of a loss, and seldom looks inside."""
+        """Pickled: the crew keeps them in case of a loss, and seldom unpacks them."""
         return pickle.dumps(self._actor.worker_states())
 
     def load(self, states: bytes) -> None:
@@ -104,16 +104,16 @@ class MemberOfCrew(Member):
 
 
 ROUND, JOB = MemberOfCrew.round.__name__, Member.job.__name__
-# What a member that is begun again is asked again, although it has been answered.
+# Requests that a restarted member gets again, although they have been answered.
 CHANGING = (ROUND, MemberOfCrew.weights.__name__, MemberOfCrew.load.__name__)
 
 
 class Desk:
-    """Answers requests as if they were done one after another; rounds run side by side.
+    """Answers requests as if they ran one after another; rounds run concurrently.
 
-    Jobs are done beside all of that, one at a time for each worker.
+    Jobs run alongside, one at a time for each worker.
 
-    Ask it on one thread. If the member cannot be built, that error is every answer.
+    Call it from one thread only. If the member cannot be built, every answer is that error.
 
     Args:
         recipe: builds the member.
@@ -132,7 +132,7 @@ class Desk:
         self._jobs = [ThreadPoolExecutor(1, "job") for _ in numbers]
 
     def ask(self, request: Request, answer: Callable[[Answer], None]) -> None:
-        """Do it, now or when its worker is free, and then call `answer`, on any thread."""
+        """Do a request, now or when its worker is free, then call `answer`, on any thread."""
         _, method, values = request
         if method == ROUND:
             self._rounds.append(self._threads[values[0]].submit(self._do, request, answer))
@@ -154,7 +154,7 @@ class Desk:
         answer(done)
 
     def close(self) -> None:
-        """Leave all rounds and jobs, and begin no more."""
+        """Leave all rounds and jobs, and begin no new ones."""
         if self._built.exception() is None:
             self._built.result().leave()
         for thread in self._threads + self._jobs:
@@ -162,7 +162,7 @@ class Desk:
 
 
 def _telling(number: int, answer: Callable[[Answer], None]) -> Tell:
-    """A function that answers how much of a job is done, not too often."""
+    """A function that reports the progress of a job, not too often."""
     last = time.monotonic()
 
     def tell(done: int) -> None:
@@ -175,12 +175,12 @@ def _telling(number: int, answer: Callable[[Answer], None]) -> Tell:
 
 
 def _sendable(error: BaseException) -> BaseException:
-    """An error as it can be raised in another process, where its traceback becomes a note."""
+    """An error that another process can raise, with its traceback as a note."""
     error.add_note("".join(traceback.format_exception(error)))
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
-        if isinstance(error, AzcoreError):  # one that is made of more than its text
+        if isinstance(error, AzcoreError):  # one constructed from more than its text
             return AzcoreError(str(error))
         return RuntimeError("\n".join(traceback.format_exception(error)))
     return error

@@ -1,8 +1,8 @@
 """The moves of all games whose search has finished, in compiled calls over arrays.
 
-`begin` starts the searches whose time has come. After each wave `play` chooses, records and plays
-the moves of finished searches; the rules' own step follows in `GameBatch.play`. What it cannot do
-itself it leaves to the worker, see `InPlay.chosen`.
+`begin` starts the searches that are due. After each wave `play` chooses, records and plays
+the moves of finished searches; the rules' own step follows in `GameBatch.play`. The worker
+does what `play` cannot, see `InPlay.chosen`.
 
 Letters: B games, one to a tree, T most plies, K most entries of policy targets, A actions.
 """
@@ -31,11 +31,11 @@ from azcore.selfplay.schedule import DECIDED_PLIES, SelfPlaySettings, drawn, is_
 from azcore.selfplay.surprise import policy_surprise
 from azcore.storage.game_record import NAMED, PLY
 
-UNDER_WAY = -1  # `begins` of a game that is searched
-# What `play` found: some game moved; none did, but the worker has to see to one; or a game has no
-# room for its next ply, so it did nothing.
+UNDER_WAY = -1  # `begins` of a game that is being searched
+# The results of `play`: some game moved; none did, but one needs the worker; or a game lacks room
+# for its next ply, so it did nothing.
 MOVED, LEFT, NO_ROOM = 2, 1, -1
-# What else than an action may be chosen.
+# Choices other than an action.
 NOTHING, RESIGNS, OPENS, NOISE = -1, -2, -3, -4
 _CAP, _MOVE, _GUMBEL = int(Purpose.PLAYOUT_CAP), int(Purpose.MOVE), int(Purpose.GUMBEL)
 _PARTS = np.float32(TARGET_PARTS)
@@ -47,7 +47,7 @@ GAME = record_type(
         ("policy_plies", np.int64),  # still to come in the opening, drawn from the policy
         ("named", np.int64),  # entries of policy targets so far
         ("plies", np.int32),  # so far
-        ("opening_plies", np.int32),  # first ones that no search chose
+        ("opening_plies", np.int32),  # first plies, which no search chose
         ("could_resign", np.bool_),  # a low enough value would have ended it at some ply
         ("is_full", np.bool_),  # its search is a full one
         ("is_noisy", np.bool_),  # and has noise at the root
@@ -57,13 +57,13 @@ GAME = record_type(
 
 
 class InPlay(NamedTuple):
-    """B unfinished games: their complete state between two moves, but for where they began."""
+    """B unfinished games: their complete state between two moves, except where they began."""
 
     games: npt.NDArray[Any]  # GAME [B]
     plies: npt.NDArray[Any]  # PLY [B, T]
     surprises: npt.NDArray[np.float32]  # [B, T], zeros unless they are recorded
     named: npt.NDArray[Any]  # NAMED [B, K]
-    # [B], the action just played, or NOTHING; or what the worker has to see to: the player
+    # [B], the action just played, or NOTHING; or what the worker has to do: the player
     # RESIGNS, the network's policy OPENS, the root gets NOISE
     chosen: npt.NDArray[np.int32]
     is_over: npt.NDArray[np.bool_]  # [B], after that action; or it is too long
@@ -73,7 +73,7 @@ class InPlay(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How games are played, as kernels take it; see `SelfPlaySettings`."""
+    """How games are played, in the form that kernels use; see `SelfPlaySettings`."""
 
     seed: int
     most_plies: int  # of a game
@@ -92,7 +92,7 @@ class Way(NamedTuple):
 
 
 def make_in_play(size: int, num_actions: int, most_plies: int, keep_priors: bool) -> InPlay:
-    """Room for games that have yet to be written."""
+    """Arrays for games still to be written."""
     return InPlay(
         games=np.zeros(size, GAME),
         plies=np.empty((size, min(most_plies, 256)), PLY),
@@ -134,7 +134,7 @@ def way_of(
 
 
 def with_more_room(in_play: InPlay) -> InPlay:
-    """The same games with room for twice as many plies and entries."""
+    """These games with room for twice as many plies and entries."""
 
     def grown(old: npt.NDArray[Any], used: npt.NDArray[Any]) -> npt.NDArray[Any]:
         new = np.empty((len(old), 2 * old.shape[1]), old.dtype)
@@ -151,7 +151,7 @@ def with_more_room(in_play: InPlay) -> InPlay:
 
 
 def _begin(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
-    """Begin the searches that are to begin by this wave.
+    """Begin the searches that are due by this wave.
 
     Returns:
         How many games have NOISE as `chosen`.
@@ -243,7 +243,7 @@ def _play(trees: Trees, in_play: InPlay, way: Way, wave: int) -> int:
 
 @register_jitable
 def deal_by_chance(trees: Trees, in_play: InPlay, b: int, way: Way, gumbel: Gumbel | None) -> bool:
-    """Draw the noise of a Gumbel search at a root that is known; false with PUCT."""
+    """Draw the noise of a Gumbel search at a known root; false with PUCT."""
     if gumbel is None:
         return False
     game = in_play.games[b]
@@ -282,7 +282,7 @@ def choose_and_record(trees: Trees, in_play: InPlay, b: int, way: Way) -> int:
         and may_resign_at(game.plies, game.opening_plies)
     ):
         game.could_resign = True
-        # In float32, like the recorded values from which the threshold is found.
+        # In float32, like the recorded values from which the threshold is computed.
         if np.float32(max(value, best_child)) < np.float32(way.resign_threshold):
             return RESIGNS
     if trees.gumbel is None:

@@ -1,7 +1,7 @@
-"""Members in processes of their own on this machine.
+"""Members in separate processes on this machine.
 
-Python's threads share one lock; processes do not, and one that dies takes no other with it. Each is
-reached by a socket pair, which it inherits: there is no port.
+Python's threads share one lock; processes do not, and one that dies does not affect the others.
+Each inherits one end of a socket pair, so there is no port.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from azcore.selfplay.remote import Link, LostMemberError, Quarters
 
 
 class Closable(Protocol):
-    """What holds something until it is closed."""
+    """An object that holds resources until it is closed."""
 
     def close(self) -> None: ...
 
 
 class ProcessQuarters(Quarters):
-    """Processes of this machine.
+    """Processes on this machine.
 
     Args:
         count: how many.
-        environment: of the processes, besides that of this one.
-        servers: what they use; closed after them.
+        environment: variables of the processes, in addition to this one's.
+        servers: that they use; closed after them.
     """
 
     called = "process"
@@ -78,10 +78,10 @@ class ProcessLink(Link):
                 stdin=subprocess.DEVNULL,
                 pass_fds=[its.fileno()],
                 env={**os.environ, **environment},
-                process_group=0,  # Ctrl-C is for the process that it works for
+                process_group=0,  # Ctrl-C is for its parent process
             )
         self._connection = Connection(ours.detach())
-        # It may be answering, and read no more until that is received: so nobody waits here.
+        # It may be answering and not read until that is received, so do not wait here.
         self._outgoing: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._sender = threading.Thread(target=self._send_all, daemon=True)
         self._sender.start()
@@ -101,7 +101,7 @@ class ProcessLink(Link):
         except (EOFError, OSError):
             self.end()
             status = self.process.wait()
-            self._sender.join()  # nobody reads, so it does not wait
+            self._sender.join()  # nobody reads, so it ends at once
             self._connection.close()
             how = f"by signal {-status}" if status < 0 else f"with status {status}"
             raise LostMemberError(how) from None
@@ -116,19 +116,19 @@ class ProcessLink(Link):
 
 
 def end_with_its_programs(process: subprocess.Popen[bytes]) -> None:
-    """End a process that leads a group of its own, and the programs that it has begun."""
-    if process.returncode is None:  # afterwards, its number may be another's
+    """Kill a process that leads its own group, and the programs that it started."""
+    if process.returncode is None:  # afterwards, another process may have its number
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
 
 def begin_of(module: str) -> str:
-    """What a process runs that calls `serve` of a module; its argument is its end of a socket pair.
+    """The code of a process that calls a module's `serve` with its end of a socket pair.
 
-    Importing the rest takes seconds, so it first watches for the end of the process that began it,
-    upon which, however it came, the system closes the connection. With -m, the module's classes
-    would be those of __main__.
+    Importing the rest takes seconds, so it first watches for the end of its parent, however it
+    ends: the system then closes the connection. With -m, the module's classes would belong to
+    __main__.
     """
     return f"""
 import os, select, signal, sys, threading
@@ -146,7 +146,7 @@ serve(int(sys.argv[1]))
 
 
 def serve(descriptor: int) -> None:
-    """What such a process does: answer all requests.
+    """The main function of such a process: answer all requests.
 
     Args:
         descriptor: of the connection to the crew.

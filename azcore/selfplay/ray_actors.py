@@ -1,10 +1,10 @@
 """Members in actors of a Ray cluster: on this machine, or on many.
 
-Each member has an actor as its home. Ray places it where the resources are free that it needs, and
-the weights go through Ray's object store, once for each version. An actor or a node that is lost is
-a lost link, see `azcore.selfplay.remote`. While the home of a member waits for a place for too
-long, the member is a guest in another's actor; it goes home with the next weights. So all games go
-on whatever comes and goes, and are the games of threads.
+Each member has an actor as its home. Ray places it where its resources are free, and the weights
+go through Ray's object store, once for each version. Losing an actor or a node is losing a link,
+see `azcore.selfplay.remote`. If a member's home waits too long for a place, the member is a guest
+in another's actor; it returns home with the next weights. So all games continue whatever nodes
+come and go, and equal those that threads play.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from azcore.selfplay.ray_cluster import RayCluster
 from azcore.selfplay.remote import Link, LostMemberError, MovedMemberError, Quarters
 from azcore.version import __version__
 
-OPEN, SHUT = "open", "shut"  # what a `Host` can be asked besides the methods of `Member`
-LOOK_AGAIN = 0.5  # seconds between looks for a place
-Done = tuple[bool, Any]  # True: what a method returned, False: its error
+OPEN, SHUT = "open", "shut"  # requests to a `Host` besides the methods of `Member`
+LOOK_AGAIN = 0.5  # seconds between attempts to find a place
+Done = tuple[bool, Any]  # True: a method's result, False: its error
 
 
 class RayQuarters(Quarters):
@@ -41,11 +41,11 @@ class RayQuarters(Quarters):
         workers: that they share.
         placement: where the cluster is, and what each actor needs.
         say: called with a sentence.
-        environment: of the actors, besides that of their nodes.
+        environment: variables of the actors, in addition to their nodes'.
 
     Raises:
-        SettingError: ray is not installed, no cluster answers, or none of its nodes can have an
-            actor.
+        SettingError: ray is not installed, no cluster answers, or none of its nodes fits an actor.
+
     """
 
     called = "actor"
@@ -65,7 +65,7 @@ class RayQuarters(Quarters):
         options = {
             "num_cpus": cpus,
             "num_gpus": placement.num_gpus,
-            "max_restarts": 0,  # who asks does it, with all that the lost one was asked
+            "max_restarts": 0,  # the caller restarts actors and repeats their requests
             "scheduling_strategy": "SPREAD",
             "runtime_env": {"env_vars": environment or {}},
         }
@@ -80,24 +80,26 @@ class RayQuarters(Quarters):
         return RayLink(self._hosts, (recipe, numbers, member))
 
     def published(self, packed: bytes) -> Any:
-        return self._hosts.cluster.ray.put(packed)  # an argument of a call, it is the bytes there
+        return self._hosts.cluster.ray.put(
+            packed
+        )  # as an argument of a call, it arrives as the bytes
 
     def close(self) -> None:
         self._hosts.close()
 
 
 class PlacedActor:
-    """An actor as it is known here.
+    """The local view of an actor.
 
     Args:
-        cluster: that it is in.
-        options: what it needs.
-        since: `time.monotonic()` from which its place is waited for.
+        cluster: of the actor.
+        options: its resources.
+        since: `time.monotonic()` from which it waits for a place.
 
     Attributes:
         handle: Ray's.
-        is_ready: whether it has a place and has begun.
-        failure: why it is lost; None: it is not.
+        is_ready: whether it has a place and has started.
+        failure: why it is lost; None: not lost.
         links: that lead to it.
     """
 
@@ -109,7 +111,7 @@ class PlacedActor:
         self.handle.begun.remote().future().add_done_callback(self._on_begun)
 
     def _on_begun(self, begun: Future[None]) -> None:
-        """Called on the thread that Ray's own calls need, so it makes none."""
+        """Called on the thread that Ray's own calls need, so it must not call Ray."""
         error = begun.exception()
         if error is None:
             self.is_ready = True
@@ -117,7 +119,7 @@ class PlacedActor:
             self.failure = _how(error)
 
     def lose(self, how: str) -> None:
-        """Know it as lost; if it is not, because it could not be reached, it ends."""
+        """Mark it as lost; kill it in case it is only unreachable."""
         if self.failure is None:
             self.failure = how
             with contextlib.suppress(Exception):
@@ -133,7 +135,7 @@ class Hosts:
 
     Args:
         cluster: to place them in; closed with them.
-        options: what each needs.
+        options: resources of each.
         count: how many.
         wait: seconds after which a member without a place becomes a guest.
         say: called with a sentence.
@@ -156,24 +158,24 @@ class Hosts:
         cluster.head.watch(say, self._lose)
 
     def _lose(self, error: LostProcessError) -> None:
-        """Let all that wait for an answer have an error instead."""
+        """Answer all open requests with an error."""
         for link in list(self.links):
             link.fail(error)
 
     def _placed(self, since: float) -> PlacedActor:
-        self.cluster.head.require()  # or Ray would wait for it, with our lock held
+        self.cluster.head.require()  # else Ray would wait for it while we hold our lock
         return PlacedActor(self.cluster, self._options, since)
 
     def wait_for_one(self) -> None:
-        """Wait until the first actor has begun.
+        """Wait until the first actor has started.
 
         Raises:
-            SettingError: no node can ever have one, or all have failed.
+            SettingError: no node can ever fit one, or all have failed.
         """
         end, is_told = time.monotonic() + self.wait, False
         while not any(home.is_usable for home in self._homes):
             if all(home.failure for home in self._homes):
-                raise SettingError(f"no actor begins in the Ray cluster: {self._homes[0].failure}")
+                raise SettingError(f"no actor starts in the Ray cluster: {self._homes[0].failure}")
             if time.monotonic() > end and not is_told:
                 is_told = True
                 self._require_possible()
@@ -190,11 +192,11 @@ class Hosts:
             )
 
     def needs(self) -> str:
-        """What an actor needs, in words."""
+        """The resources of an actor, as text."""
         return f"{self._options['num_cpus']:g} CPUs and {self._options['num_gpus']:g} GPUs"
 
     def home(self, number: int) -> PlacedActor:
-        """A member's own actor; a new one, if it is lost."""
+        """A member's own actor; a new one if that is lost."""
         with self._lock:
             return self._home(number)
 
@@ -204,7 +206,7 @@ class Hosts:
         return self._homes[number]
 
     def place_for(self, number: int) -> PlacedActor:
-        """Where a member should begin: at home, or as a guest if there is no place for long."""
+        """Where a member should start: at home, or as a guest after waiting too long."""
         with self._lock:
             home = self._home(number)
             if home.is_ready or time.monotonic() < home.since + self.wait:
@@ -216,13 +218,13 @@ class Hosts:
         return min(others, key=lambda other: other.links, default=None)
 
     def leave(self, number: int) -> bool:
-        """Whether a member should leave its home, which has no place; calls there are forgotten."""
+        """Whether a member should leave its home, which has no place; drops calls there."""
         with self._lock:
             home = self._homes[number]
             if self._is_closed or home.is_ready or self._other(number) is None:
                 return False
             home.lose("without a place")
-            self._homes[number] = self._placed(home.since)  # the need for one stays known
+            self._homes[number] = self._placed(home.since)  # Ray still sees the demand for one
             return True
 
     def close(self) -> None:
@@ -288,7 +290,7 @@ class RayLink(Link):
             self._look_elsewhere()
 
     def _patience(self) -> float | None:
-        """Seconds to wait for an answer before looking for another place; None: for ever."""
+        """Seconds to wait for an answer before trying another place; None: forever."""
         if self._actor.is_ready:
             return None
         return max(LOOK_AGAIN, self._actor.since + self._hosts.wait - time.monotonic())
@@ -297,11 +299,11 @@ class RayLink(Link):
         if self._actor.is_ready or self._actor.failure is not None:
             return
         if self._hosts.leave(self._number):
-            raise MovedMemberError("waits for a place, and its games go on in another actor")
+            raise MovedMemberError("has no free slot; its games move to another actor")
         if not self._is_told:
             self._is_told = True
             self._hosts.say(
-                f"self-play actor {self._number} waits for a place: {self._hosts.needs()}"
+                f"self-play actor {self._number} waits for a free slot: {self._hosts.needs()}"
             )
 
     def _result(self, done: Future[Done]) -> Done:
@@ -312,10 +314,10 @@ class RayLink(Link):
         if isinstance(error, errors.RayTaskError) or not isinstance(error, errors.RayError):
             if isinstance(getattr(error, "cause", None), errors.RaySystemError):
                 raise SettingError(
-                    "every node of the Ray cluster must have what the run has, such as its game: "
+                    "every node of the Ray cluster must have the run's packages, such as its game: "
                     f"{_how(error)}"
                 )
-            raise error  # a fault of ours
+            raise error  # our bug
         self._actor.lose(_how(error))
         raise LostMemberError(_how(error))
 
@@ -334,42 +336,42 @@ class RayLink(Link):
 
 
 def _how(error: BaseException) -> str:
-    """How an actor ended, after its name."""
+    """How an actor ended, to follow its name and `ended`."""
     text = str(error)
     if re.search(r"\bnode (has |was |is )?(died|dead|terminated)", text):
         return "with its node"
     if "running low on memory" in text:
-        return "for want of memory"
+        return "for lack of memory"
     lines = [line.strip() for line in text.splitlines() if "Error: " in line]
-    return f"by an error, {lines[-1]}," if lines else "by itself"
+    return f"by an error, {lines[-1]}," if lines else "unexpectedly"
 
 
 # -- in the cluster --------------------------------------------------------------------------------
 
 
 class Host:
-    """An actor: a process of the cluster in which one or more members have their desks.
+    """An actor: a process of the cluster with the desks of one or more members.
 
-    Calls may arrive in another order than they were made in, so each has its turn.
+    Calls may arrive out of order, so each has a turn.
 
     Args:
-        version: of azcore where the run is.
+        version: of azcore at the run.
     """
 
     def __init__(self, version: str) -> None:
         self._wrong = None
         if version != __version__:
             self._wrong = SettingError(
-                f"azcore must be {version} on every node of the Ray cluster, as where the run is, "
+                f"azcore must be {version} on every node of the Ray cluster, as at the run, "
                 f"got {__version__}"
             )
         self._desks: dict[int, _TurnsOfDesk] = {}
 
     async def begun(self) -> None:
-        """Answer once the actor has begun."""
+        """Answer once the actor has started."""
 
     async def ask(self, desk: int, turn: int, method: str, *values: Any) -> Done:
-        """What a request to a desk brings.
+        """The answer to a request to a desk.
 
         Args:
             desk: its number.
@@ -386,7 +388,7 @@ class Host:
 
 
 class _TurnsOfDesk:
-    """A desk that is asked in the order of turns, on a thread of its own."""
+    """A desk that gets requests in the order of turns, on its own thread."""
 
     def __init__(self) -> None:
         self._desk: Desk
@@ -417,11 +419,11 @@ class _TurnsOfDesk:
                 self._desk.ask((0, method, values), lambda told: _finally(told, answer))
                 return
             answer.set_result((0, True, None))
-        except Exception as error:  # a fault of ours
+        except Exception as error:  # our bug
             answer.set_exception(error)
 
 
 def _finally(told: Answer, answer: Future[Answer]) -> None:
-    """Pass on an answer; how much of a job is done cannot be told before."""
+    """Pass on an answer; Ray cannot report progress before it."""
     if told[1] is not None:
         answer.set_result(told)

@@ -1,8 +1,8 @@
-"""A connection to a Ray cluster, or to one that is begun here for as long as the connection lasts.
+"""A connection to a Ray cluster, or to one started here for as long as the connection lasts.
 
-Ray pickles between its machines: whoever reaches a cluster can run code on it. One that is begun
-here listens on the loopback interface alone, and asks for a token that only this process and those
-of the cluster know. Its files are in a private folder, which is deleted with it.
+Ray pickles between its machines: whoever reaches a cluster can run code on it. One started here
+listens on the loopback interface alone and requires a token that only this process and those of the
+cluster know. Its files are in a private folder, which is deleted with it.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from azcore.errors import LostProcessError, SettingError
 # Read as ray is imported, or by the processes that it starts.
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",  # sends nothing
-    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # as it will be; without, each import warns of it
+    "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0",  # Ray's future default; else each import warns
 }
-# Ray's switch for systems whose firewalls ask about open ports; here it does the same.
+# Ray's switch for systems whose firewalls ask about open ports; it also works here.
 LOOPBACK = {"RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER": "0"}
-# Ray's own would be a file in the home, perhaps readable by all. Ray keeps a process's first one.
+# Ray's default is a file in the home, maybe readable by all. Ray keeps a process's first one.
 TOKEN = {"RAY_AUTH_TOKEN": secrets.token_hex(32)}
 LONGEST_FOLDER = 20  # characters; Ray adds some 85, and the system allows a socket 107
-LOOK_AT_HEAD = 5.0  # seconds between looks whether the head is there
-# Seconds without the head after which Ray ends the process (Ray 2.60, ray_config_def.h), whatever
+LOOK_AT_HEAD = 5.0  # seconds between checks of the head
+# Seconds without the head after which Ray kills the process (Ray 2.60, ray_config_def.h), whatever
 # it is doing.
 OF_RAY = "RAY_gcs_rpc_server_reconnect_timeout_s", 60.0
 _ASK = "import sys, ray; ray.init(address=sys.argv[1], log_to_driver=False, logging_level=50)"
 
 
 class RayCluster:
-    """A connection, which is closed when it ends; one that was there before is left open.
+    """A connection, closed at the end unless it existed before.
 
     Args:
-        address: auto, HOST:PORT or ray://HOST:PORT; None: begin one on this machine.
-        cpus: for its actors, if it begins here.
-        wait: seconds in which it must have answered.
+        address: auto, HOST:PORT or ray://HOST:PORT; None: start a cluster on this machine.
+        cpus: for its actors, if it starts here.
+        wait: seconds within which it must answer.
 
     Attributes:
         ray: the package.
@@ -66,7 +66,7 @@ class RayCluster:
             os.environ.setdefault(name, value)
         self._folder: str | None = None
         self.head = Head(None, 0.0)
-        atexit.register(self._leave)  # before Ray's own, so it is called after that
+        atexit.register(self._leave)  # registered before Ray's own, so called after it
         try:
             import ray
         except ImportError:
@@ -92,31 +92,31 @@ class RayCluster:
                 )
             except Exception as error:
                 where = f"backend.address={address or 'null'}"
-                raise SettingError(f"{where}: Ray does not begin: {_reason(str(error))}") from error
+                raise SettingError(f"{where}: Ray does not start: {_reason(str(error))}") from error
         _silence(ray)
         self.head = Head.of(ray, address)
 
     def most(self) -> tuple[float, float]:
-        """CPUs and GPUs of the node with the most of them; 0 while there is none."""
+        """CPUs and GPUs of the node with the most of them; 0 without a node."""
         nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         each = [(float(node.get("CPU", 0)), float(node.get("GPU", 0))) for node in nodes]
         return max(each, key=lambda node: node[::-1], default=(0.0, 0.0))
 
     def has_node_for(self, cpus: float, gpus: float) -> bool:
-        """Whether some node could have an actor of this size, were it free."""
+        """Whether some node could fit an actor of this size if it were free."""
         nodes = [node["Resources"] for node in self.ray.nodes() if node["Alive"]]
         return any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes)
 
     def _leave(self) -> None:
-        """End the process if the head is lost: Ray would wait for it, then end it just so."""
+        """Exit if the head is lost: Ray would wait for it, then exit as abruptly."""
         if self.head.is_lost:
-            with contextlib.suppress(OSError, ValueError):  # closed, or nobody reads
+            with contextlib.suppress(OSError, ValueError):  # closed or not read
                 sys.stdout.flush()
                 sys.stderr.flush()
             os._exit(1)
 
     def close(self) -> None:
-        """Disconnect; a cluster that was begun here ends."""
+        """Disconnect; stop a cluster that was started here."""
         self.head.leave()
         if self._is_ours:
             self._is_ours = False
@@ -130,10 +130,10 @@ class RayCluster:
 
 
 class Head:
-    """The head of a cluster, without which Ray goes on for a while and then ends the process.
+    """The head of a cluster, without which Ray continues for a while and then kills the process.
 
     Args:
-        address: HOST:PORT; None: nobody looks, since only Ray's client knows it.
+        address: HOST:PORT; None: never checked, since only Ray's client knows it.
         patience: seconds that it may be silent.
 
     Attributes:
@@ -146,7 +146,7 @@ class Head:
 
     @classmethod
     def of(cls, ray: Any, address: str | None) -> Head:
-        """That of Ray's connection, with half the patience that Ray has itself."""
+        """The head of Ray's connection, with half of Ray's own patience."""
         name, seconds = OF_RAY
         patience = float(os.environ.get(name, seconds)) / 2
         if address is not None and address.startswith("ray://"):
@@ -159,12 +159,12 @@ class Head:
         then: Callable[[LostProcessError], None],
         every: float = LOOK_AT_HEAD,
     ) -> None:
-        """Watch on a thread whether it is there, until `leave`.
+        """Check it regularly on a thread, until `leave`.
 
         Args:
-            say: called with a sentence when it is silent.
+            say: called with a sentence when it does not answer.
             then: called once it is lost.
-            every: so many seconds.
+            every: seconds between two checks.
         """
 
         def look() -> None:
@@ -189,7 +189,7 @@ class Head:
                 self.is_lost = True
                 raise LostProcessError(
                     f"the head of the Ray cluster, {self.address}, is gone, and the cluster with "
-                    "it: go on with resume=latest on another cluster, or with backend=inline"
+                    "it: continue with resume=latest on another cluster, or with backend=inline"
                 )
             if not is_told:
                 is_told = True
@@ -208,12 +208,12 @@ class Head:
         return False
 
     def leave(self) -> None:
-        """Watch no more."""
+        """Stop watching."""
         self._is_left.set()
 
 
 def _require_answer(address: str, wait: float) -> None:
-    """Connect for a try, in a process of its own: here Ray would wait for minutes, then exit."""
+    """Try to connect in a separate process: here Ray would wait for minutes, then exit."""
     asking = [sys.executable, "-c", _ASK, address]
     try:
         asked = subprocess.run(
@@ -221,8 +221,8 @@ def _require_answer(address: str, wait: float) -> None:
         )
     except subprocess.TimeoutExpired:
         raise SettingError(
-            f"backend.address={address}: no Ray cluster answered within {wait:g} s; begin one with "
-            "ray start --head, or leave backend.address=null for one of this run's own"
+            f"backend.address={address}: no Ray cluster answered within {wait:g} s; start one with "
+            "ray start --head, or leave backend.address=null to let the run start its own"
         ) from None
     if asked.returncode:
         raise SettingError(
@@ -231,7 +231,7 @@ def _require_answer(address: str, wait: float) -> None:
 
 
 def _reason(text: str) -> str:
-    """The last line of a traceback, or of a message, without the name of the error."""
+    """The last line of a traceback or message, without the name of the error."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception)\b", line)]
     last = (errors or lines or ["no reason given"])[-1]
@@ -240,7 +240,7 @@ def _reason(text: str) -> str:
 
 @contextlib.contextmanager
 def _private_files() -> Iterator[None]:
-    """Files of this process, and for good those of processes begun meanwhile, are this user's."""
+    """Make new files private to this user: here, and for good in processes started meanwhile."""
     before = os.umask(0o077)
     try:
         yield
@@ -250,10 +250,10 @@ def _private_files() -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_kept() -> Iterator[None]:
-    """Ray puts a handler of its own in the place of ours, which ends the process.
+    """Restore our signal handler, which Ray replaces by one that kills the process.
 
     Raises:
-        KeyboardInterrupt: the signal came meanwhile, as our handler does.
+        KeyboardInterrupt: the signal arrived meanwhile, as from our handler.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -270,6 +270,6 @@ def signals_kept() -> Iterator[None]:
 def _silence(ray: Any) -> None:
     """Keep the cluster's reports of lost nodes, a page each, off standard output.
 
-    Ray prints them even if it is to print nothing; what they mean for a run, its crew says.
+    Ray prints them even when it should print nothing; the crew reports their effect on the run.
     """
     ray._private.worker.print_to_stdstream = lambda *_, **__: None

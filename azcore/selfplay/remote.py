@@ -1,15 +1,14 @@
-"""A crew whose workers run elsewhere, in members that are reached by links.
+"""A crew whose workers run elsewhere, in members that links lead to.
 
-Each member has some of the run's workers, with the numbers that they would have here, so the games
-are the same however many members there are and wherever they are.
+Each member has some of the run's workers, with the numbers that they would have here, so the number
+and place of members do not change the games.
 
-A member that is lost is begun again. Its crew remembers what it has asked since the member last got
-weights: the games in play at that moment, the weights, and rounds. All of it is asked again, and
-answers that are there already are dropped. Since a game is a function of weights, seed and index,
-the new member plays what the lost one played: the loss costs time, and no game. Jobs that had no
-answer yet are asked again too.
+The crew restarts a lost member. It remembers its requests since the member last got weights: the
+games in play at that moment, the weights, and rounds. It repeats all of them and drops answers that
+it already has. Since a game is a function of weights, seed and index, the new member plays what the
+lost one played: the loss costs time, but no game. The crew also repeats jobs without an answer.
 
-`processes.py` and `ray_actors.py` say what a link is.
+`processes.py` and `ray_actors.py` implement links.
 """
 
 from __future__ import annotations
@@ -35,31 +34,31 @@ from azcore.storage.game_record import GameRecord
 
 
 class LostMemberError(Exception):
-    """A link leads to no member any more; the text says how it ended, such as `by signal 9`."""
+    """A link's member is lost; the text is how it ended, such as `by signal 9`."""
 
 
 class MovedMemberError(Exception):
-    """A member is to be begun elsewhere and is not to blame; the text says why."""
+    """A member has to start elsewhere through no fault of its own; the text is the reason."""
 
 
 class Link(ABC):
-    """A way to one member, which begins with it and ends with it.
+    """A connection to one member, which starts and ends with it.
 
-    `RemoteMember` sends, ends and asks for better places under a lock, and receives on a thread,
-    so none of the former may wait for the member.
+    `RemoteMember` calls all methods but `receive` under a lock, so only `receive`, which it calls
+    on a thread, may wait for the member.
     """
 
     @abstractmethod
     def send(self, request: Request) -> None:
-        """Send a request; if the member is lost, `receive` says so."""
+        """Send a request; `receive` reports a lost member."""
 
     @abstractmethod
     def receive(self) -> Answer:
         """Wait for the next answer.
 
         Raises:
-            LostMemberError: the member is lost, or has been ended here.
-            MovedMemberError: see there.
+            LostMemberError: the member is lost, or was ended here.
+            MovedMemberError: the member has to start elsewhere.
         """
 
     @abstractmethod
@@ -68,14 +67,14 @@ class Link(ABC):
 
     @abstractmethod
     def is_better_elsewhere(self) -> bool:
-        """Whether another link would now lead to the place that the member should have."""
+        """Whether a new link would now lead to a better place for the member."""
 
 
 class Quarters(ABC):
-    """Where members are: processes of this machine, or actors of a cluster.
+    """Where members run: processes of this machine, or actors of a cluster.
 
     Attributes:
-        called: what a member there is called, such as `process`.
+        called: the word for a member there, such as `process`.
         count: how many there are room for.
     """
 
@@ -94,11 +93,11 @@ class Quarters(ABC):
 
     @abstractmethod
     def published(self, packed: bytes) -> Any:
-        """Weights as requests carry them to members, each as a value of its own."""
+        """Weights in the form that requests carry to members, each as a separate value."""
 
     @abstractmethod
     def close(self) -> None:
-        """Free what it holds; all its members have been ended."""
+        """Free its resources, after all its members have ended."""
 
 
 def members_in(
@@ -112,11 +111,11 @@ def members_in(
     """New members, which share the workers.
 
     Args:
-        quarters: where they are.
+        quarters: where they run.
         recipe: builds them.
         workers: how many; at least one for each member.
-        work: what they are for, in their names.
-        restarts: how often in a row one is begun again before it has answered anything.
+        work: their purpose, part of their names.
+        restarts: how often in a row one is restarted before it has answered anything.
         say: called with a sentence about each loss, on any thread.
     """
 
@@ -137,15 +136,15 @@ def members_in(
 
 
 class RemoteCrew(Crew):
-    """Workers elsewhere; close it, or they go on until this process ends.
+    """Remote workers; unless it is closed, they run until this process ends.
 
     Args:
-        game: the game as self-play plays it.
+        game: in the form that self-play uses.
         settings: number of games and workers, and how moves are chosen.
-        quarters: where they are; closed with the crew.
+        quarters: where they run; closed with the crew.
         recipe: builds them.
         restarts: see `members_in`.
-        say: the same.
+        say: see `members_in`.
     """
 
     def __init__(
@@ -164,7 +163,7 @@ class RemoteCrew(Crew):
         self._members = members_in(quarters, recipe, workers, "self-play", restarts, say)
         self._workplaces = RemoteWorkplaces(quarters, self._members)
         self._places = places_of(self._members)
-        self._states: list[bytes] | None = None  # of each member, see `Member`; if still true
+        self._states: list[bytes] | None = None  # of each member, see `Member`; None: outdated
         self._longest = [0] * len(self._places)  # plies, of the games of each worker's member
         self._counting = threading.Lock()
         self._version = 0
@@ -202,7 +201,7 @@ class RemoteCrew(Crew):
         return self._workplaces
 
     def leave_rounds(self) -> None:
-        self.close()  # nothing that they hold is missed
+        self.close()  # they hold nothing irreplaceable
 
     def close(self) -> None:
         self._workplaces.close()
@@ -232,7 +231,7 @@ class RemoteCrew(Crew):
         return self._states
 
     def _of_all(self, method: str, *values: Any) -> list[Any]:
-        """What all members answer to a request, in their order."""
+        """All members' answers to a request, in their order."""
         asked = [member.ask(method, *values) for member in self._members]
         return [answer.result() for answer in asked]
 
@@ -277,14 +276,14 @@ class RemoteCrew(Crew):
 
 
 class RemoteWorkplaces(Workplaces):
-    """Jobs beside the workers of members, which end when it is closed.
+    """Runs jobs alongside the workers of members, until it is closed.
 
     Args:
-        quarters: where they are; closed with them.
+        quarters: where they run; closed with them.
         members: of a crew, or for jobs alone.
 
     Attributes:
-        quarters: the same.
+        quarters: as above.
     """
 
     def __init__(self, quarters: Quarters, members: Sequence[RemoteMember]) -> None:
@@ -317,32 +316,32 @@ def places_of(members: Sequence[RemoteMember]) -> list[tuple[int, int]]:
 
 
 def divided(workers: int, members: int) -> list[list[int]]:
-    """The numbers of each member's workers, as equal as possible in number."""
+    """The numbers of each member's workers, in parts as equal as possible."""
     bounds = [workers * member // members for member in range(members + 1)]
     return [list(range(first, end)) for first, end in itertools.pairwise(bounds)]
 
 
 @dataclass
 class _Open:
-    """A request that changes nothing, without an answer yet."""
+    """An unanswered request that does not change the member."""
 
     request: Request
     tell: Tell | None
-    losses: int = 0  # of the member, since it was asked or told how far it is
+    losses: int = 0  # of the member, since the request or its last progress
 
 
 class RemoteMember:
-    """One member and all that it would be asked again, since it last got weights.
+    """One member, and the requests to repeat after a loss, since it last got weights.
 
     Args:
-        name: what it is called.
+        name: of the member.
         numbers: of its workers among those of the run.
         link: makes a new link to it.
         restarts: see `members_in`.
-        say: the same.
+        say: see `members_in`.
 
     Attributes:
-        restarted: how often it was lost and begun again.
+        restarted: how often it was lost and restarted.
     """
 
     def __init__(
@@ -357,24 +356,24 @@ class RemoteMember:
         self.restarted = 0
         self._new_link, self._restarts, self._say = link, restarts, say
         self._lock = threading.Lock()  # of all below
-        self._requests: list[Request] = []  # those that change it, to repeat after a loss
-        self._open: dict[int, _Open] = {}  # others without an answer yet, to repeat as well
-        self._asked: dict[int, Future[Any]] = {}  # without an answer yet
+        self._requests: list[Request] = []  # requests that change it, to repeat after a loss
+        self._open: dict[int, _Open] = {}  # unanswered others, also to repeat
+        self._asked: dict[int, Future[Any]] = {}  # unanswered
         self._next_request = itertools.count()
         self._losses = 0  # since the last answer
         self._is_closed = False
-        self._why: Exception | None = None  # it was closed
+        self._why: Exception | None = None  # why it was closed
         with self._lock:
             self._begin()
         threading.Thread(target=self._listen, name=name, daemon=True).start()
 
     def ask(self, method: str, *values: Any, tell: Tell | None = None) -> Future[Any]:
-        """Send a request; its answer, which also comes after a loss.
+        """Send a request; returns its answer, even across a loss.
 
         Args:
             method: of `Member`.
             values: of the request.
-            tell: called, on another thread, with how much of a job is done, where the link can.
+            tell: called, on another thread, with the progress of a job if the link can report it.
         """
         with self._lock:
             return self._ask(method, values, tell)
@@ -382,10 +381,10 @@ class RemoteMember:
     def go_on_from(
         self, states: bytes, weights: tuple[Any, int, float | None] | None
     ) -> Future[Any]:
-        """Load the states, or set the weights that come after them; forget what was asked before.
+        """Load the states, or set the weights that follow them; forget earlier requests.
 
         Args:
-            states: of its workers, which have them already if there are weights.
+            states: of its workers; with weights, the workers have them already.
             weights: values of `Member.weights`.
         """
         with self._lock:
@@ -414,7 +413,7 @@ class RemoteMember:
         return answer
 
     def _begin(self) -> None:
-        """Begin the member, and ask it what it, or the one before it, was asked."""
+        """Start the member, and repeat the requests to it or its predecessor."""
         self._link = self._new_link()
         for request in (*self._requests, *(each.request for each in self._open.values())):
             self._link.send(request)
@@ -429,7 +428,7 @@ class RemoteMember:
                     if self._is_over(link, end):
                         return
                     continue
-            except Exception as error:  # an answer that cannot be read, or no new member begins
+            except Exception as error:  # an unreadable answer, or no new member starts
                 self.close(error)
                 return
             if is_well is None:
@@ -456,11 +455,11 @@ class RemoteMember:
             job.tell(done)
 
     def _is_over(self, link: Link, end: LostMemberError | MovedMemberError) -> bool:
-        """Begin the lost member again; True if it was closed, or lost too often."""
+        """Restart the lost member; True if it was closed, or lost too often."""
         with self._lock:
             if self._is_closed:
                 return True
-            if link is not self._link:  # it has begun elsewhere already
+            if link is not self._link:  # it has already started elsewhere
                 return False
             link.end()
             if isinstance(end, MovedMemberError):
@@ -469,20 +468,20 @@ class RemoteMember:
                 return False
             self._losses += 1
             if given_up := self._jobs_given_up():
-                self._losses = 0  # it was the job; without it the member may do well
+                self._losses = 0  # the job was the cause; without it the member may survive
             if is_again := self._losses <= self._restarts:
                 self.restarted += 1
-                self._say(f"{self.name} ended {end} and is started again")
+                self._say(f"{self.name} ended {end}; restarting it")
                 self._begin()
         times = f"{self.name} ended {end}, {self._restarts + 1} times"
         for answer in given_up:
-            answer.set_exception(LostProcessError(f"{times} while it did the same job"))
+            answer.set_exception(LostProcessError(f"{times} during the same job"))
         if not is_again:
             self.close(LostProcessError(f"{times} in a row"))
         return not is_again
 
     def _jobs_given_up(self) -> list[Future[Any]]:
-        """The answers of jobs during which it was lost too often, although self-play went on."""
+        """The answers of jobs during which it was lost too often, although self-play continued."""
         given_up = []
         jobs = [(number, each) for number, each in self._open.items() if each.request[1] == JOB]
         for number, each in jobs:
@@ -493,7 +492,7 @@ class RemoteMember:
         return given_up
 
     def close(self, why: Exception | None = None) -> None:
-        """End the member; whoever waits for an answer gets an error."""
+        """End the member; open requests get an error."""
         with self._lock:
             if not self._is_closed:
                 self._is_closed, self._why = True, why
@@ -503,5 +502,5 @@ class RemoteMember:
             answer.set_exception(self._ended())
 
     def _ended(self) -> Exception:
-        """What whoever asks for something gets, now that the member has ended."""
+        """The error that requests get after the member has ended."""
         return self._why or LostProcessError(f"{self.name} has ended")

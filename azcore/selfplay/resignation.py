@@ -2,8 +2,8 @@
 
 A player resigns when both the root's value and its best child's are below a threshold v. The
 threshold is not a setting: v is as high as possible while few resignations are false positives,
-games that the resigning player would not have lost. Their share is measured on games played to
-their end, which some games always are. `threshold` depends only on the records of these games, so a
+games that the resigning player would not have lost. Their share is measured on some games that are
+always played to their end. `threshold` depends only on the records of these games, so a
 resumed run finds the same v.
 
 Values are in [-1, 1], view of the player to move. Letters: L new lows of a game.
@@ -44,7 +44,7 @@ def is_played_out(game_index: int, share: float) -> bool:
 
     A game played to its end ends later than a resigned one, so measurements of the latest weights
     would wait for it and until then count only short games. Therefore it begins before the others
-    of its batch. Its number alone selects one game in ten, so what happens in it has no influence.
+    of its batch. Only its number selects one game in ten, so its course has no influence.
     """
     return math.ceil((game_index + 1) * share) > math.ceil(game_index * share)
 
@@ -57,7 +57,7 @@ def may_resign_at(ply: int, opening_plies: int) -> bool:
 
 @dataclass(frozen=True)
 class FalsePositives:
-    """How many games would have been resigned, and how many of these would not have been lost."""
+    """How many games would have been resigned, and how many of these were not lost."""
 
     resigned: int
     wrong: int
@@ -69,7 +69,7 @@ class FalsePositives:
 
 
 def highest_threshold(false_positives: float) -> float:
-    """The v that would give the allowed share if values were exact, and the upper limit of any v.
+    """The v that would give the allowed share if values were exact; no v exceeds it.
 
     A player whose true value is v wins with probability (1 + v) / 2: v = -0.9 for 5 %. A weak
     network's values are cautious, and a higher v found from them is wrong as soon as its successor
@@ -94,8 +94,8 @@ def threshold(records: Iterable[GameRecord], false_positives: float) -> float | 
         false_positives: the allowed share; Silver 2017: 0.05.
 
     Returns:
-        v, at most `highest_threshold`; None, for no resignation, if no v meets the allowed share:
-        too few games, or all of them drawn.
+        v, at most `highest_threshold`; None, for no resignation, if no v meets the allowed share,
+        because there are too few games or all were drawn.
     """
     games = [new_lows(record) for record in records if record.played_out]
     games = [(lows, wrong) for lows, wrong in games if len(lows)]
@@ -118,9 +118,9 @@ def threshold(records: Iterable[GameRecord], false_positives: float) -> float | 
 
 
 def measured(records: Iterable[GameRecord]) -> FalsePositives:
-    """Apply the thresholds in force to the games that were played to their end all the same.
+    """Apply the thresholds in force to the games that were still played to their end.
 
-    Unlike the share that `threshold` limits, this tests each v on games that it was not found from.
+    Unlike the share that `threshold` limits, this tests each v on games that did not determine it.
     """
     resigned = wrong = 0
     for record in records:
@@ -155,7 +155,7 @@ def new_lows(record: GameRecord) -> tuple[FloatArray, BoolArray]:
 def _upper_limit(
     wrong: npt.NDArray[np.int64], total: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Upper limit of the share `wrong` / `total` (Wilson 1927); 1 where there is no game."""
+    """Upper limit of the share `wrong` / `total` (Wilson 1927); 1 without games."""
     n, z2 = np.maximum(total, 1), SURENESS**2
     share = wrong / n
     spread = SURENESS * np.sqrt(share * (1 - share) / n + z2 / (4 * n * n))

@@ -38,7 +38,7 @@ class SelfPlaySettings:
     workers: int | None  # None: one per core
     opening_plies: int
     policy_plies: float | None  # mean of an exponential distribution; None: none
-    starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: where the game says
+    starts: tuple[str, ...]  # files, see `azcore.storage.starts`; empty: the game's own
     start_plies: tuple[int, ...]
     start_share: float
     branch_share: float
@@ -47,7 +47,7 @@ class SelfPlaySettings:
     temperature_plies: int
     final_temperature: float
     temperature_half_life: float | None  # plies; None: a step after temperature_plies
-    temperatures: tuple[float, ...]  # of each ply; empty: as the four above say
+    temperatures: tuple[float, ...]  # of each ply; empty: as the four above determine
     full_search_share: float
     cheap_simulations: int
     decided_value: float | None  # None: no game counts as decided
@@ -92,8 +92,8 @@ class SelfPlaySettings:
         Raises:
             SettingError: fewer games than workers.
         """
-        assert self.num_games is not None, "a probe finds selfplay.num_games"
-        assert self.workers is not None, "the machine decides selfplay.workers"
+        assert self.num_games is not None, "a probe sets selfplay.num_games"
+        assert self.workers is not None, "the machine determines selfplay.workers"
         require(
             self.workers <= self.num_games,
             "selfplay.workers",
@@ -106,7 +106,7 @@ class SelfPlaySettings:
     def temperature_at(self, ply: int) -> float:
         """Temperature of the move choice at a searched ply (Silver 2017: 1 for 30, then to 0).
 
-        With a half-life, its distance from the final temperature halves each so many plies.
+        With a half-life, its distance from the final temperature halves every that many plies.
         """
         if self.temperatures:
             return self.temperatures[min(ply, len(self.temperatures) - 1)]

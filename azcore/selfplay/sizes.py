@@ -1,7 +1,7 @@
 """The number of workers and games for a machine, where the settings leave it open.
 
 There is one worker per core. A probe finds the number of games, unless processes share a GPU: then
-it goes by the size of the board. With too few, the network's batches
+it follows from the size of the board. With too few, the network's batches
 are small and the fixed cost of each call dominates. With too many, games end late, and their
 weights are old by then.
 """
@@ -30,7 +30,7 @@ FEWEST_SHARED, MOST_SHARED = 32, 256
 GOOD_ENOUGH = 0.97  # of the best rate: two measurements of one machine differ by as much
 SECONDS = 0.25  # per measurement
 SLOW = 0.25  # seconds for the smallest batches; the fixed cost of a call is a thousandth of that
-ROUNDS = 3  # each measures all sizes in turn
+ROUNDS = 3  # each measures all sizes once
 CGROUP = Path("/sys/fs/cgroup")  # limits of a group of processes, in one of two formats
 MANY_ACTIONS = 100  # legal in a position, if a game begins with no more of them
 
@@ -44,9 +44,9 @@ class Trial:
 
 
 def many_legal(game: Game) -> int:
-    """A number of legal actions that most positions keep within, to estimate memory.
+    """A number of legal actions that few positions exceed, to estimate memory.
 
-    Buffers grow as games need. All of a game's actions would be far too many where it numbers
+    Buffers grow as games need. All of a game's actions would be far too many if there are
     thousands.
     """
     at_first = int(game.legal_action_mask(game.initial_state()).sum())
@@ -64,7 +64,7 @@ def time_quota() -> float | None:
     """The CPU time limit of a container, in cores; the container itself sees every core.
 
     Returns:
-        None: there is no limit, or it cannot be read.
+        None: no limit, or an unreadable one.
     """
     try:
         if (CGROUP / "cpu.max").exists():
@@ -103,14 +103,14 @@ def with_games(
     processes: int = 1,
     cells: int = 1,
 ) -> tuple[SelfPlaySettings, list[Trial]]:
-    """The settings with a number of games, and the trials that found it; none if it was given.
+    """The settings with a number of games, and the trials that found it; empty if it was given.
 
     Args:
         settings: with a number of workers.
         device_type: of the network, as torch names it.
-        actor_of: makes an actor with the settings it gets, to be measured and discarded.
-        processes: that the workers will be in. The workers of one are measured, and stand for all:
-            in this process all would wait for one lock of Python.
+        actor_of: makes an actor with given settings, to be measured and discarded.
+        processes: that the workers will be in. It measures only the workers of one, which stand
+            for all: in this process all would wait for Python's lock.
         cells: of an observation's plane.
     """
     if settings.num_games is not None:
@@ -159,7 +159,7 @@ def best_num_games(trials: Sequence[Trial]) -> int:
 
 
 def _rates(actors: Sequence[Actor]) -> list[float]:
-    """Evaluations/s of each actor, from a few measurements taken in turn."""
+    """Evaluations/s of each actor, from a few alternating measurements."""
     measured: list[list[float]] = [[] for _ in actors]
     for actor in actors:
         evaluations_per_s(actor, 0.0)  # warm up: the first batch of a size prepares memory

@@ -1,4 +1,4 @@
-"""Weights of a network on their way to those who play with them."""
+"""Weights of a network on their way to the workers that play with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Weights(ABC):
 
     @abstractmethod
     def evaluator(self, callers: int) -> Evaluator:
-        """A new evaluator of these weights, for so many threads at once."""
+        """A new evaluator of these weights, for this many threads at once."""
 
     @abstractmethod
     def packed(self) -> bytes:

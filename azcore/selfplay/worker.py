@@ -31,15 +31,15 @@ from azcore.storage.referee import Referee
 from azcore.storage.start_states import StartStates
 from azcore.storage.starts import Starts
 
-# The arrays of a game in play in a checkpoint, which holds no bytes, only texts: a character is a
-# byte. A replay knows the players.
+# The arrays of a game in play in a checkpoint, which holds strings but no bytes: a character is a
+# byte. A replay restores the players.
 IN_PLAY = {name: dtype for name, dtype in (ARRAYS | SURPRISES).items() if name != "players"}
 PHASES = 4  # groups of games that move at different times, see `Worker._search_again`
 
 
 @dataclass
 class Opening:
-    """How a game begins: what comes before its first search."""
+    """How a game begins, up to its first search."""
 
     game_index: int
     start: str | None = None  # the position before its first ply; None: the initial one
@@ -66,7 +66,7 @@ class Worker:
     """Plays some of the self-play games.
 
     Args:
-        game: the game to play, which records name.
+        game: the game to play, named in records.
         variant: the game as self-play plays it, which may forbid actions that `game` allows.
         search: how each move is searched, root noise included.
         settings: how moves are chosen.
@@ -182,7 +182,7 @@ class Worker:
         """Compile now what play needs, or load it.
 
         Args:
-            turn: chooses what is first, so that processes that begin together share the work.
+            turn: chooses what comes first, so that processes that start together share the work.
         """
         own = [(kernel, self._arguments()) for kernel in (moves.play, moves.begin)]
         kernels = [*own, *self._search.kernels()]
@@ -198,7 +198,7 @@ class Worker:
         return (self._search.trees, self._in_play, self._way, self._wave)
 
     def _see_to_games(self) -> list[GameRecord]:
-        """What the kernels of `moves` leave to do; returns the games that ended."""
+        """Do what the kernels of `moves` leave to the worker; returns the games that ended."""
         records = []
         chosen, is_over = self._in_play.chosen, self._in_play.is_over
         for row in np.flatnonzero((chosen < moves.NOTHING) | is_over).tolist():
@@ -215,11 +215,11 @@ class Worker:
         return records
 
     def _rng(self, purpose: Purpose, game_index: int, ply: int = 0) -> np.random.Generator:
-        """Random numbers of a game; valid until others are asked for."""
+        """Random numbers of a game; valid until the next call."""
         return self._generators.at(purpose, self._seed, game_index, ply)
 
     def _open(self, row: int) -> None:
-        """Play a ply of the opening by the network's policy; an action that would end it is not."""
+        """Play a ply of the opening by the network's policy, but none that would end the game."""
         game, search = self._in_play.games[row], self._search
         result, state = search.result(row), search.states.get(row)
         rng = self._rng(Purpose.OPENING, int(game.game_index), int(game.plies) + 1)
@@ -248,7 +248,7 @@ class Worker:
         game.plies = game.opening_plies = there.stop
 
     def _is_over(self, row: int) -> bool:
-        """Whether the game at a root is over; a fault that shows here is told with its moves."""
+        """Whether the game at a root is over; a fault raised here is reported with its moves."""
         plies = int(self._in_play.games["plies"][row])
         try:
             return self._search.states.is_over(row, plies)
@@ -258,7 +258,7 @@ class Worker:
             raise FaultyGameError(f"{error}{after_moves(self.game, start, actions)}") from error
 
     def _end(self, row: int, outcome: int, resigned_by: int | None = None) -> GameRecord:
-        """The record of the game that ended at a row, where the next one begins."""
+        """The record of the game that ended at a row; begins the next one there."""
         record = self._finished(row, outcome, resigned_by)
         self._begin_game(row, record)
         return record
@@ -305,11 +305,11 @@ class Worker:
         return state
 
     def _branch(self, index: int, before: GameRecord) -> tuple[Opening, Any] | None:
-        """A game that leaves the one before at a random ply by another action, and its state.
+        """A game that leaves the previous one at a random ply by another action, and its state.
 
-        `branch_share` of the games begin so; None: this one does not. The plies up to there become
-        its opening, so a checkpoint needs nothing of the old game. KataGo chooses among several
-        actions by their values; here any is as likely as another, except those that end the game.
+        `branch_share` of the games begin this way; None: this one does not. The plies up to there
+        become its opening, so a checkpoint needs nothing of the old game. KataGo chooses among
+        several actions by their values; here all are equally likely, but none that ends the game.
         """
         rng = self._rng(Purpose.BRANCH, index)
         if rng.random() >= self.settings.branch_share:
@@ -410,7 +410,7 @@ class Worker:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore the games in play, whose number must be the same; None is a game to begin.
+        """Restore the games in play, whose number must match; None is a game to begin.
 
         Raises:
             CheckpointError: one of them cannot have been played this way.
@@ -440,7 +440,7 @@ class Worker:
         self._search_again()
 
     def _write_searches(self, row: int, values: dict[str, Any]) -> None:
-        """Write what a checkpoint has of the searches of a game, whose plies are written."""
+        """Restore a checkpoint's data on a game's searches; its plies are restored already."""
         offsets = values["visit_offsets"]
         while offsets[-1] > self._in_play.named.shape[1]:
             self._in_play = moves.with_more_room(self._in_play)
@@ -462,14 +462,14 @@ def plies_of(saved: dict[str, Any]) -> int:
 
 
 def _restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
-    """A game in play from a checkpoint, with what older ones lack.
+    """A game in play from a checkpoint, with defaults for what older checkpoints lack.
 
     Raises:
         CheckpointError: it is malformed, or breaks the rules.
     """
     # Checkpoints from before resignation lack this; such games are not used to measure it.
     could_resign = saved.get("could_resign", True)
-    policy_plies = saved.get("policy_plies", 0)  # from before there were any
+    policy_plies = saved.get("policy_plies", 0)  # missing in old checkpoints
     start = saved.get("start")
     try:
         arrays = _arrays_of(saved)
@@ -493,7 +493,9 @@ def _restored(saved: dict[str, Any], referee: Referee) -> dict[str, Any]:
         and (actions < referee.game.num_actions).all()
         and (arrays["visit_actions"] < referee.game.num_actions).all()
         and (arrays["visit_counts"] >= 1).all()
-        and ((arrays["surprises"] >= 0) & (arrays["surprises"] < 1000)).all()  # at most 87 in truth
+        and (
+            (arrays["surprises"] >= 0) & (arrays["surprises"] < 1000)
+        ).all()  # at most 87 in practice
         # -1 to 1, with a margin for rounding.
         and all((np.abs(arrays[name]) < 2).all() for name in of_plies[:2])
     ):
@@ -528,7 +530,7 @@ def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
     """The arrays of a game in play, not checked against each other.
 
     Raises:
-        TypeError, ValueError: one of them is none.
+        TypeError, ValueError: one of them is not an array.
     """
     if "visits" not in saved:
         arrays = {name: saved[name] for name in IN_PLAY if name != "surprises"}
@@ -553,7 +555,7 @@ def _arrays_of(saved: dict[str, Any]) -> dict[str, npt.NDArray[Any]]:
             raise TypeError
         if kind.kind == "f" and not all(type(number) is float for number in numbers):
             raise TypeError
-    with np.errstate(over="ignore"):  # infinity is refused
+    with np.errstate(over="ignore"):  # infinity is refused later
         return {name: np.array(numbers, IN_PLAY[name]) for name, numbers in lists.items()}
 
 
@@ -568,7 +570,7 @@ def _array_of(text: str, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
 
 
 def _unfit() -> CheckpointError:
-    return CheckpointError("a game in play of this checkpoint has parts that do not fit")
+    return CheckpointError("a game in play of this checkpoint has inconsistent parts")
 
 
 def _are_whole(values: Sequence[object], low: int, high: int = 2**63 - 1) -> bool:

@@ -148,7 +148,7 @@ def test_a_match_goes_on_beside_self_play_and_is_done_again_if_it_is_lost() -> N
         begun.join(60)
         assert found[0][:2] == wanted[:2]
         assert all(not member._open for member in crew._members)  # nothing is kept
-    assert said == ["self-play process 0 ended by signal 9 and is started again"]
+    assert said == ["self-play process 0 ended by signal 9; restarting it"]
 
 
 class Held(Job[str]):
@@ -186,10 +186,10 @@ def test_a_job_that_ends_its_process_is_given_up_and_self_play_goes_on() -> None
             assert crew.play(5)
             if deadly.done():
                 break
-        with pytest.raises(LostProcessError, match="3 times while it did the same job"):
+        with pytest.raises(LostProcessError, match="3 times during the same job"):
             deadly.result(60)
         assert crew.play(20)
-    assert said == ["self-play process 0 ended with status 5 and is started again"] * len(said)
+    assert said == ["self-play process 0 ended with status 5; restarting it"] * len(said)
 
 
 def test_a_job_that_ends_its_process_does_so_without_the_process_being_given_up() -> None:
@@ -198,7 +198,7 @@ def test_a_job_that_ends_its_process_does_so_without_the_process_being_given_up(
         crew.set_weights(HashWeights(0))
         deadly = crew.workplaces().begin(0, Deadly(), [], no_tell)
         states = crew._members[0].ask("states")
-        with pytest.raises(LostProcessError, match="3 times while it did the same job"):
+        with pytest.raises(LostProcessError, match="3 times during the same job"):
             deadly.result(60)
         assert states.result(60) is not None
         assert crew.play(20)

@@ -81,7 +81,7 @@ def test_a_killed_process_costs_no_game() -> None:
         assert history(crew, kill) == wanted
     assert len(said) >= 4
     assert set(said) <= {
-        f"self-play process {number} ended by signal 9 and is started again" for number in (0, 1)
+        f"self-play process {number} ended by signal 9; restarting it" for number in (0, 1)
     }
 
 

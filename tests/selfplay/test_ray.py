@@ -136,8 +136,8 @@ def test_what_comes_and_goes_costs_no_game(cluster: Any) -> None:
 
         assert history(crew, harm) == wanted
         (homeless,) = [link._number for link in links(crew) if not link._is_home]
-        assert any("its games go on in another actor" in sentence for sentence in said)
-        assert any(sentence.endswith("is started again") for sentence in said)
+        assert any("its games move to another actor" in sentence for sentence in said)
+        assert any(sentence.endswith("restarting it") for sentence in said)
         assert sum(member.restarted for member in crew.statistics.members) >= 1
         match.join(PATIENCE)
         here = ThreadWorkplaces(Workplace(GAME, unpacked, 3), 3)
