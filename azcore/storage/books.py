@@ -1,15 +1,15 @@
-"""Opening books for any game: from games, from positions with their best moves, or of its own.
+"""Opening books for any game: from games, from positions with best moves, or in its own format.
 
     book = read_book(game, "openings.pgn", "engine.book", plies=20)
     book.actions(state)      # [(action, weight), ...], the largest weight first
 
-The ending of a file says what it holds:
+The suffix of a file determines its content:
 
-* transcripts of the game (`.sgf`, `.pgn`, ...) or game records (`.azg`): an action weighs as much
-  as games played it in that position, whoever won;
-* a format of the game's own, see `Game.opening_book`;
+* transcripts of the game (`.sgf`, `.pgn`, ...) or game records (`.azg`): the weight of an
+  action is the number of games that played it in that position, whoever won;
+* the game's own format, see `Game.opening_book`;
 * anything else is text with a position and its best moves on each line, `POSITION bm MOVES;` as in
-  EPD, which all weigh the same.
+  EPD, all with equal weight.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from azcore.storage.transcripts import as_far_as_read, formats_by_suffix, read_t
 
 
 class CountedBook(Book):
-    """Counts of actions in positions: pieces, player to move and legal actions, however reached.
+    """Counts of actions by position: pieces, player to move and legal actions, however reached.
 
     Args:
         game: the game of the positions.
         played: (state, action) as often as it counts.
-        left_out: why lines and games of a file are not in it, added to while `played` is read.
+        left_out: why lines and games of a file are left out; grows while `played` is read.
     """
 
     def __init__(
@@ -72,11 +72,11 @@ def read_book(game: Game, name: str, where: str, *, plies: int) -> Book:
         game: the game of the book.
         name: the path.
         where: the setting that names it, for errors.
-        plies: of a game in the file, so many are in the book.
+        plies: how many plies of a game go into the book.
 
     Raises:
-        SettingError: there is no such file, or nothing in it.
-        AzcoreError: it cannot be read, or is of another game; the message says where.
+        SettingError: the file is missing or empty.
+        AzcoreError: it cannot be read, or is of another game; the message gives the place.
     """
     path = Path(name)
     require(path.is_file(), where, "a file", name)
@@ -97,7 +97,7 @@ def read_book(game: Game, name: str, where: str, *, plies: int) -> Book:
 
 
 def choose(found: Sequence[tuple[int, float]], rng: np.random.Generator | None) -> int:
-    """An action of a book: drawn by weight, or the heaviest where there is no generator."""
+    """An action of a book: drawn by weight, or without a generator the heaviest."""
     if rng is None:
         return found[0][0]
     weights = np.array([weight for _, weight in found])

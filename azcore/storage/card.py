@@ -1,7 +1,8 @@
-"""The card of a checkpoint: where its weights come from, and how well they were seen to play.
+"""The card of a checkpoint: the origin of its weights and their measured strength.
 
-Every checkpoint of a run says which azcore made it and with which settings (`made_by`). A network
-that is given away carries a card too (`what=checkpoint`): lines of text under titles, for people.
+Every checkpoint of a run names the version of azcore and the settings that made it (`made_by`). A
+network that is shared carries a card, too (`what=checkpoint`): lines of text under titles, for
+people.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from azcore.errors import CheckpointError
 from azcore.version import __version__
 
 MADE, CARD = "made", "card"  # keys of a checkpoint's description of itself
-# Groups of settings that decide what is learned; the rest says where and how long.
+# Groups of settings that determine what is learned; the rest, where and for how long.
 _LEARNING = (
     *("seed", "algorithm", "scale", "search", "selfplay", "replay", "learner", "gate"),
     *("supervised", "plugins"),
@@ -56,7 +57,7 @@ def commit() -> str:
 
 
 def require_card(card: Mapping[str, str]) -> Card:
-    """A card, if every reader will take it.
+    """Check that every reader will accept a card, and return it.
 
     Raises:
         CheckpointError: it is too long.
@@ -70,11 +71,11 @@ def require_card(card: Mapping[str, str]) -> Card:
 
 
 def card_of(described: Mapping[str, Any]) -> Card:
-    """What a checkpoint says of itself; empty if nothing that can be read.
+    """A checkpoint's card; empty if unreadable.
 
     Args:
-        described: the checkpoint's own part. It may come from a stranger, so anything but short
-            text is left out.
+        described: the checkpoint's own part. It is untrusted, so anything but short text is left
+            out.
     """
     card = _plain(described.get(CARD))
     made = described.get(MADE)

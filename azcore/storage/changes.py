@@ -1,8 +1,8 @@
-"""The settings of a run that are not their default, and those in which several runs differ.
+"""The settings of a run that differ from their defaults, and those in which several runs differ.
 
-A run knows the defaults of its day: `config.yaml` has them of every setting that was changed. They
-are those of its game, algorithm, scale, network and search; the latter two count as changed where
-the others would choose differently. Runs of older versions know none.
+A run stores the defaults of its time: `config.yaml` has the default of every changed setting. These
+are the defaults of its game, algorithm, scale, network and search; the latter two count as changed
+where the others would choose differently. Runs of older versions store none.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from azcore.storage.run_settings import APART, DEFAULT, flat
 
 BASE = ("algorithm", "scale")  # on which the defaults depend, as on the game
 CHOICES = ("network.name", "search")  # and on these, which have defaults themselves
-UNCHANGED = "all as the defaults"
+UNCHANGED = "all defaults"
 MOST_LETTERS = 60  # of a value
 
 
 @dataclass(frozen=True)
 class Change:
-    """A setting of a run that is not its default; both values as YAML has them."""
+    """A setting of a run that differs from its default; both values as in YAML."""
 
     key: str
     value: Any
-    default: Any  # None also where there is none
+    default: Any  # None also without a default
 
     @property
     def cells(self) -> tuple[str, str, str]:
@@ -39,13 +39,13 @@ class Change:
 
 
 def changes(own: Mapping[str, Any]) -> list[Change] | None:
-    """The settings of a run that are not their default, in the order of its file.
+    """The settings of a run that differ from their defaults, in the order of its file.
 
     Args:
         own: its own settings, as read from its file.
 
     Returns:
-        None if the run does not know its defaults.
+        None if the run does not store its defaults.
     """
     defaults = own.get(DEFAULT)
     if not isinstance(defaults, Mapping):
@@ -58,7 +58,7 @@ def changes(own: Mapping[str, Any]) -> list[Change] | None:
 
 
 def base_in_words(own: Mapping[str, Any]) -> str:
-    """Whose defaults they are: `game=NAME algorithm=azcore scale=laptop`."""
+    """The base of the defaults: `game=NAME algorithm=azcore scale=laptop`."""
     game = own.get("game")
     values = {"game": game.get("name") if isinstance(game, Mapping) else game}
     values |= {key: own[key] for key in BASE if key in own}
@@ -66,19 +66,19 @@ def base_in_words(own: Mapping[str, Any]) -> str:
 
 
 def changes_in_words(own: Mapping[str, Any], between: str = ", ") -> str | None:
-    """The changes of a run; None if it does not know its defaults."""
+    """The changes of a run; None if it does not store its defaults."""
     found = changes(own)
     return None if found is None else between.join(map(str, found)) or UNCHANGED
 
 
 def changes_of_arms(runs: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, str]]:
-    """What several runs changed: first all of them alike, then each one where they differ.
+    """The changes of several runs: first the common ones, then those of each run.
 
     Args:
         runs: each one's own settings, by the name to show.
 
     Returns:
-        Pairs of a name and its settings as text. If a run does not know its defaults, these are all
+        Pairs of a name and its settings as text. If a run stores no defaults, these are all
         settings in which any two runs differ.
     """
     settings = {name: _settings(own) for name, own in runs.items()}
@@ -92,7 +92,7 @@ def changes_of_arms(runs: Mapping[str, Mapping[str, Any]]) -> list[tuple[str, st
     ]
     shared = [str(change) for key, change in changed[first].items() if key not in differing]
     if all(changes(own) is not None for own in runs.values()):
-        # The others follow from these choices.
+        # The other settings follow from these choices.
         touched = {key for each in changed.values() for key in each} | {*BASE, *CHOICES}
         differing = [key for key in differing if key in touched]
         rows = [("all", ", ".join(shared) or UNCHANGED)]
@@ -130,5 +130,5 @@ def _word(value: Any) -> str:
 
 
 def _printable(text: str) -> str:
-    """The text without signs that could steer a terminal: a run may come from a stranger."""
+    """The text without control characters that could steer a terminal: runs are untrusted."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)

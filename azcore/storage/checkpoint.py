@@ -36,7 +36,7 @@ from azcore.storage.run_settings import completed_network
 
 _PLAIN = "it must hold plain values and tensors only"
 FORMAT = 1  # increased when the meaning of a field changes
-short_repr = reprlib.Repr()  # of a checkpoint's description of itself, in errors
+short_repr = reprlib.Repr()  # of a checkpoint's own description, in errors
 short_repr.maxstring = short_repr.maxother = 60
 short_repr.maxdict = 20
 KEY = "azcore"  # our part of a Lightning checkpoint
@@ -75,7 +75,7 @@ def write_checkpoint(checkpoint: dict[str, Any], path: Path) -> None:
     """Write a checkpoint atomically: `path` is always the whole old file or the whole new one.
 
     Raises:
-        CheckpointError: the disk refuses; the old file is untouched.
+        CheckpointError: writing fails; the old file is untouched.
     """
     buffer = io.BytesIO()
     torch.save(checkpoint, buffer)
@@ -96,14 +96,14 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
         CheckpointError: missing, truncated, altered, or not a checkpoint of azcore.
     """
     if path.exists() and not path.is_file():  # a pipe or a device may never end
-        raise CheckpointError(f"{path}: cannot read this checkpoint: it is no file")
+        raise CheckpointError(f"{path}: cannot read this checkpoint: not a regular file")
     try:
         data = path.read_bytes()
     except OSError as error:
         raise CheckpointError(f"{path}: cannot read this checkpoint: {error.strerror}") from error
     body, comment = data[:-_COMMENT], data[-_COMMENT:]
     if len(body) < _END.size or _END.unpack_from(body, len(body) - _END.size)[0] != b"PK\x05\x06":
-        raise CheckpointError(f"{path}: this is not an azcore checkpoint, or its end was cut off")
+        raise CheckpointError(f"{path}: this is not an azcore checkpoint, or it is truncated")
     if hashlib.sha256(body).hexdigest().encode() != comment:
         raise CheckpointError(f"{path}: this checkpoint's bytes were altered (checksum mismatch)")
     try:
@@ -136,10 +136,10 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def read_player(path: Path) -> dict[str, Any]:
-    """What a player needs of a checkpoint; nobody may change it.
+    """The parts of a checkpoint that a player needs, which callers must not change.
 
-    A command line asks for the same file several times: for its game, and for its network. So the
-    last two are remembered as long as their files are the same.
+    A command line reads the same file several times: for its game, and for its network. So the last
+    two are cached while their files are unchanged.
 
     Raises:
         CheckpointError: as `read_checkpoint`.
@@ -147,7 +147,7 @@ def read_player(path: Path) -> dict[str, Any]:
     try:
         found = path.stat()
     except OSError:
-        return weights_alone(read_checkpoint(path))  # which says why
+        return weights_alone(read_checkpoint(path))  # raises the reason
     return _remembered(path, (found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns))
 
 
@@ -157,7 +157,7 @@ def _remembered(path: Path, stamp: tuple[int, ...]) -> dict[str, Any]:
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 with which the file of a checkpoint ends, in hexadecimal."""
+    """The SHA-256 at the end of a checkpoint's file, in hexadecimal."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - _COMMENT))
         return file.read().decode("ascii", "replace")
@@ -173,7 +173,7 @@ def digest_of_weights(checkpoint: Mapping[str, Any]) -> str:
 
 
 def source_state(data: Mapping[str, Any]) -> dict[str, Any]:
-    """The games in play, of what a checkpoint has of the data that it was learning from."""
+    """The games in play in a checkpoint's state of the training data."""
     # Older checkpoints name their source `actor`, the only kind at that time.
     state: dict[str, Any] = data["source" if "source" in data else "actor"]
     return state
@@ -197,7 +197,7 @@ def _require_plain_archive(data: bytes) -> None:
 
     Raises:
         ValueError: an entry is compressed, the entries overlap, or there are too many.
-        Also whatever `zipfile` raises for other content.
+        Others, as `zipfile` raises for other content.
     """
     if data.count(_ENTRY) > _MOST_ENTRIES:
         raise ValueError(f"it must have at most {_MOST_ENTRIES:,} entries")
@@ -246,11 +246,11 @@ def _require_plain(value: object, most: int) -> None:
             elif kind not in (int, float, bool, str, type(None)):
                 raise ValueError(f"{_PLAIN}, got {kind.__name__}")
             if left < len(following):
-                raise ValueError("what it holds must not be larger than the file")
+                raise ValueError("its content must not be larger than the file")
         if not following:
             return
         level = following
-    raise ValueError(f"its values must lie at most {_MOST_DEPTH} deep")
+    raise ValueError(f"its values must be nested at most {_MOST_DEPTH} deep")
 
 
 def _require_parts(checkpoint: dict[str, Any]) -> None:
@@ -316,8 +316,8 @@ def require_sizes(
 
     Args:
         checkpoint: the checkpoint to resume from.
-        num_games: games of all workers; None: not known.
-        workers: threads; None: not known.
+        num_games: games of all workers; None: unknown.
+        workers: threads; None: unknown.
         path: the path of the checkpoint.
 
     Raises:
@@ -338,7 +338,7 @@ def require_sizes(
 
 
 def is_whole(checkpoint: Mapping[str, Any]) -> bool:
-    """Whether a run can resume from it; otherwise it holds only weights."""
+    """Whether a run can resume from it; if not, it holds only weights."""
     return "optimizer_states" in checkpoint
 
 
@@ -350,7 +350,7 @@ def weights_alone(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
 def halved(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
     """`weights_alone` in half the bytes: kernels and matrices as float16, which readers widen.
 
-    Biases and batch norms, whose variances may be tiny, stay as they are: they are few.
+    Biases and batch norms, whose variances may be tiny, stay unchanged: they are few.
 
     Raises:
         CheckpointError: a weight is too large for half precision.
@@ -370,7 +370,7 @@ def halved(checkpoint: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def weights_of(checkpoint: dict[str, Any]) -> dict[str, Tensor]:
-    """The network's tensors by their names in it."""
+    """The network's tensors by their names in the network."""
     return {
         name.removeprefix(_PREFIX): value
         for name, value in checkpoint["state_dict"].items()

@@ -32,7 +32,7 @@ class Remark:
 
     value: float | None = None  # in [-1, 1], view of the player who moves; rounded to 0.001
     visits: int | None = None  # simulations of the position
-    played: int | None = None  # those of the move that was played, or its share in percent
+    played: int | None = None  # those of the move played, or its share in percent
     top: tuple[tuple[str, int], ...] = ()  # moves and their simulations or shares, best first
     line: tuple[str, ...] = ()  # the principal variation
     shares: bool = False  # `played` and `top` are percentages of the policy

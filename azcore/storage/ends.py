@@ -1,4 +1,4 @@
-"""How a recorded game ended, beyond its outcome: what auxiliary targets are made of.
+"""How a recorded game ended, beyond its outcome, for auxiliary targets.
 
 A record holds no positions, so the game is replayed once, when it enters the window.
 
@@ -20,7 +20,7 @@ from azcore.storage.game_record import GameRecord
 from azcore.storage.start_states import StartStates
 
 UNKNOWN = -128  # in an ownership
-NO_END = np.dtype([])  # of games whose ends nobody needs
+NO_END = np.dtype([])  # of games whose ends are not needed
 
 
 class Ends:
@@ -28,7 +28,7 @@ class Ends:
 
     Args:
         game: of the records.
-        targets: those of `OF_THE_END` to store, which the game states.
+        targets: of `OF_THE_END`, those to store, which the game must state.
     """
 
     def __init__(self, game: Game, targets: Collection[str]) -> None:

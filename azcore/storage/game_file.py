@@ -3,10 +3,10 @@
 A long run drops its oldest games. The file then begins with a frame that records how many, and
 places in the file count as if these games were still there, so a checkpoint's place stays valid.
 
-A file that has become large is closed: it is renamed after the place where it ends, such as
-`records-0000000268435456.azg`, and a new `records.azg` goes on there. It begins with the same
+A file that has grown large is closed: it is renamed after the place where it ends, such as
+`records-0000000268435456.azg`, and a new `records.azg` continues there. It begins with the same
 frame, which now counts the games of the closed files. So the latest part always has the name of the
-whole, each part is a file of its own, and old games are dropped and skipped by whole files.
+whole, each part is a complete file, and whole files of old games can be dropped and skipped.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PART_BYTES = 1 << 28  # from which a file is closed: some 25,000 games of 80 pli
 
 @dataclass(frozen=True)
 class Forgotten:
-    """The games before those in a file: dropped, or in files that were closed before."""
+    """The games before those in a file: dropped, or in files closed earlier."""
 
     place: int = 0  # where the first game of the file begins
     games: int = 0
@@ -55,15 +55,15 @@ class Forgotten:
 
 @contextlib.contextmanager
 def new_game_file(path: Path) -> Iterator[Callable[[GameRecord], None]]:
-    """Gives a function that adds a record to a new file, which is there once all are written.
+    """Yields a function that adds a record to a new file, which appears once all are written.
 
-    After an error there is no file. A file that is there already is never replaced.
+    After an error there is no file. An existing file is never replaced.
 
     Raises:
-        GameFileError: there is a file, or writing fails.
+        GameFileError: the file exists already, or writing fails.
     """
     part = path.with_name(path.name + ".part")
-    there = f"{path} is there already: name another file, or remove it"
+    there = f"{path} exists already; name another file, or remove it"
     if os.path.lexists(path):
         raise GameFileError(there)
     try:
@@ -86,7 +86,7 @@ def new_game_file(path: Path) -> Iterator[Callable[[GameRecord], None]]:
 
 
 def _put(part: Path, path: Path) -> None:
-    """Give a file its name, unless somebody has written one of that name meanwhile."""
+    """Give a file its name, unless another one has taken that name meanwhile."""
     try:
         os.link(part, path)
     except FileExistsError:
@@ -117,7 +117,7 @@ class _Part:
         return place - self.before.place + self.beginning
 
     def open(self, place: int) -> BinaryIO:
-        """The file, to be read from a place on.
+        """Open the file to read from a place on.
 
         Raises:
             GameFileError: another process has replaced it meanwhile.
@@ -125,11 +125,11 @@ class _Part:
         try:
             file = self.path.open("rb")
         except FileNotFoundError as error:
-            raise GameFileError(f"{self.path} was dropped while it was read") from error
+            raise GameFileError(f"{self.path} was dropped during reading") from error
         with contextlib.ExitStack() as undo:
             undo.callback(file.close)
             if _beginning(file, self.path) != (self.before, self.beginning):
-                raise GameFileError(f"{self.path} was replaced while it was read")
+                raise GameFileError(f"{self.path} was replaced during reading")
             file.seek(self.physical(place))
             undo.pop_all()
         return file
@@ -155,12 +155,14 @@ def _beginning(file: BinaryIO, path: Path) -> tuple[Forgotten, int]:
         for name, value in values.items():
             demand(is_whole(value, 0, 2**53), name, "a count", value)
     except (ValueError, RecursionError) as error:
-        raise GameFileError(f"{path}: what it has forgotten cannot be read: {error}") from error
+        raise GameFileError(
+            f"{path}: the frame of its dropped games cannot be read: {error}"
+        ) from error
     return Forgotten(**values), FRAME.size + length
 
 
 def _part(path: Path) -> _Part:
-    """What is in a file; nothing if there is none."""
+    """The content of a file; empty if it does not exist."""
     try:
         with path.open("rb") as file:
             before, beginning = _beginning(file, path)
@@ -183,10 +185,10 @@ class GameFile:
     """Appends records to a file and reads them back.
 
     A process killed while it appends leaves an incomplete record at the end; `truncate` removes it.
-    All places are byte offsets from where the first game was once written, dropped games included.
+    All places are byte offsets from the beginning of the first game, dropped games included.
 
     Args:
-        path: of the latest part; those closed before it lie beside it.
+        path: of the latest part; the closed ones lie in the same folder.
     """
 
     def __init__(self, path: Path) -> None:
@@ -201,12 +203,12 @@ class GameFile:
         """The files that hold the games, oldest first.
 
         Raises:
-            GameFileError: what one has forgotten is truncated or altered.
+            GameFileError: the frame of dropped games of a part is truncated or altered.
         """
         parts = [_part(self.path)]
         while place := parts[-1].before.place:
             part = _part(self._closed(place))
-            # Another file that happens to have the name does not end there, or begins no earlier.
+            # A foreign file that happens to have such a name ends elsewhere, or begins too late.
             if part.end != place or part.before.place >= place:
                 break
             parts.append(part)
@@ -222,19 +224,19 @@ class GameFile:
         return self._parts()[0].before
 
     def before_game(self, number: int) -> Forgotten:
-        """The games before a place from which on `frames` gives game `number`, and few others.
+        """The games before a place from which `frames` yields game `number` soon.
 
         Args:
             number: from 0, dropped games included. For a dropped one: the first remaining place.
 
         Raises:
-            GameFileError: what a part has forgotten is truncated or altered.
+            GameFileError: the frame of dropped games of a part is truncated or altered.
         """
         parts = self._parts()
         return next((p for p in reversed(parts) if p.before.games <= number), parts[0]).before
 
     def forget(self, games: int) -> None:
-        """Drop the oldest games until `games` are gone in all, and sync to disk.
+        """Drop the oldest games until `games` are gone in total, and sync to disk.
 
         This deletes closed parts and copies the remaining games of one part, so drop many at once.
         If the process is killed meanwhile, fewer games are gone.
@@ -253,7 +255,7 @@ class GameFile:
             count, positions = count + 1, positions + record.num_samples
             place += len(frame)
         try:
-            # Oldest first: at any moment the others hold all games from some place on.
+            # Oldest first: at any moment the rest holds all games from some place on.
             for older in parts[: parts.index(part)]:
                 older.path.unlink()
             if place == part.before.place:
@@ -264,7 +266,7 @@ class GameFile:
                     shutil.copyfileobj(old, file)
         except OSError as error:
             raise GameFileError(
-                f"{self.path}: could not forget old games: {error.strerror}"
+                f"{self.path}: could not drop old games: {error.strerror}"
             ) from error
 
     def copy_from(self, place: int, target: BinaryIO) -> None:
@@ -277,10 +279,10 @@ class GameFile:
                     shutil.copyfileobj(file, target)
 
     def copy_before(self, place: int, target: BinaryIO) -> None:
-        """Copy all bytes before a place to another file, which then has the same places.
+        """Copy all bytes before a place to another file, which keeps all places.
 
         Raises:
-            GameFileError: the file ends before, or that place was dropped.
+            GameFileError: the file ends earlier, or that place was dropped.
         """
         self.require_size(place)
         parts = self._parts()
@@ -303,16 +305,16 @@ class GameFile:
         gone = parts[0].before
         if place < gone.place:
             raise GameFileError(
-                f"{self.path} has forgotten its first {gone.games:,} games, those at byte {place} "
-                "among them (replay.games_on_disk)"
+                f"{self.path} has dropped its first {gone.games:,} games, including those at byte "
+                f"{place} (replay.games_on_disk)"
             )
 
     def append(self, records: Iterable[GameRecord]) -> None:
-        """Append records and sync them to disk; close the file before if it is large.
+        """Append records and sync them to disk; first close the file if it is large.
 
         Raises:
             GameFileError: writing fails, with the system's message; or the file has been removed or
-                changed since the last time. No game is there that was not.
+                changed since the last time. Then no game was added.
         """
         try:
             self.size()
@@ -346,7 +348,7 @@ class GameFile:
             file.write(Forgotten(part.end, count, positions).to_bytes())
             file.flush()
             os.fsync(file.fileno())  # a full disk shows here, before a name has changed
-            # It keeps its old name, too, until the next part has that: no moment is without games.
+            # It also keeps its old name until the next part takes it: the games are always there.
             closed.unlink(missing_ok=True)
             try:
                 os.link(self.path, closed)
@@ -359,14 +361,14 @@ class GameFile:
         """The place where the next record begins.
 
         Raises:
-            GameFileError: the file no longer ends where `append` or `truncate` has left it.
+            GameFileError: the file no longer ends where `append` or `truncate` left it.
         """
         end = _part(self.path).end
         if self._end not in (None, end):
             raise GameFileError(
                 f"{self.path} must end at byte {self._end:,} of all records, where this process "
-                f"has left it, got {end:,}: it was removed or changed meanwhile, and nothing more "
-                "is written to it"
+                f"left it, got {end:,}: it was removed or changed meanwhile, and azcore stops "
+                "writing to it"
             )
         return end
 
@@ -379,7 +381,7 @@ class GameFile:
         if self.size() < size:
             raise GameFileError(
                 f"{self.path} must hold at least {size} bytes of records, got {self.size()}: "
-                "games that the checkpoint counts on are missing"
+                "games that the checkpoint needs are missing"
             )
 
     def truncate(self, size: int) -> None:
@@ -397,12 +399,14 @@ class GameFile:
         if part.end > size:
             os.truncate(self.path, part.physical(size))
         self._end = size
-        for path in self.path.parent.iterdir():  # closed later, also before a kill at this place
+        for (
+            path
+        ) in self.path.parent.iterdir():  # parts closed later, or half-closed by a killed process
             if (end := self._end_of(path)) is not None and end > size:
                 path.unlink()
 
     def _end_of(self, path: Path) -> int | None:
-        """Where a closed part ends, by its name; None for other files."""
+        """Where a closed part ends according to its name; None for other files."""
         pattern = re.escape(self.path.stem) + "-([0-9]{16})" + re.escape(self.path.suffix)
         named = re.fullmatch(pattern, path.name)
         return int(named[1]) if named else None
@@ -422,7 +426,7 @@ class GameFile:
             return
         offset = start or self.forgotten.place
         while offset < end:
-            parts = self._parts()  # again for each, since a reader may be slow and parts are closed
+            parts = self._parts()  # again for each: parts may be closed during a slow read
             self._require_kept(offset, parts)
             part = next((part for part in parts if part.end > offset), parts[-1])
             until = end if part is parts[-1] else min(end, part.end)
@@ -433,13 +437,13 @@ class GameFile:
                     offset += len(frame)
 
     def _frame(self, file: BinaryIO, offset: int, end: int) -> bytes:
-        """The frame that an open file has at a place, and that must not go on after `end`."""
+        """The frame at a place of an open file; it must not extend beyond `end`."""
         head = file.read(FRAME.size)
         if len(head) < FRAME.size or head[:4] not in FRAME_MAGICS:
             raise GameFileError(f"{self.path}, byte {offset}: no game record begins here")
         _, length, _ = FRAME.unpack(head)
         if offset + FRAME.size + length > end:
-            raise GameFileError(f"{self.path}, byte {offset}: the record is cut short")
+            raise GameFileError(f"{self.path}, byte {offset}: the record is truncated")
         if length > _MOST_BYTES:
             raise GameFileError(
                 f"{self.path}, byte {offset}: a record must be at most {_MOST_BYTES:,} bytes, got "

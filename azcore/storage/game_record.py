@@ -30,7 +30,7 @@ from azcore.game import BoolArray, FloatArray, Game
 from azcore.game.compilation import record_type
 
 _MAGIC = b"AZG3"  # the digit is the version of the frame
-_WITH_SURPRISES = b"AZG4"  # has that array too
+_WITH_SURPRISES = b"AZG4"  # also has that array
 _WITH_START = b"AZG5"  # has a start and that array, which may be empty
 _OLD_MAGICS = (b"AZG1", b"AZG2")  # still read, see `_as_new`
 FRAME_MAGICS = (_MAGIC, _WITH_SURPRISES, _WITH_START, *_OLD_MAGICS)
@@ -44,11 +44,11 @@ ARRAYS: dict[str, np.dtype[Any]] = {  # name -> dtype on disk; lengths are in th
     "best_child_values": np.dtype("<f4"),
     "players": np.dtype("u1"),
 }
-# What games in play and the window keep of a ply and of an entry of its policy target, by the names
-# of a record's arrays.
+# The data of a ply and of an entry of its policy target in games in play and the window, by the
+# names of a record's arrays.
 PLY = record_type(
     [
-        ("named_ends", np.uint32),  # `GameRecord.visit_offsets` but for its leading 0
+        ("named_ends", np.uint32),  # `GameRecord.visit_offsets` without its leading 0
         ("root_values", np.float32),
         ("best_child_values", np.float32),
         ("actions", np.uint16),
@@ -81,7 +81,7 @@ class GameRecord:
 
     game: dict[str, Any]  # `Game.identity`: name, version, settings
     actions: npt.NDArray[np.uint16]  # [T]
-    # [T + 1], ply t's visits are offsets[t] to offsets[t+1]; a ply without any is not learned from
+    # [T + 1], ply t's visits are offsets[t] to offsets[t+1]; one without visits teaches nothing
     visit_offsets: npt.NDArray[np.uint32]
     visit_actions: npt.NDArray[np.uint16]  # [K], actions with a count
     visit_counts: npt.NDArray[np.uint32]  # [K], above 0; what they count is `counts`
@@ -101,7 +101,9 @@ class GameRecord:
     counts: str | None
     # [T], KL(pi || P) of the searches learned from, else 0; empty: not recorded, as in most runs
     surprises: npt.NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, np.float32))
-    agreed: bool = False  # drawn by agreement of people: its last position is no end by the rules
+    agreed: bool = (
+        False  # drawn by agreement of people: by the rules, the last position is not an end
+    )
     # The position before the first ply, for `Game.state_from_text`; None: the initial state.
     start: str | None = None
 
@@ -145,7 +147,7 @@ class GameRecord:
             **{name: getattr(self, name) for name in HEADER},
             **({} if self.start is None else {"start": self.start}),
             "lengths": {name: len(getattr(self, name)) for name in arrays},
-            **({"agreed": True} if self.agreed else {}),  # in games of people alone
+            **({"agreed": True} if self.agreed else {}),  # only in games by people
         }
         parts = [json.dumps(header, sort_keys=True, separators=(",", ":")).encode(), b"\n"]
         parts += [getattr(self, name).astype(dtype).tobytes() for name, dtype in arrays.items()]
@@ -159,7 +161,7 @@ def _arrays_of(magic: bytes) -> dict[str, np.dtype[Any]]:
 
 
 def length_of(frame: bytes) -> int:
-    """The plies that a frame says it has, without checking anything else; 0 if it says none."""
+    """The plies that a frame's header states, unchecked; 0 if it states none."""
     line = frame.find(b"\n", FRAME.size, FRAME.size + MOST_HEADER_BYTES)
     try:
         plies = json.loads(frame[FRAME.size : max(line, FRAME.size)])["lengths"]["actions"]
@@ -179,13 +181,15 @@ def parse_frame(frame: bytes, where: str) -> GameRecord:
         GameFileError: the frame is truncated, altered or not a record.
     """
     if len(frame) < FRAME.size:
-        raise GameFileError(f"{where}: a record is cut after {len(frame)} bytes")
+        raise GameFileError(f"{where}: a record is truncated after {len(frame)} bytes")
     magic, length, checksum = FRAME.unpack_from(frame)
     payload = frame[FRAME.size :]
     if magic not in FRAME_MAGICS:
         raise GameFileError(f"{where}: a record must begin with {_MAGIC!r}, got {magic!r}")
     if len(payload) != length:
-        raise GameFileError(f"{where}: a record of {length} bytes is cut after {len(payload)}")
+        raise GameFileError(
+            f"{where}: a record of {length} bytes is truncated after {len(payload)}"
+        )
     if zlib.crc32(payload) != checksum:
         raise GameFileError(f"{where}: a record's bytes were altered, its checksum does not match")
     try:
@@ -295,13 +299,13 @@ def _check_header(record: GameRecord) -> None:
     demand(
         record.resigned_by is None or record.outcome == (-1 if record.resigned_by == 0 else 1),
         "the outcome of a resignation",
-        "lost by who resigned",
+        "a loss of the seat that resigned",
         record.outcome,
     )
 
 
 def require_identity(identity: Any) -> None:
-    """Refuse a value that cannot be a `Game.identity`: its settings go to a game's constructor.
+    """Refuse a value that cannot be a `Game.identity`, whose settings go to a game's constructor.
 
     Raises:
         ValueError: naming what is wrong.

@@ -1,11 +1,11 @@
-"""Games by people or other programs as game records, to learn from them.
+"""Turns games by people or other programs into game records, to learn from.
 
     maker = RecordMaker(game)
-    record = maker.record(transcript, form, index)     # or TranscriptError: why there is none
+    record = maker.record(transcript, form, index)     # or TranscriptError with the reason
 
-Such a record has no visits: the move that was played is all that it says of a position. Moves that
-azcore drew at random and commented so are its opening, from which nothing is learned. A game that
-the players gave up counts as resigned by whoever lost it, or as agreed if it was drawn.
+Such a record has no visits: the move played is its only data on a position. Moves that azcore drew
+at random, as their comments state, are its opening, which is not learned from. A game that ended
+early counts as resigned by its loser, or as agreed if it was drawn.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from azcore.storage.transcripts import OPENING
 
 
 class RecordMaker:
-    """Makes records of one game's transcripts. Not thread-safe.
+    """Makes records from one game's transcripts. Not thread-safe.
 
     Args:
         game: whose rules apply.
@@ -33,7 +33,7 @@ class RecordMaker:
     def __init__(self, game: Game) -> None:
         self.game = game
         self._referee = Referee(game)
-        self._starts = own_starts(game)  # of which the initial state may not be one
+        self._starts = own_starts(game)  # may lack the initial state
         self._starts[None] = game.initial_state()
 
     def may_begin(self, transcript: Transcript) -> bool:
@@ -41,7 +41,7 @@ class RecordMaker:
         return transcript.start_text in self._starts
 
     def record(self, transcript: Transcript, form: TranscriptFormat, index: int) -> GameRecord:
-        """The record of a transcript, as the rules allow it.
+        """The record of a transcript, checked by the rules.
 
         Args:
             transcript: as read.
@@ -49,7 +49,7 @@ class RecordMaker:
             index: the number of the game among all that are kept.
 
         Raises:
-            TranscriptError: no record can be made, or nothing learned from it.
+            TranscriptError: the transcript cannot become a record, or has nothing to learn from.
         """
         if not self.may_begin(transcript):
             raise TranscriptError(
@@ -65,7 +65,7 @@ class RecordMaker:
                     f"its result must be {outcome} by the rules, got {told}",
                     "a result that the rules contradict",
                 )
-            # What they agreed on holds, so the game is one that was given up a ply before its end.
+            # The agreed result counts, so treat the game as given up a ply before its end.
             actions, players, outcome = actions[:-1], players[:-1], None
         ends_by_rules = outcome is not None
         outcome = told if outcome is None else outcome
@@ -89,7 +89,7 @@ class RecordMaker:
             agreed=not ends_by_rules and outcome == 0,
             resign_threshold=None,
             played_out=False,
-            opening_plies=min(drawn, plies),  # which nobody chose
+            opening_plies=min(drawn, plies),  # drawn at random
             seed=0,
             game_index=index,
             weights_version=0,

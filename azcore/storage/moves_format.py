@@ -1,9 +1,9 @@
-"""The transcript format of every game that has no other: a line of JSON for each game.
+"""The transcript format of games without their own: a line of JSON for each game.
 
     {"game": {"name": ..., "version": ..., "settings": {...}}, "moves": ["b2", "a1"], ...}
 
-Moves are the texts of actions, so a file is short, easily read by other programs, and needs nothing
-of a game that it does not have. Parts that are empty are left out: `start` (text of a position),
+Moves are the texts of actions, so a file is short, easy to read for other programs, and works for
+every game. Empty parts are left out: `start` (text of a position),
 `players`, `headers`, `comments` (one a move) and `result`.
 """
 
@@ -138,7 +138,7 @@ def _started(game: Game, start: str | None) -> Any:
 
 
 def _outcome_of(game: Game, state: Any, result: str | None) -> int | None:
-    """Who won by a result, view of seat 0; None: the game goes on.
+    """The winner by a result, view of seat 0; None: the game is not over.
 
     Raises:
         InvalidTextError: a result that the last state cannot have.
@@ -161,7 +161,7 @@ def _outcome_of(game: Game, state: Any, result: str | None) -> int | None:
 
 
 def _games(lines: Iterable[str]) -> Iterator[str]:
-    """The lines that hold a game; a long one may come in pieces."""
+    """The lines that hold a game; long ones may come in pieces."""
     text = GameText()
     for piece in lines:
         text.add(piece)

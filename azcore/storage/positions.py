@@ -1,12 +1,12 @@
-"""Lines of text with a position each, as in files of the EPD standard.
+"""Text files with a position on each line, as in the EPD standard.
 
     4k3/8/8/8/8/8/8/4K2R w - - bm O-O; id "castle";
     position startpos moves e2e4 e7e5
     XX./OO./... x bm c3;
 
-`Game.state_from_text` reads the position; UCI's and USI's words before it are skipped, and so are
-quotes around it. Behind it may come operations, each with its operands and a semicolon. Empty
-lines and lines that begin with # are comments.
+`Game.state_from_text` reads the position; UCI's and USI's words before it and quotes around it are
+skipped. Operations may follow, each with its operands and a semicolon. Empty lines and lines that
+begin with # are comments.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BEFORE = re.compile(r"(?:position\s+)?(?:s?fen\s+)?")
 
 
 def position_lines(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines of a file that hold something, each with its place for errors.
+    """The lines of a file that are not empty or comments, each with its place for errors.
 
     Raises:
         GameFileError: the file cannot be read.
@@ -52,7 +52,7 @@ def position_lines(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def without_words(line: str) -> str:
-    """A line without UCI's and USI's words before its position, and without quotes around all."""
+    """A line without UCI's and USI's words before its position, and without surrounding quotes."""
     line = line.strip()
     if len(line) > 1 and line[0] == line[-1] == '"':
         line = line[1:-1].strip()
@@ -60,10 +60,10 @@ def without_words(line: str) -> str:
 
 
 def read_position(game: Game, line: str) -> tuple[str, Any, dict[str, str]]:
-    """The position of a line as text and as a state, and the operands of each operation behind it.
+    """The position of a line as text and as a state, and the operands of each operation after it.
 
     Raises:
-        InvalidTextError, IllegalActionError, AmbiguousTextError: it begins with no position.
+        InvalidTextError, IllegalActionError, AmbiguousTextError: it does not begin with a position.
     """
     try:
         return line, game.state_from_text(line), {}

@@ -1,4 +1,4 @@
-"""Puzzles: positions with the moves that solve them, one a line, as in files of the EPD standard.
+"""Puzzles: positions with the moves that solve them, one per line, as in the EPD standard.
 
     4k3/8/8/8/8/8/8/4K2R w - - bm O-O; id "castle";
     XX./OO./... x bm c3;
@@ -23,16 +23,16 @@ from azcore.storage.positions import UNREADABLE, position_lines, read_position
 
 @dataclass(frozen=True, kw_only=True)
 class Puzzle:
-    """A position that is not over, and what solves it."""
+    """A position that is not over, and its solutions."""
 
     name: str  # its id, or else file and line
     text: str  # of the position
     state: Any
-    solutions: frozenset[int]  # actions; one of them at least is legal, and not all legal ones are
+    solutions: frozenset[int]  # actions; includes some legal ones, but not all
 
 
 def read_puzzles(path: Path, game: Game) -> Iterator[Puzzle | GameFileError]:
-    """The puzzles of a file, and an error in the place of each line that is none of this game.
+    """The puzzles of a file, and an error in place of each line that is not one of this game.
 
     Raises:
         GameFileError: the file cannot be read.

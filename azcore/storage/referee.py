@@ -4,8 +4,8 @@
     referee.check(record, where)      # raises GameFileError at the first breach of the rules
 
 Compiled rules check nothing: an illegal action, or one after the game's end, may write anywhere in
-memory. So a reader replays every record once that this process did not make. For a `CompiledGame`
-the replay is compiled and takes about 1 µs a position, as long as reading the record.
+memory. So a reader replays every record once unless this process made it. For a `CompiledGame` the
+replay is compiled and takes about 1 µs a position, as long as reading the record.
 
 Letters: T length of the game in plies, K actions in its policy targets, A actions.
 """
@@ -42,7 +42,7 @@ _FAULTS = {
 
 
 class Moves(NamedTuple):
-    """The parts of a record that are replayed."""
+    """The parts of a record that a replay needs."""
 
     actions: npt.NDArray[np.uint16]  # [T]
     visit_offsets: npt.NDArray[np.uint32]  # [T + 1], rising from 0 to K
@@ -100,8 +100,8 @@ class Referee:
         by_rules = record.resigned_by is None and not record.agreed
         if not ended and by_rules:
             raise GameFileError(
-                f"{where}: a game must end by the rules or by resignation, got one that goes on "
-                f"after {len(record)} plies"
+                f"{where}: a game must end by the rules or by resignation, got one that is not "
+                f"over after {len(record)} plies"
             )
         if ended and not (by_rules and record.outcome == outcome):
             got = record.outcome if by_rules else "a resignation or an agreement"
@@ -127,7 +127,7 @@ class Referee:
             start: the position before the first ply; None: the initial state.
 
         Raises:
-            GameFileError: the start is no position, the game is too long, an action or a policy
+            GameFileError: the start is not a position, the game is too long, an action or a policy
                 target is illegal, or another seat is to move.
         """
         plies, longest = len(actions), self.game.max_game_length
@@ -226,7 +226,7 @@ def _replay(rules: Any, state: Any, moves: Any, legal: Any, seen: Any) -> Any:
 
     Args:
         rules: `RuleFunctions`, of which the first five are called.
-        state: the first state, which is stepped.
+        state: the first state; changed by the replay.
         moves: `Moves`.
         legal: int32 [A], scratch.
         seen: int32 [A] of -1, scratch: 2 t for an action legal at ply t, 2 t + 1 once in a target.

@@ -2,9 +2,9 @@
 
 Positions are not stored. Compiled code rebuilds one by replaying its game, in 4 to 25 µs. The data
 for samples lies in a few flat arrays, so a batch takes a handful of calls that do not hold the GIL.
-The learner's next batches can therefore be made while it takes a step. `window_games` limits the
-memory. The arrays may lie on disk (`azcore.storage.scratch`): the same code reads them, and the
-system keeps as many of their pages in memory as it has room for.
+Other threads can therefore prepare the next batches while the learner takes a step. `window_games`
+limits the memory. The arrays may lie on disk (`azcore.storage.scratch`): the same code reads them,
+and the system keeps as many of their pages in memory as fit.
 
 Letters: N positions of a batch, A actions, C H W planes, T plies of a game, K actions in its policy
 targets.
@@ -40,7 +40,7 @@ from azcore.storage.targets import HORIZONS, OF_THE_END, stated
 
 _GAMES_AT_ONCE = 256  # per step of `extend`: filling a large window takes little extra memory
 _SLACK = 1 / 8  # spare room when arrays grow
-_ENTRIES_AT_ONCE = 1 << 20  # that are copied when a ring gets another array
+_ENTRIES_AT_ONCE = 1 << 20  # to copy when a ring gets another array
 _GAME = np.dtype(
     [
         # Numbers of earlier entries since the buffer was made: see `_Ring`.
@@ -52,7 +52,7 @@ _GAME = np.dtype(
         ("start", np.int64),  # see `WindowStarts`
     ]
 )
-_HEADER = np.dtype(  # what `GameRecord` says of a game, besides
+_HEADER = np.dtype(  # other fields of a `GameRecord`
     [
         ("seed", np.int64),
         ("game_index", np.int64),
@@ -64,7 +64,7 @@ _HEADER = np.dtype(  # what `GameRecord` says of a game, besides
     ]
 )
 _COUNTS = (None, *COUNTS)
-_NARROW = np.dtype(  # `NAMED` in half the room, until a count needs more
+_NARROW = np.dtype(  # `NAMED` in half the space, until a count needs more
     [("visit_actions", np.uint16), ("visit_counts", np.uint16)]
 )
 
@@ -97,7 +97,7 @@ class ReplaySettings:
             "window_slope": above_0,
             "samples_per_position": (
                 lambda samples: samples >= 0.001,
-                "0.001 or more, or self-play makes games that are hardly ever learned from",
+                "0.001 or more, or self-play makes games that the network hardly learns from",
             ),
             "games_per_generation": ONE_OR_MORE,
             "value_samples_per_game": (lambda samples: samples > 0, "above 0, or null"),
@@ -122,7 +122,7 @@ class ReplaySettings:
 
     @property
     def value_positions(self) -> float | None:
-        """Of a game, those that teach the value if each is sampled once; None: all."""
+        """The samples of a game that teach the value if each is drawn once; None: all."""
         if self.value_samples_per_game is None or self.samples_per_position is None:
             return None
         return self.value_samples_per_game / self.samples_per_position
@@ -130,8 +130,8 @@ class ReplaySettings:
     def window_at(self, total_games: int) -> int:
         """The window of a run that has made `total_games`, in games (Wu 2019).
 
-        c (1 + beta ((N / c)^alpha - 1) / alpha) of N games beyond c = `window_start`, alpha
-        `window_power` and beta `window_slope`; all of them before. It never grows faster than N.
+        Of N games beyond c = `window_start`: c (1 + beta ((N / c)^alpha - 1) / alpha), alpha being
+        `window_power` and beta `window_slope`; before that, all. It never grows faster than N.
         """
         start, power, slope = self.window_start, self.window_power, self.window_slope
         if start is None or total_games <= start:
@@ -153,9 +153,9 @@ class Samples:
 
 @dataclass(frozen=True)
 class Drawn:
-    """What the window knows of N drawn positions, every value in the view of the player to move.
+    """The window's data on N drawn positions, every value in the view of the player to move.
 
-    It is not mapped by a symmetry yet.
+    Not yet mapped by a symmetry.
     """
 
     observations: ByteArray  # [N, C, H, W]
@@ -163,14 +163,14 @@ class Drawn:
     policy_targets: FloatArray  # [N, A], the policy of the search
     value_targets: FloatArray  # [N], the outcome, mixed with `root_values` if settings say so
     outcomes: FloatArray  # [N], -1, 0 or 1
-    root_values: FloatArray  # [N], of the search; 0 where nobody has searched
+    root_values: FloatArray  # [N], of the search; 0 without a search
     later_values: FloatArray  # [N, 3], `root_values` of the plies to come, see `HORIZONS`
     plies: IntArray  # int32 [N], before the position
     plies_left: FloatArray  # [N], to the end of the game
     weights_version: IntArray  # int64 [N], optimizer steps behind the weights that played
 
 
-# Arrays by name: new `policy_targets` and `value_targets`, and others for a learner of one's own.
+# Arrays by name: new `policy_targets` and `value_targets`, and others for a custom learner.
 Targets = Callable[[Drawn], Mapping[str, npt.ArrayLike]]
 Augmentation = Callable[[Samples, np.random.Generator], Samples]
 
@@ -183,9 +183,9 @@ class _Ring:
         folder: on whose disk it lies; None: in memory.
 
     Attributes:
-        room: the array; while the ring is empty there may be none of its own.
+        room: the array; an empty ring may have none of its own.
         first: number of the oldest entry still stored.
-        end: how many entries were ever added.
+        end: how many entries have been added in total.
     """
 
     def __init__(self, dtype: npt.DTypeLike, folder: Path | None) -> None:
@@ -195,7 +195,7 @@ class _Ring:
         self.first = self.end = 0
 
     def append(self, entries: npt.NDArray[Any]) -> None:
-        """Add entries at the end; grow the array if there is too little room."""
+        """Add entries at the end; grow the array if needed."""
         end = self.end + len(entries)
         if end - self.first > len(self.room):
             self._move(int((end - self.first) * (1 + _SLACK)), self.room.dtype)
@@ -203,20 +203,20 @@ class _Ring:
         self.end = end
 
     def widen(self, dtype: npt.DTypeLike) -> None:
-        """Keep the entries in another type, which can hold them."""
+        """Convert the entries to another type, which can hold them."""
         self._move(len(self.room), np.dtype(dtype))
 
     def _move(self, size: int, dtype: np.dtype[Any]) -> None:
-        """Keep the entries in an array of `size` of a type."""
+        """Move the entries to an array of `size` of a type."""
         if self._file is not None and dtype == self.room.dtype and self.end <= len(self.room):
-            # Nothing was written round yet, so all entries stay where they are.
+            # Nothing has wrapped around yet, so all entries keep their places.
             self.room = self._file.array(size, dtype)
             return
         old = copy(self)
         if self._folder is None:
             self.room = np.empty(size, dtype)
         else:
-            # The file of the old array lives as long as that does.
+            # The file of the old array lives as long as the array.
             self._file = ScratchFile(self._folder, "the replay window (replay.window_on_disk)")
             self.room = self._file.array(size, dtype)
         for first in range(self.first, self.end, _ENTRIES_AT_ONCE):
@@ -224,7 +224,9 @@ class _Ring:
 
     def _write(self, first: int, entries: npt.NDArray[Any]) -> None:
         room = self.room
-        if entries.dtype == room.dtype and room.dtype.names:  # as a whole, not field by field
+        if (
+            entries.dtype == room.dtype and room.dtype.names
+        ):  # copy whole entries, not field by field
             room, entries = _unread(room), _unread(entries)
         at = first % len(room)
         head = min(len(entries), len(room) - at)
@@ -239,7 +241,7 @@ class _Ring:
         return np.concatenate([head, room[: end - first - len(head)]]).view(self.room.dtype)
 
     def first_above(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        """The number of the first entry above each value, where entries ascend; `end` if none."""
+        """For ascending entries, the number of the first one above each value; `end` if none."""
         at = self.first % len(self.room)
         head = self.room[at : at + self.end - self.first]
         rest = self.room[: self.end - self.first - len(head)]
@@ -252,14 +254,14 @@ class _Ring:
 
 
 def _unread(entries: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """The entries as mere bytes."""
+    """The entries as raw bytes."""
     return entries.view(np.dtype((np.void, entries.itemsize)))
 
 
 class _Desk:
     """Scratch memory in which one thread rebuilds positions.
 
-    Reusing it saves 9 to 16 % of the time of a batch where there are many actions, and making an
+    Reusing it saves 9 to 16 % of the time of a batch in games with many actions, and making an
     initial state may take milliseconds.
     """
 
@@ -270,7 +272,7 @@ class _Desk:
         self._paths = np.empty((0, game.max_game_length), np.int32)
 
     def clear(self, size: int) -> tuple[Positions, IntArray]:
-        """Room for `size` positions and the paths to them, int32 [N, most plies of a game]."""
+        """Arrays for `size` positions and the paths to them, int32 [N, most plies of a game]."""
         if len(self._paths) != size:
             self._positions = make_positions(self._game, size)
             self._paths = np.empty((size, self._game.max_game_length), np.int32)
@@ -294,22 +296,22 @@ class ReplayBuffer:
         game: the game of the records.
         window_games: how many games to hold (AlphaGo Zero: 500,000; AlphaZero: 1,000,000).
         augment: whether to map each sample by a random symmetry of the game.
-        value_positions: of each game, how many of its positions teach the value on average, drawn
-            anew for each batch: `value_weights` are 1 there, else 0; None: all, without weights.
+        value_positions: how many positions of each game teach the value on average, drawn again
+            for each batch: `value_weights` are 1 there, else 0; None: all, without weights.
         root_value_share: r, of the search's value in the value target: (1 - r) z + r v.
-        surprise_share: of a game's samples that are drawn in proportion to the surprises of its
-            record; the others are drawn from its positions alike. Every game has as many samples
-            as without, on average; one that surprised nowhere has them everywhere alike.
-        folder: of the disk on which the games lie, once there are any; None: in memory.
+        surprise_share: share of a game's samples drawn in proportion to the surprises in its
+            record; the rest is drawn uniformly from its positions. The average number of samples
+            of a game does not change; without any surprise, all are uniform.
+        folder: of the disk on which to store the games; None: in memory.
         targets: the auxiliary targets that samples need, see `azcore.storage.targets`. Their
             arrays, all in the view of the player to move:
             ownership float32 [N, H, W], NaN: unknown; score float32 [N], as a share of the game's
             `score_maximum`, NaN: unknown; material float32 [N] as `Game.material`; reply float32
             [N, A], zeros: unknown; later_values float32 [N, 3], one for each of `HORIZONS`;
             plies_left float32 [N].
-        own_targets: returns targets that replace these or join them, as a function of what was
-            drawn alone, since a resumed run draws the same again. Symmetries map `policy_targets`,
-            but no array whose name is new.
+        own_targets: returns targets that replace or extend these, as a pure function of what was
+            drawn, since a resumed run draws it again. Symmetries map `policy_targets`, but no
+            array with a new name.
         augmentation: returns samples in place of those that symmetries have mapped; the generator
             that it gets is its only source of randomness.
     """
@@ -336,7 +338,7 @@ class ReplayBuffer:
         self._identity = game.identity
         self._games = _Ring(_GAME, folder)
         self._headers = _Ring(_HEADER, folder)
-        self._versions = 0  # sum of all `weights_version` in it
+        self._versions = 0  # sum of the games' `weights_version`
         self._starts = WindowStarts(game)
         self._plies, self._named = _Ring(PLY, folder), _Ring(_NARROW, folder)
         self.targets = stated(game, targets)
@@ -349,7 +351,7 @@ class ReplayBuffer:
         )  # of each game
         # Of each sample, see `_append`; empty without surprise.
         self._shares = _Ring(np.float64, folder)
-        self._samples_end = 0  # number of positions to learn from that were ever added
+        self._samples_end = 0  # number of positions to learn from, in total so far
         self._symmetries = SymmetryTables(game)
         self._desks: deque[_Desk] = deque()  # not in use by any thread
 
@@ -375,7 +377,7 @@ class ReplayBuffer:
         return self._versions / max(1, len(self))
 
     def played_out(self) -> Iterator[GameRecord]:
-        """Games that were played to their end and at no ply open to resignation, newest first."""
+        """Games that were played to their end, with resignation never open, newest first."""
         first = self._headers.first
         for end in range(self._headers.end, first, -_GAMES_AT_ONCE):
             begin = max(first, end - _GAMES_AT_ONCE)
@@ -384,7 +386,7 @@ class ReplayBuffer:
                 yield self._record(begin + index)
 
     def _record(self, index: int) -> GameRecord:
-        """A game as it was added, but for its surprises.
+        """A game as it was added, without its surprises.
 
         Arrays that an old record lacked are filled with zeros.
         """
@@ -433,9 +435,9 @@ class ReplayBuffer:
         return round(self.window_games * game * (1 + _SLACK))
 
     def begin_after(self, positions: int) -> None:
-        """Number the samples of an empty window as if so many positions had left it.
+        """Number the samples of an empty window as if this many positions had left it.
 
-        Their numbers decide how surprises are rounded, so a resumed run needs those it had.
+        Their numbers decide how surprises are rounded, so a resumed run needs its old numbers.
         """
         self._samples_end = self._shares.first = self._shares.end = positions
 
@@ -443,7 +445,9 @@ class ReplayBuffer:
         """Add games; the oldest leave when the window is full."""
         remaining = iter(records)
         while some := list(islice(remaining, _GAMES_AT_ONCE)):
-            if passing := some[: -self.window_games]:  # through the window, with all that is in it
+            if passing := some[
+                : -self.window_games
+            ]:  # more than a full window: they pass through it
                 self._drop(len(self))
                 passed = sum(record.num_samples for record in passing)
                 self.begin_after(self._samples_end + passed)
@@ -513,13 +517,13 @@ class ReplayBuffer:
         """Positions sampled from all positions of the window, uniformly unless surprise counts.
 
         Args:
-            size: how many are chosen.
+            size: how many to choose.
             rng: the only source of randomness.
-            part: which of those to make, N; chance does not depend on it.
+            part: which of those to make, N; it does not affect the random choice.
         """
         if self.surprise_share:
             points = self._first_sample + rng.random(size) * self.num_positions
-            last = self._samples_end - 1  # where a point was rounded up
+            last = self._samples_end - 1  # in case a point was rounded up
             chosen = np.minimum(self._shares.first_above(points), last) - self._first_sample
         else:
             chosen = rng.integers(0, self.num_positions, size)
@@ -532,7 +536,7 @@ class ReplayBuffer:
     def positions(
         self, chosen: npt.NDArray[np.int64], draws: npt.NDArray[np.float64] | None = None
     ) -> Samples:
-        """Chosen positions of the window, as they were played.
+        """Chosen positions of the window, unmapped.
 
         Args:
             chosen: int64 [N], 0 to `num_positions` - 1, numbered through the games, oldest first.
@@ -642,7 +646,7 @@ class ReplayBuffer:
         return auxiliary
 
     def _mapped(self, samples: Samples, chosen: npt.NDArray[np.int64]) -> Samples:
-        """Each row mapped by a symmetry of its own, which may be the identity: int64 [N]."""
+        """Each row mapped by its own symmetry, which may be the identity: int64 [N]."""
         auxiliary = dict(samples.auxiliary)
         if "ownership" in auxiliary:
             cells = auxiliary["ownership"][:, None]
@@ -659,7 +663,7 @@ class ReplayBuffer:
 
 
 def with_targets(samples: Samples, targets: Mapping[str, npt.ArrayLike]) -> Samples:
-    """Samples with other targets, or more.
+    """Samples with other or additional targets.
 
     Args:
         samples: N of them.
@@ -699,12 +703,12 @@ def _headers_of(records: list[GameRecord]) -> npt.NDArray[Any]:
 
 
 def _before(counts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """The sum of all counts before each."""
+    """The sum of all counts before each entry."""
     return np.cumsum(counts) - counts
 
 
 def added_up_shares(record: GameRecord, surprise_share: float) -> npt.NDArray[np.float64]:
-    """How often to learn from each of a game's n samples, added up: float64 [n], the last is n.
+    """How often to learn from each of a game's n samples, as sums: float64 [n], the last is n.
 
     A sample's share is (1 - s) + s KL / (mean KL of the game), s `surprise_share` (KataGo's
     `docs/KataGoMethods.md`, "Policy Surprise Weighting": s = 0.5).
@@ -715,7 +719,7 @@ def added_up_shares(record: GameRecord, surprise_share: float) -> npt.NDArray[np
         if surprises.sum() > 0:
             shares = (1 - surprise_share) + surprise_share * surprises / surprises.mean()
     sums = np.cumsum(shares)
-    sums[-1:] = len(shares)  # whatever rounding makes of it
+    sums[-1:] = len(shares)  # exactly, despite rounding
     return sums
 
 
@@ -782,7 +786,7 @@ def _look_up(
         game = games[low % games.shape[0]]
         out_outcomes[row] = game["outcome"]
         at = game["first_ply"] % plies.shape[0]
-        skipped = chosen[row] - game["first_sample"]  # plies to learn from that come before
+        skipped = chosen[row] - game["first_sample"]  # earlier plies to learn from
         ply, begin = np.int64(0), np.int64(0)
         while True:
             end = np.int64(plies[at]["named_ends"])

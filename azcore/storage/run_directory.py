@@ -1,14 +1,14 @@
-"""The run directory: the files that a run may need again.
+"""The run directory: the files of a run.
 
 A run may come from anyone, so it is treated as data: `run_settings` defines which settings it may
 contain, and `untrusted` reads its files.
 
-config.yaml              the settings that define the run, and the defaults of those it changed
-sizes.json               games, threads and the evaluator, which settings may leave to a probe
+config.yaml              the settings that define the run, and the defaults of changed ones
+sizes.json               games, threads and evaluator, which settings may leave to a probe
 checkpoints/last.ckpt    saved whole at the end of every generation
 checkpoints/step-*.ckpt  rated weights; some are whole, so that the run can go back to them
 checkpoints/best.ckpt    the weights that passed the gate last
-checkpoints/init.ckpt    the weights that it began with, if those of another run
+checkpoints/init.ckpt    the weights that it began with, if from another run
 games/records.azg        every finished game, or the latest, with closed parts before them:
 games/records-*.azg      named after the place where they end
 metrics.csv              one row per generation
@@ -16,8 +16,8 @@ matches.csv              one row per rating match
 gate.csv                 one row per match of a candidate against the best player
 members.csv              one row per process or actor of self-play, of the latest generation
 logs/                    TensorBoard
-report.html              written as the run goes on
-aside/                   what the run had written when it went back to an earlier checkpoint
+report.html              updated during the run
+aside/                   files set aside when the run went back to an earlier checkpoint
 lock                     held by the process that uses the directory
 """
 
@@ -50,7 +50,7 @@ from azcore.storage.untrusted import (
 
 RUNS = Path("runs")
 LOCK = "lock"  # the name of the file that is locked while a run is in use
-_TRIES, _MOMENT = 5, 0.02  # seconds: whoever looks whether it is locked holds it for less
+_TRIES, _MOMENT = 5, 0.02  # seconds: a process that checks the lock holds it for less
 MOST_GAMES = 10**7  # of self-play at once; ten thousand workers times 256 would be 2.6 million
 OWN = (  # prefixes of azcore's own names, including those of files being written
     *("config.yaml", "sizes.json", "checkpoints", "games", "metrics.csv", "matches.csv"),
@@ -60,7 +60,7 @@ OWN = (  # prefixes of azcore's own names, including those of files being writte
 
 @dataclass(frozen=True)
 class Sizes:
-    """What suits a machine, where settings leave it open; None where nothing is saved.
+    """Sizes that suit a machine where settings leave them open; None where nothing is saved.
 
     A resumed run keeps them, so that it continues exactly.
     """
@@ -77,7 +77,7 @@ class Sizes:
             require(size is None or 0 < size <= MOST_GAMES, name, f"1 to {MOST_GAMES:,}", size)
 
     def known(self) -> dict[str, int | str]:
-        """What is not None, by the names of the settings."""
+        """The values that are not None, by the names of the settings."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -103,7 +103,7 @@ class RunDirectory:
         self.result = path / "result.json"
 
     def step_checkpoint(self, step: int) -> Path:
-        """The file of the weights that were rated after `step` optimizer steps."""
+        """The file of the weights rated after `step` optimizer steps."""
         return self.checkpoints / f"step-{step}.ckpt"
 
     def step_checkpoints(self) -> dict[int, Path]:
@@ -144,10 +144,10 @@ class RunDirectory:
                 require_no_links(path)
 
     def open_new(self) -> None:
-        """Do the same for a new run.
+        """Open the directory of a new run.
 
         Raises:
-            SettingError: as `open`, or another process has begun a run here meanwhile.
+            SettingError: as `open`, or another process has started a run here meanwhile.
         """
         self.open()
         if self.config.exists():
@@ -160,7 +160,7 @@ class RunDirectory:
         return self._lock is not None
 
     def require_in_place(self) -> None:
-        """Refuse to write where the directory that this process uses is no longer.
+        """Refuse to write after the directory of this process has disappeared.
 
         Raises:
             SettingError: it has been moved, removed or replaced since `open`.
@@ -174,7 +174,7 @@ class RunDirectory:
         if not here:
             raise SettingError(
                 f"run_dir {self.path} has been moved, removed or replaced while this run used it, "
-                "so the run ends; resume=FOLDER resumes it where it is now"
+                "so the run ends; resume=FOLDER resumes it in its new place"
             )
 
     def close(self) -> None:
@@ -184,12 +184,12 @@ class RunDirectory:
             self._lock = None
 
     def save_sizes(self, sizes: Sizes) -> None:
-        """Save what suited the machine, in one atomic write."""
+        """Save the sizes in one atomic write."""
         with replacing(self.sizes) as file:
             file.write(json.dumps(sizes.known()) + "\n")
 
     def read_sizes(self) -> Sizes:
-        """What suited the machine on which the run began; nothing before it is saved.
+        """The sizes that the run began with; all None before they are saved.
 
         Raises:
             CheckpointError: the file does not contain them.
@@ -231,13 +231,13 @@ def _lock(folder: Path) -> TextIO:
 
 
 def holds_a_run_in_use(folder: Path) -> bool:
-    """Whether some process uses a run at any depth of a folder; what cannot be read does not count.
+    """Whether some process uses a run at any depth of a folder; skips what it cannot read.
 
-    This takes each lock for a moment, shared with others who look.
+    It takes each lock for a moment, shared with others who check.
     """
     try:
         locks = list(folder.glob(f"**/{LOCK}"))
-    except OSError:  # a folder went while it was walked
+    except OSError:  # a folder disappeared during the walk
         return False
     for path in locks:
         try:
@@ -285,14 +285,14 @@ def _holds_a_run(path: Path) -> str:
 
 
 def runs_inside(folders: Iterable[str], key: str) -> Iterator[tuple[str, Path, Path]]:
-    """The runs in some folders, at any depth: each one's name there, its directory, and the folder.
+    """The runs in some folders, at any depth: each with its name there, its directory, the folder.
 
     Args:
         folders: run directories, or folders that hold some.
         key: of the setting, for errors.
 
     Raises:
-        SettingError: a folder has none.
+        SettingError: a folder has no run.
     """
     for folder in folders:
         root = Path(folder)
@@ -307,7 +307,7 @@ def find_run(resume: str, game: str | None, key: str = "resume") -> RunDirectory
     """The run that `resume` refers to.
 
     Args:
-        resume: `latest`, the run in `runs` that was begun or resumed last; a run directory; or one
+        resume: `latest`, the run in `runs` started or resumed last; a run directory; or one
             of its checkpoints.
         game: the game's name, for `latest`; None: any.
         key: of the setting, for errors.
@@ -328,18 +328,20 @@ def find_run(resume: str, game: str | None, key: str = "resume") -> RunDirectory
         if path.suffix == ".ckpt":
             if not re.fullmatch(r"last|step-[0-9]+", path.stem):
                 raise CheckpointError(
-                    f"{key}={resume}: a run goes on from its own checkpoints/last.ckpt or a "
-                    "step-N.ckpt beside it"
+                    f"{key}={resume}: a run resumes from its own checkpoints/last.ckpt or a "
+                    "step-N.ckpt next to it"
                 )
             path = path.absolute().parent.parent
     run = RunDirectory(path.absolute())
     if not run.config.is_file():
-        raise CheckpointError(f"{key}={resume}: {path} is no run directory, it has no config.yaml")
+        raise CheckpointError(
+            f"{key}={resume}: {path} is not a run directory, it has no config.yaml"
+        )
     return run
 
 
 def _plays(config: Path, game: str) -> bool:
-    """Whether the settings of a run say that it plays a game; what cannot be read does not."""
+    """Whether the settings of a run name a game; False if they are unreadable."""
     try:
         return bool(yaml.safe_load(read_text(config, MAX_YAML))["game"]["name"] == game)
     except (SettingError, yaml.YAMLError, TypeError, ValueError, LookupError, RecursionError):
@@ -347,7 +349,7 @@ def _plays(config: Path, game: str) -> bool:
 
 
 def dated(parent: Path) -> Path:
-    """A folder of `parent` named by the present second, which does not exist yet."""
+    """A folder of `parent` named by the current second, which does not exist yet."""
     return unused(parent / datetime.now().strftime("%Y-%m-%d-%H%M%S"))
 
 

@@ -1,7 +1,7 @@
 """The settings that define a run, saved to config.yaml and read back.
 
-A run may come from anyone. Therefore they exclude the players, the programs to run and where to
-write: these come from the command line that resumes the run.
+A run may come from anyone. Therefore they exclude players, programs to run and output paths: these
+come from the command line that resumes the run.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ RUN: Mapping[str, type] = {
     "scale": str,
     "schedule": str,
 }
-# What a run began from, see `azcore.algorithms.origin`: no setting, so no command line can say it.
+# A run's origin, see `azcore.algorithms.origin`: not a setting, so no command line can set it.
 ORIGIN = "origin"
 OF_ORIGIN: Mapping[str, type] = {"how": str, "checkpoint": str, "step": int, "sha256": str}
-# What a Python program passed to a run, as names of classes, see `azcore.algorithms.objects`.
+# Objects that a Python program passed to a run, by class name, see `azcore.algorithms.objects`.
 OBJECTS = "objects"
 MOST_OBJECTS = 40
-# The defaults of the settings that were changed when the run began, by key: no setting either.
+# The defaults of the settings that differed when the run began, by key: not a setting, either.
 DEFAULT = "default"
-# What people wrote on a run; nothing depends on it.
+# A person's notes on a run; nothing depends on them.
 NOTES = "run"
-APART = ("device", ORIGIN, DEFAULT, NOTES)  # in which two runs of one kind may differ
+APART = ("device", ORIGIN, DEFAULT, NOTES)  # in which two runs of a kind may differ
 LONGEST_NOTE = {"name": 80, "note": 1000, "tags": 40}  # characters; of each tag
 MOST_TAGS = 20
 OF_EXPORT = ("format", "per_generation")  # keys of that group that training uses
-OF_ARENA = (  # the same
+OF_ARENA = (  # keys of that group that training uses
     *("games", "opening_plies", "starts", "start_plies", "num_simulations", "every_generations"),
 )
 OF_MACHINE = ("devices", "num_nodes", "strategy")  # keys of `trainer` that no run keeps
@@ -69,13 +69,13 @@ OPTIONAL = (
 )  # settings are complete without these
 
 
-# Settings of the group `search`, in which older runs have those of `puct` too.
+# Settings of the group `search`, where older runs also have those of `puct`.
 OF_SEARCH = (
     *("gumbel", "num_simulations", "leaves_per_tree", "transpositions", "stop_early", "solve"),
     *("dirichlet_fraction", "dirichlet_alpha", "root_temperature", "forced_visits"),
 )
 OF_GUMBEL = ("gumbel", "num_simulations", "transpositions")  # of Gumbel's search
-# Settings that runs of 0.2.0 do not have, with the value that means what those runs did.
+# Settings that runs of 0.2.0 lack, with the values that reproduce what those runs did.
 ADDED: dict[str, dict[str, Any]] = {
     "selfplay": {"start_share": 1.0, "round_waves": 16, "temperatures": []},
     "replay": {"window_on_disk": False, "value_samples_per_game": None},
@@ -87,7 +87,7 @@ ADDED: dict[str, dict[str, Any]] = {
     },
     "plugins": {"targets": None, "augmentation": None, "learner": None, "algorithm": None},
 }
-# The same for networks, by name; their checkpoints lack them too.
+# Likewise for networks, by name; their checkpoints lack them, too.
 ADDED_TO_NETWORKS: dict[str, dict[str, Any]] = {
     "pooled_res": {
         "activation": "relu",
@@ -114,7 +114,7 @@ def save_config(run: RunDirectory, config: Mapping[str, Any]) -> None:
 
 
 def own_settings(run: RunDirectory) -> dict[str, Any]:
-    """The run's own settings as its file has them, with types unchecked.
+    """The run's own settings as in its file, with types unchecked.
 
     Raises:
         SettingError: the file cannot be read.
@@ -122,7 +122,7 @@ def own_settings(run: RunDirectory) -> dict[str, Any]:
     config = _renamed(read_yaml(run.config))
     own = _own(config)
     if isinstance(trainer := config.get("trainer"), Mapping):
-        # Runs once kept `devices`, of which there was one; all else that no run has is refused.
+        # Runs once kept `devices`, which was always 1; every other foreign key is refused.
         own["trainer"] = {key: value for key, value in trainer.items() if key != "devices"}
     return own
 
@@ -145,14 +145,14 @@ def _renamed(config: dict[str, Any]) -> dict[str, Any]:
 
 
 def completed_network(network: dict[str, Any]) -> dict[str, Any]:
-    """A network's settings, of a run or a checkpoint, with those that were added later."""
+    """A network's settings, from a run or a checkpoint, with those added later."""
     name = network.get("name")
     added = ADDED_TO_NETWORKS.get(name, {}) if isinstance(name, str) else {}
     return _completed(network, added)
 
 
 def _completed(given: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings with those of `added` that they lack, also within groups that both have."""
+    """Settings completed from `added`, also within groups that both have."""
     complete = {**added, **given}
     for key, values in added.items():
         if isinstance(values, Mapping) and isinstance(complete[key], Mapping):
@@ -161,7 +161,7 @@ def _completed(given: Mapping[str, Any], added: Mapping[str, Any]) -> dict[str, 
 
 
 def notes_in(written: object) -> dict[str, Any]:
-    """Name, tags and note of a run, those that there are; anything else is left out."""
+    """Name, tags and note of a run, as far as it has them; anything else is left out."""
     if not isinstance(written, Mapping):
         return {}
     found: dict[str, Any] = {}
@@ -176,7 +176,7 @@ def notes_in(written: object) -> dict[str, Any]:
 
 
 def objects_in(written: object) -> dict[str, list[str]]:
-    """The names of a run's learner and callbacks; whatever is no name is left out."""
+    """The names of a run's learner and callbacks; anything that is not a name is left out."""
     found = {}
     for key in ("learner", "callbacks"):
         names = written.get(key) if isinstance(written, Mapping) else None
@@ -186,7 +186,7 @@ def objects_in(written: object) -> dict[str, list[str]]:
 
 
 def require_notes(written: Mapping[str, Any]) -> None:
-    """Check what a command line writes on a run.
+    """Check the notes on a run that a command line sets.
 
     Raises:
         SettingError: naming the key.
@@ -224,20 +224,20 @@ def read_config(run: RunDirectory) -> dict[str, Any]:
 
 
 def require_received_games(config: Mapping[str, Any], named: Container[str] = ()) -> None:
-    """Let the games of a run from a file refuse their settings, see `Game.require_received`.
+    """Let the games of a run check its settings from a file, see `Game.require_received`.
 
     Args:
         config: the run's own settings.
-        named: keys that the command line gives, too, so they are not the file's alone.
+        named: keys that the command line sets, too, so they do not come from the file alone.
 
     Raises:
-        GameError: one refuses them, or is not installed.
+        GameError: a game refuses them, or is not installed.
     """
     game = config["game"]
     varied = (config.get("selfplay") or {}).get("game")
     for group, own in (("game", game), ("selfplay.game", varied)):
         if not isinstance(own, Mapping):
-            continue  # which building the run refuses
+            continue  # building the run refuses it
         settings = {**game, **own}
         name = settings.pop("name")
         require_received(
@@ -284,8 +284,8 @@ class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
 def differences(first: Mapping[str, Any], second: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
     """(key, value in first, value in second) of each of the runs' own settings that differs.
 
-    `device`, what they began from, their defaults and what people wrote on them are left out. A
-    setting that only one run has is None in the other.
+    It leaves out `device`, origins, defaults and notes. A setting that only one run has is None in
+    the other.
     """
     one, other = (
         flat({key: value for key, value in _own(each).items() if key not in APART})

@@ -1,8 +1,8 @@
 """Arrays that lie on disk instead of in memory, for as long as a process uses them.
 
-The system keeps the pages in memory that are in use, as far as there is room, and writes back the
-others. The file has no name: nobody else can open it, and it is gone with the process, however that
-ends. So nothing in it ever has to be trusted, and nothing has to be cleaned up.
+The system keeps pages in use in memory, as far as there is room, and writes back the others. The
+file has no name: nobody else can open it, and it disappears with the process, however that ends. So
+its content need not be verified, and nothing has to be cleaned up.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class ScratchFile:
 
     Args:
         folder: on whose disk it lies.
-        what: it is for, in errors.
+        what: its purpose, for errors.
     """
 
     def __init__(self, folder: Path, what: str) -> None:
@@ -41,10 +41,10 @@ class ScratchFile:
         self._reserved = 0
 
     def array(self, size: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
-        """An array of `size` entries over the file; those of earlier arrays are at the same bytes.
+        """An array of `size` entries over the file, at the same bytes as earlier arrays.
 
-        The disk's blocks are reserved first. Otherwise the system would find out that the disk is
-        full when it writes a page, and could only kill the process.
+        It reserves the disk's blocks first. Otherwise the system would detect a full disk when it
+        writes a page, and could only kill the process.
 
         Raises:
             GameFileError: the disk has no room.
@@ -53,7 +53,7 @@ class ScratchFile:
         with self._told():
             self._reserve(length)
             mapped = mmap.mmap(self.descriptor, length)
-            # Samples lie anywhere: what is read besides the pages they need would be wasted.
+            # Access to samples is random, so reading ahead would be wasted.
             mapped.madvise(mmap.MADV_RANDOM)
         return np.frombuffer(mapped, dtype, size)
 
@@ -76,5 +76,5 @@ class ScratchFile:
             yield
         except OSError as error:
             raise GameFileError(
-                f"{self._folder}: could not make room for {self._what}: {error.strerror}"
+                f"{self._folder}: could not reserve space for {self._what}: {error.strerror}"
             ) from error

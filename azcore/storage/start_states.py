@@ -17,9 +17,9 @@ MOST_KEPT = 10_000  # by their text; a state of a large board takes some kilobyt
 
 
 def own_starts(game: Game) -> dict[str | None, Any]:
-    """The states that `Game.start_states` names, by what `GameRecord.start` says of each.
+    """The states of `Game.start_states`, keyed by the text for `GameRecord.start`.
 
-    None stands for the initial state, if that is one of them.
+    The key None stands for the initial state, if that is one of them.
     """
     initial = game.state_to_text(game.initial_state())
     starts: dict[str | None, Any] = {}
@@ -42,7 +42,7 @@ class StartStates:
         self._states: dict[str, Any] = {}
 
     def of(self, start: str | None) -> Any:
-        """The state of `GameRecord.start`, which nobody may change.
+        """The state of `GameRecord.start`, which callers must not change.
 
         Raises:
             InvalidTextError: it is not a position.
@@ -57,9 +57,9 @@ class StartStates:
 
 
 class WindowStarts:
-    """The starts of the games in a window, by numbers that games hold; 0 is the initial state.
+    """The starts of the games in a window, by numbers that games store; 0 is the initial state.
 
-    A start is kept as long as a game has it. Several threads may look up states at once while none
+    It keeps a start as long as a game has it. Several threads may look up states at once while none
     adds or drops games.
 
     Args:
@@ -75,11 +75,11 @@ class WindowStarts:
         self._last = 0
 
     def __len__(self) -> int:
-        """Different starts, the initial state aside."""
+        """The number of different starts, besides the initial state."""
         return len(self._numbers)
 
     def add(self, start: str | None) -> int:
-        """The number of the start of one more game."""
+        """Add a game; returns the number of its start."""
         if start is None:
             return 0
         number = self._numbers.get(start)
@@ -92,7 +92,7 @@ class WindowStarts:
         return number
 
     def drop(self, numbers: Iterable[int]) -> None:
-        """Games with these starts, none of them 0, have left the window."""
+        """Drop games with these starts, none of them 0."""
         for number in numbers:
             self._uses[number] -= 1
             if not self._uses[number]:
@@ -104,7 +104,7 @@ class WindowStarts:
         return self._texts[number] if number else None
 
     def states_of(self, numbers: npt.NDArray[np.int64]) -> tuple[list[Any], npt.NDArray[np.int32]]:
-        """The S - 1 states beside the initial one, and each game's: int32 [N], 0 to S - 1.
+        """The S - 1 states besides the initial one, and each game's: int32 [N], 0 to S - 1.
 
         Args:
             numbers: int64 [N], of the games.

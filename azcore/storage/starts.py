@@ -1,17 +1,18 @@
-"""Starts: what games begin from instead of the initial position, by files or by the game itself.
+"""Starts: positions to begin games from, given by files or by the game itself.
 
     starts = read_starts(game, ["openings.epd", "masters.pgn"], plies=(8, 30), where="arena.starts")
     start = starts.draw(rng)      # or in_turn(seed), which uses each before any again
     start.state                   # after start.actions, which lead there from start.text
 
-The ending of a file says what it holds:
+The suffix of a file determines its content:
 
 * transcripts of the game (`.sgf`, `.pgn`, ...) or game records (`.azg`): a start is the position
   after some plies of a game. The plies before it are part of the new game, so history is right.
-* anything else is text with one position a line, see `azcore.storage.positions`. Behind it may
-  come moves (`POSITION moves M1 M2`, where `startpos` is the initial position).
+* anything else is text with one position a line, see `azcore.storage.positions`. Moves may
+  follow (`POSITION moves M1 M2`, where `startpos` is the initial position).
 
-What cannot be read is left out and counted; of a game by others, the plies before that are used.
+Unreadable lines and games are left out and counted; of a game by others, the plies before the fault
+are used.
 
 A folder stands for all files in it.
 """
@@ -81,7 +82,7 @@ class Starts:
     Args:
         game: the game that begins there.
         lines: at least one.
-        left_out: why lines and games of the files are none of them.
+        left_out: why lines and games of the files are left out.
     """
 
     def __init__(
@@ -90,15 +91,15 @@ class Starts:
         self._game, self._lines, self._left_out = game, lines, left_out
 
     def __len__(self) -> int:
-        """Positions, and games of which one position is a start."""
+        """Positions, and games that each have a start among their positions."""
         return len(self._lines)
 
     def draw(self, rng: np.random.Generator) -> Start:
-        """One of all lines, each as likely as the others."""
+        """One of all lines, uniformly."""
         return self._start(self._lines[int(rng.integers(len(self._lines)))], rng)
 
     def in_turn(self, seed: int) -> Iterator[Start]:
-        """Starts without end: all lines in random order, then all in another order, and so on."""
+        """Endless starts: all lines in random order, then all in another order, and so on."""
         turn = 0
         while True:
             rng = generator(Purpose.START, seed, turn)
@@ -114,11 +115,11 @@ class Starts:
         return Start(text=line.text, before=line.state, actions=line.actions[:plies], state=state)
 
     def set_up(self) -> str | None:
-        """The place of a start that is set up, and no position of a game from the beginning."""
+        """The place of a start that has to be set up, not reached by a game from the beginning."""
         return next((line.where for line in self._lines if line.text is not None), None)
 
     def require_transcripts(self, form: TranscriptFormat) -> None:
-        """Refuse starts that a transcript format has no words for.
+        """Refuse starts that a transcript format cannot express.
 
         Raises:
             InvalidTextError: naming the file and the position.
@@ -133,7 +134,7 @@ class Starts:
                     ) from error
 
     def in_words(self) -> str:
-        """`1,204 positions and 30 games`, and what of the files was left out."""
+        """`1,204 positions and 30 games`, and how much of the files was left out."""
         games = sum(line.is_game for line in self._lines)
         counts = {"position": len(self) - games, "game": games}
         found = " and ".join(
@@ -144,13 +145,13 @@ class Starts:
 
 
 def require_plies(plies: Sequence[int], where: str) -> None:
-    """Refuse a setting that is not one number of plies or the ends of a range.
+    """Refuse a setting that is neither a number of plies nor a range.
 
     Raises:
         SettingError: naming the setting.
     """
     fits = len(plies) in (1, 2) and plies[0] >= 0 and list(plies) == sorted(plies)
-    require(fits, where, "one number of plies, 0 or more, or two that rise", list(plies))
+    require(fits, where, "a number of plies, 0 or more, or two in ascending order", list(plies))
 
 
 def read_starts(
@@ -166,16 +167,16 @@ def read_starts(
     Args:
         game: the game of the files.
         files: paths.
-        plies: of a game in a file, a start is the position after so many plies; of two numbers, a
-            number from the first to the second is drawn.
+        plies: in games, a start is the position after this many plies; of two numbers, it draws a
+            number from the first to the second.
         where: the setting that names the files, for errors.
-        variant: the game as it will be played, which may forbid actions that `game` allows; None:
+        variant: the game to play, which may forbid actions that `game` allows; None:
             `game` itself.
 
     Raises:
-        SettingError: a file is missing, or there is nothing in any of them.
-        AzcoreError: a file is unreadable, or so is every line and game: against the rules, or over
-            where it should begin; the message names the file and the line. Some are left out.
+        SettingError: a file is missing, or all files are empty.
+        AzcoreError: a file is unreadable, or every line and game is unusable: against the rules, or
+            over where a game should begin; the message names the file and the line.
     """
     if not files:
         return None
@@ -188,14 +189,14 @@ def read_starts(
 
 
 def starts_of_game(game: Game, variant: Game) -> Starts | None:
-    """The starts that a game itself names; None if that is the initial state alone.
+    """The starts that a game itself names; None if that is only the initial state.
 
     Args:
         game: the game of the records.
-        variant: the game as it will be played, whose `start_states` they are.
+        variant: the game to play, whose `start_states` they are.
 
     Raises:
-        GameError: a start of `variant` is no position of `game`, or the game is over there.
+        GameError: a start of `variant` is not a position of `game`, or the game is over there.
     """
     lines = []
     for text, state in own_starts(variant).items():
@@ -207,7 +208,7 @@ def starts_of_game(game: Game, variant: Game) -> Starts | None:
         except (ValueError, *UNREADABLE) as error:
             raise GameError(f"{where}: a game cannot begin there: {error}") from error
         if variant.is_terminal(state):
-            raise GameError(f"{where}: a game must go on from its start, but it is over there")
+            raise GameError(f"{where}: a start must not be the end of the game")
         lines.append(
             _Line(where=where, is_game=False, text=text, state=state, actions=(), least=0, most=0)
         )
@@ -215,7 +216,7 @@ def starts_of_game(game: Game, variant: Game) -> Starts | None:
 
 
 def _paths(files: Sequence[str], where: str) -> Iterator[Path]:
-    """The files, those of folders by name."""
+    """The files, with those of folders sorted by name."""
     for name in files:
         path = Path(name)
         if path.is_dir():
@@ -251,7 +252,7 @@ class _Reader:
                 yield from self._usable(self._of_position, where, text)
 
     def _usable(self, read: Callable[[str, Any], _Line], where: str, content: Any) -> list[_Line]:
-        """The line, or none if it cannot be read, which is counted."""
+        """The line, or none if it cannot be read, which it counts."""
         try:
             return [read(where, content)]
         except (GameFileError, TranscriptError) as error:
@@ -259,7 +260,7 @@ class _Reader:
             return []
 
     def _of_transcript(self, where: str, found: Transcript | TranscriptError) -> _Line:
-        """A game by others, of which the plies before a fault count."""
+        """A game by others, up to its first fault."""
         transcript = as_far_as_read(found)
         return self._of_game(where, transcript.start_text, transcript.actions)
 
@@ -287,7 +288,7 @@ class _Reader:
         )
 
     def _of_game(self, where: str, start: str | None, actions: Sequence[int]) -> _Line:
-        """A game, of which some position is the start."""
+        """A game with a start among its positions."""
         least, most = self._plies
         text, state = (None, self._initial) if start is None else self._position(where, start)
         played, plies = state, 0
@@ -302,8 +303,8 @@ class _Reader:
             plies += 1
         if plies < least:
             raise GameFileError(
-                f"{where}: a game must go on after {least} plies ({self._where.rpartition('.')[0]}"
-                f".start_plies), got one that is over or cut after {len(actions)}"
+                f"{where}: a game must last more than {least} plies "
+                f"({self._where.rpartition('.')[0]}.start_plies), got {len(actions)}"
             )
         return _Line(
             where=where,
@@ -320,7 +321,7 @@ class _Reader:
         if line == INITIAL:
             return None, self._initial
         state = self._state(where, line)
-        # What a record keeps must say the same position again.
+        # The text in a record must yield this position again.
         text = self._variant.state_to_text(state)
         if text == self._initial_text:
             return None, self._initial
@@ -333,7 +334,7 @@ class _Reader:
         return text, state
 
     def _state(self, where: str, line: str) -> Any:
-        """The state of a text, without operations behind it."""
+        """The state of a text without operations."""
         try:
             return read_position(self._variant, line)[1]
         except UNREADABLE as error:
@@ -342,7 +343,7 @@ class _Reader:
     def _require_open(self, where: str, line: str, state: Any) -> None:
         if self._variant.is_terminal(state):
             raise GameFileError(
-                f"{where}: a game must go on from its start, but it is over there "
+                f"{where}: a start must not be the end of the game "
                 f"({self._variant.termination(state)}), got {line[:200]!r}"
             )
 

@@ -1,4 +1,4 @@
-"""A table as a CSV file that a run appends to and a resumed run cuts back."""
+"""A CSV table that a run appends to and a resumed run truncates."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from azcore.errors import SettingError
 from azcore.storage.untrusted import read_text, shortened
 
 MAX_TABLE = 1 << 26  # bytes; one row per generation takes some 300
-# Cells, and for each row 8 more, which is what memory goes by; 150,000 rows of the widest table.
+# Cells, plus 8 for each row, which determine the memory; 150,000 rows of the widest table.
 MAX_CELLS = 1 << 23
 MAX_ROW = 1 << 16  # bytes
 MAX_COUNT = 2**53  # a float counts exactly up to here
@@ -23,17 +23,17 @@ COUNTED = frozenset(("generation", "step", "trial"))  # columns of whole numbers
 
 
 def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
-    """The rows of a table of anybody's, without a last one whose line has no end yet.
+    """The rows of an untrusted table, without a last line that has no end yet.
 
     Args:
-        path: of the file; no rows if there is none.
+        path: of the file; no rows if it does not exist.
         errors: see `read_text`.
 
     Yields:
-        each row as `csv.DictReader` gives it: with too few or too many cells, None is among them.
+        each row as from `csv.DictReader`: too few or too many cells show as None.
 
     Raises:
-        SettingError: the file is too large for any run's, or cannot be read.
+        SettingError: the file is larger than any run's, or cannot be read.
         csv.Error: the rest is not a table.
     """
     if not path.exists():
@@ -57,7 +57,7 @@ def rows_of(path: Path, errors: str = "strict") -> Iterator[dict[Any, Any]]:
 
 
 class Table:
-    """A CSV file of appended rows; `keep_before` removes those that a resumed run writes again.
+    """A CSV file of appended rows; `keep_before` removes those that a resumed run will repeat.
 
     Args:
         path: the file.
@@ -85,7 +85,7 @@ class Table:
 
     @staticmethod
     def _drop_cut_row(file: TextIO) -> None:
-        """Cut off a last row without its end, which a writer that was stopped has left."""
+        """Cut off an incomplete last row, which an interrupted writer has left."""
         end = file.buffer.seek(0, os.SEEK_END)
         if end:
             file.buffer.seek(max(0, end - MAX_ROW))
@@ -95,7 +95,7 @@ class Table:
         file.seek(0, os.SEEK_END)
 
     def rows(self, needed: Iterable[str] = ()) -> list[dict[str, str]]:
-        """All complete rows, without a last one that was cut short when its writer stopped.
+        """All complete rows, without a last one left incomplete by an interrupted writer.
 
         Args:
             needed: columns that must be there.
@@ -171,7 +171,7 @@ class Table:
         for column in earlier[0] if earlier else ():
             if column not in self.columns:
                 raise SettingError(
-                    f"{self.path} has a column {shortened(column)} that azcore has not"
+                    f"{self.path} has a column {shortened(column)} that azcore does not know"
                 )
         if earlier:
             self.replace(earlier)
@@ -179,7 +179,7 @@ class Table:
             self.path.unlink()
 
     def replace(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Write these rows instead of all; no reader sees half of them.
+        """Replace all rows by these, atomically.
 
         Raises:
             SettingError: writing fails.

@@ -1,12 +1,11 @@
-"""Games as files that other programs read: SGF, PGN or other formats that the game supports.
+"""Games as files for other programs: SGF, PGN or other formats that the game supports.
 
     format = format_named(game, "sgf")             # None: the game's default format
     write_transcript(path, format, transcript_of(game, record, format))
     for transcript in read_transcripts(path, game): ...  # of a file; an error for each bad one
 
 A game record of self-play becomes a transcript with search results as comments. Any other game
-becomes a transcript of its actions and its players. `azcore.storage.given_records` goes the other
-way.
+becomes a transcript of its actions and its players. `azcore.storage.given_records` is the reverse.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from azcore.storage.start_states import StartStates
 OPENING = "drawn at random"  # the comment on a move of an opening
 _PIECE = 1 << 16  # characters of a line that are read at once
 _CONTROLS = re.compile("[\x80-\x9f]")
-UTF_8 = "utf-8-sig"  # with a mark before it or without
+UTF_8 = "utf-8-sig"  # with or without a byte order mark
 
 
 class PlayedGame(Protocol):
@@ -64,11 +63,11 @@ class PlayedGame(Protocol):
 
     @property
     def forfeit(self) -> str | None:
-        """Why the loser gave up, if the game did not end by its rules."""
+        """Why the loser forfeits, if the game did not end by its rules."""
 
     @property
     def adjudicated(self) -> str | None:
-        """What knew the outcome, if the game was not played to its end."""
+        """The source of the outcome, if the game was not played to its end."""
 
     @property
     def outcome(self) -> int:
@@ -76,7 +75,7 @@ class PlayedGame(Protocol):
 
     @property
     def loser(self) -> int:
-        """The seat that lost; read only if there is one."""
+        """The seat that lost; read only for a decided game."""
 
 
 def formats_of(game: Game) -> Mapping[str, TranscriptFormat]:
@@ -107,7 +106,7 @@ def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> Transc
     Args:
         game: whose formats there are.
         path: of the file.
-        by_others: it may have a suffix that azcore reads and does not write.
+        by_others: it may have a suffix that azcore reads but does not write.
 
     Raises:
         GameError: the game has no format with this suffix.
@@ -123,7 +122,7 @@ def format_of_path(game: Game, path: Path, *, by_others: bool = False) -> Transc
 
 
 def formats_by_suffix(game: Game) -> dict[str, TranscriptFormat]:
-    """The formats of a game by the suffixes that their files have, in lower case."""
+    """The formats of a game by the suffixes of their files, in lower case."""
     return {
         suffix: form
         for form in formats_of(game).values()
@@ -132,7 +131,7 @@ def formats_by_suffix(game: Game) -> dict[str, TranscriptFormat]:
 
 
 def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript) -> None:
-    """Write one file atomically; it replaces an older one.
+    """Write one file atomically, replacing an older one.
 
     Raises:
         AzcoreError: the format cannot express this game; nothing was written.
@@ -151,7 +150,7 @@ def write_transcript(path: Path, form: TranscriptFormat, transcript: Transcript)
 def read_transcripts(
     path: Path, game: Game, progress: Callable[[int], None] = lambda read: None
 ) -> Iterator[Transcript | TranscriptError]:
-    """The games of a file in turn, and an error in the place of each that cannot be read.
+    """The games of a file one after another, with an error in place of each unreadable one.
 
     The file may be of any length: one game at a time is in memory.
 
@@ -168,7 +167,7 @@ def read_transcripts(
     number = 0
     try:
         if path.exists() and not path.is_file():  # reading a pipe could block
-            raise GameFileError(f"{path}: could not read transcripts: it is no file")
+            raise GameFileError(f"{path}: could not read transcripts: not a regular file")
         with path.open("rb") as file:
             encoding = encoding_of(file.read(_PIECE), form)
             file.seek(0)
@@ -187,10 +186,10 @@ def read_transcripts(
 
 
 def as_far_as_read(found: Transcript | TranscriptError) -> Transcript:
-    """A game, or what is before the fault that ends it.
+    """A game, or its part before the first fault.
 
     Raises:
-        TranscriptError: nothing of it can be read.
+        TranscriptError: no part of it can be read.
     """
     if not isinstance(found, TranscriptError):
         return found
@@ -201,14 +200,14 @@ def as_far_as_read(found: Transcript | TranscriptError) -> Transcript:
 
 
 def encoding_of(head: bytes, form: TranscriptFormat) -> str:
-    """The encoding of a file that begins so: by its mark or its own word; UTF-8 by default."""
+    """The encoding of a file, from its byte order mark or declaration; UTF-8 by default."""
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     return form.declared(head) or UTF_8
 
 
 def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | TranscriptError:
-    """The game of a text, in which bytes that are not UTF-8 are escaped."""
+    """The game in a text where bytes that are not UTF-8 are escaped."""
     if len(text) > LONGEST_GAME:
         return TranscriptError(
             f"{where}: a game must have at most {LONGEST_GAME:,} characters", "too long"
@@ -227,7 +226,7 @@ def _read_one(text: str, form: TranscriptFormat, where: str) -> Transcript | Tra
 
 
 def _readings(text: str, form: TranscriptFormat) -> Iterator[str]:
-    """The text, by each encoding that it may have: none that makes control characters of it."""
+    """The text in each possible encoding, without those that yield control characters."""
     try:
         text.encode()
         yield text
@@ -293,17 +292,17 @@ def write_transcripts(
 
 
 def _result_of(played: PlayedGame, form: TranscriptFormat) -> str | None:
-    """The result of a game that did not end by its rules; None: it did."""
+    """The result of a game that did not end by its rules, else None."""
     if played.forfeit is None and played.adjudicated is None:
         return None
     return form.draw if played.outcome == 0 else form.resignation(played.loser)
 
 
 def conceded(form: TranscriptFormat, seat: int, to_move: int) -> str | None:
-    """The result of a game that a seat has given up, whoever was to move.
+    """The result of a game that a seat has resigned, whoever was to move.
 
-    None, as of a game that is not over, where the format can say it of the player to move alone,
-    which is the other one.
+    None, as for a game that is not over, if the format can express it only for the player to move
+    and that is the other one.
     """
     words = form.resignation(seat)
     names_the_seat = words != form.resignation(1 - seat)
@@ -316,7 +315,7 @@ def file_name(number: int, form: TranscriptFormat) -> str:
 
 
 def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Transcript:
-    """The transcript of a self-play game, with the search result for each move as its comment.
+    """The transcript of a self-play game, with search results as comments on the moves.
 
     Args:
         game: the game of the record.
@@ -331,7 +330,7 @@ def transcript_of(game: Game, record: GameRecord, form: TranscriptFormat) -> Tra
         for action in record.actions.tolist():
             state = game.step(state, action)
         result = conceded(form, resigned, game.current_player(state))
-    if not len(record.visit_actions) and not record.root_values.any():  # nobody searched it
+    if not len(record.visit_actions) and not record.root_values.any():  # it was not searched
         return Transcript(actions=record.actions.tolist(), result=result)
     return Transcript(
         actions=record.actions.tolist(),

@@ -1,7 +1,7 @@
 """Reads files from unknown sources as data.
 
-Their size is limited, their values are plain, nothing in them is resolved or executed, and writing
-beside them follows no link.
+It limits their size, accepts plain values only, resolves and executes nothing, and never follows a
+link when writing next to them.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ import yaml
 
 from azcore.errors import SettingError
 
-MAX_YAML = 1 << 18  # bytes, which take two seconds to parse; the settings of a run are some 4,000
+MAX_YAML = 1 << 18  # bytes, which take two seconds to parse; the settings of a run take some 4,000
 
 
 class _Loader(yaml.SafeLoader):  # type: ignore[misc]
-    """Refuses aliases, with which a short file could expand to any length."""
+    """Refuses aliases, which could expand a short file to any length."""
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         if self.check_event(yaml.AliasEvent):
-            raise yaml.YAMLError("it must hold no alias")
+            raise yaml.YAMLError("it must not contain aliases")
         return super().compose_node(parent, index)
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """Read an untrusted file of settings by name: plain values, in which nothing is resolved.
+    """Read an untrusted file of settings by name: plain values, with nothing resolved.
 
     Raises:
-        SettingError: it is too large, cannot be read, or contains something else.
+        SettingError: it is too large, cannot be read, or contains anything else.
     """
     text = read_text(path, MAX_YAML)
     try:
         values = yaml.load(text, _Loader)
         plain = _is_plain(values)
-    except Exception as error:  # PyYAML passes on whatever a crafted scalar raises
+    except Exception as error:  # PyYAML lets any error through that a crafted scalar raises
         why = "it is nested too deeply" if isinstance(error, RecursionError) else error
         raise SettingError(f"{path} cannot be read: {why}") from error
     if not isinstance(values, dict):
@@ -66,14 +66,14 @@ def read_text(path: Path, limit: int, errors: str = "strict") -> str:
     Args:
         path: the file.
         limit: the most bytes that it may have.
-        errors: of decoding; `replace` reads whatever is not UTF-8.
+        errors: of decoding; `replace` also reads bytes that are not UTF-8.
 
     Raises:
         SettingError: it has more than `limit` bytes, is not UTF-8, or cannot be read.
     """
     try:
         if not path.is_file():  # reading a pipe could block
-            raise SettingError(f"{path} cannot be read: it is no file")
+            raise SettingError(f"{path} cannot be read: not a regular file")
         with path.open("rb") as file:
             is_large = os.fstat(file.fileno()).st_size > limit
             data = b"" if is_large else file.read(limit + 1)
@@ -89,7 +89,7 @@ def read_text(path: Path, limit: int, errors: str = "strict") -> str:
 
 
 def require_no_links(folder: Path) -> None:
-    """Refuse a folder that contains a link, through which a write would go elsewhere.
+    """Refuse a folder that contains a link, which would redirect writes.
 
     Raises:
         SettingError: naming the link, or anything else that is neither file nor folder.
@@ -100,7 +100,7 @@ def require_no_links(folder: Path) -> None:
 
 
 def require_no_link(path: Path) -> None:
-    """Refuse a path through which a write would go elsewhere.
+    """Refuse a path that would redirect writes.
 
     Raises:
         SettingError: it exists and is neither a file nor a folder.
@@ -111,7 +111,7 @@ def require_no_link(path: Path) -> None:
         return
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise SettingError(
-            f"{path} must be a file or a folder, for a run is written in its own folder alone; got "
+            f"{path} must be a file or a folder, since a run writes only in its own folder; got "
             f"{'a link' if stat.S_ISLNK(mode) else 'neither'}"
         )
 

@@ -278,7 +278,7 @@ def test_training_obeys_or_refuses(tmp_path: Path) -> None:
         azcore.train(azcore.make("tic_tac_toe"), stones=3)
     with pytest.raises(SettingError, match="composed settings are complete, got seed=2"):
         azcore.train(azcore.compose("game=tic_tac_toe"), "seed=2")
-    with pytest.raises(SettingError, match="is no run directory"):
+    with pytest.raises(SettingError, match="is not a run directory"):
         azcore.Run(tmp_path)
 
 

@@ -25,7 +25,7 @@ def run_of(c_init: float, default: dict[str, Any] | None, **more: Any) -> dict[s
 def test_of_one_run() -> None:
     assert changes(run_of(2.0, None)) is None
     assert changes_in_words(run_of(2.0, None)) is None
-    assert changes_in_words(run_of(2.0, {})) == "all as the defaults"
+    assert changes_in_words(run_of(2.0, {})) == "all defaults"
     found = run_of(2.0, {"puct.c_init": 1.25, "search.solve": True, "seed": 3})
     assert changes(found) == [Change("puct.c_init", 2.0, 1.25)]
     assert changes_in_words(found) == "puct.c_init=2.0 (default 1.25)"
@@ -46,7 +46,7 @@ def test_of_several() -> None:
     # What follows from a choice is not listed beside it.
     gumbel = run_of(2.0, {"search": "puct"}, search={"gumbel": {"scale": 1}})
     assert changes_of_arms({"a": run_of(1.25, {}), "b": gumbel}) == [
-        ("all", "all as the defaults"),
+        ("all", "all defaults"),
         ("a", "search=puct"),
         ("b", "search=gumbel (default puct)"),
     ]

@@ -277,5 +277,5 @@ def test_pickles_that_are_no_checkpoint_are_refused(path: Path, pickled: bytes) 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.ckpt")
-    refused(tmp_path / "pipe.ckpt", "it is no file")
-    refused(Path("/dev/zero"), "it is no file")
+    refused(tmp_path / "pipe.ckpt", "not a regular file")
+    refused(Path("/dev/zero"), "not a regular file")

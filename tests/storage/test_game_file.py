@@ -211,7 +211,7 @@ HEADERS: list[tuple[str, list[Any], str]] = [
     ("game_index", [-1, None, 2**63], "game_index must be 0 to"),
     ("weights_version", [-1, False], "weights_version must be 0 to"),
     ("resigned_by", [2, -1, True, 0.0], "resigned_by must be a seat"),
-    ("resigned_by", [0], "outcome of a resignation must be lost by who resigned"),
+    ("resigned_by", [0], "outcome of a resignation must be a loss of the seat that resigned"),
     ("resign_threshold", ["x", True, [], 10**400], "resign_threshold must be a number"),
     ("played_out", [1, None, "yes"], "played_out must be true or false"),
     ("counts", ["some", 1, []], "counts must be visits or policy"),
@@ -310,7 +310,7 @@ def test_a_length_is_not_believed(tmp_path: Path) -> None:
     """Of a file that says 4 GB, or has them with nothing in it, next to nothing is read."""
     path = tmp_path / "records.azg"
     path.write_bytes(struct.pack("<4sII", b"AZG3", 2**32 - 1, 0))
-    with pytest.raises(GameFileError, match="the record is cut short"):
+    with pytest.raises(GameFileError, match="the record is truncated"):
         list(GameFile(path).read())
     os.truncate(path, 2**32 + 11)
     tracemalloc.start()
@@ -351,9 +351,9 @@ def test_old_games_are_forgotten_and_places_stay(tmp_path: Path) -> None:
     assert list(file.read()) == []
     file.append(games[5:6])
     assert [record.game_index for record in file.read()] == [5]
-    with pytest.raises(GameFileError, match=r"has forgotten its first 10 games.*games_on_disk"):
+    with pytest.raises(GameFileError, match=r"has dropped its first 10 games.*games_on_disk"):
         file.truncate(places[4])
-    with pytest.raises(GameFileError, match="has forgotten"):
+    with pytest.raises(GameFileError, match="has dropped"):
         list(file.read(places[4]))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["records.azg"]
 
@@ -394,7 +394,7 @@ def test_a_new_file_is_there_whole_or_not_at_all(
     assert list(path.parent.iterdir()) == [path]
     assert [record.game_index for record in GameFile(path).read()] == [0, 1, 2]
     before = path.read_bytes()
-    with pytest.raises(GameFileError, match="is there already"), new_game_file(path):
+    with pytest.raises(GameFileError, match="exists already"), new_game_file(path):
         pass
     assert path.read_bytes() == before
 
@@ -434,13 +434,13 @@ def test_what_is_said_to_be_forgotten_may_be_a_lie(tmp_path: Path, payload: byte
     file = GameFile(tmp_path / "records.azg")
     checksum = zlib.crc32(payload)
     file.path.write_bytes(struct.pack("<4sII", b"AZGF", len(payload), checksum))
-    with pytest.raises(GameFileError, match="what it has forgotten cannot be read"):
+    with pytest.raises(GameFileError, match="the frame of its dropped games cannot be read"):
         list(file.read())
     file.path.write_bytes(struct.pack("<4sII", b"AZGF", len(payload), checksum) + payload)
-    with pytest.raises(GameFileError, match="what it has forgotten cannot be read"):
+    with pytest.raises(GameFileError, match="the frame of its dropped games cannot be read"):
         list(file.read())
     file.path.write_bytes(struct.pack("<4sII", b"AZGF", 2**32 - 1, checksum) + payload)
-    with pytest.raises(GameFileError, match="what it has forgotten cannot be read"):
+    with pytest.raises(GameFileError, match="the frame of its dropped games cannot be read"):
         file.size()
 
 
@@ -510,7 +510,7 @@ def test_parts_forget_the_oldest_games(
     assert file.size() == whole.size()
     assert list(file.frames()) == list(whole.frames())
     assert indices(file) == list(range(gone, 12))
-    with pytest.raises(GameFileError, match="has forgotten its first"):
+    with pytest.raises(GameFileError, match="has dropped its first"):
         indices(file, 1 if gone else -1)
     file.append(numbered_games(1))
     assert indices(file) == [*range(gone, 12), 0]

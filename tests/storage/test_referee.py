@@ -85,7 +85,7 @@ LIES: list[tuple[Change, str]] = [
     (lambda g, r: {"players": 1 - r.players}, "is of the other seat"),
     (lambda g, r: {"outcome": -r.outcome}, "rules' outcome of this game is"),
     (lambda g, r: {"resigned_by": 0 if r.outcome < 0 else 1}, "got a resignation"),
-    (lambda g, r: cut(r, len(r) - 1), "one that goes on after"),
+    (lambda g, r: cut(r, len(r) - 1), "one that is not over after"),
     (lambda g, r: {"game": {**g.identity, "version": 99}}, "records must be of"),
 ]
 

@@ -281,7 +281,7 @@ def test_a_pipe_is_not_waited_for(run: Path) -> None:
     ):
         path.unlink()
         os.mkfifo(path)
-        with pytest.raises((SettingError, CheckpointError), match="it is no file"):
+        with pytest.raises((SettingError, CheckpointError), match="not a regular file"):
             read()
 
 

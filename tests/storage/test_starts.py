@@ -139,9 +139,11 @@ def test_games_of_a_pgn_file(chess: Game, tmp_path: Path) -> None:
         (False, 3),
     }
     assert min(lengths.values()) > 15
-    short = r"games.PGN, game 2: a game must go on after 4 plies"
+    short = r"games.PGN, game 2: a game must last more than 4 plies"
     assert re.search(rf"^1 game \(2 left out: .*{short}", read(chess, path, plies=(4,)).in_words())
-    with pytest.raises(GameFileError, match=r"games.PGN, game 1: a game must go on after 9 plies"):
+    with pytest.raises(
+        GameFileError, match=r"games.PGN, game 1: a game must last more than 9 plies"
+    ):
         read(chess, path, plies=(9,))
 
 
@@ -217,11 +219,19 @@ BAD = [
     ("x.epd", "\n# a\nnonsense", r"x.epd, line 3: .* begin there: .*'nonsense'$"),
     ("x.epd", "4k3/8/8/8/8/8/8/4K3 w - - 0 x", "x.epd, line 1: .* got 'x'"),
     ("x.epd", "4k3/8/8/8/8/8/8/4K3 w - - pv Kd2", "x.epd, line 1: .* begin there"),
-    ("x.epd", "R5k1/5ppp/8/8/8/8/8/6K1 b - -", "x.epd, line 1: .* over there .checkmate., got 'R5"),
+    (
+        "x.epd",
+        "R5k1/5ppp/8/8/8/8/8/6K1 b - -",
+        "x.epd, line 1: .* end of the game .checkmate., got 'R5",
+    ),
     ("x.epd", "startpos moves e2e4 e2e4", "x.epd, line 1: .* e2e4 is not legal here, got 'startp"),
-    ("x.epd", "startpos moves f2f3 e7e5 g2g4 d8h4", "line 1: .* over there .checkmate."),
+    ("x.epd", "startpos moves f2f3 e7e5 g2g4 d8h4", "line 1: .* end of the game .checkmate."),
     ("x.pgn", '[FEN "none"]\n*', "x.pgn, game 1: .* got 1 words in 'none'"),
-    ("x.pgn", '[FEN "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1"]\n\n*', "x.pgn, game 1: .* over there"),
+    (
+        "x.pgn",
+        '[FEN "R5k1/5ppp/8/8/8/8/8/6K1 b - - 0 1"]\n\n*',
+        "x.pgn, game 1: .* end of the game",
+    ),
     ("x.azg", "AZG3", "x.azg, byte 0: no game record begins here"),
     (
         "x.epd",

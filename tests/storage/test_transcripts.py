@@ -168,7 +168,7 @@ def test_what_is_no_record_file_is_refused(
         ("c.sgf", GameFileError, "No such file"),
         ("c.pgn", GameError, r"must end in \.sgf, got 'c.pgn'"),
         ("c\0.sgf", GameFileError, "null"),
-        ("pipe.sgf", GameFileError, "pipe.sgf: could not read transcripts: it is no file"),
+        ("pipe.sgf", GameFileError, "pipe.sgf: could not read transcripts: not a regular file"),
     ):
         with pytest.raises(kind, match=told) as caught:
             read_transcript(tmp_path / name, game)
