@@ -6,7 +6,7 @@ anchor, is set to 0.
 
 `expected_score` and `updated_rating` are the textbook formulas, as clubs use them. `rating_list` is
 what azcore reports: it fits all matches at once, in any order, with draws, the first mover's
-advantage and intervals. `docs/ratings.md` explains the numbers in plain words.
+advantage and intervals. `docs/ratings.md` explains the numbers.
 
 Letters: P players, K pairings, theta a rating on the natural scale, 400 / ln 10 = 173.7 Elo to one
 unit.
@@ -109,7 +109,7 @@ class PairScore:
         return cls(player=player, opponent=opponent, joint=(rows[0], rows[1], rows[2]))
 
     def turned(self) -> PairScore:
-        """The same results, view of the opponent."""
+        """These results in the view of the opponent."""
         j = self.joint
         rows = [(j[2][2 - b], j[1][2 - b], j[0][2 - b]) for b in range(3)]
         return PairScore(
@@ -138,8 +138,8 @@ class RatingList:
     def superiority(self, player: str, opponent: str) -> float:
         """Probability that `player` is the stronger of the two, given the results (LOS).
 
-        It assumes normal distributions around both ratings, like the intervals; 1/2 if nothing is
-        known.
+        It assumes normal distributions around both ratings, like the intervals; 1/2 without
+        information.
         """
         names = list(self.ratings)
         i, j = names.index(player), names.index(opponent)
@@ -193,10 +193,10 @@ def score_interval(
         wins: of one player.
         draws: of both.
         losses: of that player.
-        distinct: how many games differ, which alone are independent; None: all.
+        distinct: how many games differ; only these are independent. None: all.
 
     Returns:
-        (low, high) within [0, 1]; (0, 1) where there was no game.
+        (low, high) within [0, 1]; (0, 1) without games.
     """
     n = wins + draws + losses
     if n == 0:
@@ -231,12 +231,12 @@ def rating_list(
     for games that repeat each other: pass distinct ones (`MatchResult.distinct`).
 
     Args:
-        results: in any order; several results of the same two players are added up, whichever of
-            them is `player`.
+        results: in any order; several results of the same two players are added up, whichever is
+            `player`.
         anchors: players whose ratings are given, in Elo; they have no interval of their own.
 
     Returns:
-        The list, without players whom no chain of matches connects to an anchor.
+        The list, without players that no chain of matches connects to an anchor.
 
     Raises:
         SettingError: no anchor, a count is below 0, or a player met itself.
@@ -326,7 +326,7 @@ def _by_two(
 def _add_points(
     points: dict[tuple[str, str], float], name: str, opponent: str, counts: Floats
 ) -> None:
-    """Add the points of each of two players against the other."""
+    """Add the points of two players against each other."""
     for pair, made in (
         ((name, opponent), float(counts @ POINTS)),
         ((opponent, name), float(counts @ POINTS[::-1])),
@@ -337,10 +337,10 @@ def _add_points(
 def _joined(
     points: dict[tuple[str, str], float], anchors: list[str]
 ) -> tuple[list[str], list[tuple[str, str]]]:
-    """The players whom matches connect to an anchor, and the pairs that connect them best.
+    """The players that matches connect to an anchor, and the pairs that connect them best.
 
     The pairs form the spanning forest with the most information (Prim 1957). n games with score p
-    carry n p (1 - p) of information on a rating difference: nothing where one side always wins.
+    carry n p (1 - p) of information on a rating difference: nothing if one side always wins.
 
     Returns:
         Names, the anchors first; pairs, one for each other player.

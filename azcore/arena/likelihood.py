@@ -36,9 +36,9 @@ Ints = npt.NDArray[np.int64]
 
 POINTS = np.array([0.0, 0.5, 1.0])  # of a loss, a draw and a win
 PRIOR = 0.5  # wins, and as many losses, added to a pair; see `azcore.arena.elo.rating_list`
-# In points squared: how much information a pairing must hold until the scatter of its own pairs of
-# games counts as much as the model's. Some eight pairs of even games. With less, intervals of short
-# or one-sided pairings are too narrow; with more, correlated pairs are noticed late.
+# In points squared: the information in a pairing at which the scatter of its own pairs of games
+# counts as much as the model's; about eight pairs of even games. A lower value makes intervals of
+# short or one-sided pairings too narrow; a higher one detects correlated pairs late.
 SCATTER_PRIOR = 4.0
 _FARTHEST = 300.0  # |u| beyond which nothing changes in doubles
 _NU_RANGE = (-12.0, 12.0)  # of log nu
@@ -91,7 +91,7 @@ def maximum_likelihood(
         joint: [K, 3, 3], number of pairs of games by the points (0, 1/2, 1) of i with seat 0 and
             with seat 1. They carry the correlation of the two games of a pair.
         fixed: [P], theta where it is given, NaN where it is to be estimated.
-        links: pairs of players to whom `PRIOR` is added.
+        links: pairs of players that get `PRIOR`.
 
     Returns:
         The maximum. delta is estimated if there are pairings, nu if there are draws; else 0.
@@ -123,7 +123,7 @@ def maximum_likelihood(
 
     at, log_nu = np.append(np.where(free[:-1], 0.0, fixed), 0.0), 0.0
     best = log_likelihood(at, log_nu)
-    for _ in range(300):  # some ten are enough; the limit is for absurd counts
+    for _ in range(300):  # about ten are enough; the limit is for absurd counts
         nu = float(np.exp(log_nu)) if drawn else 0.0
         shares, variance = probabilities(log_odds(at), nu)
         slope = _slope(log_odds(at))
@@ -206,8 +206,8 @@ def _pair_spread(joint: Floats, mean: Floats, variance: Floats, parameters: int)
     Args:
         joint: as in `maximum_likelihood`.
         mean: [2 K], expected points of a game, first with seat 0, then with seat 1.
-        variance: [2 K], of the same.
-        parameters: how many the fit has estimated, which reduces the scatter around it.
+        variance: [2 K], of these points.
+        parameters: number estimated by the fit, which reduces the scatter around it.
     """
     pairings = len(joint)
     pairs = joint.sum(axis=(1, 2))

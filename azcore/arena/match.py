@@ -1,8 +1,8 @@
 """A match: two players, pairs of games with colours swapped, all games at once.
 
-Both games of a pair begin from the same opening, so neither player gains from a lucky one.
-Without openings, deterministic players would repeat the same game for ever. A result therefore
-reports how many of its games are distinct.
+Both games of a pair begin from the same opening, so neither player gains from a lucky one. Without
+openings, deterministic players would repeat the same game forever. A result therefore reports how
+many of its games are distinct.
 
 Letters: G games of the match; rows 2i and 2i + 1 are a pair, and `first` has seat 0 in the even
 one.
@@ -28,7 +28,7 @@ from azcore.settings import build_group, require
 from azcore.storage.books import choose
 from azcore.storage.starts import Starts, require_plies
 
-TABLEBASE = "tablebase"  # how a game ended whose outcome was looked up
+TABLEBASE = "tablebase"  # how a game ended if its outcome was looked up
 OPENING_ATTEMPTS = 200  # to find a new opening, before a game counts as having no more
 
 
@@ -75,7 +75,7 @@ class ArenaSettings:
         )
 
 
-# Settings that ratings during training do without, and the one that only they have.
+# Settings that ratings during training lack, and the one that only they have.
 LEFT_OUT: Mapping[str, Any] = {
     **dict.fromkeys(("starts", "start_plies"), ()),
     **dict.fromkeys(("book", "tablebase", "anchors", "export", "teaching_k")),
@@ -101,9 +101,9 @@ class MatchGame:
     opening_plies: int  # how many actions belong to the opening
     actions: list[int]  # [T], opening included
     outcome: int  # z, view of seat 0
-    forfeit: str | None = None  # why the loser gave up, if the game did not end by its rules
+    forfeit: str | None = None  # why the loser forfeits, if the game did not end by its rules
     start: str | None = None  # the position before the first action; None: the initial one
-    adjudicated: str | None = None  # what knew the outcome, if the game was not played to its end
+    adjudicated: str | None = None  # source of the outcome, if the game was not played to its end
 
     @property
     def loser(self) -> int:
@@ -122,7 +122,7 @@ class MatchResult:
 
     first: str
     second: str
-    games: list[MatchGame]  # [G], the games of a pair side by side
+    games: list[MatchGame]  # [G], the games of a pair next to each other
 
     def of_seat(self, seat: int | None) -> MatchScore:
         """The result of the games in which `first` had this seat; None: of all games."""
@@ -162,7 +162,7 @@ class MatchResult:
         return PairScore(player=self.first, opponent=self.second, joint=(a, b, c))
 
     def counted(self) -> dict[str, Any]:
-        """The columns that every table of matches has: the players and their results."""
+        """The columns of every table of matches: the players and their results."""
         return {
             "player": self.first,
             "opponent": self.second,
@@ -175,7 +175,7 @@ class MatchResult:
 
     @property
     def failures(self) -> dict[str, int]:
-        """By player: games lost because it failed, not by the rules and not by resignation."""
+        """By player: games lost by a failure, not by the rules or by resignation."""
         lost = Counter(
             self.first if game.loser == game.first_seat else self.second
             for game in self.games
@@ -221,16 +221,16 @@ def play_match(
         num_games: G, even.
         opening_plies: number of random legal actions before the players take over, the same in both
             games of a pair. Pairs differ as long as the game has enough openings; after that the
-            openings repeat in turn.
+            openings repeat in order.
         seed: of openings and players; the same seed repeats the match.
         progress: called after each ply of all games with the number of games that have ended.
         sprt: None: all G games are played. Else `sprt.look_games` are played at a time, until the
-            distinct pairs decide for either side. The games are then a function of the same
-            arguments, and the openings those of the whole match.
-        starts: where openings begin, one for each pair and each used before any comes again; None:
-            the initial position.
+            distinct pairs decide for either side. The games are still a function of the arguments,
+            with the openings of the whole match.
+        starts: where openings begin, one for each pair, each used before any repeats; None: the
+            initial position.
         book: openings are drawn from it by weight, of `opening_plies` at most; None: by chance.
-        tablebase: ends each game whose outcome it knows; None: games are played to their end.
+        tablebase: ends each game whose outcome it has; None: games are played to their end.
 
     Returns:
         The result; all games are played to their end.
@@ -276,8 +276,8 @@ def match_of(
     Args:
         game: the game to play.
         names: of the players.
-        play: plays two games from each of some openings, with a seed; as many games as its last
-            argument says came before.
+        play: plays two games from each of some openings, with a seed; its last argument is the
+            number of games before them.
     """
     require_pairs(num_games, "num_games")
     openings = random_openings(game, num_games // 2, opening_plies, seed, starts, book)
@@ -288,7 +288,7 @@ def match_of(
         return MatchResult(first=names[0], second=names[1], games=games)
 
     for turn, start in enumerate(range(0, len(openings), pairs_at_once)):
-        # Rows are numbered from 0 in each turn.
+        # Rows are numbered from 0 in each part.
         some = openings[start : start + pairs_at_once]
         games += play(some, derived_seed(seed, turn), len(games))
         if sprt and sprt.verdict(result().distinct.pentanomial) is not Verdict.OPEN:
@@ -297,7 +297,7 @@ def match_of(
 
 
 def derived_seed(seed: int, number: int) -> int:
-    """A seed for part `number` of something with one seed; part 0 uses that seed itself."""
+    """A seed for part `number` of a whole with one seed; part 0 uses that seed itself."""
     if number == 0:
         return seed
     return int(np.random.SeedSequence([seed, number]).generate_state(1, np.uint64)[0] >> 1)
@@ -324,7 +324,7 @@ def play_from(
         for player in players:
             player.start(row, state, opening if start is None else None)
 
-    forfeits: dict[int, tuple[int, Forfeit]] = {}  # row -> seat that gave up, and why
+    forfeits: dict[int, tuple[int, Forfeit]] = {}  # row -> seat that forfeits, and why
     known: dict[int, int] = {}  # row -> outcome by the tablebase
     live = list(range(num_games))
     while live:
@@ -387,19 +387,19 @@ def random_openings(
 ) -> list[Opening]:
     """`count` openings of uniformly random legal actions or of a book's, none of them over.
 
-    Positions differ until the game seems to have no more of them; then they repeat in turn.
+    Positions differ until the game seems to have no more of them; then they repeat in order.
 
     Args:
         game: the game to play.
         count: of openings.
-        plies: number of random actions; of a book's, which may know fewer, the most.
+        plies: number of random actions; from a book, which may have fewer, the most.
         seed: the same seed repeats the openings.
         starts: where they begin; None: the initial position.
-        book: actions are drawn from it by weight; None: all legal ones are as likely.
+        book: actions are drawn from it by weight; None: uniformly from all legal ones.
 
     Raises:
-        SettingError: no game was found that lasts longer than `plies`, or the book knows nothing
-            of where they begin.
+        SettingError: no game lasts longer than `plies`, or the book lacks the positions where they
+            begin.
     """
     require(plies >= 0, "opening_plies", "0 or more", plies)
     rng = np.random.default_rng(seed)
@@ -427,7 +427,7 @@ def random_openings(
     require(
         bool(openings),
         "opening_plies",
-        f"so few that {game.name} is not over by then",
+        f"low enough for {game.name} not to be over by then",
         plies,
     )
     if book is not None and plies > 0:
@@ -439,7 +439,7 @@ def random_openings(
 def _random_opening(
     game: Game, state: Any, plies: int, rng: np.random.Generator, book: Book | None
 ) -> tuple[list[int], Any]:
-    """Actions from a state and the state after them; fewer than `plies` if game or book ended."""
+    """Actions from a state and the state after them; fewer than `plies` if game or book ends."""
     opening: list[int] = []
     for _ in range(plies):
         if book is None:

@@ -6,7 +6,7 @@ A match reports every action to its players, so each can keep what it needs, suc
     player.start(row, state)             # the opening position of each game
     actions = player.choose(rows)        # games in which this player is to move
     player.advance(row, action)          # every action of every game, its own included
-    player.end()                         # when no match follows at once
+    player.end()                         # unless another match follows at once
 
 Rows are the games of a match, 0 to G - 1. This module needs no torch: a network is passed as an
 `Evaluator`.
@@ -35,9 +35,9 @@ RESIGNATION = "resignation"
 
 @dataclass(frozen=True)
 class Forfeit:
-    """A player's decision to give up the game instead of choosing an action.
+    """A player's decision to forfeit the game instead of choosing an action.
 
-    `reason` is a few words for records: `RESIGNATION`, or what happened to a program.
+    `reason` is a few words for records: `RESIGNATION`, or why a program failed.
     """
 
     reason: str
@@ -53,7 +53,7 @@ class Player(ABC):
     """
 
     name: str  # in results and tables; unique within a rating list
-    takes_positions: bool = True  # whether a game may begin in a position that is set up
+    takes_positions: bool = True  # whether a game may begin in a position to be set up
 
     @abstractmethod
     def begin(self, num_games: int, seed: int) -> None:
@@ -63,7 +63,7 @@ class Player(ABC):
     def start(self, row: int, state: Any, opening: Sequence[int] | None = None) -> None:
         """Game `row` begins from `state`, which is not terminal.
 
-        `opening` are the actions that lead there from the initial state; None: the game does not
+        `opening` holds the actions that lead there from the initial state; None: the game does not
         begin in that state, or they are unknown.
         """
 
@@ -80,7 +80,7 @@ class Player(ABC):
         """`action` was played in game `row`, by either player."""
 
     def end(self) -> None:  # noqa: B027 - most players hold nothing
-        """Release what `begin` can make again, such as trees or a process: no match is running."""
+        """Release what `begin` can make again, such as trees or a process, between matches."""
 
 
 class RandomPlayer(Player):
@@ -122,7 +122,7 @@ class RandomPlayer(Player):
 
 
 class SearchPlayer(Player):
-    """Searches each game with a tree of its own, without noise, and plays the most visited action.
+    """Searches each game with its own tree, without noise, and plays the most visited action.
 
     Ties go to the higher prior, then the lower action. All games of a call are searched together,
     so the evaluator sees full batches.
@@ -212,7 +212,7 @@ class SearchPlayer(Player):
 
 
 class Borrowed(Player):
-    """A player that is made when a match begins and given up at its end, such as a large network.
+    """A player that exists only during matches, such as a large network.
 
     Args of the constructor:
         name: in results.

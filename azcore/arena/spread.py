@@ -1,7 +1,7 @@
-"""A match whose games are played at several workplaces: each gets some of the pairs, as a job.
+"""A match spread over several workplaces: each plays some of the pairs, as a job.
 
-How many parts there are is the number of the run's workers, which a run keeps. So a match is the
-same wherever its parts are played, up to the rounding of networks on another kind of machine.
+The number of parts is the run's number of workers, which a run keeps. So the place of its parts
+does not change a match, except for the rounding of networks on another kind of machine.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from azcore.storage.start_states import StartStates
 from azcore.storage.starts import Starts
 
 Start = tuple[str | None, list[int]]  # a position, or None for the initial one, and actions from it
-LOOK = 0.25  # seconds between two looks at how many games have ended
+LOOK = 0.25  # seconds between two checks of how many games have ended
 
 
 @dataclass(frozen=True, kw_only=True)
 class Contender:
-    """What makes a player, wherever it is to play.
+    """What a player is built from, wherever it plays.
 
     Attributes:
         name: in results.
         search: how it searches, and with how many simulations; None: it plays any legal action.
-        weights: packed, see `Weights.packed`; None: it knows nothing, and all actions are alike.
+        weights: packed, see `Weights.packed`; None: no network, so all actions have equal priors.
         version: optimizer steps behind the weights.
     """
 
@@ -114,7 +114,7 @@ def play_part(
     tell: Tell,
     tablebase: Tablebase | None = None,
 ) -> list[MatchGame]:
-    """`azcore.arena.match.play_from` for openings that have travelled without their states."""
+    """`azcore.arena.match.play_from` for openings sent without their states."""
     states, reached = StartStates(game), []
     for start, actions in openings:
         state = states.of(start)
@@ -137,7 +137,7 @@ def play_spread(
     starts: Starts | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SpreadMatch:
-    """Play a match of contenders; arguments that are not here are those of `play_in_parts`.
+    """Play a match of contenders; for other arguments see `play_in_parts`.
 
     Args:
         workplaces: where to play.
@@ -184,7 +184,7 @@ def play_in_parts(
     book: Book | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> SpreadMatch:
-    """Play a match; arguments that are not here are those of `azcore.arena.match.play_match`.
+    """Play a match; for other arguments see `azcore.arena.match.play_match`.
 
     Args:
         workplaces: where to play; each has one part of the match, as long as there are pairs.
@@ -193,7 +193,7 @@ def play_in_parts(
         part_of: makes the job of a part from its openings and a seed.
         weights: that every part needs.
         progress: called from time to time, on this thread, with the number of games that have
-            ended and the number of plies that were played in those that have not.
+            ended and the number of plies played in the others.
 
     Raises:
         AzcoreError: as `play_match`, or a workplace is lost for good.
@@ -254,13 +254,13 @@ def _raise_first(parts: Sequence[Future[Played]]) -> None:
 
 
 class _Watch:
-    """How far the parts of a match are."""
+    """The progress of the parts of a match."""
 
     def __init__(self, parts: int) -> None:
         self._ended, self._plies = [0] * parts, [0] * parts
 
     def of(self, part: int) -> Tell:
-        """What a part tells after each ply, on its thread."""
+        """Called by a part after each ply, on its thread."""
 
         def tell(ended: int) -> None:
             self._ended[part] = ended

@@ -2,8 +2,8 @@
 
 Wald (1945): for two hypotheses, compute log L1 / L0 again and again. Accept the first at or below
 log(beta / (1 - alpha)) and the second at or above log((1 - beta) / alpha). If the first hypothesis
-is true, the test then accepts the second in at most about a share alpha of matches, and the other
-way round in a share beta.
+is true, the test then accepts the second in at most about a share alpha of matches, and vice versa
+in a share beta.
 
 Here a hypothesis is an Elo difference d over both seats, a mean score of 1 / (1 + 10^(-d / 400)):
 Elo is logistic. It does not specify how often games are drawn or how the two games of a pair
