@@ -1,4 +1,4 @@
-"""Answers of KataGo's JSON analysis protocol: what a search thinks of one position."""
+"""Answers of KataGo's JSON analysis protocol: the result of a search of one position."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def answer(query: Query, turn: int, thought: Thought, *, is_during_search: bool)
 
 
 def nothing(query: Query, turn: int) -> dict[str, Any]:
-    """The answer about a turn that was terminated before it was looked at."""
+    """The answer about a turn that was terminated before its search."""
     return {"id": query.id, "isDuringSearch": False, "noResults": True, "turnNumber": turn}
 
 

@@ -1,7 +1,7 @@
 """Reads the queries of KataGo's JSON analysis protocol; `analysis_server.py` answers them.
 
-A query is one JSON object on one line. The fields, their ranges and the words of errors are those
-of KataGo (docs/Analysis_Engine.md there), so that its clients understand them. What depends on the
+A query is one JSON object on one line. The fields, their ranges and the wording of errors are
+KataGo's (docs/Analysis_Engine.md there), so that its clients understand them. What depends on the
 game comes from its contract: settings, named rules, texts of actions, SGF for stones set up.
 """
 
@@ -33,10 +33,10 @@ RULED_MOVES_WANTED = "Must be a list of dicts with subfields 'player', 'moves', 
 
 
 class QueryError(Exception):
-    """What is wrong with a query.
+    """An error in a query.
 
     Args:
-        message: in KataGo's words where it has some.
+        message: in KataGo's wording if it has one.
         name: of the field at fault.
     """
 
@@ -47,7 +47,7 @@ class QueryError(Exception):
 
 @dataclass(kw_only=True)
 class Query:
-    """Positions of one game to analyse, and what to tell about them."""
+    """Positions of one game to analyse, and what to report about them."""
 
     id: str
     game: Game
@@ -55,7 +55,7 @@ class Query:
     priorities: dict[int, int]  # by turn
     visits: int | None = None
     seconds: float | None = None
-    report_seconds: float | None = None  # None: report the end alone
+    report_seconds: float | None = None  # None: report only the end
     pv_length: int = 15  # moves after the first one
     view: str = "BLACK"
     ownership: bool = False
@@ -65,7 +65,7 @@ class Query:
     warnings: list[tuple[str, str]] = field(default_factory=list)  # of a field
 
     def limits(self, turn: int, visits: int) -> Limits:
-        """When to stop at one turn; `visits` where the query says nothing.
+        """When to stop at one turn; `visits` is the default.
 
         Raises:
             QueryError: `allowMoves` or `avoidMoves` leave no move.
@@ -146,7 +146,7 @@ class _Reader:
         return query
 
     def _take(self, name: str) -> Any:
-        """The value of a field, None if it is not there."""
+        """The value of a field, None if missing."""
         self._left.pop(name, None)
         return self._body.get(name)
 
@@ -210,7 +210,7 @@ class _Reader:
         return {}
 
     def _rules(self) -> dict[str, Setting]:
-        """The settings that the rules ask for; what cannot be had is warned of."""
+        """The settings that the rules ask for; warns of unsupported ones."""
         now, given = self._base.named_rules(), self._take("rules")
         if not now:
             if given is not None:
@@ -309,7 +309,7 @@ class _Reader:
     def _lines(self, game: Game, moves: list[tuple[int, str]], turns: list[int]) -> dict[int, Line]:
         """The game so far at each turn."""
         line = self._start(game, moves)
-        lines = {0: line.end()}  # without all states: hundreds of queries may wait
+        lines = {0: line.end()}  # without earlier states: hundreds of queries may wait
         for number, (seat, text) in enumerate(moves):
             try:
                 if line.player != seat and not line.is_over:  # as in GTP, the other side passes

@@ -1,8 +1,8 @@
-"""KataGo's JSON analysis protocol: many queries at once, answered one position after the other.
+"""KataGo's JSON analysis protocol: many queries at once, answered one position after another.
 
-Queries are read while others are searched. Of the positions that wait, the one of the highest
-priority is next, and of equals the earliest. At the end of the input everything that waits is still
-answered, as KataGo does.
+It reads queries while it searches others. Of the waiting positions, the one with the highest
+priority is next, among equals the earliest. At the end of the input it still answers all waiting
+positions, like KataGo.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from azcore.game import Game, Setting
 from azcore.version import __version__
 
 ACTIONS = ("query_version", "query_models", "clear_cache", "terminate", "terminate_all")
-SHOWN = 300  # characters of a line that is no JSON, in the error
+SHOWN = 300  # characters of a line that is not JSON, in the error
 
 
 class _Position:
-    """One turn of one query, which waits or is being searched."""
+    """One turn of one query, waiting or being searched."""
 
     def __init__(self, query: Query, turn: int, number: int) -> None:
         self.query, self.turn = query, turn
@@ -68,7 +68,7 @@ class AnalysisServer(Server):
         return False
 
     def _rest(self) -> None:
-        if self._reads_to_end:  # everything read is still answered
+        if self._reads_to_end:  # answer everything that was read
             with self._changed:
                 self._is_ended = True
                 self._changed.notify_all()
@@ -150,7 +150,7 @@ class AnalysisServer(Server):
         return self._games[key]
 
     def _act(self, body: dict[str, Any]) -> None:
-        """Do what `action` says, and echo it."""
+        """Execute `action`, and echo it."""
         action = body["action"]
         if action == "query_version":
             body |= {"version": __version__, "git_hash": "<omitted>"}
@@ -168,7 +168,7 @@ class AnalysisServer(Server):
         self._tell(body)
 
     def _terminate(self, body: dict[str, Any], query_id: object) -> None:
-        """End the queries of one id, or all, at some turns or at all of them."""
+        """End the queries of one id, or all, at some turns or at all turns."""
         if body["action"] == "terminate" and not isinstance(query_id, str):
             raise QueryError(
                 "terminateId",
@@ -200,7 +200,7 @@ class AnalysisServer(Server):
     # -- the searching side ---------------------------------------------------------------------
 
     def _work(self) -> None:
-        """Search the positions that wait, one after the other, until the end of the input."""
+        """Search the waiting positions, one after another, until the end of the input."""
         while True:
             with self._changed:
                 self._current = None
@@ -226,11 +226,11 @@ class AnalysisServer(Server):
         query, turn = position.query, position.turn
         self.engine.change_game(**query.game.settings)
         thinker = self.engine.thinker
-        if not self._is_warm:  # what the first search compiles is not on a query's clock
+        if not self._is_warm:  # compile outside a query's time
             thinker.think(Limits(simulations=1))
             self._is_warm = True
         thinker.set_line(query.lines[turn])
-        thinker.forget()  # no other query has a part in the answer
+        thinker.forget()  # no other query affects the answer
 
         def report(thought: Thought) -> None:
             self._tell(answer(query, turn, thought, is_during_search=True))

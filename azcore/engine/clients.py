@@ -23,7 +23,7 @@ RESIGN, WIN = "resign", "win"
 
 @dataclass(frozen=True, kw_only=True)
 class MoveLimits:
-    """How long a program may think about a move; limits that its protocol lacks are refused."""
+    """How long a program may think about a move; refuses limits that its protocol lacks."""
 
     nodes: int | None = None
     seconds: float | None = None
@@ -43,8 +43,8 @@ class Client(ABC):
         ProgramError: from any method: it crashed, hangs or sent invalid output. Call `close` then.
     """
 
-    takes_positions = True  # whether a game may begin in a position that is set up
-    name = ""  # what it calls itself
+    takes_positions = True  # whether a game may begin in a position to be set up
+    name = ""  # the name it reports
 
     @abstractmethod
     def choose(self, line: Line) -> int | None:
@@ -66,7 +66,7 @@ class GtpClient(Client):
                 f"GTP has no options, got {', '.join(options)}: put them in the command"
             )
         if limits.nodes is not None or limits.depth is not None:
-            raise AzcoreError("GTP knows no limit by nodes or depth; a program may have a level")
+            raise AzcoreError("GTP has no limit by nodes or depth; a program may have a level")
         if limits.seconds is not None and limits.seconds % 1:
             raise AzcoreError(f"GTP counts in whole seconds, got seconds={limits.seconds:g}")
         self._limits = limits
@@ -97,7 +97,7 @@ class GtpClient(Client):
     def _tell(self, line: Line) -> None:
         """Bring the program to the end of a line."""
         if line.start_text is not None:
-            raise AzcoreError("GTP has no words for a position to begin from")
+            raise AzcoreError("GTP cannot set up a position")
         played = len(self._actions)
         if self._settings != line.game.settings or line.actions[:played] != self._actions:
             settings = line.game.settings
@@ -125,7 +125,7 @@ class GtpClient(Client):
         return answer
 
     def _answer(self, words: str, seconds: float) -> tuple[bool, str]:
-        """Send a command and return whether it was taken, and the answer."""
+        """Send a command and return whether it succeeded, and the answer."""
         deadline = monotonic() + seconds
         line = self._process.ask(words, lambda line: line.startswith(("=", "?")), deadline)
         answer = [line[1:].lstrip()]
@@ -155,7 +155,10 @@ class UsiClient(Client):
         try:
             option_names = self._begin()
             for word, value in options.items():
-                forms = (word, word.replace("_", " "))  # words have no spaces, but Skill Level has
+                forms = (
+                    word,
+                    word.replace("_", " "),
+                )  # words have no spaces, but Skill Level has one
                 declared = [form for form in forms if form.lower() in option_names]
                 # GUIs set those of USI_ whether or not a program declares them.
                 if not declared and not word.startswith("USI_"):

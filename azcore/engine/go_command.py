@@ -23,11 +23,11 @@ class GoCommand:
 
     @property
     def is_endless(self) -> bool:
-        """Whether the engine holds its answer back until the GUI asks for it."""
+        """Whether the engine withholds its answer until the GUI asks for it."""
         return not self.flags.isdisjoint(FLAGS)
 
     def clock(self, letter: str) -> Clock | None:
-        """The clock of the seat with this letter; None if the command gives no clock."""
+        """The clock of the seat with this letter; None if the command has no clock."""
         numbers = self.numbers
         if f"{letter}time" not in numbers and "byoyomi" not in numbers:
             return None
@@ -40,11 +40,11 @@ class GoCommand:
 
 
 def read_go(words: list[str], keywords: tuple[str, ...], note: Callable[[str], None]) -> GoCommand:
-    """Parse the words after `go`; invalid ones are left out.
+    """Parse the words after `go`, skipping invalid ones.
 
     Args:
-        words: those after `go`.
-        keywords: those of this protocol that take a number.
+        words: after `go`.
+        keywords: of this protocol that take a number.
         note: called with a sentence for each invalid number.
     """
     go = GoCommand()
@@ -63,5 +63,5 @@ def read_go(words: list[str], keywords: tuple[str, ...], note: Callable[[str], N
             if NUMBER.fullmatch(text) and int(text) >= least:
                 go.numbers[word] = int(text)
             else:
-                note(f"{word} behind go must be a whole number, 0 or more, got {text[:20]!r}")
+                note(f"{word} after go must be a whole number, 0 or more, got {text[:20]!r}")
     return go

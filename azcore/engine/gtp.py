@@ -33,7 +33,7 @@ from azcore.errors import AzcoreError, IllegalActionError
 from azcore.game.faults import game_faults
 from azcore.version import __version__
 
-LONGEST_ERROR = 300  # characters; an error stays one sentence, whatever was sent
+LONGEST_ERROR = 300  # characters; an error stays one sentence, whatever the input
 
 
 # These leave the position and its search alone, so pondering continues.
@@ -98,7 +98,7 @@ class GtpServer(Server):
     def _take(self, line: str | None) -> bool:
         """Reply to one line; False after `quit`."""
         if line is None:
-            self.writer.received("(a line that was too long)")
+            self.writer.received("(line too long)")
             self._reply("?", "", f"a line may be {LONGEST_LINE} bytes long")
             return True
         self.writer.received(line)
@@ -154,7 +154,7 @@ class GtpServer(Server):
         main, period, stones = number(words, 0), number(words, 1), whole(words, 2)
         if min(main, period) < 0:
             raise Refusal("syntax error: times are 0 or more")
-        no_limit = period > 0 and stones == 0  # the specification's way to say so
+        no_limit = period > 0 and stones == 0  # by the specification
         self._set_time(None if no_limit else TimeSettings(main=main, period=period, stones=stones))
         return ""
 
@@ -172,7 +172,7 @@ class GtpServer(Server):
                 raise Refusal("syntax error: times are 0 or more")
             self._set_time(TimeSettings(main=main, period=period, stones=1, periods_told=True))
         else:
-            raise Refusal("syntax error: none, absolute, canadian or byoyomi is wanted")
+            raise Refusal("syntax error: expected none, absolute, canadian or byoyomi")
         return ""
 
     def _set_time(self, settings: TimeSettings | None) -> None:
@@ -190,7 +190,7 @@ class GtpServer(Server):
 
     def _time_left(self, words: list[str]) -> str:
         seat, left, stones = self._game.seat(words), number(words, 1), whole(words, 2)
-        if not self._clocks:  # a controller may send nothing else
+        if not self._clocks:  # a controller may send only this
             settings = TimeSettings(main=max(left, 0.0), period=0.0, stones=0)
             self._clocks = [SeatClock(settings), SeatClock(settings)]
         self._clocks[seat].set_left(left, stones)
@@ -248,14 +248,14 @@ class GtpServer(Server):
         return text
 
     def _genmove_cleanup(self, words: list[str]) -> str:
-        """A move that captures dead stones before passing, as all do under area scoring."""
+        """A move that captures dead stones before passing, as is usual under area scoring."""
         game = self._game.line.game
         if game.status_of_stones(self._game.line.state) is None:
-            raise Refusal(f"{game.name} has no dead stones to take")
+            raise Refusal(f"{game.name} has no dead stones to capture")
         return self._genmove(words)
 
     def _rest(self) -> None:
-        """End pondering; if it failed, the next command is not affected."""
+        """End pondering; a failure does not affect the next command."""
         if self._is_pondering:
             self._is_pondering = False
             try:
@@ -266,7 +266,7 @@ class GtpServer(Server):
     def _genmove_analyze(self, words: list[str], *, is_kata: bool) -> str | None:
         question = self._question(words, is_kata)
         if question.seat is None:
-            raise Refusal("syntax error: a colour is wanted, b or w")
+            raise Refusal("syntax error: expected a colour, b or w")
         move = self._genmove(words, question)
         if not self._is_open:
             self._open()
@@ -298,7 +298,7 @@ class GtpServer(Server):
         )
         self._inbox.wait()
         thought = thinker.stop()
-        if thought is not None and not reported:  # report once, however short it was
+        if thought is not None and not reported:  # report at least once
             tell(thought)
         return None
 
@@ -333,10 +333,12 @@ class GtpServer(Server):
             elif is_kata and key == "ownership" and rest:
                 question.ownership = rest[0].lower() == "true"
                 if question.ownership and "ownership" not in self._predictable:
-                    raise Refusal(f"no {key} is predicted here, only {key} false is possible")
+                    raise Refusal(
+                        f"the network does not predict {key}; only {key} false is possible"
+                    )
             elif is_kata and key in UNKNOWN and rest:
                 if rest[0].lower() != "false":
-                    raise Refusal(f"{key} is not known here, only {key} false is possible")
+                    raise Refusal(f"{key} is not supported; only {key} false is possible")
             else:
                 raise Refusal(f"syntax error: unknown word {key[:20]}")
             del rest[0]
@@ -355,9 +357,9 @@ class GtpServer(Server):
         return 0 if question.ownership else None
 
     def _considered(self, question: Question, line: Line) -> tuple[int, ...]:
-        """The root's actions that `allow` and `avoid` leave; empty: all of them.
+        """The root's actions that `allow` and `avoid` leave; empty: all.
 
-        The rules apply to the first move only, whatever number of plies they name.
+        The rules apply to the first move only, whatever number of plies they state.
         """
         rules = [(allowed, moves) for allowed, seat, moves in question.rules if seat == line.player]
         if not rules:

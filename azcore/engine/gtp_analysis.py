@@ -12,7 +12,7 @@ from azcore.search.predictions import Prediction
 LONG, MANY, SHORT = 20, 10, 5  # 20 plies of each of the first 10 variations, 5 of the others
 
 
-# KataGo's words for further output beside the moves, which azcore does not compute.
+# KataGo's keywords for further output, which azcore does not compute.
 UNKNOWN = ("ownershipstdev", "movesownership", "pvvisits", "pvedgevisits")
 
 
@@ -35,8 +35,8 @@ def analysis(question: Question, line: Line, thought: Thought) -> str:
 
     Win rates, leads and ownership are in the view of the player to move. `lcb` is the lower end of
     a 95 % interval that counts each visit as a game, because the search does not store the variance
-    of values. Leads and ownership are those that the network predicts of the position after a move
-    or of the root; the search does not average them.
+    of values. Leads and ownership are the network's predictions for the position after a
+    move or for the root; the search does not average them.
     """
     tried = sum(variation.visits > 0 for variation in thought.variations)
     shown = thought.variations[: max(tried, question.fewest)][: question.most]
@@ -74,7 +74,7 @@ def _lead(prediction: Prediction | None) -> str:
     """The expected score under both of KataGo's names for it, after a space; may be empty.
 
     KataGo's lead is the number of points that would make the game even. Ours is the mean score of
-    self-play, which is as close as a network gets that learns from scores alone.
+    self-play, the closest that a network can learn from scores alone.
     """
     if prediction is None or prediction.score is None:
         return ""

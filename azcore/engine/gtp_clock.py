@@ -13,7 +13,7 @@ class TimeSettings:
 
     main: float
     period: float
-    stones: int  # to be played in a period
+    stones: int  # to play in a period
     periods_told: bool = False  # KGS's byo-yomi: `time_left` counts periods instead of stones
 
 

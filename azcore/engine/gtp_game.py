@@ -48,8 +48,8 @@ class GtpGame:
 
     def __init__(self, engine: Engine, on_clear: Callable[[], None]) -> None:
         self._engine, self._on_clear = engine, on_clear
-        self._game_so_far: Line | None = None  # None: there is no game yet
-        # Of each move, which is undone as one: how many actions it added, and those it took back.
+        self._game_so_far: Line | None = None  # None: no game yet
+        # For each move, undone as a unit: how many actions it added, and those it took back.
         self._counts: list[tuple[int, list[int]]] = []
         self.commands: dict[str, Callable[[list[str]], str]] = {
             "boardsize": self._boardsize,
@@ -135,7 +135,7 @@ class GtpGame:
     def _set_rules(self, words: list[str]) -> str:
         """A name that KataGo gives to rules by area, or a JSON object of some of its rules.
 
-        Rules by area differ in ko alone, which few games are decided by.
+        Rules by area differ only in ko, which decides few games.
         """
         now, text = self._named_rules(), " ".join(words)
         name = rules_name(text)
@@ -154,7 +154,7 @@ class GtpGame:
     def _set_rule(self, words: list[str]) -> str:
         self._named_rules()
         if len(words) < 2:
-            raise Refusal("syntax error: a rule and its value are wanted")
+            raise Refusal("syntax error: expected a rule and its value")
         text = " ".join(words[1:])
         value = json_value(text)
         return self._agree({words[0]: text if value is None else value})
@@ -180,11 +180,12 @@ class GtpGame:
         """The seat that the first word names.
 
         Raises:
-            Refusal: it names none.
+            Refusal: it does not name one.
+
         """
         seat = self.named_seat(words[0]) if words else None
         if seat is None:
-            raise Refusal("syntax error: a colour is wanted, b or w")
+            raise Refusal("syntax error: expected a colour, b or w")
         return seat
 
     def named_seat(self, word: str) -> int | None:
@@ -220,15 +221,13 @@ class GtpGame:
             try:
                 line.play(line.game.text_to_action(line.state, PASS))
             except AzcoreError as error:
-                raise Refusal(
-                    f"illegal move: it is the turn of {mover}, who cannot pass"
-                ) from error
+                raise Refusal(f"illegal move: {mover} is to move and cannot pass") from error
             if line.is_over:
-                raise Refusal(f"illegal move: it is the turn of {mover}, whose pass ends the game")
+                raise Refusal(f"illegal move: {mover} is to move, and passing would end the game")
         return line
 
     def keep(self, line: Line) -> None:
-        """Continue from this line; what it adds to the game and takes back counts as one move."""
+        """Continue from this line; the actions it adds and takes back count as one move."""
         old, new = self.line.actions, line.actions
         same = shared_plies(old, new)
         self._counts.append((len(new) - same, old[same:]))
@@ -295,7 +294,7 @@ class GtpGame:
         except AzcoreError as error:
             raise Refusal(f"bad vertex list: {error}") from error
         if len(words) < 2 or len(set(actions)) < len(words) or PASS in map(str.lower, words):
-            raise Refusal("bad vertex list: two or more different points are wanted")
+            raise Refusal("bad vertex list: expected two or more different points")
         self._place(actions)
         return ""
 
@@ -320,12 +319,12 @@ class GtpGame:
 
     def _loadsgf(self, words: list[str]) -> str:
         if not words:
-            raise Refusal("syntax error: the name of a file is wanted")
+            raise Refusal("syntax error: expected a file name")
         before = whole(words, 1) if len(words) > 1 else None
         old, path = self._engine.game, Path(words[0])
         try:
             if not path.is_file():
-                raise Refusal(f"cannot load file: there is no file {path}")
+                raise Refusal(f"cannot load file: {path} does not exist")
             form = sgf_format(old)
             with path.open("rb") as file:
                 data = file.read(LONGEST_LINE)
@@ -359,5 +358,5 @@ class GtpGame:
         if chains is None:
             raise Refusal(f"{game.name} has no alive, dead or seki")
         if len(words) != 1 or words[0] not in chains:
-            raise Refusal(f"syntax error: {' or '.join(chains)} is wanted")
+            raise Refusal(f"syntax error: expected {' or '.join(chains)}")
         return "\n".join(chains[words[0]])

@@ -10,7 +10,7 @@ from azcore.errors import GameError
 from azcore.game import Game, TranscriptFormat
 from azcore.storage.transcripts import formats_of
 
-# KataGo's names of rules, and whether a move may take its own stones under them. It reads them with
+# KataGo's names of rules, and whether they allow suicide. It reads them with
 # hyphens, underscores, spaces or nothing between words; KaTrain writes `new zealand`.
 NAMED_RULES = {
     "tromptaylor": True,
@@ -19,11 +19,11 @@ NAMED_RULES = {
     **dict.fromkeys(("stonescoring", "ancientarea", "ancientterritory"), False),
     **dict.fromkeys(("aga", "bga", "french", "agabutton"), False),
 }
-TERRITORY = ("japanese", "korean", "stonescoring", "ancientterritory")  # of those
+TERRITORY = ("japanese", "korean", "stonescoring", "ancientterritory")  # scored by territory
 
 
 def seats_by_word(game: Game) -> dict[str, int]:
-    """The seat that each word means: b and w, or the names of its seats where a game has others."""
+    """The seat that each word means: b and w, or the game's own names of seats."""
     names = [name.lower() for name in game.seat_names]
     seats = {"b": 0, "black": 0, "w": 1, "white": 1}
     seats |= {name[:1]: seat for seat, name in enumerate(names)}
@@ -31,7 +31,7 @@ def seats_by_word(game: Game) -> dict[str, int]:
 
 
 def rules_name(text: str) -> str:
-    """A name of rules as `NAMED_RULES` has it."""
+    """A name of rules in the spelling of `NAMED_RULES`."""
     return re.sub("[-_ ]", "", text.lower())
 
 
@@ -63,10 +63,10 @@ def whole(words: list[str], at: int) -> int:
     """The whole number at this place.
 
     Raises:
-        Refusal: there is none.
+        Refusal: it is missing.
     """
     if at >= len(words) or not re.fullmatch("[0-9]{1,9}", words[at]):
-        raise Refusal("syntax error: a whole number is wanted")
+        raise Refusal("syntax error: expected a whole number")
     return int(words[at])
 
 
@@ -74,21 +74,21 @@ def number(words: list[str], at: int) -> float:
     """The number at this place.
 
     Raises:
-        Refusal: there is none.
+        Refusal: it is missing.
     """
     form = r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?"
     if at < len(words) and re.fullmatch(form, words[at], re.ASCII):
         value = float(words[at])
         if abs(value) < 1e9:  # seconds or points
             return value
-    raise Refusal("syntax error: a number is wanted")
+    raise Refusal("syntax error: expected a number")
 
 
 def sgf_format(game: Game) -> TranscriptFormat:
     """The game's SGF.
 
     Raises:
-        GameError: it has none.
+        GameError: it has no SGF.
     """
     formats = formats_of(game)
     if "sgf" not in formats:

@@ -1,6 +1,6 @@
-"""What an engine knows without a search: an opening book and a tablebase.
+"""Moves and values without a search: an opening book and a tablebase.
 
-The tablebase is asked first, since what it says is exact.
+The tablebase comes first, since it is exact.
 """
 
 from __future__ import annotations
@@ -19,10 +19,12 @@ from azcore.storage.books import choose, read_book
 
 @dataclass(frozen=True, kw_only=True)
 class Recalled:
-    """What is known of a position."""
+    """The data on a position."""
 
-    actions: tuple[int, ...]  # the first is the one to play, unless they are all as good
-    value: float | None  # exact, view of the player to move; None: from the book, which has none
+    actions: tuple[int, ...]  # the first is the one to play, unless all are equally good
+    value: (
+        float | None
+    )  # exact, view of the player to move; None: from the book, which has no values
 
     @property
     def leaves_a_choice(self) -> bool:
@@ -54,7 +56,7 @@ class Known:
             self.tablebase = game.tablebase(settings.tablebase)
             if self.tablebase is None:
                 raise GameError(
-                    f"engine.tablebase must be null for {game.name}, which knows no tablebases, "
+                    f"engine.tablebase must be null for {game.name}, which has no tablebases, "
                     f"got {settings.tablebase}"
                 )
 
@@ -74,7 +76,7 @@ class Known:
         *,
         from_book: bool,
     ) -> Recalled | None:
-        """What is known of a position that is not over; None: nothing.
+        """The data on a position that is not over; None: no data.
 
         Args:
             state: the position.
@@ -85,7 +87,7 @@ class Known:
         solved = self._solve(state)
         if solved is not None:
             actions = tuple(a for a in solved.actions if not only or a in only)
-            if not actions:  # they all give something away
+            if not actions:  # all of them worsen the result
                 return None
             sign = 1 if self._game.current_player(state) == 0 else -1
             return Recalled(actions=actions, value=float(sign * solved.outcome))
@@ -103,8 +105,8 @@ class Known:
         assert self.book is not None
         try:
             return list(self.book.actions(state))
-        except Exception as error:  # a file that was removed or altered, in whatever words
-            print(f"azcore: without the book from here on: {error!r:.200}", file=sys.stderr)
+        except Exception as error:  # a file was removed or altered, which may raise any error
+            print(f"azcore: continuing without the book: {error!r:.200}", file=sys.stderr)
             self.book = None
             return []
 
@@ -113,8 +115,8 @@ class Known:
             return None
         try:
             return self.tablebase.solve(state)
-        except GameError as error:  # damaged, which is no reason to lose a game
-            print(f"azcore: without the tablebase from here on: {error}", file=sys.stderr)
+        except GameError as error:  # a damaged file must not lose a game
+            print(f"azcore: continuing without the tablebase: {error}", file=sys.stderr)
             self.tablebase = None
             return None
 

@@ -61,13 +61,13 @@ class Inbox:
             and its burst; returns True to stop reading.
 
     Lines that arrive together, as from a file, form a burst; bursts are numbered. A new burst
-    begins when the reading thread has had to wait for a line. The times at which lines are read do
-    not count, so a busy machine does not split a burst.
+    begins when the reading thread had to wait for a line. The times of reading do not count, so a
+    busy machine does not split a burst.
     """
 
     END = object()
-    PAUSE = 0.1  # seconds of waiting after which a line begins another burst
-    MOST = 1000  # lines that wait; reading pauses until there is room
+    PAUSE = 0.1  # seconds of waiting after which a line begins a new burst
+    MOST = 1000  # waiting lines; beyond it reading pauses
 
     def __init__(
         self, lines: Iterator[str | None], on_arrival: Callable[[object, int], bool]
@@ -138,8 +138,8 @@ class Writer:
     Args:
         out: the stream that the other side reads.
         log: a file for all lines, received ones marked `<` and sent ones `>`.
-        on_gone: called where the other side reads no more, on the thread that writes, which may be
-            that of a search; the error follows.
+        on_gone: called when the other side has stopped reading, on the thread that writes, which
+            may be that of a search; the error follows.
 
     Raises:
         SettingError: the log cannot be written to.
@@ -163,7 +163,7 @@ class Writer:
                 ) from error
 
     def write(self, text: str) -> None:
-        """Send one or several lines; no other thread's lines come in between."""
+        """Send one or several lines, uninterrupted by other threads."""
         with self._lock:
             self._since = time.monotonic()
             try:
@@ -178,7 +178,7 @@ class Writer:
     def give_up_unread(self) -> None:
         """From now on, end the process if the other side takes too long to read a line.
 
-        This is for the time after `quit`: the other side may read nothing more, and a full pipe
+        This is for the time after `quit`: the other side may have stopped reading, and a full pipe
         would block the process forever.
         """
 

@@ -1,11 +1,11 @@
-"""Proves forced wins: mates in so many moves, and mate problems (tsume) in which every move checks.
+"""Proves forced wins: mates in n moves, and mate problems (tsume) in which every move checks.
 
 The search is df-pn (Nagai 2002, "Df-pn Algorithm for Searching AND/OR Trees and Its Applications"):
 the attacker needs one move, the defender is given all, and the next position searched is the one
-that the fewest others can decide. A bound on the plies left is part of every question, so no line
-comes back to a position and what is found does not depend on the path. The bound rises by two until
-there is an answer. What is proven is played out once more by the rules, with the history of the
-game, before it is told.
+that the fewest others can decide. A bound on the plies left is part of every node, so no line
+returns to a position and results do not depend on the path. The bound rises by two until there is
+an answer. A proven line is replayed by the rules, with the history of the game, before it is
+reported.
 
 Letters of df-pn, for a node with its player's view: phi, how many positions must still be decided
 for this player to succeed; delta, the same for the other one.
@@ -20,26 +20,26 @@ from typing import Any, NamedTuple
 from azcore.game import CompiledGame, Game
 
 INFINITE = 1 << 40
-LONGEST = 255  # plies of a mate that is looked for
+LONGEST = 255  # plies of a mate to search for
 
 
 @dataclass(frozen=True, kw_only=True)
 class Proof:
-    """What is known of an attack after a search."""
+    """The result of the search of an attack."""
 
-    line: tuple[int, ...] | None  # the mate, against the longest defence; None: none is proven
-    is_refuted: bool = False  # there is no such mate, of whatever length
-    positions: int = 0  # looked at
+    line: tuple[int, ...] | None  # the mate, against the longest defence; None: not proven
+    is_refuted: bool = False  # no such mate exists, of any length
+    positions: int = 0  # searched
 
 
 class _StoppedError(Exception):
-    """There is no time left."""
+    """No time is left."""
 
 
 class _Child(NamedTuple):
     action: int
     key: Hashable
-    result: bool | None  # whether the attacker has won; None: the game goes on
+    result: bool | None  # whether the attacker has won; None: the game is not over
 
 
 def prove(
@@ -57,7 +57,7 @@ def prove(
         state: not terminal.
         only_checks: whether each of the attacker's actions must give check.
         most_plies: of the win.
-        goes_on: called with the number of positions looked at so far; False to stop.
+        goes_on: called with the number of positions searched so far; False to stop.
     """
     search = _Search(game, game.current_player(state), only_checks, goes_on)
     try:
@@ -83,11 +83,11 @@ class _Search:
         self._numbers: dict[tuple[Hashable, int], tuple[int, int]] = {}  # phi, delta
         self._won: dict[Hashable, int] = {}  # the fewest plies of a proven win
         self._held: dict[Hashable, int] = {}  # the most plies for which the defender holds out
-        self._safe: set[Hashable] = set()  # the defender holds out for ever
+        self._safe: set[Hashable] = set()  # the defender holds out forever
         self.positions = 0
 
     def wins(self, state: Any, plies: int) -> bool:
-        """Whether the attacker wins within so many plies."""
+        """Whether the attacker wins within this many plies."""
         self._numbers.clear()
         key = self._key(state)
         self._search(state, key, plies, INFINITE, INFINITE)
@@ -144,7 +144,7 @@ class _Search:
         return (0, INFINITE) if wins == attacks else (INFINITE, 0)
 
     def _decide(self, state: Any, key: Hashable, left: int, children: list[_Child]) -> None:
-        """Keep what is decided about a position for other bounds too."""
+        """Store what is decided about a position for other bounds, too."""
         phi, _ = self._numbers[key, left]
         attacks = self._attacks(key)
         if (phi == 0) == attacks:
@@ -156,7 +156,7 @@ class _Search:
             self._safe.add(key)
 
     def _expand(self, state: Any, key: Hashable) -> list[_Child]:
-        """The actions that count in a position, each with where it leads."""
+        """The relevant actions of a position, each with the resulting state."""
         known = self._children.get(key)
         if known is not None:
             return known
@@ -195,12 +195,12 @@ class _Search:
         """Whether the attacker is to move in a position."""
         return bool(key[1] == self._attacker)
 
-    # -- what was proven ------------------------------------------------------------------------
+    # -- the proof ------------------------------------------------------------------------------
 
     def line(self, state: Any, plies: int) -> tuple[int, ...] | None:
-        """The proven line; None: the rules say something else, since they know the history.
+        """The proven line; None: the rules, which include the history, contradict it.
 
-        Positions with one key may differ in what came before, such as repetitions.
+        Positions with one key may differ in their history, such as repetitions.
         """
         return self._line(state, plies, {})
 

@@ -35,10 +35,10 @@ class Option:
         return f"{text} default {self.text or EMPTY}" if self.kind == "string" else text
 
     def set(self, text: str) -> None:
-        """Set the option to a value as the other side writes it.
+        """Set the option to a value in the protocol's text.
 
         Raises:
-            InvalidTextError: the value is impossible; the text names it and the possible ones.
+            InvalidTextError: the value is invalid; the message names it and the valid ones.
         """
         if self.kind == "button":
             self.apply(0)

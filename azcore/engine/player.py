@@ -23,14 +23,13 @@ class EnginePlayer(Player):
     """Asks a program for each action.
 
     A program that crashes, hangs or plays an illegal move loses that game, and the result states
-    the reason. A new copy is started for the next game; if two in a row cannot start, the match
-    ends.
+    the reason. The next game starts a new copy; if two in a row cannot start, the match ends.
 
     Args of the constructor:
         game: the game played.
         name: in results.
         start: starts a copy of the program.
-        processes: the most copies that run at once, each with its own games.
+        processes: the most concurrent copies, each with its own games.
         takes_positions: see `Client`.
     """
 
@@ -49,7 +48,7 @@ class EnginePlayer(Player):
         self._start = start
         self._clients: list[Client | None] = [None] * processes
         self._lines: dict[int, Line] = {}
-        self._is_given_up = False  # pending answers are no longer wanted
+        self._is_given_up = False  # drop pending answers
         self._failed_starts = 0  # since the last one that succeeded
 
     def begin(self, num_games: int, seed: int) -> None:
@@ -69,7 +68,7 @@ class EnginePlayer(Player):
         with ThreadPoolExecutor(len(shares)) as pool:
             try:
                 answers = list(pool.map(self._choose, range(len(shares)), shares))
-            except BaseException:  # Ctrl-C, which must end a hanging program too
+            except BaseException:  # Ctrl-C, which must also end a hanging program
                 self._is_given_up = True
                 self.end()
                 raise
@@ -89,8 +88,8 @@ class EnginePlayer(Player):
         """A new copy.
 
         Raises:
-            ProgramError: it cannot start, for the first time.
-            FailedProgramError: for the second.
+            ProgramError: it cannot start.
+            FailedProgramError: it cannot start for the second time in a row.
         """
         try:
             client = self._start()
@@ -106,7 +105,7 @@ class EnginePlayer(Player):
         return client
 
     def _choose(self, place: int, rows: list[int]) -> dict[int, Decision]:
-        """One copy's decisions, one after the other."""
+        """One copy's decisions, one after another."""
         decisions: dict[int, Decision] = {}
         for row in rows:
             try:

@@ -1,4 +1,4 @@
-"""The game that `position` commands give in UCI and USI, each followed from the previous one."""
+"""The game of `position` commands in UCI and USI, each continued from the previous one."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from azcore.game import Game
 
 @dataclass
 class GivenGame:
-    """A game as a GUI has given it."""
+    """A game as sent by a GUI."""
 
     start: str | None  # as written; None: the initial position
     words: list[str]  # the actions as written
     line: Line
-    forgotten: int = 0  # words before the beginning of `line`, if its history was dropped
+    forgotten: int = 0  # words before the beginning of `line` if its history was dropped
 
     def cut(self, length: int) -> GivenGame:
         """A copy with the first `length` words, which must be at least `forgotten`."""
@@ -68,7 +68,7 @@ class Follower:
         try:
             return GivenGame(start, [], Line(self.game, start))
         except InvalidTextError as error:
-            # Move counters beyond the game's range are no reason to refuse a position.
+            # Do not refuse a position for move counters beyond the game's range.
             bare = None if start is None else self.without_counters(start)
             if bare is None:
                 raise
@@ -76,11 +76,11 @@ class Follower:
                 line = Line(self.game, bare)
             except InvalidTextError:
                 raise error from None
-            self.note(f"taken without its counters: {error}")
+            self.note(f"position accepted without its counters: {error}")
             return GivenGame(start, [], line)
 
     def follow(self, old: GivenGame | None, start: str | None, words: list[str]) -> GivenGame:
-        """The game that is given now; actions shared with `old` are not played again.
+        """The new game; actions shared with `old` are not played again.
 
         Raises:
             AzcoreError: the position or an action is invalid.

@@ -1,13 +1,13 @@
-"""What UCI and USI share: position texts, limits of every kind, options and analysis lines.
+"""The common part of UCI and USI: position texts, limits of all kinds, options, analysis lines.
 
 USI derives from UCI, so both servers are this one with different keywords. Reading commands never
-waits for a search: `stop`, `ponderhit` and `quit` take effect at once during one.
+waits for a search: during one, `stop`, `ponderhit` and `quit` take effect at once.
 
 Neither protocol has an error reply. The server reports invalid input in one sentence after
 `info string`, which GUIs show or log. Such input changes nothing, with one exception: after a
-refused position there is no position until a valid one arrives. Other engines follow the moves as
-far as they can, or keep the previous position, and then answer for a position that the GUI did not
-ask about. Every `go` gets an answer, whatever follows it; after a refused position it is
+refused position there is no position until a valid one arrives. Other engines play the moves as far
+as they can, or keep the previous position, and then answer for a position that the GUI did not ask
+about. Every `go` gets an answer, whatever follows it; after a refused position it is
 `bestmove (none)`.
 
 A GUI may continue where our rules end the game (an unclaimed third repetition, a limit of plies).
@@ -41,11 +41,11 @@ from azcore.version import __version__
 
 LONGEST_NOTE = 300  # characters of a sentence after `info string`
 MOST_VARIATIONS = 500
-NO_ANSWER = "bestmove (none)"  # to a position that could not be followed; not a resignation
+NO_ANSWER = "bestmove (none)"  # for a refused position; not a resignation
 
 
 class PositionServer(Server):
-    """The server of either protocol; the differences are below, under "the dialect"."""
+    """The server of both protocols; the differences are below, under "the dialect"."""
 
     # -- the dialect ----------------------------------------------------------------------------
 
@@ -54,8 +54,8 @@ class PositionServer(Server):
     clock_letters: tuple[str, str]  # of seat 0 and 1, in `wtime`
     numbers: tuple[str, ...]  # keywords of `go` that take a number
     overhead_option: str  # the name of the option for the milliseconds that a move costs
-    no_action: str  # the answer where there is no legal action
-    end_words: tuple[str, ...] = ()  # what a GUI may write behind the moves of a game that is over
+    no_action: str  # the answer if no action is legal
+    end_words: tuple[str, ...] = ()  # what a GUI may write after the moves of a finished game
     centipawns_per_logit: float  # the score shown for one unit of ln(E / (1 - E))
 
     @abstractmethod
@@ -72,7 +72,7 @@ class PositionServer(Server):
 
     @abstractmethod
     def _claim(self, line: Line) -> str | None:
-        """The answer that claims the end of the game here; None if there is nothing to claim."""
+        """The answer that claims the end of the game here; None: nothing to claim."""
 
     @abstractmethod
     def _gives_up(self, thought: Thought) -> bool:
@@ -80,15 +80,15 @@ class PositionServer(Server):
 
     @abstractmethod
     def _shows_prediction(self) -> bool:
-        """Whether `_chances` needs the network's prediction of the root; called at each search."""
+        """Whether `_chances` needs the network's prediction for the root; called at each search."""
 
     @abstractmethod
     def _chances(self, value: float, root: Prediction | None) -> str:
         """The text after the score in an analysis line, with a leading space; may be empty.
 
         Args:
-            value: that the score is of.
-            root: the prediction of the root, None unless `_shows_prediction`.
+            value: of the score.
+            root: the prediction for the root, None unless `_shows_prediction`.
         """
 
     # -- lines ----------------------------------------------------------------------------------
@@ -100,11 +100,11 @@ class PositionServer(Server):
         self._variations = 1
         self._forget = False  # drop the tree before the next search
         self._thinks = False  # a `go` is still unanswered
-        self._held: str | None = None  # an answer held back until the GUI asks for it
+        self._held: str | None = None  # an answer withheld until the GUI asks for it
         self._after_hit: Limits | None = None  # limits after `ponderhit`, while pondering
         self._debug = False
         self._closed = False  # the other side is gone
-        self._before: EngineSettings | None = None  # options named another book or tablebase
+        self._before: EngineSettings | None = None  # if options named another book or tablebase
         self._own_book = True  # whether the book may answer
         self._failure_is_told = False
         self._options = {plain_name(option.name): option for option in self._all_options()}
@@ -129,7 +129,7 @@ class PositionServer(Server):
 
     def _take(self, line: str | None) -> bool:
         if line is None:  # only this command can be that long
-            self._refuse_position("a line was too long and is ignored")
+            self._refuse_position("ignored a line that was too long")
             return True
         self.writer.received(line)
         return self.answer(line) and not self._closed
@@ -148,16 +148,16 @@ class PositionServer(Server):
     def answer(self, line: str) -> bool:
         """Execute one line; False to quit.
 
-        Words before the first command are skipped, as UCI demands.
+        It skips words before the first command, as UCI demands.
 
         Raises:
-            AzcoreError: the game or checkpoint cannot be loaded; reported to the other side too.
+            AzcoreError: the game or checkpoint cannot be loaded; also reported to the other side.
         """
         words = line.split()
         unknown = sum(1 for _ in takewhile(self._is_unknown, words))
         if unknown == len(words):
             if words:
-                self._note(f"there is no command {words[0][:20]!r}")
+                self._note(f"unknown command {words[0][:20]!r}")
             return True
         command, rest = words[unknown], words[unknown + 1 :]
         if command == "quit":
@@ -213,8 +213,8 @@ class PositionServer(Server):
             # Warm up: compiling and loading at the first evaluation must not cost clock time.
             try:
                 thinker.think(Limits(simulations=1))
-            except Exception as error:  # every `go` will report it too, and answer
-                self._note_error(error, "thinking fails: ")
+            except Exception as error:  # every `go` will report it again, and answer
+                self._note_error(error, "search fails: ")
                 with suppress(Exception):  # the same error again
                     thinker.stop()
             thinker.forget()
@@ -227,17 +227,17 @@ class PositionServer(Server):
 
     def _on_debug(self, words: list[str]) -> None:
         if words not in (["on"], ["off"]):
-            raise InvalidTextError(f"debug is on or off, got {' '.join(words)[:20]!r}")
+            raise InvalidTextError(f"debug must be on or off, got {' '.join(words)[:20]!r}")
         self._debug = words == ["on"]
 
     def _on_setoption(self, words: list[str]) -> None:
         if not words or words[0] != "name":
-            raise InvalidTextError("setoption is name NAME, then value VALUE")
+            raise InvalidTextError("setoption must be name NAME, then value VALUE")
         end = words.index("value") if "value" in words else len(words)
         name = " ".join(words[1:end])
         option = self._options.get(plain_name(name))
         if option is None:
-            raise InvalidTextError(f"there is no option {name[:30]!r}")
+            raise InvalidTextError(f"unknown option {name[:30]!r}")
         option.set(" ".join(words[end + 1 :]))
 
     def _all_options(self) -> list[Option]:
@@ -297,7 +297,7 @@ class PositionServer(Server):
         self._own_book = bool(on)
 
     def _change_known(self, **paths: str | None) -> None:
-        """Name another book or tablebase, which is opened before the next search.
+        """Set another book or tablebase, to be opened before the next search.
 
         The network may still be loading, and the handshake does not wait for it.
         """
@@ -305,7 +305,7 @@ class PositionServer(Server):
         self._change(**paths)
 
     def _open_known(self) -> None:
-        """Open what options have named; what cannot be used is told and left as it was."""
+        """Open the files that options name; report unusable ones and keep the old ones."""
         before, self._before = self._before, None
         if before is None:
             return
@@ -342,7 +342,7 @@ class PositionServer(Server):
             raise
         except AzcoreError as error:
             self._tell_author(error)
-            self._refuse_position(f"{error}; until another position comes, go has no answer")
+            self._refuse_position(f"{error}; go has no answer until another position arrives")
         else:
             self._is_refused = False
 
@@ -357,7 +357,7 @@ class PositionServer(Server):
     # -- thinking -------------------------------------------------------------------------------
 
     def think(self, words: list[str]) -> None:
-        """`go`: search the position within the limits that the words give."""
+        """`go`: search the position within the limits in the words."""
         go = read_go(words, self.numbers, self._note)
         self._load()
         self._stop_thinking()
@@ -377,7 +377,7 @@ class PositionServer(Server):
             self._say(answer)
 
     def _begin_thinking(self, go: GoCommand) -> str | None:
-        """Begin; returns the answer if there is nothing to think about."""
+        """Begin a search; returns the answer if it needs none."""
         if self._is_refused:
             return NO_ANSWER
         thinker = self._load()
@@ -395,7 +395,7 @@ class PositionServer(Server):
             thinker.forget()
             self._forget = False
         self._open_known()
-        if go.is_endless:  # whoever analyses does not ask the book
+        if go.is_endless:  # analysis does not use the book
             limits = Limits(actions=limits.actions, tablebase=True)
         may_give_up = "infinite" not in go.flags
         self._thinks = True
@@ -422,7 +422,7 @@ class PositionServer(Server):
             self._load().change_limits(self._after_hit)
             self._after_hit = None
         else:
-            self._note("ponderhit without go ponder is ignored")
+            self._note("ignored ponderhit without go ponder")
 
     def _stop_thinking(self) -> None:
         """End the search; a pending answer is sent before this returns."""
@@ -468,7 +468,7 @@ class PositionServer(Server):
             try:
                 actions.append(self._game.text_to_action(line.state, word))
             except AzcoreError as error:
-                self._note(f"left out of searchmoves: {error}")
+                self._note(f"ignored in searchmoves: {error}")
         return tuple(sorted(set(actions)))
 
     # -- on the thinking thread -----------------------------------------------------------------
@@ -486,7 +486,7 @@ class PositionServer(Server):
         return f"{self._analysis(thought)}\nbestmove {texts[0]}{ponder}"
 
     def _analysis(self, thought: Thought) -> str:
-        """A line for each of the best variations, without those never visited."""
+        """A line for each of the best variations, without unvisited ones."""
         seen = [v for v in thought.variations if v.visits > 0]
         shown = (seen or thought.variations[:1])[: self._variations]
         deepest = max(len(variation.actions) for variation in thought.variations)
@@ -504,7 +504,7 @@ class PositionServer(Server):
         )
 
     def _score(self, thought: Thought, variation: Variation) -> str:
-        """`mate N` if it is proven, such as by the rules at once, else centipawns."""
+        """`mate N` if proven, by a search or the rules, else centipawns."""
         if thought.proof is not None:
             mate = (len(variation.actions) + 1) // 2
             return f"mate {mate}{self._chances(1.0, thought.prediction)}"
@@ -523,7 +523,7 @@ class PositionServer(Server):
         except Exception:  # the game itself fails
             answer = NO_ANSWER
         any_move = "" if answer == NO_ANSWER else ", the answer is any legal move"
-        self._note_error(error, f"thinking failed{any_move}: ")
+        self._note_error(error, f"search failed{any_move}: ")
         self._say(answer)
 
     # -- the engine -----------------------------------------------------------------------------
@@ -549,4 +549,4 @@ class PositionServer(Server):
 
 
 class NotLoadedError(AzcoreError):
-    """The engine cannot be loaded, for the reason in the cause; only this error ends a server."""
+    """The engine cannot be loaded; the cause has the reason. Only this error ends a server."""

@@ -1,4 +1,4 @@
-"""Another program that communicates in lines; whatever it does, no call waits forever."""
+"""Another program that communicates in lines; no call waits forever, whatever it does."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ MORE_PLACES = ("/usr/games", "/usr/local/games")
 # With these two limits, a talkative program takes 16 MB of memory at most.
 LONGEST_LINE = 1 << 14  # bytes of a line that are stored; the rest is dropped
 MOST_WAITING = 1000  # lines that may wait in the queue; reading pauses until there is room
-LAST_WORDS = 3  # lines of standard error that are shown when the program fails
-SHOWN = 200  # characters of a line that are shown
+LAST_WORDS = 3  # lines of standard error to show when the program fails
+SHOWN = 200  # characters of a line to show
 
 
 class ProgramError(Exception):
-    """The other program crashed, was too slow or sent invalid output; the text says which."""
+    """The other program crashed, was too slow or sent invalid output; see the message."""
 
 
 class MissingProgramError(AzcoreError):
-    """A program is not installed; the text says how to get it."""
+    """A program is not installed; the message says how to get it."""
 
 
 def command_of(text: str, install: str | None = None) -> list[str]:
@@ -43,7 +43,7 @@ def command_of(text: str, install: str | None = None) -> list[str]:
         install: how to get the program, for the error.
 
     Raises:
-        MissingProgramError: there is no such program; the text says how to get it.
+        MissingProgramError: the program is missing; the message says how to get it.
     """
     try:
         words = shlex.split(text)
@@ -63,8 +63,8 @@ class Process:
     """A running program.
 
     Attributes:
-        joins_group: whether programs are in the group of the process that begins them, and so get
-            its Ctrl-C; for one that has a group of its own and nobody at its keyboard.
+        joins_group: whether programs join the process group of the process that starts them, and so
+            get its Ctrl-C; for a process with its own group and without a keyboard.
 
     Args:
         command: the words of its command line, the first one a path.
@@ -88,7 +88,7 @@ class Process:
         except OSError as error:
             raise ProgramError(f"{self.name} cannot be started: {error.strerror}") from error
         self._lines: queue.Queue[str | None] = queue.Queue(MOST_WAITING)
-        self._passed_over: str | None = None  # the last line skipped as no answer
+        self._passed_over: str | None = None  # the last line skipped as not an answer
         self._was_asked = False
         self._last_words: deque[str] = deque(maxlen=LAST_WORDS)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -100,7 +100,7 @@ class Process:
         """Write a line.
 
         Raises:
-            ProgramError: the program does not read any more.
+            ProgramError: the program no longer reads.
         """
         assert self._process.stdin is not None
         try:
@@ -112,7 +112,7 @@ class Process:
     def ask(self, words: str, answers: Callable[[str], bool], deadline: float) -> str:
         """Write a line and return the first later line that answers it; others are skipped.
 
-        Lines that wait already are skipped too: output before the question cannot answer it.
+        It also skips lines that wait already: output before the question cannot answer it.
 
         Args:
             words: the line to write.
@@ -127,7 +127,9 @@ class Process:
             early = self._lines.get()
             if early is None:  # keep the end mark for `receive`
                 self._lines.put(None)
-            elif not self._was_asked and early.strip():  # may say why nothing else will come
+            elif (
+                not self._was_asked and early.strip()
+            ):  # may be the reason why no answer will follow
                 self._passed_over = early
         self._was_asked = True
         self.send(words)
@@ -144,13 +146,13 @@ class Process:
         """
         seconds = deadline - monotonic()
         try:
-            if seconds <= 0:  # even if lines wait: a program that never pauses is too late as well
+            if seconds <= 0:  # even if lines wait: a program that never pauses is also too late
                 raise queue.Empty
             line = self._lines.get(timeout=seconds)
         except queue.Empty:
             if self._passed_over is None:
                 raise self.fault("did not answer in time") from None
-            said = f"said what is no answer, and nothing else in time: {cut(self._passed_over)}"
+            said = f"sent no answer in time, only: {cut(self._passed_over)}"
             raise self.fault(said) from None
         if line is None:
             self._lines.put(None)  # for the next call
@@ -158,7 +160,7 @@ class Process:
         return line
 
     def fault(self, text: str) -> ProgramError:
-        """An error that says what the program did wrong, with its last lines of standard error."""
+        """An error about the program's fault, with its last lines of standard error."""
         words = " / ".join(self._last_words)
         return ProgramError(f"{self.name} {text}" + (f"; standard error: {words}" if words else ""))
 
@@ -178,7 +180,7 @@ class Process:
                     os.killpg(process.pid, signal.SIGKILL)  # with its child processes
             process.wait()
         until = monotonic() + 1
-        while self._reader.is_alive() and monotonic() < until:  # it may wait for room in the queue
+        while self._reader.is_alive() and monotonic() < until:  # it may wait for space in the queue
             with contextlib.suppress(queue.Empty):
                 self._lines.get(timeout=0.01)
 
@@ -204,7 +206,7 @@ class Process:
 
 
 def cut(line: str) -> str:
-    """A line as a message shows it: printable and not too long."""
+    """A line for a message: printable and not too long."""
     shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line.strip())
     return shown if len(shown) <= SHOWN else shown[: SHOWN - 3] + "..."
 

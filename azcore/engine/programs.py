@@ -1,12 +1,12 @@
-"""Makes a player from the words that name another program.
+"""Builds a player from the words that name another program.
 
 gnugo level=5                         a program of conf/programs
 stockfish nodes=1000 Skill_Level=0    with a limit, and an option of its protocol
 gtp gnugo --mode gtp                  any command, after the protocol it speaks
-uci nodes=200 my-engine --threads 1   limits and options stand before the command
+uci nodes=200 my-engine --threads 1   limits and options come before the command
 
-In results it has the name that `name=` gives; without it, a command has the one that the program
-calls itself, and others these words.
+`name=` sets its name in results; the default is these words or, for a command, the name that the
+program reports.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LIMITS: Mapping[str, type] = {"nodes": int, "seconds": float, "depth": int, "tim
 
 @dataclass(frozen=True, kw_only=True)
 class Program:
-    """A program that is known by name; see `conf/programs`."""
+    """A program with a configured name; see `conf/programs`."""
 
     protocol: str | None  # None: that of the game
     command: str
@@ -117,6 +117,6 @@ def _read(text: str, words: list[str]) -> tuple[MoveLimits, dict[str, str], list
             require(fits, f"{key} of the player {text!r}", "above 0, at most 10^9", value)
         else:
             options[key] = value
-    if "seconds" in limits:  # one that thinks for longer than others may take does not hang
+    if "seconds" in limits:  # a program may be allowed more time than the usual timeout
         limits.setdefault("timeout", max(MoveLimits.timeout, limits["seconds"] + 20))
     return MoveLimits(**limits), options, levels

@@ -29,7 +29,7 @@ class AbandonedError(AzcoreError):
 
 
 class Loaded(NamedTuple):
-    """What an engine thinks with."""
+    """The parts that an engine searches with."""
 
     game: Game
     evaluator: Evaluator
@@ -40,7 +40,7 @@ class Engine:
     """A thinker that loads while the protocol's handshake takes place.
 
     Args:
-        load: returns the game and what judges its positions; may take seconds.
+        load: returns the game and its evaluator; may take seconds.
         search: how to search.
         settings: of the engine.
         seed: of the moves drawn from an opening book.
@@ -63,7 +63,7 @@ class Engine:
         threading.Thread(target=self._load, args=(load, settings), daemon=True).start()
 
     def _load(self, load: Callable[[], Loaded], settings: EngineSettings) -> None:
-        """Load by the settings of the start; options may change them meanwhile."""
+        """Load with the initial settings; options may change them meanwhile."""
         with suppress(InvalidStateError):  # abandoned meanwhile
             try:
                 with game_faults():
@@ -90,7 +90,7 @@ class Engine:
         return self.thinker.game
 
     def on_failure(self, tell: Callable[[BaseException], None]) -> None:
-        """Call `tell` from another thread if loading fails; at once if it has failed already."""
+        """Call `tell` from another thread if loading fails; at once if it has already failed."""
 
         def look(thinker: Future[Thinker]) -> None:
             error = thinker.exception()
@@ -100,7 +100,7 @@ class Engine:
         self._thinker.add_done_callback(look)
 
     def begin_game(self) -> None:
-        """The book draws other moves from now on; waits for nothing."""
+        """Let the book draw other moves from now on; never waits."""
         thinker = self._thinker
         if thinker.done() and thinker.exception() is None:
             known = thinker.result().known
@@ -116,14 +116,14 @@ class Engine:
     def abandon(self) -> None:
         """Release all callers that wait for loading or search; callable from any thread."""
         with suppress(InvalidStateError):  # loaded
-            self._thinker.set_exception(AbandonedError("told to quit before all was loaded"))
+            self._thinker.set_exception(AbandonedError("quit before all was loaded"))
         self.interrupt()
 
     def game_with(self, old: Game, **settings: Setting) -> Game:
-        """A game with other settings, which the network can play too.
+        """The game with other settings, if the network can also play it.
 
         Raises:
-            GameError: the game refuses them, or the network is made for another board.
+            GameError: the game refuses them, or the network is for another board.
         """
         new = unprepared(old.name, **{**old.settings, **settings})
         if new.identity == old.identity:
@@ -135,16 +135,14 @@ class Engine:
         ):
             changed = {key: value for key, value in settings.items() if value != old.settings[key]}
             before = {key: old.settings[key] for key in changed}
-            raise GameError(
-                f"the network is made for {_in_words(before)}, got {_in_words(changed)}"
-            )
+            raise GameError(f"the network is for {_in_words(before)}, got {_in_words(changed)}")
         return make(old.name, **new.settings)
 
     def change_game(self, **settings: Setting) -> None:
         """Switch to the same game with other settings, such as another komi.
 
         Raises:
-            GameError: the game refuses them, or the network is made for another board.
+            GameError: the game refuses them, or the network is for another board.
         """
         thinker = self.thinker
         old, evaluator = thinker.game, thinker.evaluator
@@ -160,8 +158,8 @@ class Engine:
             self._replace(self._make(new, evaluator, thinker.predictor))
             try:
                 self.thinker.known = self._known_of(new)
-            except AzcoreError as error:  # a book is of one board
-                print(f"azcore: without book and tablebase: {error}", file=sys.stderr)
+            except AzcoreError as error:  # a book is for one board
+                print(f"azcore: continuing without book and tablebase: {error}", file=sys.stderr)
 
     def _make(
         self, game: Game, evaluator: Evaluator, predictor: Predictor | None = None
@@ -175,7 +173,7 @@ class Engine:
         )
 
     def open_known(self) -> None:
-        """Open the book and the tablebase that the settings name now; callable without a search.
+        """Open the book and the tablebase of the current settings; call it without a search.
 
         Raises:
             AzcoreError: a file cannot be used; those opened before stay in use.
@@ -198,7 +196,7 @@ def _in_words(settings: dict[str, Setting]) -> str:
 
 
 def _differ_in_positions_alone(one: Game, other: Game) -> bool:
-    """Whether one search can serve both games, because only their states differ."""
+    """Whether one search can serve both games because only their states differ."""
     return (
         isinstance(one, CompiledGame)
         and isinstance(other, CompiledGame)
@@ -223,7 +221,7 @@ class Server(ABC):
         No input raises an error: invalid input gets the protocol's own error reply.
 
         Raises:
-            AzcoreError: the checkpoint or game cannot be used; reported to the other side.
+            AzcoreError: the checkpoint or game cannot be used; also reported to the other side.
         """
         self._inbox = Inbox(lines, self._arrived)
         failures: list[BaseException] = []
@@ -256,14 +254,14 @@ class Server(ABC):
 
     @staticmethod
     def _tell_author(error: Exception) -> None:
-        """Print a game's fault in full on standard error too: answers to a GUI are short."""
+        """Also print a game's fault in full on standard error: answers to a GUI are short."""
         if isinstance(error, FaultyGameError):
             print(f"azcore: {error}", file=sys.stderr)
 
     def _arrived(self, line: object, burst: int) -> bool:
         """Interrupt the current command if this line requires it; runs on the reading thread.
 
-        A line that came in one burst with the current command, as from a file, does not.
+        A line in the same burst as the current command, as from a file, does not.
         """
         is_quit = isinstance(line, str) and self._is_quit(line)
         if is_quit:

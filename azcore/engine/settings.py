@@ -63,7 +63,7 @@ class EngineSettings:
         require_each(self, "engine", tests)
 
 
-# What an engine in a terminal or on the page does without, or has in settings of its own.
+# What an engine in a terminal or on the page lacks, or has in its own settings.
 LEFT_OUT: Mapping[str, Any] = {
     **dict.fromkeys(("protocol", "resign_below", "book", "tablebase", "log")),
     **{"time_share": 1.0, "move_overhead": 0.0, "ponder": False},
@@ -73,7 +73,7 @@ LEFT_OUT: Mapping[str, Any] = {
 
 
 def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
-    """The group `engine`, with what `search` says of its searches.
+    """The group `engine`, completed from `search`.
 
     Raises:
         SettingError: a setting cannot be used.
@@ -86,13 +86,13 @@ def engine_settings(config: Mapping[str, Any]) -> EngineSettings:
 
 
 def thinking_search(config: Mapping[str, Any]) -> SearchSettings:
-    """How engines search: by PUCT, which can stop at any time, whatever self-play searches by.
+    """How engines search: by PUCT, which can stop at any time, whatever self-play uses.
 
     Raises:
         SettingError: a setting cannot be used.
     """
     search = {key: value for key, value in config["search"].items() if key != "gumbel"}
-    # A tree that grows until a limit of the engine, whose settings have the leaves at once.
+    # A tree that grows until a limit of the engine, whose settings have the leaves per batch.
     return search_settings(
         {**config, "search": {**search, "num_simulations": 1, "leaves_per_tree": 1}}
     )

@@ -4,8 +4,8 @@
     thinker.set_line(line)                      # the game so far; reuses the tree if it continues
     thought = thinker.think(Limits(seconds=2))  # or start(...), and stop() at any time
 
-The search runs on its own thread. All methods here except `interrupt` are called from one other
-thread, which reads the commands. Reports and the final thought come from the search thread.
+The search runs on its own thread. Call all methods except `interrupt` from one other thread,
+which reads the commands. Reports and the final thought come from the search thread.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from azcore.search.mcts import Search
 from azcore.search.predictions import Prediction, Predictor
 from azcore.search.settings import SearchResult, SearchSettings
 
-# Positions in which a mate is looked for where no clock says when to stop: about a minute.
+# Positions to search for a mate without a time limit: about a minute.
 MOST_MATE_POSITIONS = 50_000
 ENOUGH_FOR_AN_END = 200  # simulations, after which the best line may be one that ends the game
-MATE_BYTES = 8_000  # of a position that a proof has looked at, with its moves; measured
+MATE_BYTES = 8_000  # of a position in a proof, with its moves; measured
 
 
 class Line:
@@ -78,18 +78,18 @@ class Line:
         self.actions.append(action)
 
     def undo(self) -> None:
-        """Take the last action back; there must be one."""
+        """Take back the last action; there must be one."""
         self.actions.pop()
         self.states.pop()
 
     def end(self) -> Line:
-        """Another line that has only the last of the states, and so cannot be undone."""
+        """A copy with only the last state, which cannot be undone."""
         line = self.copy()
         line.states = line.states[-1:]
         return line
 
     def copy(self) -> Line:
-        """Another line with the same history."""
+        """A copy with the same history."""
         line = object.__new__(Line)
         line.game, line.start_text = self.game, self.start_text
         line.states, line.actions = list(self.states), list(self.actions)
@@ -97,7 +97,7 @@ class Line:
 
 
 def shared_plies(first: Sequence[object], second: Sequence[object]) -> int:
-    """How many plies two games from the same position have in common, by actions or by texts."""
+    """How many first plies two games from the same position share, by actions or by texts."""
     pairs = zip(first, second, strict=False)
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -109,14 +109,14 @@ class Limits:
     Without any of them the search continues until `stop`, however full the tree.
     """
 
-    simulations: int | None = None  # new ones, besides those in the tree
+    simulations: int | None = None  # new ones, not counting those in the tree
     seconds: float | None = None  # since the search began, or since `change_limits`
     depth: int | None = None  # plies of the best variation, or fewer if the game ends with it
     actions: tuple[int, ...] = ()  # the only ones to consider; empty: all legal ones
     book: bool = False  # whether an opening book may answer
     tablebase: bool = False  # whether a tablebase may
-    mate_plies: int | None = None  # a forced win within so many plies is looked for first
-    only_checks: bool = False  # each action of it must give check, and no search follows
+    mate_plies: int | None = None  # first search for a forced win within this many plies
+    only_checks: bool = False  # each of its actions must give check, and no other search follows
 
     @property
     def is_endless(self) -> bool:
@@ -132,7 +132,9 @@ class Variation:
     value: float  # mean of its simulations in [-1, 1], view of the player to move at the root
     prior: float  # P of the network
     actions: list[int]  # the expected line, `action` first
-    prediction: Prediction | None = None  # of the position after it, same view; None: not asked for
+    prediction: Prediction | None = (
+        None  # for the position after it, same view; None: not requested
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,9 +148,9 @@ class Thought:
     new_simulations: int
     seconds: float
     fullness: float = 0.0  # of the tree's nodes or memory, whichever is fuller, 0 to 1
-    prediction: Prediction | None = None  # of the root; None: not asked for, or not to be had
-    proof: Proof | None = None  # of a win, if limits asked for one
-    source: str = ""  # `book` or `tablebase`, if it is known from there and not from a search alone
+    prediction: Prediction | None = None  # for the root; None: not requested or not available
+    proof: Proof | None = None  # of a win, if the limits request one
+    source: str = ""  # `book` or `tablebase`, if it comes from there
 
     @property
     def best(self) -> Variation | None:
@@ -188,7 +190,7 @@ class Thinker:
         search: how to search; the numbers of simulations and leaves come from `settings`. PUCT
             replaces Gumbel's rule, which needs the number of simulations in advance.
         settings: of the engine.
-        predictor: makes the predictions that `start` is asked for; None: there are none.
+        predictor: makes the predictions that `start` requests; None: no predictions.
     """
 
     def __init__(
@@ -230,15 +232,15 @@ class Thinker:
         self._last: Thought | None = None
         self._predicted: dict[int | None, Prediction] = {}  # by action of the root; None: the root
         self._error: Exception | None = None
-        self.known: Known | None = None  # a book and a tablebase, for limits that let them answer
+        self.known: Known | None = None  # a book and a tablebase, for limits that allow them
         self._recalled: Recalled | None = None  # of the root, in the current search
 
     # -- the position ---------------------------------------------------------------------------
 
     def set_line(self, line: Line) -> None:
-        """Search the last position of this game from now on.
+        """Set the game to search: its last position.
 
-        If the game continues the previous one, the part of the tree that is still useful is reused.
+        If the game continues the previous one, the useful part of the tree is reused.
         """
         self.stop()
         played = len(self._actions)
@@ -258,9 +260,9 @@ class Thinker:
         self._drop_tree()
 
     def change_game(self, game: Game) -> None:
-        """Switch to a game of which only the positions differ, such as by another komi.
+        """Switch to a game that differs only in its states, for example by another komi.
 
-        Its facts and its compiled rules must be those of the game so far.
+        Its facts and its compiled rules must equal those of the current game.
         """
         self.stop()
         self.game = game
@@ -284,7 +286,7 @@ class Thinker:
         report_seconds: float | None = None,
         predictions: int | None = None,
     ) -> None:
-        """Start a search; the current one is stopped.
+        """Start a search, stopping the current one.
 
         Args:
             limits: when to stop.
@@ -292,7 +294,7 @@ class Thinker:
             on_done: called with the last thought.
             on_error: called with the error of the evaluator, the game or another callback, instead
                 of `on_done` or after it. No callback may call this object.
-            report_seconds: None: that of the settings.
+            report_seconds: None: as in the settings.
             predictions: predict the root and the positions after this many of the best actions
                 tried; None: predict nothing.
         """
@@ -347,7 +349,7 @@ class Thinker:
         return self._last
 
     def interrupt(self) -> None:
-        """Make the current search end soon, without waiting for it; callable from any thread.
+        """Make the current search end soon, without waiting; callable from any thread.
 
         A caller that waits for the search gets its thought as if a limit had been reached.
         """
@@ -377,7 +379,7 @@ class Thinker:
                 self._last = self._grow(task, on_report)
                 if on_done is not None:
                     on_done(self._last)
-        except Exception as error:  # raised again in the thread that asks for the thought
+        except Exception as error:  # raised again in the thread that waits for the thought
             self._error = error
             self._drop_tree()  # leaves may wait in it forever
             if on_error is not None:
@@ -392,7 +394,7 @@ class Thinker:
         done = 0
         if self.game.is_terminal(self._state):
             return self._thought(0, began)
-        # A proof may begin with any action, so it is no answer where only some may be considered.
+        # A proof may begin with any action, so it is not an answer if only some are allowed.
         may_prove = task.limits.only_checks or not task.limits.actions
         if task.limits.mate_plies is not None and may_prove:
             proof = self._prove(task, task.limits.mate_plies)
@@ -430,7 +432,7 @@ class Thinker:
         return self._thought(done, began, task.predictions)
 
     def _prove(self, task: _Task, plies: int) -> Proof:
-        """Look for a forced win: in all the time of a mate problem, in half of that of a move."""
+        """Search for a forced win: all the time for a mate problem, half of it for a move."""
         limits = task.limits
         share = 1.0 if limits.only_checks else 0.5
 
@@ -467,7 +469,7 @@ class Thinker:
         )
 
     def _recall(self, limits: Limits) -> Recalled | None:
-        """What is known of the root without a search."""
+        """The data on the root without a search."""
         if self.known is None or not (limits.book or limits.tablebase):
             return None
         return self.known.recall(
@@ -477,7 +479,7 @@ class Thinker:
     def _told(
         self, task: _Task, recalled: Recalled, began: float, on_report: Report | None
     ) -> Thought:
-        """What is known, as a thought; an endless search waits for `stop` or new limits."""
+        """That data as a thought; an endless search waits for `stop` or new limits."""
         value, action = recalled.value or 0.0, recalled.actions[0]
         thought = Thought(
             state=self._state,
@@ -497,7 +499,7 @@ class Thinker:
         return thought
 
     def _evaluate_root(self, actions: tuple[int, ...]) -> None:
-        """Evaluate the root, so that there is an answer however short the time."""
+        """Evaluate the root, so that even the shortest time yields an answer."""
         if actions or self._restricted:  # edges left out before must come back
             self._search.start(0, self._state)
             self._restricted = bool(actions)
@@ -512,7 +514,7 @@ class Thinker:
         room = self._search.room(0)
         if self._search.bytes_used(0) > self.settings.memory_mb * 1_000_000:
             room = 0
-        if self._search.proof(0):  # nothing is left to find out
+        if self._search.proof(0):  # nothing is left to search
             room = 0
         batch = min(self.settings.leaves_per_tree, room)
         return batch if left is None else min(batch, left)
@@ -571,14 +573,14 @@ class Thinker:
         )
         if self._recalled is None:
             return thought
-        value = self._recalled.value or 0.0  # that of all actions searched
+        value = self._recalled.value or 0.0  # the value of all searched actions
         variations = [replace(variation, value=value) for variation in variations]
         return replace(thought, value=value, variations=variations, source="tablebase")
 
     def _predict(self, actions: Sequence[int | None]) -> None:
         """Predict the positions after some actions, or the root for None, in the root's view.
 
-        Finished games are left out: the rules know their end.
+        It skips finished games, whose result is known.
         """
         if self.predictor is None:
             return

@@ -55,14 +55,14 @@ class UciServer(PositionServer):
             Option(name="Clear Hash", kind="button", apply=lambda _: self._on_new_game([])),
             self._ponder_option("Ponder"),
             Option(name="UCI_ShowWDL", kind="check", apply=self._show_chances),
-            # Clients such as lichess-bot set these by default, and give up on an unknown option.
+            # Clients such as lichess-bot set these by default, and fail on an unknown option.
             Option(
                 name="Threads",
                 kind="spin",
                 default=1,
                 least=1,
                 most=1024,
-                apply=self._unused("Threads", "evaluator.threads counts"),
+                apply=self._unused("Threads", "evaluator.threads sets it"),
             ),
             Option(
                 name="SyzygyPath",
@@ -80,8 +80,8 @@ class UciServer(PositionServer):
         ]
 
     def _unused(self, name: str, why: str) -> Callable[[int], None]:
-        """Accept an option that changes nothing, and say so."""
-        return lambda _: self._note(f"{name} changes nothing: {why}")
+        """Accept an option without effect, with a note."""
+        return lambda _: self._note(f"{name} has no effect: {why}")
 
     def _show_chances(self, on: int) -> None:
         self._shows_chances = bool(on)
@@ -100,7 +100,7 @@ class UciServer(PositionServer):
         return None
 
     def _gives_up(self, thought: Thought) -> bool:
-        return False  # UCI has no word for it; GUIs adjudicate by the score
+        return False  # UCI has no resignation; GUIs adjudicate by the score
 
     def _shows_prediction(self) -> bool:
         if not self._shows_chances:
@@ -110,14 +110,14 @@ class UciServer(PositionServer):
             return True
         if not self._told_why_not:  # the option was declared before the network was loaded
             self._told_why_not = True
-            self._note("UCI_ShowWDL shows nothing, since this network does not predict draws")
+            self._note("UCI_ShowWDL has no effect, since this network does not predict draws")
         return False
 
     def _chances(self, value: float, root: Prediction | None) -> str:
         """Wins, draws and losses per thousand.
 
-        Draws are as likely as the network says of the root; the search averages values alone, from
-        which wins and losses follow by `chances_of`.
+        The network predicts draws for the root; the search averages only values, from which wins
+        and losses follow by `chances_of`.
         """
         if root is None or root.chances is None:
             return ""

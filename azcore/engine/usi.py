@@ -59,7 +59,7 @@ class UsiServer(PositionServer):
             self.think(words)
 
     def _solve(self, words: list[str]) -> None:
-        """`go mate`, with milliseconds or `infinite`: prove a mate, or that there is none."""
+        """`go mate`, with milliseconds or `infinite`: prove a mate, or that none exists."""
         thinker = self._load()
         self._stop_thinking()
         seconds = None
@@ -67,7 +67,7 @@ class UsiServer(PositionServer):
             given = max(0, int(words[0])) / 1000
             seconds = max(given / 2, given - self.engine.settings.move_overhead)
         elif words not in ([], ["infinite"]):
-            self._note(f"go mate is followed by milliseconds or infinite, got {words[0][:20]!r}")
+            self._note(f"go mate needs milliseconds or infinite, got {words[0][:20]!r}")
         if not self._game.has_check:
             self._say("checkmate notimplemented")
         elif self._is_refused:
@@ -91,7 +91,7 @@ class UsiServer(PositionServer):
         return "checkmate nomate" if thought.proof.is_refuted else "checkmate timeout"
 
     def _say_no_mate(self, error: Exception) -> None:
-        self._note_error(error, "solving failed: ")
+        self._note_error(error, "mate search failed: ")
         self._say("checkmate timeout")
 
     def _without_counters(self, text: str) -> str | None:

@@ -28,7 +28,7 @@ def test_a_game_of_go(go5: Game) -> None:
         play b C4 -> ? illegal move: ...
         play b Z9 -> ? syntax error: ...
         play b -> ? syntax error: ...
-        play red C3 -> ? syntax error: a colour is wanted, b or w
+        play red C3 -> ? syntax error: expected a colour, b or w
         final_score -> = W+7.5
         play B pass -> =
         play W PASS -> =
@@ -52,7 +52,7 @@ def test_a_game_of_go(go5: Game) -> None:
         undo -> ? cannot undo
         final_status_list dead -> =
         final_status_list seki -> =
-        final_status_list living -> ? syntax error: alive or dead or seki is wanted
+        final_status_list living -> ? syntax error: expected alive or dead or seki
         """,
     )
 
@@ -75,8 +75,8 @@ def test_one_seat_may_move_twice(go5: Game) -> None:
         play b A2 -> =
         final_score -> ...
         play w pass -> =
-        play w A5 -> ? illegal move: it is the turn of black, whose pass ends the game
-        genmove w -> ? illegal move: it is the turn of black, whose pass ends the game
+        play w A5 -> ? illegal move: black is to move, and passing would end the game
+        genmove w -> ? illegal move: black is to move, and passing would end the game
         undo -> =
         """,
     )
@@ -104,14 +104,14 @@ def test_size_and_komi(go5: Game) -> None:
         komi -1.5 -> =
         final_score -> = B+17.5
         komi 0.3 -> ? go: komi must be...
-        komi nan -> ? syntax error: a number is wanted
-        komi 1_0 -> ? syntax error: a number is wanted
-        komi -> ? syntax error: a number is wanted
+        komi nan -> ? syntax error: expected a number
+        komi 1_0 -> ? syntax error: expected a number
+        komi -> ? syntax error: expected a number
         final_score -> = B+17.5
         boardsize 20 -> ? unacceptable size: ...
         boardsize 1 -> ? unacceptable size: ...
-        boardsize 4.0 -> ? syntax error: a whole number is wanted
-        boardsize -> ? syntax error: a whole number is wanted
+        boardsize 4.0 -> ? syntax error: expected a whole number
+        boardsize -> ? syntax error: expected a whole number
         final_score -> = B+17.5
         boardsize 4 -> =
         final_score -> = W+-1.5
@@ -140,7 +140,7 @@ def test_any_game_can_be_played() -> None:
         komi 0 -> ? tic_tac_toe has no komi
         fixed_handicap 2 -> ? invalid number of stones: ...
         play b a1 -> =
-        play b a2 -> ? illegal move: it is the turn of ...
+        play b a2 -> ? illegal move: ... is to move ...
         play w a1 -> ? illegal move: ...
         play w pass -> ? syntax error: ...
         play w b2 -> =
@@ -165,7 +165,7 @@ def test_a_game_names_its_own_seats() -> None:
         game,
         """
         play white a1 -> =
-        play w a2 -> ? illegal move: it is the turn of Black, who cannot pass
+        play w a2 -> ? illegal move: Black is to move and cannot pass
         play black a2 -> =
         play W b1 -> =
         play B b2 -> =
@@ -244,9 +244,9 @@ def test_loadsgf(go5: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         go5,
         """
         play b E5 -> =
-        loadsgf none.sgf -> ? cannot load file: there is no file none.sgf
-        loadsgf . -> ? cannot load file: there is no file .
-        loadsgf /dev/zero -> ? cannot load file: there is no file /dev/zero
+        loadsgf none.sgf -> ? cannot load file: none.sgf does not exist
+        loadsgf . -> ? cannot load file: . does not exist
+        loadsgf /dev/zero -> ? cannot load file: /dev/zero does not exist
         loadsgf big.sgf -> ? cannot load file: go: board_size must be ...
         loadsgf komi.sgf -> ? cannot load file: go: komi must be ...
         loadsgf size.sgf -> ? cannot load file: ...
@@ -255,8 +255,8 @@ def test_loadsgf(go5: Game, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         loadsgf illegal.sgf -> ? cannot load file: go: move 2 ...
         clear_board -> =
         play b E5 -> =
-        loadsgf -> ? syntax error: the name of a file is wanted
-        loadsgf game.sgf x -> ? syntax error: a whole number is wanted
+        loadsgf -> ? syntax error: expected a file name
+        loadsgf game.sgf x -> ? syntax error: expected a whole number
         play w A1 -> =
         final_score -> = W+7.5
         loadsgf game.sgf -> =
@@ -306,7 +306,7 @@ def test_stones_rules_and_what_is_not_known(go5: Game) -> None:
     assert told[8] == "="
     assert json.loads(told[9].removeprefix("= "))["suicide"] is False
     assert told[10].startswith("= ")
-    assert told[11] == "? no ownership is predicted here, only ownership false is possible"
+    assert told[11] == "? the network does not predict ownership; only ownership false is possible"
     assert told[12].startswith("? unacceptable size: go: board_size must be")
 
 

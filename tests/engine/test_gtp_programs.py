@@ -67,7 +67,7 @@ def test_checkpoints(tiny: Callable[..., dict[str, Any]], tmp_path: Path) -> Non
     done = served(f"checkpoint={checkpoint}")
     assert done.returncode == 0
     assert " 3 . . . 3\n" in done.stdout
-    assert "? unacceptable size: the network is made for" in done.stdout
+    assert "? unacceptable size: the network is for" in done.stdout
     assert "last.ckpt: go board_size 3" in done.stderr
     (tmp_path / "cut.ckpt").write_bytes(checkpoint.read_bytes()[:-100])
     done = served(f"checkpoint={tmp_path / 'cut.ckpt'}", text="name\ngenmove b\n")

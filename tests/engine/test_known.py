@@ -97,7 +97,7 @@ def test_a_book_that_is_gone_is_left_alone(
 
     monkeypatch.setattr(CountedBook, "actions", actions)
     assert "nodes 20" in partner_searches(partner, "position startpos", "go nodes 20")
-    assert "without the book from here on: FileNotFoundError" in capsys.readouterr().err
+    assert "continuing without the book: FileNotFoundError" in capsys.readouterr().err
 
 
 def partner_searches(partner: Partner, *lines: str) -> str:
@@ -247,7 +247,7 @@ def test_a_damaged_table_is_left_alone(make: Make, tmp_path: Path, capsys: Any) 
         (tmp_path / file.name).write_bytes(content[:16] + bytes(len(content) - 16))
     partner = make(tablebase=str(tmp_path))
     assert " nodes 5 " in partner_searches(partner, WON, "go nodes 5")
-    assert "azcore: without the tablebase from here on: chess:" in capsys.readouterr().err
+    assert "azcore: continuing without the tablebase: chess:" in capsys.readouterr().err
 
 
 def test_what_the_command_line_cannot_use_is_refused(

@@ -154,21 +154,21 @@ BROKEN = {
     ),
     "rubbish": (
         "say('Segmentation fault ' * 99); time.sleep(9)",
-        r"said what is no answer, and nothing else in time: Segmentation fault .{100,180}\.\.\.",
+        r"sent no answer in time, only: Segmentation fault .{100,180}\.\.\.",
     ),
     "binary": (
         "sys.stdout.buffer.write(bytes(range(256)) * 99); say('')\ntime.sleep(9)",
-        "said what is no answer",
+        "sent no answer in time",
     ),
-    "floods": (f"WORDS = 'bla ' * 99\n{FLOOD}", "said what is no answer.*: bla bla"),
+    "floods": (f"WORDS = 'bla ' * 99\n{FLOOD}", "sent no answer in time.*: bla bla"),
     "floods with answers": (f"WORDS = '= bla'\n{FLOOD}", "without end: = bla|refuses|ended"),
     "one endless line": (
         "while True: sys.stdout.write('bla ' * 10000)",
-        "said what is no answer.*: bla bla",
+        "sent no answer in time.*: bla bla",
     ),
     "floods both": (
         "while True: say('x' * 9999); print('y' * 9999, file=sys.stderr)",
-        "said what is no answer.*: xxx.*standard error: yyy",
+        "sent no answer in time.*: xxx.*standard error: yyy",
     ),
 }
 
@@ -364,7 +364,7 @@ for line in sys.stdin:
         ("gtp nosuchprogram --x", "the program nosuchprogram is not installed"),
         ("ghost", "not installed; to install it: apt install ghost"),
         ("gtp", "must be a protocol and a command, got 'gtp'"),
-        ("gtp nodes=3 cat", "GTP knows no limit by nodes"),
+        ("gtp nodes=3 cat", "GTP has no limit by nodes"),
         ("gtp nodes=x cat", "nodes of the player 'gtp nodes=x cat' must be a number, got 'x'"),
         ("gtp seconds=-1 cat", "must be above 0, at most 10^9, got '-1'"),
         ("gtp seconds=inf cat", "at most 10^9, got 'inf'"),

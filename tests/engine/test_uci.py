@@ -127,7 +127,7 @@ def test_the_options_that_lichess_bot_sets(make: Make) -> None:
     partner.say("isready")
     told = partner.hear("readyok")
     assert told == [
-        "info string Threads changes nothing: evaluator.threads counts",
+        "info string Threads has no effect: evaluator.threads sets it",
         "info string chess: the tablebase ./syzygy/ cannot be read: No such file or directory",
         "readyok",
     ]
@@ -204,12 +204,12 @@ def test_a_growing_game_is_not_played_again(
         ("setoption name Hash value 0", "option Hash must be 1 to"),
         ("setoption name Hash value", "option Hash must be 1 to"),
         ("setoption name Ponder value maybe", "must be true or false"),
-        ("setoption name Skill value 3", "there is no option 'Skill'"),
-        ("setoption", "setoption is name"),
-        ("debug maybe", "debug is on or off"),
+        ("setoption name Skill value 3", "unknown option 'Skill'"),
+        ("setoption", "setoption must be name"),
+        ("debug maybe", "debug must be on or off"),
         ("ponderhit", "without go ponder"),
-        ("xyzzy plugh", "there is no command 'xyzzy'"),
-        ("\x00\x1b[2J\ufffd\u2028", "there is no command"),
+        ("xyzzy plugh", "unknown command 'xyzzy'"),
+        ("\x00\x1b[2J\ufffd\u2028", "unknown command"),
     ],
 )
 def test_bad_lines_get_a_sentence_and_change_nothing(make: Make, line: str, sentence: str) -> None:
@@ -431,7 +431,7 @@ def test_a_network_without_draws_shows_no_chances_and_says_so(
     make: Make, game: Game, predictor: Foreseen | None
 ) -> None:
     partner = make(evaluator=Fixed(game, 0.5), predictor=predictor)
-    note = "info string UCI_ShowWDL shows nothing, since this network does not predict draws"
+    note = "info string UCI_ShowWDL has no effect, since this network does not predict draws"
     partner.say("uci")
     assert "option name UCI_ShowWDL type check default false" in partner.hear("uciok")
     for wanted in (note, None):
@@ -580,10 +580,10 @@ def test_memory_is_as_the_option_says(make: Make) -> None:
 def test_a_failing_evaluator_is_told_and_a_legal_action_played(make: Make, game: Game) -> None:
     partner = make(evaluator=Fixed(game, math.nan))
     partner.say("isready")
-    assert "info string thinking fails" in partner.hear("readyok")[0]
+    assert "info string search fails" in partner.hear("readyok")[0]
     partner.say("position startpos moves e2e4", "go nodes 10")
     heard = partner.hear("bestmove")
-    assert "thinking failed" in heard[0]
+    assert "search failed" in heard[0]
     board = chess.Board()
     board.push_uci("e2e4")
     assert chess.Move.from_uci(heard[-1].split()[1]) in board.legal_moves

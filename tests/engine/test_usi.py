@@ -105,7 +105,7 @@ def test_positions_are_those_of_cshogi(make: Make) -> None:
         ("position startpos moves e2e4", "move 1 cannot be played"),
         ("position fen 9/9 b - 1", "position is startpos or sfen"),
         ("position sfen 9/9/9/9/9/9/9/9/9 b - 1", "one side at least must have a king"),
-        ("go_", "there is no command"),
+        ("go_", "unknown command"),
         ("setoption name USI_Hash value none", "must be 1 to"),
     ],
 )
