@@ -1,4 +1,4 @@
-"""What `import azcore` offers to whoever writes Python; docs/library.md has the promise.
+"""What `import azcore` offers to Python programs; docs/library.md states what stays stable.
 
     game = azcore.make("name", board_size=9)
     player = azcore.load("pretrained/NAME")            # or a run, or a checkpoint
@@ -6,10 +6,10 @@
     run = azcore.train("name", minutes=5)
     azcore.arena([run, "random", "search:64"])
 
-The top floor beside the command line: it composes the same settings, calls the same parts, and
-gives back objects that show themselves in a terminal and in a notebook. `player` loads, `analysis`
-and `node` search, `runs` trains and reads runs, `matches` compares, `lessons` is for a training
-loop of one's own; `columns`, `html` and `progress` show, and `settings` composes.
+The top layer, next to the command line: it composes the same settings, calls the same parts, and
+returns objects that display themselves in a terminal and in a notebook. `player` loads, `analysis`
+and `node` search, `runs` trains and reads runs, `matches` compares, `lessons` is for a custom
+training loop; `columns`, `html` and `progress` display, and `settings` composes.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""`azcore.search`: one search of one position, to look at and to go on with."""
+"""`azcore.search`: one search of one position, to inspect and to continue."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from azcore.search.settings import SearchResult, SearchSettings
 from azcore.settings import altered, require
 
 PLIES = 8  # of an expected line
-ROWS = 10  # of the table that is shown
+ROWS = 10  # of the displayed table
 COLUMNS = ("move", "visits", "share", "value", "prior", "line", "action")
 
 
 @dataclass(frozen=True)
 class Simulation:
-    """One simulation: where it went and what it found there.
+    """One simulation: its path and its result.
 
     Attributes:
         number: counted from 1 in its tree.
-        texts: the actions from the root to the leaf, as people write them.
-        leaf: the node that it added, or the finished game that it met again.
-        value: what was backed up, in [-1, 1], view of the player to move at the root.
+        texts: the actions from the root to the leaf, in the game's notation.
+        leaf: the node that it added, or the finished game that it reached again.
+        value: the backed-up value, in [-1, 1], view of the player to move at the root.
     """
 
     number: int
@@ -52,7 +52,7 @@ class Simulation:
 
 
 class Analysis:
-    """What a search found out about a position; `run` and `step` continue it.
+    """The result of a search of a position; `run` and `step` continue it.
 
     Values are in [-1, 1], in the view of the player to move. `azcore.search` makes one.
 
@@ -74,15 +74,15 @@ class Analysis:
         self._search.start(0, self.state)
         self._stepper = Stepper(self._search, 0)
 
-    # -- going on -------------------------------------------------------------------------------
+    # -- continuing -----------------------------------------------------------------------------
 
     def run(self, simulations: int) -> Analysis:
-        """Search on with so many more simulations; returns itself.
+        """Continue with this many more simulations; returns itself.
 
-        Ctrl-C stops and drops the tree, since a simulation may be left half done in it.
+        Ctrl-C stops and drops the tree, which may hold an incomplete simulation.
 
         Raises:
-            GameError: the tree has no room for as many.
+            GameError: the tree has no room for that many.
         """
         self._require_room(simulations)
         with self._dropping_what_is_half_done(), game_faults():
@@ -92,12 +92,12 @@ class Analysis:
         return self
 
     def step(self, simulations: int = 1) -> list[Simulation]:
-        """Search on, one simulation at a time, and say what each did.
+        """Continue one simulation at a time, and yield what each did.
 
-        With `solve=True` it ends where nothing is left to find out.
+        With `solve=True` it ends once the root is solved.
 
         Raises:
-            GameError: the tree has no room for as many.
+            GameError: the tree has no room for that many.
         """
         self._require_room(simulations)
         with self._dropping_what_is_half_done(), game_faults():
@@ -129,7 +129,7 @@ class Analysis:
     def _dropping_what_is_half_done(self) -> _Dropping:
         return _Dropping(self._begin)
 
-    # -- what was found -------------------------------------------------------------------------
+    # -- results --------------------------------------------------------------------------------
 
     @property
     def result(self) -> SearchResult:
@@ -144,12 +144,12 @@ class Analysis:
 
     @property
     def value(self) -> float:
-        """What the position is worth: mean of the simulations; without any, the network's."""
+        """The value of the position: mean of the simulations; without any, the network's."""
         return self.result.value
 
     @property
     def simulations(self) -> int:
-        """How many were run."""
+        """The number of simulations so far."""
         return self._search.held(0)
 
     @property
@@ -194,21 +194,21 @@ class Analysis:
         return Columns.of_rows(COLUMNS, rows)
 
     def _texts(self, actions: list[int]) -> Iterator[str]:
-        """A line as people write it."""
+        """A line in the game's notation."""
         state = self.state
         for action in actions:
             yield self.game.action_to_notation(state, action)
             state = self.game.step(state, action)
 
     def picture(self, layer: str = "visits", *, theme: str = "auto") -> Picture:
-        """The board with what the search says drawn over it.
+        """The board with the search's results drawn over it.
 
         Args:
             layer: `visits`, `prior` (the network's policy), `line` (the expected line) or `none`.
             theme: `light`, `dark`, or `auto` for that of the page.
 
         Raises:
-            AzcoreError: there is no such layer or theme.
+            AzcoreError: the layer or theme is unknown.
         """
         layers = ("visits", "prior", "line", "none")
         require(layer in layers, "layer", f"one of {', '.join(layers)}", layer)
@@ -242,7 +242,7 @@ class Analysis:
 
 
 class _Dropping:
-    """Begins the tree again when its block ends with an error: leaves may wait in it forever."""
+    """Resets the tree when its block ends with an error: leaves may wait in it forever."""
 
     def __init__(self, again: Any) -> None:
         self._again = again
@@ -263,22 +263,22 @@ def search(
     simulations: int = 100,
     **constants: Any,
 ) -> Analysis:
-    """Search a position and return what was found, which can be looked into and gone on with.
+    """Search a position; the result can be inspected and continued.
 
-    The search is PUCT without noise, one simulation after the other, so it gives the same result
+    The search is PUCT without noise, one simulation after another, so it gives the same result
     each time. The constants are those of `conf/search`.
 
     Args:
         game: the game.
         state: the position; None: the initial one.
-        player: whose network judges positions; None: every leaf counts as even, and only ends of
-            games say more.
+        player: whose network evaluates positions; None: every leaf counts as even, except ends of
+            games.
         simulations: how many; 0 only evaluates the root, for `step`.
         constants: other constants of the search by their names in `conf/search`, such as
             `c_init=2.5`.
 
     Raises:
-        GameError: the game is over, or the player has learned another.
+        GameError: the game is over, or the player has learned another one.
         SettingError: a constant cannot be used.
     """
     state = game.initial_state() if state is None else state
@@ -301,7 +301,7 @@ _OWN = {
     "num_simulations": "it is simulations= here",
     **dict.fromkeys(
         ("leaves_per_tree", "reuse_subtree", "reuse_limit", "stop_early"),
-        "an analysis walks one leaf at a time in a tree of its own",
+        "an analysis walks one leaf at a time in its own tree",
     ),
     **dict.fromkeys(
         ("dirichlet_alpha", "dirichlet_fraction", "root_temperature", "forced_visits"),
@@ -313,9 +313,9 @@ _OWN = {
 def _search_settings(
     composed: Mapping[str, Any], constants: Mapping[str, Any], room: int
 ) -> SearchSettings:
-    """What an analysis searches by: PUCT as engines do, one leaf at a time."""
+    """The search of an analysis: PUCT as in engines, one leaf at a time."""
     for name in _OWN:
         require(name not in constants, name, f"left out: {_OWN[name]}", constants.get(name))
     settings = altered(thinking_search(composed), constants, "search")
-    require(settings.gumbel is None, "search.gumbel", "null: an analysis is PUCT", "others")
+    require(settings.gumbel is None, "search.gumbel", "null: an analysis uses PUCT", "others")
     return replace(settings, num_simulations=room, leaves_per_tree=1, reuse_subtree=False)

@@ -1,4 +1,4 @@
-"""A table as a dict of columns: `pandas.DataFrame(columns)` takes it, and it prints as a table."""
+"""A table as a dict of columns, which `pandas.DataFrame` accepts and which prints as a table."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ WIDEST = 40  # letters of a cell
 
 
 class Columns(dict[str, list[Any]]):
-    """Lists of one length by the names of their columns; a cell without a value is nan.
+    """Lists of equal length by column name; a cell without a value is nan.
 
-    `columns["loss"]` is a list; `pandas.DataFrame(columns)` and `polars.DataFrame(columns)` take
+    `columns["loss"]` is a list; `pandas.DataFrame(columns)` and `polars.DataFrame(columns)` accept
     the whole.
     """
 
     @classmethod
     def of_rows(cls, names: Iterable[str], rows: Iterable[Mapping[str, Any]]) -> Columns:
-        """A table of rows, in each of which columns may be missing."""
+        """A table of rows, which may lack some columns."""
         listed = list(rows)
         return cls({name: [row.get(name, math.nan) for row in listed] for name in names})
 
@@ -77,7 +77,7 @@ def _has_value(cell: Any) -> bool:
 
 
 def cell_text(cell: Any) -> str:
-    """A cell in a few letters; nothing for nan."""
+    """A cell in a few letters; empty for nan."""
     if isinstance(cell, float):
         if math.isnan(cell):
             return ""
@@ -90,5 +90,5 @@ def cell_text(cell: Any) -> str:
 
 
 def printable(text: str) -> str:
-    """A text without signs that could steer a terminal: a run may come from a stranger."""
+    """A text without control characters that could steer a terminal: runs are untrusted."""
     return "".join(sign if sign.isprintable() else "?" for sign in text)

@@ -1,4 +1,4 @@
-"""Pieces of HTML that notebooks show. Texts are escaped here: games and runs may be strangers'."""
+"""Pieces of HTML for notebooks. Texts are escaped here: games and runs are untrusted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ CELL = "padding:.1rem .6rem;text-align:"
 
 
 def table_of(names: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool]) -> str:
-    """A table; columns of numbers are set to the right."""
+    """A table; columns of numbers are aligned right."""
     sides = ["right" if is_number else "left" for is_number in numeric]
     head = "".join(_cell("th", name, side) for name, side in zip(names, sides, strict=True))
     body = "".join(
@@ -33,7 +33,7 @@ def facts_of(title: str, facts: Sequence[tuple[str, str]]) -> str:
 
 
 def beside(*parts: str) -> str:
-    """Parts side by side, below each other where there is no room."""
+    """Parts side by side, or below each other if the page is narrow."""
     columns = "".join(
         tag("div", part or " ", style="flex:0 1 auto;min-width:14rem") for part in parts
     )

@@ -1,4 +1,4 @@
-"""What a run's games teach, as batches for a training loop of one's own."""
+"""A run's games as batches for a custom training loop."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class Batches:
 
     A batch is a dict of tensors: `observations` uint8 [N, C, H, W], `legal_action_mask` bool
     [N, A], `policy_targets` float32 [N, A], `value_targets` float32 [N] in the view of the player
-    to move, and the auxiliary targets of the run's network. A torch or Lightning trainer takes the
-    object as its loader; `.numpy()` of each tensor is a view of it for NumPy.
+    to move, and the auxiliary targets of the run's network. A torch or Lightning trainer accepts
+    the object as its loader; `.numpy()` of each tensor is a view of it for NumPy.
 
     Attributes:
         buffer: the games, from which `buffer.sample(size, rng)` draws NumPy arrays.

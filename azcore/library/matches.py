@@ -1,4 +1,4 @@
-"""`azcore.arena`: matches between players, and what they say about strength."""
+"""`azcore.arena`: matches between players, and their ratings."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ COLUMNS = ("player", "elo", "low", "high", "games", "score", "draws")
 
 
 class Ratings:
-    """What matches say about the strength of their players, the strongest first.
+    """The ratings that follow from matches, the strongest player first.
 
     Attributes:
         matches: each match with its games, move by move.
@@ -60,7 +60,7 @@ class Ratings:
     def table(self) -> Columns:
         """A row for each player.
 
-        Columns: `player`; `elo`, that of an anchor as given; `low` and `high`, its 95 % interval;
+        Columns: `player`; `elo`, for an anchor as given; `low` and `high`, its 95 % interval;
         `games` that differ; `score`, the share of their points; `draws`, their share.
         """
         rows = [
@@ -78,7 +78,7 @@ class Ratings:
         return Columns.of_rows(COLUMNS, rows)
 
     def superiority(self, player: str, other: str) -> float:
-        """How likely the first is the stronger of two players, given the results."""
+        """The probability that the first of two players is the stronger, given the results."""
         return self._rated.superiority(player, other)
 
     def _shown(self) -> Columns:
@@ -101,7 +101,7 @@ class Ratings:
 
 @dataclass
 class _Chooser(Entrant):
-    """A function from a state to an action as a player."""
+    """A player that calls a function from a state to an action."""
 
     game: Game
     choice: Choice
@@ -137,25 +137,25 @@ def arena(
     Args:
         players: each a player or a run; a text as for `load`, `random`, `search:64` (search
             without a network) or another program; or a function from a state to an action.
-        changes: `KEY=VALUE` each, as for `command=arena`, such as `arena.opening_plies=4`; not what
-            it writes or where it plays.
-        game: what is played; None: the game of the first player that has one.
-        games: of each match, even; None: as the settings say, here and below.
+        changes: `KEY=VALUE` each, as for `command=arena`, such as `arena.opening_plies=4`, except
+            for output and backend.
+        game: to play; None: the game of the first player that has one.
+        games: of each match, even; None: as in the settings, here and below.
         simulations: of each player's search per move.
         seed: of openings; the same seed repeats the matches.
         quiet: print nothing.
 
     Raises:
-        SettingError: fewer than two players, or a text that names none.
-        GameError: no player says which game is played, or one has learned another.
-        KeyboardInterrupt: before any match was over.
+        SettingError: fewer than two players, or a text that does not name one.
+        GameError: no player determines the game, or one has learned another.
+        KeyboardInterrupt: before any match had ended.
     """
     listed = [_loaded(player) for player in players]
     if len(listed) < 2:
-        raise SettingError(f"players must be two at least, got {len(listed)}")
+        raise SettingError(f"players must be two or more, got {len(listed)}")
     game = game or next(filter(None, map(_game_of, listed)), None)
     if game is None:
-        raise GameError("no player brings a game: name it by game=azcore.make(...)")
+        raise GameError("no player determines the game: name it by game=azcore.make(...)")
     numbers = {"arena.games": games, "arena.num_simulations": simulations, "seed": seed}
     given = arguments({key: value for key, value in numbers.items() if value is not None})
     composed = settings_of(game, "command=arena", "players=[random]", *given, *changes)
@@ -169,7 +169,7 @@ def arena(
 
 
 def _require_plain(composed: Mapping[str, Any]) -> None:
-    """Refuse what `command=arena` alone does.
+    """Refuse settings that only `command=arena` supports.
 
     Raises:
         SettingError: naming it.
@@ -188,7 +188,7 @@ def _require_plain(composed: Mapping[str, Any]) -> None:
 
 
 def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | str | Choice:
-    """A run as its player; a path as the checkpoint there."""
+    """The player of a run, or of the checkpoint at a path."""
     if isinstance(player, Run):
         return player.player()
     if isinstance(player, os.PathLike):
@@ -203,7 +203,7 @@ def _loaded(player: Player | Run | str | os.PathLike[str] | Choice) -> Player | 
 
 
 def _game_of(player: Player | str | Choice) -> Game | None:
-    """The game that a player has learned, as far as it says so."""
+    """The game that a player has learned, if it states one."""
     if (
         isinstance(player, str)
         and player.partition(":")[0] not in KINDS
@@ -221,7 +221,7 @@ def _game_of(player: Player | str | Choice) -> Game | None:
 
 
 def _entrants(settings: MatchSettings, players: Sequence[Player | str | Choice]) -> list[Entrant]:
-    """The players of a match, each with a name of its own."""
+    """The players of a match, with distinct names."""
     entrants: list[Entrant] = []
     for player in players:
         if isinstance(player, str):
@@ -238,7 +238,7 @@ def _entrants(settings: MatchSettings, players: Sequence[Player | str | Choice])
 def _play_all(
     settings: MatchSettings, entrants: Sequence[Entrant], quiet: bool
 ) -> list[MatchResult]:
-    """The matches; after Ctrl-C those that were over."""
+    """The matches; after Ctrl-C the finished ones."""
     arena, starts = settings.arena, settings.arena_starts()
     book, tablebase = known_of(arena, settings.game)
     require_positions(entrants, starts)
@@ -270,5 +270,5 @@ def _play_all(
                     file=sys.stderr,
                 )
     except KeyboardInterrupt:
-        require(bool(results), "matches", "one at least before Ctrl-C", len(results))
+        require(bool(results), "matches", "one or more before Ctrl-C", len(results))
     return results

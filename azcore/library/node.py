@@ -1,4 +1,4 @@
-"""A search tree to walk through: its nodes as objects, over `azcore.search.inspection`."""
+"""A search tree to walk through: its nodes as objects, on top of `azcore.search.inspection`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from azcore.search import inspection
 from azcore.search.inspection import EdgeView, NodeView
 from azcore.search.mcts import Search
 
-WIDE, DEEP = 4, 3  # of the tree that `repr` shows
+WIDE, DEEP = 4, 3  # of the tree shown by `repr`
 
 
 class Node:
-    """A position that the search has reached, and how it thinks of the action that led there.
+    """A position that the search has reached, with its statistics of the action that led there.
 
-    A node stays true while its search goes on: what it says is read when it is asked.
+    A node stays current while its search continues: it reads its numbers from the tree.
 
     Attributes:
-        action: what led here; None at the root.
+        action: that led here; None at the root.
         parent: None at the root.
         state: the position.
     """
@@ -52,19 +52,19 @@ class Node:
 
     @property
     def text(self) -> str:
-        """The action as people write it; empty at the root."""
+        """The action in the game's notation; empty at the root."""
         if self.parent is None or self.action is None:
             return ""
         return self._game.action_to_notation(self.parent.state, self.action)
 
     @property
     def visits(self) -> int:
-        """N: simulations that went through here; at the root, all of them."""
+        """N: simulations that passed through here; at the root, all of them."""
         return self.view.visits - 1 if self.parent is None else self.edge.visits
 
     @property
     def value(self) -> float:
-        """Q: mean of those simulations in [-1, 1], view of whoever chose the action.
+        """Q: mean of those simulations in [-1, 1], view of the player who chose the action.
 
         At the root: of the player to move, the network's own value included.
         """
@@ -77,7 +77,7 @@ class Node:
 
     @property
     def network_value(self) -> float:
-        """What the network said here, or the outcome in a finished game; view of the mover here."""
+        """The network's value, or a finished game's outcome; view of the player to move here."""
         return self.view.value
 
     @property
@@ -87,7 +87,7 @@ class Node:
 
     @property
     def children(self) -> list[Node]:
-        """The nodes below, most visited first; actions never tried have none."""
+        """The child nodes, most visited first; untried actions have none."""
         return [
             Node(
                 self._game,
@@ -109,7 +109,7 @@ class Node:
         """The node that some actions lead to from here.
 
         Raises:
-            GameError: the search has not been there.
+            GameError: the search has not reached it.
         """
         node = self
         for action in actions:
@@ -119,7 +119,7 @@ class Node:
         return node
 
     def walk(self) -> Iterator[Node]:
-        """This node and all below, each before its children."""
+        """This node and all nodes below, each before its children."""
         yield self
         for child in self.children:
             yield from child.walk()
@@ -144,7 +144,7 @@ class Node:
         return tag("div", self._folded(DEEP + 1), style="font-family:ui-monospace,monospace")
 
     def _folded(self, depth: int, is_open: bool = True) -> str:
-        """This node over its children, which a click shows and hides."""
+        """This node above its children, which a click shows and hides."""
         words, children = escaped(self._words()), self.children
         if depth == 0 or not children:
             return tag("div", words, style="margin-left:2.1rem")

@@ -1,4 +1,4 @@
-"""A player: a network that was loaded, ready to be asked and to be searched with."""
+"""A player: a loaded network, ready to predict and to search with."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class Player:
     """A network and the game that it learned; `azcore.load` makes one.
 
     Attributes:
-        name: in tables; a run's name and the checkpoint's, or that of a shipped network.
+        name: in tables; the run's name and the checkpoint's, or a shipped network's.
         game: the game, with the settings that the network learned it with.
         network: the torch module: logits [N, A] and values [N] for observations [N, C, H, W].
         step: optimizer steps behind the weights.
-        evaluator: what search asks, the fastest way to run the network on this machine.
+        evaluator: for search, the fastest way to run the network on this machine.
     """
 
     def __init__(
@@ -54,16 +54,16 @@ class Player:
         self._shape, self._facts, self._predictor = shape, facts, predictor
 
     def predict(self, state: Any) -> Prediction:
-        """What the network says of a position, without any search; view of the player to move.
+        """The network's predictions for a position, without search; view of the player to move.
 
         Returns:
-            policy float32 [A], value in [-1, 1], and what else the network predicts.
+            policy float32 [A], value in [-1, 1], and the network's other predictions.
 
         Raises:
             GameError: the game is over there.
         """
         if self.game.is_terminal(state):
-            raise GameError(f"{self.game.name}: the game is over, there is nothing to predict")
+            raise GameError(f"{self.game.name}: the game is over; nothing to predict")
         return self._predictor.predict(self.game, [state])[0]
 
     def require_game(self, game: Game) -> None:
@@ -88,11 +88,11 @@ def load(source: str | os.PathLike[str], *, game: Game | None = None) -> Player:
     Args:
         source: a run directory (its last weights), `RUN@step-400`, a checkpoint file, or
             `pretrained/NAME` for a network that an installed game ships.
-        game: for a game that is not installed: one with the settings that the network learned.
+        game: for a game that is not installed: the game with the network's settings.
 
     Raises:
-        SettingError: there is no such run, checkpoint or network.
-        CheckpointError: it cannot be used, or is of another game.
+        SettingError: the run, checkpoint or network does not exist.
+        CheckpointError: the checkpoint cannot be used, or is of another game.
         GameError: its game is not installed.
     """
     text = os.fspath(source)

@@ -1,4 +1,4 @@
-"""How far training has come: a bar in a terminal, a line that changes in a notebook."""
+"""The progress of training: a bar in a terminal, an updated line in a notebook."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from rich.console import Console
 
 from azcore.algorithms.display import TrainingDisplay
 
-EVERY = 0.5  # seconds between two changes of the line in a notebook
+EVERY = 0.5  # seconds between two updates of the line in a notebook
 
 
 def display_for(quiet: bool) -> Callable[..., TrainingDisplay]:
-    """What makes the output of a training run: see `azcore.commands.train.train_run`."""
+    """Builds the output of a training run: see `azcore.commands.train.train_run`."""
 
     def make(*, console: Console, max_steps: int) -> TrainingDisplay:
-        # Plain text also in a notebook, where rich would draw each line as a block of HTML, and as
-        # kernels set FORCE_COLOR, take their output for a terminal.
+        # Plain text also in a notebook, where rich would draw each line as a block of HTML, and
+        # take the output for a terminal, since kernels set FORCE_COLOR.
         notebook = _in_notebook()
         terminal = False if notebook else None
         console = Console(soft_wrap=True, force_jupyter=False, force_terminal=terminal, quiet=quiet)
@@ -30,7 +30,7 @@ def display_for(quiet: bool) -> Callable[..., TrainingDisplay]:
 
 
 def _in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel, not in a terminal's IPython."""
+    """Whether this runs in a Jupyter kernel rather than in a terminal's IPython."""
     shell = sys.modules.get("IPython")
     running: Any = shell.get_ipython() if shell is not None else None
     return running is not None and hasattr(running, "kernel")

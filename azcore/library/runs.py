@@ -39,7 +39,7 @@ HEIGHT = 640  # pixels of a report in a notebook
 
 
 class Report:
-    """The page about a run: a file for any browser, shown in a notebook as it is.
+    """The page about a run: a file for any browser, embedded in a notebook.
 
     Attributes:
         path: of the file.
@@ -61,19 +61,19 @@ class Report:
 
 
 class Run:
-    """A run directory: what training has made so far, finished or not.
+    """A run directory: what training has produced so far, finished or not.
 
     Args:
         path: the directory.
 
     Raises:
-        SettingError: it holds no run.
+        SettingError: it does not hold a run.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self._run = RunDirectory(Path(path).absolute())
         if not self._run.config.is_file():
-            raise SettingError(f"{path} is no run directory, it has no config.yaml")
+            raise SettingError(f"{path} is not a run directory, it has no config.yaml")
 
     @property
     def path(self) -> Path:
@@ -94,7 +94,7 @@ class Run:
 
         Raises:
             GameError: it is neither installed nor defined in this process.
-            CheckpointError: the run's settings name no game.
+            CheckpointError: the run's settings do not name a game.
         """
         own = self._own_game()
         if not isinstance(own.get("name"), str):
@@ -112,7 +112,8 @@ class Run:
     def metrics(self) -> Columns:
         """A row for each generation: losses, counts, speeds, and `elo` where it was rated.
 
-        `pandas.DataFrame(run.metrics)` takes it; what a run does not measure has no column.
+        `pandas.DataFrame(run.metrics)` accepts it; quantities that a run does not measure have no
+        column.
         """
         rows = last_of_each(read_rows(self._run.metrics), ("generation",))
         names = {name: None for row in rows for name, text in row.items() if text}
@@ -144,20 +145,20 @@ class Run:
         }
 
     def player(self, step: int | None = None) -> Player:
-        """The player that the run has made.
+        """The player that the run has trained.
 
         Args:
-            step: of one of its rated weights; None: the last ones.
+            step: of some rated weights; None: the last ones.
 
         Raises:
-            SettingError: the run has no such weights, or none yet.
+            SettingError: the run has no such weights, or no weights yet.
         """
         if step is None and not self._run.last_checkpoint.exists():
             raise SettingError(f"{self.path} has no weights yet: it stopped before the first")
         return load(f"{self.path}@{'last' if step is None else f'step-{step}'}", game=self.game)
 
     def report(self) -> Report:
-        """Write `report.html` anew: curves, ratings, and four games to step through."""
+        """Write `report.html` again: curves, ratings, and four games to step through."""
         return Report(write_report(self.path))
 
     def records(self) -> Iterator[GameRecord]:
@@ -165,14 +166,14 @@ class Run:
         return GameFile(self._run.records).read()
 
     def learner(self, steps: int, *, fresh: bool = False) -> LearnerModule:
-        """The network as a Lightning module with the papers' loss, for a trainer of one's own.
+        """The network as a Lightning module with the papers' loss, for a custom trainer.
 
-        `learner.loss(batch)` is the loss alone, for a loop in plain torch; `learner.save_weights`
-        writes a checkpoint that `azcore.load` takes.
+        `learner.loss(batch)` is only the loss, for a loop in plain torch; `learner.save_weights`
+        writes a checkpoint that `azcore.load` accepts.
 
         Args:
-            steps: how long it is going to train, to which the learning rates refer.
-            fresh: begin with random weights, not with the run's last ones.
+            steps: the length of training, to which the learning rates refer.
+            fresh: begin with random weights instead of the run's last ones.
         """
         return lessons.learner(self._run, steps, fresh)
 
@@ -181,10 +182,10 @@ class Run:
 
         Args:
             steps: how many.
-            size: positions in each; None: as the settings say.
+            size: positions in each; None: as in the settings.
 
         Raises:
-            SettingError: there are no games yet.
+            SettingError: the run has no games yet.
             GameFileError: a game is damaged or breaks the rules.
         """
         return lessons.batches(self._run, steps, size)
@@ -198,14 +199,14 @@ class Run:
         learner: type[LearnerModule] | None = None,
         callbacks: Sequence[Any] | None = None,
     ) -> Run:
-        """Go on where the run stopped, byte for byte as if it never had.
+        """Resume where the run stopped, byte for byte as if it had not.
 
         Args:
-            minutes: of training in all, those before included; None: the run's own limit.
-            steps: of the optimizer in all; None: the run's own limit.
+            minutes: of training in total; None: the run's own limit.
+            steps: of the optimizer in total; None: the run's own limit.
             quiet: print nothing.
-            learner: as for `train`; a run that had one wants it again.
-            callbacks: the same. `learner=azcore.LearnerModule` and `callbacks=[]` resume without.
+            learner: as for `train`; a run that had one needs it again.
+            callbacks: likewise. `learner=azcore.LearnerModule` and `callbacks=[]` resume without.
         """
         changes = [f"resume={_quoted(self.path)}", *limits(minutes, steps)]
         game = self.game
@@ -213,14 +214,14 @@ class Run:
         return _trained(settings, quiet, Objects(learner=learner, callbacks=callbacks))
 
     def _facts(self) -> dict[str, str]:
-        """What one wants to know of a run, by title."""
+        """The main facts about a run, by title."""
         game, metrics = self._own_game(), self.metrics
         words = ", ".join(f"{key} {value}" for key, value in game.items() if key != "name")
         facts = {"game": f"{game.get('name')} {words}".strip()}
         if not metrics.height:
             return facts | {"state": "no generation yet"}
         *_, last = metrics.rows()
-        # A table may be damaged, or a stranger's.
+        # A table may be damaged or untrusted.
         if {"generation", "step", "games", "seconds"} <= last.keys():
             facts["trained"] = (
                 f"{last['generation'] + 1:,} generations, {last['step']:,} steps, "
@@ -259,7 +260,7 @@ def train(
     callbacks: Sequence[Any] | None = None,
     **settings: Setting,
 ) -> Run:
-    """Train a network by self-play; the same run as on the command line.
+    """Train a network by self-play; equivalent to the command line.
 
     Ctrl-C, or the stop button of a notebook, ends training early and returns the run, which
     `resume` continues. Everything is on disk at any time.
@@ -267,13 +268,13 @@ def train(
     Args:
         game: a name, a game (also one defined in this process), or composed settings.
         changes: `KEY=VALUE` each, as on the command line, such as `search.num_simulations=32`.
-        minutes: of training; None: as the settings say.
-        steps: of the optimizer; None: as the settings say.
+        minutes: of training; None: as in the settings.
+        steps: of the optimizer; None: as in the settings.
         run_dir: where to write; None: `runs/<game>/<date and time>`.
-        seed: None: that of the settings. The same seed gives the same run.
+        seed: None: as in the settings. The same seed gives the same run.
         quiet: print nothing.
-        learner: a subclass of `LearnerModule`, such as one with another loss; None: as the settings
-            say.
+        learner: a subclass of `LearnerModule`, such as one with another loss; None: as in the
+            settings.
         callbacks: of Lightning; their `state_dict` must hold plain values and tensors.
         settings: the game's own, as for `make`.
 
@@ -281,7 +282,7 @@ def train(
         The run, finished or interrupted.
 
     Raises:
-        AzcoreError: a setting cannot be used, or the game keeps no contract.
+        AzcoreError: a setting cannot be used, or the game breaks the contract.
         KeyboardInterrupt: it was interrupted before anything was written.
     """
     objects = Objects(learner=learner, callbacks=callbacks)
@@ -291,20 +292,20 @@ def train(
     if isinstance(game, Mapping):
         if changes or settings:
             raise SettingError(
-                f"composed settings are complete, got {', '.join([*changes, *settings])} besides: "
-                "compose them too"
+                f"composed settings are complete, got also {', '.join([*changes, *settings])}: "
+                "pass them to compose"
             )
         return _trained({**game, **_limited(game, compose(*told), told)}, quiet, objects)
     if isinstance(game, Game):
         if settings:
-            raise SettingError(f"{game} has its settings, got {', '.join(settings)} besides")
+            raise SettingError(f"{game} already has its settings, got also {', '.join(settings)}")
         return _trained(settings_of(game, *told), quiet, objects)
     own = arguments({f"game.{key}": value for key, value in settings.items()})
     return _trained(compose(f"game={game}", *own, *told), quiet, objects)
 
 
 def limits(minutes: float | None, steps: int | None) -> list[str]:
-    """When training ends, as a command line says it."""
+    """When training ends, as on a command line."""
     told = []
     if minutes is not None:
         require(minutes > 0, "minutes", "above 0", minutes)
@@ -318,7 +319,7 @@ def limits(minutes: float | None, steps: int | None) -> list[str]:
 
 
 def _limited(game: Mapping[str, Any], said: Mapping[str, Any], told: list[str]) -> dict[str, Any]:
-    """Of composed settings those that `train` was told besides."""
+    """Composed settings with the arguments of `train` applied."""
     changed: dict[str, Any] = {"trainer": dict(game["trainer"])}
     for each in told:
         group, _, name = each.partition("=")[0].partition(".")
@@ -330,7 +331,7 @@ def _limited(game: Mapping[str, Any], said: Mapping[str, Any], told: list[str]) 
 
 
 def _trained(settings: Mapping[str, Any], quiet: bool, objects: Objects) -> Run:
-    with warnings.catch_warnings(), game_faults():  # some of Lightning's are silenced meanwhile
+    with warnings.catch_warnings(), game_faults():  # silences some of Lightning's
         run, _ = train_run(beside_defaults(settings), display_for(quiet), objects)
     if not run.config.is_file():
         raise KeyboardInterrupt

@@ -1,4 +1,4 @@
-"""Settings for whoever writes Python: those of `conf/`, composed as on the command line."""
+"""Settings for Python programs: those of `conf/`, composed as on the command line."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from azcore.game.registry import installed_games, offer
 
 _PLAIN_WORD = re.compile(r"(?!(?:null|true|false|inf|nan)$)[A-Za-z_]\w*", re.IGNORECASE)
 
-_ENGINE: dict[str, Settings] = {}  # by game, which alone sets them
+_ENGINE: dict[str, Settings] = {}  # by game, on which they depend
 
 
 class Settings(dict[str, Any]):
     """Every setting as a plain value, by group and name; prints as YAML.
 
-    `settings["search"]["num_simulations"]` reads one. To change one, compose again: what depends
-    on it, such as the sizes for a game and a machine, then changes with it.
+    `settings["search"]["num_simulations"]` reads one. To change one, compose again: then dependent
+    settings change with it, such as the sizes for a game and a machine.
     """
 
     def __repr__(self) -> str:
@@ -30,21 +30,21 @@ class Settings(dict[str, Any]):
 
 
 def compose(*changes: str, **named: Any) -> Settings:
-    """All settings, with some of them changed; any command and `train` take the result.
+    """All settings, with some of them changed; any command and `train` accept the result.
 
     Args:
         changes: `KEY=VALUE` each, as on the command line.
-        named: the same as keywords, such as `scale="laptop"`; a list is a list.
+        named: changes as keywords, such as `scale="laptop"`; a list is a list.
 
     Raises:
-        SettingError: there is no such setting, or it cannot have this value.
-        AzcoreError: a run or checkpoint that is named cannot be used.
+        SettingError: the setting does not exist, or cannot have this value.
+        AzcoreError: a named run or checkpoint cannot be used.
     """
     return Settings(settings_for([*changes, *arguments(named)], {}))
 
 
 def settings_of(game: Game, *changes: str) -> Settings:
-    """All settings for a game, whether it is installed or defined in this process."""
+    """All settings for a game, installed or defined in this process."""
     offer(game)
     is_installed = game.name in installed_games()
     games = {} if is_installed else {game.name: game.settings}
@@ -54,14 +54,14 @@ def settings_of(game: Game, *changes: str) -> Settings:
 
 
 def settings_of_engine(game: Game) -> Settings:
-    """Those of command=engine for a game, composed once for each: a search takes less."""
+    """The settings of command=engine for a game, cached: composing takes longer than a search."""
     if game.name not in _ENGINE:
         _ENGINE[game.name] = settings_of(game, "command=engine")
     return _ENGINE[game.name]
 
 
 def arguments(named: Mapping[str, Any]) -> list[str]:
-    """Keywords as a command line would say them."""
+    """Keywords as words of a command line."""
     return [f"{key}={_written(value)}" for key, value in named.items()]
 
 

@@ -347,9 +347,9 @@ def test_an_arena_rates_runs_functions_and_texts(run: azcore.Run) -> None:
 
 
 def test_an_arena_refuses_what_it_cannot_rate(run: azcore.Run) -> None:
-    with pytest.raises(SettingError, match="players must be two at least, got 1"):
+    with pytest.raises(SettingError, match="players must be two or more, got 1"):
         azcore.arena([run])
-    with pytest.raises(GameError, match="no player brings a game"):
+    with pytest.raises(GameError, match="no player determines the game"):
         azcore.arena(["random", "search"])
     with pytest.raises(SettingError, match="a player must be a Player, a Run, a text or"):
         azcore.arena([run, 3])  # type: ignore[list-item]
@@ -362,7 +362,7 @@ def test_an_arena_refuses_what_it_cannot_rate(run: azcore.Run) -> None:
         azcore.arena([run, "random"], "arena.anchors={nobody:3}")
     with pytest.raises(SettingError, match=r"arena\.sprt is a test between two players, got 3"):
         azcore.arena([run, "random", "search:4"], "arena.sprt=true")
-    with pytest.raises(GameError, match="no player brings a game"):
+    with pytest.raises(GameError, match="no player determines the game"):
         azcore.arena(["gtp gnugo --weights net.ckpt", "random"])
 
 
